@@ -1,0 +1,1 @@
+# cmake --install; find_package(headshare) brings headshare::<folder> back (see examples/consumer).

@@ -1,0 +1,214 @@
+#include "headshare/base/field.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+
+namespace headshare {
+namespace {
+
+std::string bound_text(double bound) {
+  std::ostringstream out;
+  if (bound == std::floor(bound) && std::abs(bound) < 1e15) {
+    out << static_cast<int64_t>(bound);
+  } else {
+    out << bound;
+  }
+  return out.str();
+}
+
+std::string range_text(const FieldOptions& options) {
+  const bool low = std::isfinite(options.min);
+  const bool high = std::isfinite(options.max);
+  if (low && high) return bound_text(options.min) + ".." + bound_text(options.max);
+  if (low) return "at least " + bound_text(options.min);
+  if (high) return "at most " + bound_text(options.max);
+  return "";
+}
+
+template <class Number>
+Number parse_number(const std::string& name, const std::string& text, const FieldOptions& options) {
+  Number value{};
+  const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* last = text.data() + text.size();
+  const auto [end, code] = std::from_chars(first, last, value);
+  const bool whole = std::is_integral_v<Number>;
+  HS_CHECK(code == std::errc() && end == last && first != last, name, " must be ", whole ? "a whole number" : "a number",
+           ", not '", text, "'");
+  const auto number = static_cast<double>(value);
+  HS_CHECK(std::isfinite(number), name, " must be finite, not '", text, "'");
+  HS_CHECK(number >= options.min && number <= options.max, name, " must be ", range_text(options), ", not ", text);
+  return value;
+}
+
+Field make_field(std::string name, std::string help, const FieldOptions& options) {
+  Field made;
+  made.name = std::move(name);
+  made.help = std::move(help);
+  made.range = range_text(options);
+  made.aliases = options.aliases;
+  return made;
+}
+
+template <class Number>
+Field number_field(std::string name, Number* target, std::string help, const FieldOptions& options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.parse = [target, options, name = made.name](const std::string& text) {
+    *target = parse_number<Number>(name, text, options);
+  };
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
+template <class Number>
+Field optional_field(std::string name, std::optional<Number>* target, std::string help, const FieldOptions& options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range = made.range.empty() ? "auto or a number" : "auto, " + made.range;
+  made.parse = [target, options, name = made.name](const std::string& text) {
+    if (text == "auto") {
+      target->reset();
+    } else {
+      *target = parse_number<Number>(name, text, options);
+    }
+  };
+  made.value = [target] { return target->has_value() ? nlohmann::json(**target) : nlohmann::json("auto"); };
+  return made;
+}
+
+std::string canonical_name(std::string name) {
+  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Field field(std::string name, int64_t* target, std::string help, FieldOptions options) {
+  return number_field(std::move(name), target, std::move(help), options);
+}
+
+Field field(std::string name, double* target, std::string help, FieldOptions options) {
+  return number_field(std::move(name), target, std::move(help), options);
+}
+
+Field field(std::string name, std::optional<int64_t>* target, std::string help, FieldOptions options) {
+  return optional_field(std::move(name), target, std::move(help), options);
+}
+
+Field field(std::string name, std::optional<double>* target, std::string help, FieldOptions options) {
+  return optional_field(std::move(name), target, std::move(help), options);
+}
+
+Field field(std::string name, bool* target, std::string help, FieldOptions options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range = "true|false";
+  made.is_switch = true;
+  made.parse = [target, name = made.name](const std::string& text) {
+    const bool yes = text == "true" || text == "yes" || text == "on" || text == "1";
+    const bool no = text == "false" || text == "no" || text == "off" || text == "0";
+    HS_CHECK(yes || no, name, " must be true or false, not '", text, "'");
+    *target = yes;
+  };
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
+Field field(std::string name, std::string* target, std::string help, FieldOptions options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.parse = [target](const std::string& text) { *target = text; };
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
+Field field(std::string name, std::vector<std::string>* target, std::string help, FieldOptions options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range = "comma-separated list";
+  made.parse = [target](const std::string& text) { *target = split_commas(text); };
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
+Field enum_field(std::string name, std::string help, const std::vector<std::string>& choices,
+                 std::function<void(size_t)> set, std::function<size_t()> get, FieldOptions options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range.clear();
+  for (const std::string& choice : choices) made.range += (made.range.empty() ? "" : "|") + choice;
+  made.parse = [choices, set, name = made.name, range = made.range](const std::string& text) {
+    const std::string wanted = canonical_name(text);
+    const auto found = std::find_if(choices.begin(), choices.end(),
+                                    [&](const std::string& choice) { return canonical_name(choice) == wanted; });
+    HS_CHECK(found != choices.end(), name, " must be one of ", range, ", not '", text, "'", did_you_mean(text, choices));
+    set(static_cast<size_t>(found - choices.begin()));
+  };
+  made.value = [choices, get] { return nlohmann::json(choices[get()]); };
+  return made;
+}
+
+void append(Fields* fields, Fields more) {
+  for (Field& one : more) fields->push_back(std::move(one));
+}
+
+Field* find_field(Fields& fields, const std::string& name) {
+  const std::string wanted = canonical_name(name);
+  for (Field& one : fields) {
+    const bool alias = std::find(one.aliases.begin(), one.aliases.end(), wanted) != one.aliases.end();
+    if (one.name == wanted || alias) return &one;
+  }
+  return nullptr;
+}
+
+void set_field(Fields& fields, const std::string& name, const std::string& text, const std::string& where) {
+  Field* found = find_field(fields, name);
+  if (found == nullptr) {
+    std::vector<std::string> known;
+    for (const Field& one : fields) known.push_back(one.name);
+    throw Error(join_text(where, ": unknown option '", name, "'", did_you_mean(canonical_name(name), known)));
+  }
+  try {
+    found->parse(text);
+  } catch (const Error& error) {
+    throw Error(join_text(where, ": ", error.what()));
+  }
+}
+
+nlohmann::json to_json(const Fields& fields) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const Field& one : fields) object[one.name] = one.value();
+  return object;
+}
+
+std::string field_text(const nlohmann::json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "auto";
+  if (!value.is_array()) {
+    HS_CHECK(!value.is_object(), where, ": a value was expected, not a group of settings");
+    return value.dump();
+  }
+  std::string joined;
+  for (const nlohmann::json& item : value) {
+    HS_CHECK(!item.is_structured(), where, ": a list of plain values was expected");
+    joined += (joined.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
+  }
+  return joined;
+}
+
+void from_json(Fields& fields, const nlohmann::json& object, const std::string& where) {
+  HS_CHECK(object.is_object(), where, ": an object of options was expected");
+  for (const auto& [name, value] : object.items()) {
+    set_field(fields, name, field_text(value, where + ", " + name), where);
+  }
+}
+
+}  // namespace headshare

@@ -1,0 +1,94 @@
+#include "headshare/base/field.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+enum class Shape { kRound, kSquare };
+
+struct SampleOptions {
+  int64_t layers = 4;
+  double rate = 0.1;
+  bool tie = true;
+  Shape shape = Shape::kRound;
+  std::optional<int64_t> groups;
+  std::vector<std::string> schemes = {"mha"};
+};
+
+Fields fields(SampleOptions& options) {
+  return {
+      field("layers", &options.layers, "blocks", {.min = 1, .max = 8, .aliases = {"num-hidden-layers"}}),
+      field("learning-rate", &options.rate, "step size", {.min = 0}),
+      field("tie", &options.tie, "tie embeddings"),
+      field("shape", &options.shape, "shape", {{Shape::kRound, "round"}, {Shape::kSquare, "square_ish"}}),
+      field("groups", &options.groups, "groups", {.min = 1}),
+      field("schemes", &options.schemes, "schemes"),
+  };
+}
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(FieldTest, EveryKindReadsWhatItWrites) {
+  SampleOptions options;
+  Fields list = fields(options);
+  set_field(list, "layers", "7", "test");
+  set_field(list, "learning_rate", "3e-4", "test");
+  set_field(list, "tie", "no", "test");
+  set_field(list, "shape", "square-ish", "test");
+  set_field(list, "groups", "2", "test");
+  set_field(list, "schemes", "mha,sha", "test");
+  const nlohmann::json written = to_json(list);
+
+  SampleOptions copy;
+  Fields copied = fields(copy);
+  from_json(copied, written, "copy");
+  EXPECT_EQ(copy.layers, 7);
+  EXPECT_EQ(copy.rate, 3e-4);
+  EXPECT_FALSE(copy.tie);
+  EXPECT_EQ(copy.shape, Shape::kSquare);
+  EXPECT_EQ(copy.groups, 2);
+  EXPECT_THAT(copy.schemes, testing::ElementsAre("mha", "sha"));
+  set_field(copied, "groups", "auto", "test");
+  EXPECT_FALSE(copy.groups.has_value());
+}
+
+TEST(FieldTest, AliasesAndUnderscoresAreAccepted) {
+  SampleOptions options;
+  Fields list = fields(options);
+  set_field(list, "num_hidden_layers", "2", "test");
+  EXPECT_EQ(options.layers, 2);
+}
+
+TEST(FieldTest, UnknownNamesAreRefusedWithTheNearest) {
+  SampleOptions options;
+  Fields list = fields(options);
+  EXPECT_EQ(message([&] { set_field(list, "layer", "2", "c.yaml:3"); }),
+            "c.yaml:3: unknown option 'layer'; did you mean 'layers'?");
+}
+
+TEST(FieldTest, BadValuesNameTheRange) {
+  SampleOptions options;
+  Fields list = fields(options);
+  EXPECT_EQ(message([&] { set_field(list, "layers", "9", "--layers"); }), "--layers: layers must be 1..8, not 9");
+  EXPECT_THAT(message([&] { set_field(list, "layers", "2.5", "x"); }), testing::HasSubstr("a whole number, not '2.5'"));
+  EXPECT_THAT(message([&] { set_field(list, "layers", "99999999999999999999", "x"); }),
+              testing::HasSubstr("a whole number"));
+  EXPECT_THAT(message([&] { set_field(list, "learning-rate", "nan", "x"); }), testing::HasSubstr("finite"));
+  EXPECT_THAT(message([&] { set_field(list, "learning-rate", "", "x"); }), testing::HasSubstr("a number"));
+  EXPECT_THAT(message([&] { set_field(list, "shape", "rond", "x"); }), testing::HasSubstr("did you mean 'round'?"));
+  EXPECT_THAT(message([&] { from_json(list, {{"layers", {{"a", 1}}}}, "x"); }), testing::HasSubstr("group"));
+  EXPECT_EQ(options.layers, 4);
+}
+
+}  // namespace
+}  // namespace headshare

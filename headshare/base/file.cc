@@ -1,0 +1,153 @@
+#include "headshare/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+int open_for_reading(const fs::path& path, struct stat* status) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  HS_CHECK(descriptor >= 0, "cannot open ", path.string(), ": ", std::strerror(errno));
+  if (::fstat(descriptor, status) != 0 || S_ISDIR(status->st_mode)) {
+    const bool directory = S_ISDIR(status->st_mode);
+    ::close(descriptor);
+    throw Error(join_text("cannot read ", path.string(), ": ",
+                          directory ? "it is a directory, a file was expected" : std::strerror(errno)));
+  }
+  return descriptor;
+}
+
+void sync_directory_of(const fs::path& path) {
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory; the rename itself has happened by then.
+  if (descriptor.get() >= 0) ::fsync(descriptor.get());
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path, uint64_t most) {
+  struct stat status {};
+  const Descriptor descriptor(open_for_reading(path, &status));
+  std::string content;
+  content.reserve(static_cast<size_t>(status.st_size));
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(descriptor.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    HS_CHECK(count >= 0, "cannot read ", path.string(), ": ", std::strerror(errno));
+    if (count == 0) return content;
+    content.append(buffer, static_cast<size_t>(count));
+    HS_CHECK(content.size() <= most, path.string(), " is larger than the ", most, " bytes such a file may have");
+  }
+}
+
+void check_readable(const fs::path& path) {
+  struct stat status {};
+  const Descriptor descriptor(open_for_reading(path, &status));
+}
+
+AtomicFile::AtomicFile(fs::path path)
+    : path_(std::move(path)),
+      temporary_(path_.string() + ".partial-" + std::to_string(::getpid())) {
+  HS_CHECK(!fs::is_directory(path_), "cannot write ", path_.string(), ": it is a directory");
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail("create", errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail(const char* action, int error_number) const {
+  throw Error(join_text("cannot ", action, " ", path_.string(), ": ", std::strerror(error_number), " (after ",
+                        written_, " bytes); nothing was left under that name that was not there before"));
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t count = ::write(descriptor_, from, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", errno);
+    from += count;
+    bytes -= static_cast<size_t>(count);
+    written_ += static_cast<uint64_t>(count);
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail("flush", errno);
+  const int closed = ::close(std::exchange(descriptor_, -1));
+  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error_number = errno;
+    ::unlink(temporary_.c_str());
+    fail("finish", error_number);
+  }
+  sync_directory_of(path_);
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  HS_CHECK(!code && fs::is_directory(path), "cannot create the directory ", path.string(), ": ",
+           code ? code.message() : "something else has that name");
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  HS_CHECK(::rename(from.c_str(), to.c_str()) == 0, "cannot rename ", from.string(), " to ", to.string(), ": ",
+           std::strerror(errno));
+  sync_directory_of(to);
+}
+
+MappedFile::MappedFile(const fs::path& path) {
+  struct stat status {};
+  const Descriptor descriptor(open_for_reading(path, &status));
+  size_ = static_cast<uint64_t>(status.st_size);
+  if (size_ == 0) return;
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+  HS_CHECK(mapped != MAP_FAILED, "cannot map ", path.string(), " (", size_, " bytes) into memory: ",
+           std::strerror(errno));
+  data_ = static_cast<const std::byte*>(mapped);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+}  // namespace headshare

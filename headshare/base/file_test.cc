@@ -1,0 +1,103 @@
+#include "headshare/base/file.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("headshare_file_test_" + std::to_string(::getpid()));
+    make_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
+
+  fs::path directory_;
+};
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Until it is destroyed every write past `bytes` of a file fails, for root too.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  const std::string content("a\0b\nc", 5);
+  write_file(directory_ / "x", content);
+  EXPECT_EQ(read_file(directory_ / "x"), content);
+  write_file(directory_ / "x", "shorter");
+  EXPECT_EQ(read_file(directory_ / "x"), "shorter");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AnUncommittedFileLeavesNothing) {
+  write_file(directory_ / "x", "old");
+  {
+    AtomicFile file(directory_ / "x");
+    file.write("new, unfinished");
+  }
+  EXPECT_EQ(read_file(directory_ / "x"), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AFullDiskKeepsTheOldFile) {
+  write_file(directory_ / "x", "old");
+  const FileSizeLimit limit(1000);
+  const std::string text = message([&] { write_file(directory_ / "x", std::string(5000, 'y')); });
+  EXPECT_THAT(text, testing::HasSubstr((directory_ / "x").string()));
+  EXPECT_THAT(text, testing::HasSubstr("after 1000 bytes"));
+  EXPECT_EQ(read_file(directory_ / "x"), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
+  EXPECT_THAT(message([&] { read_file(directory_ / "none"); }), testing::HasSubstr("No such file"));
+  EXPECT_THAT(message([&] { read_file(directory_); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(message([&] { check_readable(directory_); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(message([&] { write_file(directory_, "x"); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(message([&] { write_file(directory_ / "no" / "where", "x"); }), testing::HasSubstr("cannot create"));
+  write_file(directory_ / "large", std::string(100, 'x'));
+  EXPECT_THAT(message([&] { read_file(directory_ / "large", 99); }), testing::HasSubstr("99 bytes"));
+  EXPECT_THAT(message([&] { make_directories(directory_ / "large"); }), testing::HasSubstr("large"));
+}
+
+TEST_F(FileTest, MapsFilesEvenEmptyOnes) {
+  write_file(directory_ / "empty", "");
+  EXPECT_EQ(MappedFile(directory_ / "empty").size(), 0u);
+  write_file(directory_ / "x", "abc");
+  MappedFile mapped(directory_ / "x");
+  const MappedFile moved(std::move(mapped));
+  ASSERT_EQ(moved.size(), 3u);
+  EXPECT_EQ(static_cast<char>(moved.data()[2]), 'c');
+}
+
+}  // namespace
+}  // namespace headshare

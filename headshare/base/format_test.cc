@@ -1,0 +1,31 @@
+#include "headshare/base/format.h"
+
+#include <gtest/gtest.h>
+
+namespace headshare {
+namespace {
+
+TEST(FormatTest, Bytes) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(640), "640 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(3.0 * (1 << 30)), "3.0 GiB");
+}
+
+TEST(FormatTest, Durations) {
+  EXPECT_EQ(format_duration(0.85), "850 ms");
+  EXPECT_EQ(format_duration(12.2), "12 s");
+  EXPECT_EQ(format_duration(185), "3:05");
+  EXPECT_EQ(format_duration(7800), "2:10:00");
+}
+
+TEST(FormatTest, Counts) {
+  EXPECT_EQ(format_count(7), "7");
+  EXPECT_EQ(format_count(-7), "-7");
+  EXPECT_EQ(format_count(27648), "27,648");
+  EXPECT_EQ(format_count(8875008), "8.88M");
+  EXPECT_EQ(format_count(2.5e9), "2.50G");
+}
+
+}  // namespace
+}  // namespace headshare
