@@ -1,0 +1,26 @@
+# make demo: the quickest look. make test: every test. Both install what is missing first.
+.PHONY: build demo test bench check tidy clean help
+
+build:  ## the program, at build/headshare
+	@tools/setup && tools/build headshare
+
+demo:   ## compares attention schemes on English text that is on this machine
+	@tools/setup && tools/build headshare && tools/demo
+
+test:   ## builds everything, runs the C++ and the Python tests
+	@tools/setup tests && tools/build && tools/test
+
+bench:  ## measures headshare against its peers; results in build/bench
+	@tools/setup tests && tools/build && tools/bench
+
+check:  ## format, layers, sizes, docs: what .ci/run checks after the tests
+	@tools/setup check && tools/check
+
+tidy:   ## clang-tidy's naming rules (slow)
+	@tools/setup check && tools/build && tools/check tidy
+
+clean:  ## removes build/
+	@rm -rf build
+
+help:   ## this list
+	@sed -n 's/^\([a-z]*\):  *## /make \1\t/p' Makefile | expand -t 14
