@@ -31,8 +31,8 @@ std::string join_text(const Parts&... parts) {
 }  // namespace headshare
 
 // HS_CHECK(H * D == E, "heads x head width must equal model width: ", H, " x ", D, " != ", E);
-#define HS_CHECK(condition, ...)                                              \
-  do {                                                                        \
+#define HS_CHECK(condition, ...)                                                     \
+  do {                                                                               \
     if (!(condition)) throw ::headshare::Error(::headshare::join_text(__VA_ARGS__)); \
   } while (false)
 
@@ -42,10 +42,9 @@ std::string join_text(const Parts&... parts) {
   do {                            \
   } while (false)
 #else
-#define HS_DCHECK(condition, ...)                                                             \
-  do {                                                                                        \
-    if (!(condition))                                                                         \
-      throw std::logic_error(::headshare::join_text(__FILE__, ":", __LINE__, ": " #condition " ", \
-                                                    ##__VA_ARGS__));                          \
+#define HS_DCHECK(condition, ...)                                                                                  \
+  do {                                                                                                             \
+    if (!(condition))                                                                                              \
+      throw std::logic_error(::headshare::join_text(__FILE__, ":", __LINE__, ": " #condition " ", ##__VA_ARGS__)); \
   } while (false)
 #endif

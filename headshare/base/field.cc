@@ -37,8 +37,8 @@ Number parse_number(const std::string& name, const std::string& text, const Fiel
   const char* last = text.data() + text.size();
   const auto [end, code] = std::from_chars(first, last, value);
   const bool whole = std::is_integral_v<Number>;
-  HS_CHECK(code == std::errc() && end == last && first != last, name, " must be ", whole ? "a whole number" : "a number",
-           ", not '", text, "'");
+  HS_CHECK(code == std::errc() && end == last && first != last, name, " must be ",
+           whole ? "a whole number" : "a number", ", not '", text, "'");
   const auto number = static_cast<double>(value);
   HS_CHECK(std::isfinite(number), name, " must be finite, not '", text, "'");
   HS_CHECK(number >= options.min && number <= options.max, name, " must be ", range_text(options), ", not ", text);
@@ -149,7 +149,8 @@ Field enum_field(std::string name, std::string help, const std::vector<std::stri
     const std::string wanted = canonical_name(text);
     const auto found = std::find_if(choices.begin(), choices.end(),
                                     [&](const std::string& choice) { return canonical_name(choice) == wanted; });
-    HS_CHECK(found != choices.end(), name, " must be one of ", range, ", not '", text, "'", did_you_mean(text, choices));
+    HS_CHECK(found != choices.end(), name, " must be one of ", range, ", not '", text, "'",
+             did_you_mean(text, choices));
     set(static_cast<size_t>(found - choices.begin()));
   };
   made.value = [choices, get] { return nlohmann::json(choices[get()]); };

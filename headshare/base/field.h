@@ -18,9 +18,9 @@ namespace headshare {
 struct Field {
   std::string name;
   std::string help;
-  std::string range;                 // for --help: "1..1024", "adamw|sgd", "" when anything goes
-  std::vector<std::string> aliases;  // names other tools use for the same thing, kebab-case
-  bool is_switch = false;            // a bool: the flag needs no value
+  std::string range;                              // for --help: "1..1024", "adamw|sgd", "" when anything goes
+  std::vector<std::string> aliases;               // names other tools use for the same thing, kebab-case
+  bool is_switch = false;                         // a bool: the flag needs no value
   std::function<void(const std::string&)> parse;  // throws Error naming the field and the range
   std::function<nlohmann::json()> value;
 };

@@ -72,8 +72,7 @@ void check_readable(const fs::path& path) {
 }
 
 AtomicFile::AtomicFile(fs::path path)
-    : path_(std::move(path)),
-      temporary_(path_.string() + ".partial-" + std::to_string(::getpid())) {
+    : path_(std::move(path)), temporary_(path_.string() + ".partial-" + std::to_string(::getpid())) {
   HS_CHECK(!fs::is_directory(path_), "cannot write ", path_.string(), ": it is a directory");
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("create", errno);
@@ -86,8 +85,8 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::fail(const char* action, int error_number) const {
-  throw Error(join_text("cannot ", action, " ", path_.string(), ": ", std::strerror(error_number), " (after ",
-                        written_, " bytes); nothing was left under that name that was not there before"));
+  throw Error(join_text("cannot ", action, " ", path_.string(), ": ", std::strerror(error_number), " (after ", written_,
+                        " bytes); nothing was left under that name that was not there before"));
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
@@ -138,8 +137,8 @@ MappedFile::MappedFile(const fs::path& path) {
   size_ = static_cast<uint64_t>(status.st_size);
   if (size_ == 0) return;
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
-  HS_CHECK(mapped != MAP_FAILED, "cannot map ", path.string(), " (", size_, " bytes) into memory: ",
-           std::strerror(errno));
+  HS_CHECK(mapped != MAP_FAILED, "cannot map ", path.string(), " (", size_,
+           " bytes) into memory: ", std::strerror(errno));
   data_ = static_cast<const std::byte*>(mapped);
 }
 

@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-std::string format_bytes(double bytes);      // "1.5 GiB", "640 B"
+std::string format_bytes(double bytes);       // "1.5 GiB", "640 B"
 std::string format_duration(double seconds);  // "850 ms", "12 s", "3:05", "2:10:00"
 std::string format_count(double count);       // "8.88M", "27,648" below 100,000
 std::string format_fixed(double value, int digits);

@@ -1,0 +1,153 @@
+"""The project's rules that a compiler does not know; prints `file:line: what` for each breach.
+
+Run by tools/check, from the root of the repository, over the files that git tracks.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HARD_LIMIT = 600  # lines
+CODE = (".h", ".cc", ".cu", ".py")
+CXX = (".h", ".cc", ".cu")
+
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+LINKED = re.compile(r"\bheadshare::(\w+)")
+PRINTING = re.compile(
+    r"std::(?:cout|cerr|clog)\b"
+    r"|(?<![\w.>:])(?:std::|fmt::)?(?:printf|fprintf|vprintf|puts|putchar|print|println)\s*\("
+    r"|(?<![\w.>:])(?:std::)?_?(?:exit|_Exit|quick_exit|abort|terminate)\s*\("
+    r"|\bargv\b"
+)
+NOTE = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HAC[K])\b(?!\(#\d+\))")
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:hom[e]|roo[t]|tm[p]|wor[k]|User[s])/")
+FENCE = re.compile(r"\s*(```|~~~)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+NAMED_PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)")
+# Comments, character and string literals (raw ones too): what rules about code do not look into.
+NOT_CODE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|\bR"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
+)
+
+breaches = 0
+
+
+def breach(path, line, what):
+    global breaches
+    breaches += 1
+    print(f"{path}:{line}: {what}")
+
+
+def tracked_files():
+    names = subprocess.run(["git", "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
+    return [name for name in names.split("\0") if name and os.path.isfile(name)]
+
+
+def read_layers():
+    ranks, with_torch = {}, set()
+    for line in pathlib.Path("tools/layers.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            rank, folder, torch = line.split()
+            ranks[folder] = int(rank)
+            if torch == "yes":
+                with_torch.add(folder)
+    return ranks, with_torch
+
+
+def without_comments_and_strings(text):
+    """The same lines, with nothing but code on them."""
+    return NOT_CODE.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
+
+
+def may_print(path):
+    """Programs print, parse arguments and end the process; libraries never do."""
+    return (
+        not path.startswith("headshare/")
+        or path.startswith("headshare/cli/")
+        or path.endswith(("_test.cc", "_tool.cc"))
+    )
+
+
+def check_layers(path, text, ranks, with_torch):
+    """What a file of headshare/ includes (or, a CMakeLists.txt, links) against tools/layers.txt."""
+    folder = path.split("/")[1]
+    if folder not in ranks:
+        breach(path, 1, f"folder headshare/{folder} has no rank: give it one in tools/layers.txt")
+        return
+    pattern = LINKED if path.endswith("CMakeLists.txt") else INCLUDE
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in pattern.findall(line):
+            other = name.split("/")[1] if name.startswith("headshare/") else name
+            if other in ranks and other != folder and ranks[other] >= ranks[folder]:
+                breach(
+                    path,
+                    number,
+                    f"{folder} (rank {ranks[folder]}) may not use {other} (rank {ranks[other]}): "
+                    "only its own folder and lower ranks",
+                )
+            if folder not in with_torch and re.match(r"(torch|ATen|c10)/", name):
+                breach(path, number, f"{folder} must build without libtorch, but includes <{name}>")
+
+
+def check_code(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        if INCLUDE.match(line) and "torch/torch.h" in line:
+            breach(path, number, "include the pieces you need: <torch/torch.h> costs 20 s a file")
+    if may_print(path):
+        return
+    for number, line in enumerate(without_comments_and_strings(text).splitlines(), 1):
+        if found := PRINTING.search(line):
+            breach(path, number, f"'{found[0]}': only headshare/cli prints, reads argv or ends the process")
+
+
+def check_text(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := NOTE.search(line):
+            breach(path, number, f"'{found[0]}' without the issue it belongs to: {found[0]}(#12)")
+        if found := MACHINE_PATH.search(line):
+            breach(path, number, f"'{found[0]}...' is a path of one machine")
+
+
+def check_markdown(path, text):
+    here = pathlib.Path(path).parent
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if FENCE.match(line):
+            fenced = not fenced
+        if fenced:
+            continue
+        for target in LINK.findall(line):
+            file = target.split("#")[0]
+            if re.match(r"\w+:", target) or not file:
+                continue
+            if not (here / file).exists():
+                breach(path, number, f"the link to {target} leads nowhere")
+        if path == "docs/paper-map.md":
+            for name in NAMED_PATH.findall(line):
+                if not pathlib.Path(name).exists():
+                    breach(path, number, f"names {name}, which does not exist")
+
+
+def main():
+    ranks, with_torch = read_layers()
+    for path in tracked_files():
+        try:
+            text = pathlib.Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # binary
+        check_text(path, text)
+        if path.endswith(CODE) and (lines := text.count("\n")) > HARD_LIMIT:
+            breach(path, HARD_LIMIT, f"{lines} lines: no file has more than {HARD_LIMIT}; split it")
+        if path.endswith(CXX):
+            check_code(path, text)
+        if path.startswith("headshare/") and path.count("/") >= 2 and path.endswith(CXX + ("CMakeLists.txt",)):
+            check_layers(path, text, ranks, with_torch)
+        if path.endswith(".md"):
+            check_markdown(path, text)
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
