@@ -1,0 +1,171 @@
+#include "headshare/metrics/retention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+// Both ratios are linear in r = M / M_reference, so values and intervals pass through one line.
+struct Line {
+  double offset = 0;
+  double slope = 0;
+
+  double operator()(double r) const { return offset + slope * r; }
+  Interval operator()(const Interval& r) const {
+    const double a = (*this)(r.low);
+    const double b = (*this)(r.high);
+    return {std::min(a, b), std::max(a, b)};
+  }
+};
+
+Line prr_line(const PrrQuestion& question) {
+  return question.direction == Direction::kHigherIsBetter ? Line{0, 100} : Line{200, -100};
+}
+
+// Only for P > P_SHA. The difference is taken between integers, so that it is exact.
+Line peop_line(const PeopQuestion& question) {
+  const double growth =
+      static_cast<double>(question.parameters - question.parameters_sha) / static_cast<double>(question.parameters_sha);
+  const double sign = question.direction == Direction::kHigherIsBetter ? 1.0 : -1.0;
+  return {-sign / growth, sign / growth};
+}
+
+std::string prr_rule(Direction direction) {
+  return direction == Direction::kHigherIsBetter ? "PRR = 100 * M / M_MHA"
+                                                 : "PRR = 100 * (2 - M / M_MHA), M = perplexity, lower is better";
+}
+
+std::string peop_rule(Direction direction) {
+  const std::string counts = ", P = attention parameters without biases";
+  return direction == Direction::kHigherIsBetter
+             ? "PEoP = (M / M_SHA - 1) / (P / P_SHA - 1)" + counts
+             : "PEoP = (1 - M / M_SHA) / (P / P_SHA - 1), M = perplexity, lower is better" + counts;
+}
+
+// Why M / M_reference is not to be had; "" when it is.
+std::string why_no_ratio(double quality, double reference, double full_scale, const char* reference_name) {
+  if (!std::isfinite(quality)) return join_text("the quality is ", quality, ": the run diverged");
+  if (!std::isfinite(reference))
+    return join_text("the quality of ", reference_name, " is ", reference, ": the run diverged");
+  if (reference < 0.01 * full_scale) {
+    return join_text("the quality of ", reference_name, " is ", reference, ", near or below 0 on a scale to ",
+                     full_scale);
+  }
+  return "";
+}
+
+std::string why_no_prr(const PrrQuestion& question) {
+  return why_no_ratio(question.quality, question.quality_mha, question.full_scale, "MHA");
+}
+
+std::string why_no_peop(const PeopQuestion& question) {
+  HS_CHECK(question.parameters > 0 && question.parameters_sha > 0,
+           "PEoP needs the attention parameters of the variant and of SHA, not ", question.parameters, " and ",
+           question.parameters_sha);
+  if (question.is_sha) return "SHA is the reference itself";
+  if (question.parameters == question.parameters_sha) {
+    return join_text("the variant has as many attention parameters as SHA: ", question.parameters);
+  }
+  if (question.parameters < question.parameters_sha) {
+    return join_text("the variant has fewer attention parameters than SHA: ", question.parameters, " < ",
+                     question.parameters_sha);
+  }
+  return why_no_ratio(question.quality, question.quality_sha, question.full_scale, "SHA");
+}
+
+Retention undefined(std::string reason, std::string rule) {
+  Retention result;
+  result.interval_rule = "no interval: the ratio is undefined";
+  result.reason_undefined = std::move(reason);
+  result.rule = std::move(rule);
+  return result;
+}
+
+Retention defined(double value, std::string rule) {
+  Retention result;
+  result.value = value;
+  result.rule = std::move(rule);
+  result.interval_rule = "no interval: one pair of qualities";
+  return result;
+}
+
+// The mean for `quality` of a question; NaN when a seed diverged, which the question then reports.
+double mean_or_nan(std::span<const double> values) {
+  for (const double value : values) {
+    if (!std::isfinite(value)) return value;
+  }
+  return mean(values);
+}
+
+void add_seed_interval(Retention* result, const Line& line, std::span<const double> quality,
+                       std::span<const double> reference, double confidence) {
+  const std::optional<Interval> ratio = ratio_interval(quality, reference, confidence);
+  const size_t seeds = quality.size();
+  if (ratio) {
+    result->interval = line(*ratio);
+    result->interval_rule = join_text(100 * confidence, "% Fieller interval over ", seeds, " paired seeds");
+  } else if (seeds < 2) {
+    result->interval_rule = "no interval: one seed says nothing about the spread; run at least 2, better 5";
+  } else {
+    result->interval_rule =
+        join_text("no interval: over ", seeds, " seeds the reference is not distinguishable from 0");
+  }
+}
+
+std::optional<Interval> rounding_interval(const Line& line, double quality, double reference, double half_unit) {
+  HS_CHECK(half_unit >= 0, "the rounding half-unit must be at least 0, not ", half_unit);
+  if (reference <= half_unit) return std::nullopt;
+  // quality / reference at the corners: smallest over largest reference and the reverse (which of the two
+  // references is extreme depends on the sign of the quality).
+  const auto [low, high] =
+      std::minmax({(quality - half_unit) / (reference + half_unit), (quality - half_unit) / (reference - half_unit),
+                   (quality + half_unit) / (reference + half_unit), (quality + half_unit) / (reference - half_unit)});
+  return line(Interval{low, high});
+}
+
+}  // namespace
+
+Retention prr(const PrrQuestion& question) {
+  const std::string reason = why_no_prr(question);
+  if (!reason.empty()) return undefined(reason, prr_rule(question.direction));
+  return defined(prr_line(question)(question.quality / question.quality_mha), prr_rule(question.direction));
+}
+
+Retention peop(const PeopQuestion& question) {
+  const std::string reason = why_no_peop(question);
+  if (!reason.empty()) return undefined(reason, peop_rule(question.direction));
+  return defined(peop_line(question)(question.quality / question.quality_sha), peop_rule(question.direction));
+}
+
+Retention prr_over_seeds(PrrQuestion question, std::span<const double> quality, std::span<const double> quality_mha,
+                         double confidence) {
+  question.quality = mean_or_nan(quality);
+  question.quality_mha = mean_or_nan(quality_mha);
+  Retention result = prr(question);
+  if (result.value) add_seed_interval(&result, prr_line(question), quality, quality_mha, confidence);
+  return result;
+}
+
+Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality, std::span<const double> quality_sha,
+                          double confidence) {
+  question.quality = mean_or_nan(quality);
+  question.quality_sha = mean_or_nan(quality_sha);
+  Retention result = peop(question);
+  if (result.value) add_seed_interval(&result, peop_line(question), quality, quality_sha, confidence);
+  return result;
+}
+
+std::optional<Interval> prr_rounding_interval(const PrrQuestion& question, double half_unit) {
+  if (!why_no_prr(question).empty()) return std::nullopt;
+  return rounding_interval(prr_line(question), question.quality, question.quality_mha, half_unit);
+}
+
+std::optional<Interval> peop_rounding_interval(const PeopQuestion& question, double half_unit) {
+  if (!why_no_peop(question).empty()) return std::nullopt;
+  return rounding_interval(peop_line(question), question.quality, question.quality_sha, half_unit);
+}
+
+}  // namespace headshare

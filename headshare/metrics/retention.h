@@ -1,0 +1,74 @@
+// The two ratios of the MHE paper: how much of multi-head quality a variant keeps (PRR), and how
+// much quality each added parameter buys (PEoP). Formulas and edge cases: attention.md, section 4.
+//
+//   PRR  = 100 * M / M_MHA                         higher is better (accuracy, F1, BLEU)
+//   PRR  = 100 * (2 - M / M_MHA)                   lower is better: M is a perplexity
+//   PEoP = (M / M_SHA - 1) / (P / P_SHA - 1)       higher is better
+//   PEoP = (1 - M / M_SHA) / (P / P_SHA - 1)       lower is better
+//
+// The rules for lower-is-better are headshare's own: the paper defines none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "headshare/metrics/statistics.h"
+
+namespace headshare {
+
+enum class Direction { kHigherIsBetter, kLowerIsBetter };
+
+// A variant against multi-head attention, in the same unit.
+struct PrrQuestion {
+  double quality = 0;
+  double quality_mha = 0;
+  Direction direction = Direction::kHigherIsBetter;
+  double full_scale = 1;  // what a perfect score is: 1, 100; 1 for perplexity
+};
+
+// A variant against single-head attention. Parameters are exact counts of the attention sub-layers
+// without biases: with counts rounded to 8.88M and 8.85M the paper's own values do not come out.
+struct PeopQuestion {
+  double quality = 0;
+  double quality_sha = 0;
+  int64_t parameters = 0;
+  int64_t parameters_sha = 0;
+  Direction direction = Direction::kHigherIsBetter;
+  double full_scale = 1;
+  bool is_sha = false;  // the variant is the reference itself
+};
+
+// A ratio, or why there is none. Always print `rule` with the number.
+struct Retention {
+  std::optional<double> value;
+  std::string reason_undefined;      // a sentence; empty when there is a value
+  std::string rule;                  // "PRR = 100 * M / M_MHA"
+  std::optional<Interval> interval;  // around `value`
+  std::string interval_rule;         // "95% Fieller interval over 3 paired seeds", or why there is none
+};
+
+// Undefined, with the reason, when a quality is not finite, or the reference is below 1% of
+// full_scale (near 0, as Matthews correlations can be): a ratio to it would amplify every error
+// more than a hundred times. PEoP also for SHA itself, for P = P_SHA and for P < P_SHA.
+// Throws Error for parameter counts below 1. The interval stays empty.
+Retention prr(const PrrQuestion& question);
+Retention peop(const PeopQuestion& question);
+
+// One quality per seed on each side, paired by index; `quality` fields of the question are ignored.
+// The value is the ratio of the means (what the paper prints), the interval is Fieller's
+// (ratio_interval): exact for normal scores with two seeds or more, and honest, that is wide, with
+// few. The parameter counts are exact numbers and add nothing to it.
+Retention prr_over_seeds(PrrQuestion question, std::span<const double> quality, std::span<const double> quality_mha,
+                         double confidence = kConfidence);
+Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality, std::span<const double> quality_sha,
+                          double confidence = kConfidence);
+
+// All values the ratio can have when every quality was rounded to within +- half_unit of its true
+// value (0.05 for one printed decimal): exact, as both ratios are monotone in each quality while
+// the reference stays positive. Nothing where the ratio is undefined or half_unit reaches the reference.
+std::optional<Interval> prr_rounding_interval(const PrrQuestion& question, double half_unit);
+std::optional<Interval> peop_rounding_interval(const PeopQuestion& question, double half_unit);
+
+}  // namespace headshare

@@ -1,0 +1,84 @@
+// Statistics of a few repeated measurements (one number per seed).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+namespace headshare {
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+constexpr double kConfidence = 0.95;
+
+// A paired test of n pairs that assumes nothing of the distribution (all sign flips) cannot report
+// a two-sided p below 2 / 2^n: 0.06 for five pairs. Below six, a p-value under 0.05 would rest on
+// the normal assumption alone, so none is given.
+constexpr int64_t kFewestPairsForPValue = 6;
+
+// Everything below throws Error when there is no value, or one that is not finite.
+
+double mean(std::span<const double> values);
+double median(std::span<const double> values);  // mean of the two middle values for an even count
+
+// sqrt(sum (x - mean)^2 / (n - 1)); nothing for fewer than two values.
+std::optional<double> sample_deviation(std::span<const double> values);
+
+struct Summary {
+  int64_t count = 0;
+  double mean = 0;
+  std::optional<double> deviation;
+  double median = 0;
+  double min = 0;
+  double max = 0;
+};
+
+Summary summarize(std::span<const double> values);
+
+// mean +- t * deviation / sqrt(n), Student's t with n - 1 degrees of freedom; nothing for fewer than
+// two values. `confidence` is in (0, 1).
+std::optional<Interval> mean_interval(std::span<const double> values, double confidence = kConfidence);
+
+// first - second, paired by index (the same seed at the same index).
+struct PairedDifference {
+  int64_t count = 0;
+  double mean = 0;
+  std::optional<double> deviation;   // of the differences
+  std::optional<Interval> interval;  // mean_interval of the differences
+  std::optional<double> p_value;     // two-sided paired t-test; from kFewestPairsForPValue pairs on
+};
+
+// Throws Error when the lengths differ. The p-value is 1 when all differences are 0, and 0 when they
+// are all the same other number.
+PairedDifference paired_difference(std::span<const double> first, std::span<const double> second,
+                                   double confidence = kConfidence);
+
+// mean(numerators) / mean(denominators) with Fieller's interval (1954): all r for which a paired
+// t-test does not reject mean(numerator - r * denominator) = 0. Exact for normal pairs of any
+// correlation and any count >= 2, where the delta method and the bootstrap are too narrow for a
+// handful of seeds. Nothing for fewer than two pairs, and nothing when the denominators' own
+// interval contains 0: the set is then unbounded.
+std::optional<Interval> ratio_interval(std::span<const double> numerators, std::span<const double> denominators,
+                                       double confidence = kConfidence);
+
+struct BootstrapOptions {
+  double confidence = kConfidence;
+  int64_t resamples = 1000;
+  uint64_t seed = 0;
+};
+
+// A statistic of the chosen examples: indices into the caller's data, repeats included.
+using Statistic = std::function<double(std::span<const int64_t> indices)>;
+
+// Efron's percentile interval: `count` examples are drawn with replacement `resamples` times, and
+// the interval runs between the quantiles (1 -+ confidence) / 2 of the statistic (linear between
+// order statistics, as numpy.quantile). For many examples (sentences of a test set); for a handful
+// of seeds it is too narrow: use mean_interval. Nothing for fewer than two examples. The same seed
+// gives the same interval.
+std::optional<Interval> bootstrap_interval(int64_t count, const Statistic& statistic, BootstrapOptions options = {});
+
+}  // namespace headshare
