@@ -1,1 +1,22 @@
 # cmake --install; find_package(headshare) brings headshare::<folder> back (see examples/consumer).
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headshare)
+
+get_property(libraries GLOBAL PROPERTY HEADSHARE_LIBRARIES)
+set_target_properties(headshare_options PROPERTIES EXPORT_NAME options)
+install(TARGETS ${libraries} headshare_options EXPORT headshare ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT headshare NAMESPACE headshare:: FILE headshare-targets.cmake DESTINATION ${package_dir})
+install(DIRECTORY headshare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+        PATTERN "*_test*" EXCLUDE PATTERN "*_cases.h" EXCLUDE PATTERN "test_*" EXCLUDE
+        PATTERN "testing.h" EXCLUDE)
+if(TARGET headshare)
+  # The program finds libtorch where the build found it.
+  set_target_properties(headshare PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS headshare RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(cmake/headshare-config.cmake.in headshare-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(headshare-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/headshare-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/headshare-config-version.cmake
+              cmake/Dependencies.cmake cmake/TorchTargets.cmake DESTINATION ${package_dir})

@@ -28,7 +28,16 @@ endfunction()
 
 function(hs_use_torch target wanted)
   if(wanted)
-    target_link_libraries(${target} PUBLIC headshare_torch)
+    target_link_libraries(${target} PUBLIC headshare::torch)
     target_precompile_headers(${target} REUSE_FROM headshare_torch_pch)
   endif()
 endfunction()
+
+# One precompiled header for everything that includes libtorch: 20 s a file become 5 s.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cc CONTENT "")
+add_library(headshare_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
+target_link_libraries(headshare_torch_pch PRIVATE headshare_options headshare_warnings headshare::torch
+                      nlohmann_json::nlohmann_json fmt::fmt)
+target_precompile_headers(headshare_torch_pch PRIVATE
+  <torch/nn/module.h> <torch/nn/cloneable.h> <torch/autograd.h> <ATen/ATen.h> <nlohmann/json.hpp>
+  <functional> <map> <memory> <optional> <string> <vector>)

@@ -1,48 +1,45 @@
-# headshare_torch: libtorch as it lies in the PyPI wheel. The wheel's own CMake package stops with
-# an error where a CUDA wheel meets a machine without the CUDA toolkit, so the targets are our own:
-# the C++ API needs no CUDA header.
-if(NOT HEADSHARE_PYTHON)
-  set(HEADSHARE_PYTHON ${CMAKE_SOURCE_DIR}/.venv/bin/python)
-  if(NOT EXISTS ${HEADSHARE_PYTHON})
-    set(HEADSHARE_PYTHON python3)
+# headshare::torch: libtorch as it lies in the PyPI wheel. The wheel's own CMake package stops with
+# an error where a CUDA wheel meets a machine without the CUDA toolkit, so the target is our own:
+# the C++ API needs no CUDA header. Sets HEADSHARE_TORCH_VERSION and HEADSHARE_TORCH_PYTHON.
+# Also part of an installation, whose users may set HEADSHARE_PYTHON.
+set(HEADSHARE_PYTHON "" CACHE STRING "A Python whose torch is the libtorch to build with; empty: .venv's, else python3")
+if(HEADSHARE_PYTHON)
+  set(pythons ${HEADSHARE_PYTHON})
+else()
+  set(pythons ${HEADSHARE_DEFAULT_PYTHON} python3)
+endif()
+foreach(python IN LISTS pythons)
+  execute_process(
+    COMMAND ${python} -c
+            "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin))"
+    OUTPUT_VARIABLE torch_root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(torch_root AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
+    set(HEADSHARE_TORCH_PYTHON ${python})
+    break()
   endif()
+  set(torch_root "")
+endforeach()
+if(NOT torch_root)
+  message(FATAL_ERROR "No torch in any of: ${pythons}. Run tools/setup (or make build), "
+                      "or name a Python that has torch with -DHEADSHARE_PYTHON=...")
 endif()
-set(HEADSHARE_PYTHON ${HEADSHARE_PYTHON} CACHE STRING "A Python whose torch is the libtorch to build with")
 
-execute_process(
-  COMMAND ${HEADSHARE_PYTHON} -c
-          "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin))"
-  OUTPUT_VARIABLE torch_root OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE torch_result ERROR_QUIET)
-if(NOT torch_result EQUAL 0 OR NOT EXISTS ${torch_root}/lib/libtorch_cpu.so)
-  message(FATAL_ERROR "No torch in ${HEADSHARE_PYTHON}: run tools/setup (or make build), "
-                      "or name a Python that has torch >= 2.11 with -DHEADSHARE_PYTHON=...")
-endif()
 file(STRINGS ${torch_root}/version.py torch_version_line REGEX "^__version__")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" HEADSHARE_TORCH_VERSION "${torch_version_line}")
-if(HEADSHARE_TORCH_VERSION VERSION_LESS 2.11)
-  message(FATAL_ERROR "torch ${HEADSHARE_TORCH_VERSION} in ${torch_root} is older than the 2.11 headshare needs")
+if(HEADSHARE_TORCH_VERSION VERSION_LESS HEADSHARE_TORCH_LEAST)
+  message(FATAL_ERROR "torch ${HEADSHARE_TORCH_VERSION} in ${torch_root} is older than the "
+                      "${HEADSHARE_TORCH_LEAST} headshare needs")
 endif()
 message(STATUS "torch ${HEADSHARE_TORCH_VERSION} in ${torch_root}")
 
-add_library(headshare_torch INTERFACE)
-target_include_directories(headshare_torch SYSTEM INTERFACE
-  $<BUILD_INTERFACE:${torch_root}/include>
-  $<BUILD_INTERFACE:${torch_root}/include/torch/csrc/api/include>)
-target_link_directories(headshare_torch INTERFACE $<BUILD_INTERFACE:${torch_root}/lib>)
-set(torch_libraries torch_cpu c10)
-if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
-  # Nothing refers to torch_cuda by symbol: its kernels register themselves when it is loaded.
-  list(PREPEND torch_libraries -Wl,--no-as-needed torch_cuda c10_cuda -Wl,--as-needed)
+if(NOT TARGET headshare::torch)
+  add_library(headshare::torch INTERFACE IMPORTED GLOBAL)
+  target_include_directories(headshare::torch INTERFACE
+    ${torch_root}/include ${torch_root}/include/torch/csrc/api/include)
+  if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
+    # Nothing refers to torch_cuda by symbol: its kernels register themselves when it is loaded.
+    target_link_libraries(headshare::torch INTERFACE
+      -Wl,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,${torch_root}/lib/libc10_cuda.so,--as-needed)
+  endif()
+  target_link_libraries(headshare::torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
 endif()
-target_link_libraries(headshare_torch INTERFACE "$<BUILD_INTERFACE:${torch_libraries}>")
-target_link_options(headshare_torch INTERFACE $<BUILD_INTERFACE:-Wl,-rpath,${torch_root}/lib>)
-set(HEADSHARE_TORCH_ROOT ${torch_root})
-
-# One precompiled header for everything that includes libtorch: 20 s a file become 5 s.
-file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "")
-add_library(headshare_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
-target_link_libraries(headshare_torch_pch PRIVATE headshare_options headshare_warnings headshare_torch
-                      nlohmann_json::nlohmann_json)
-target_precompile_headers(headshare_torch_pch PRIVATE
-  <torch/nn/module.h> <torch/nn/cloneable.h> <torch/autograd.h> <ATen/ATen.h> <nlohmann/json.hpp>
-  <functional> <map> <memory> <optional> <string> <vector>)
