@@ -1,0 +1,66 @@
+#include "headshare/attention/attention.h"
+
+#include <ATen/ATen.h>
+
+#include <bit>
+#include <cmath>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+
+std::vector<double> alibi_slopes(int64_t heads) {
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+  std::vector<double> slopes;
+  for (int64_t h = 1; h <= power; ++h)
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(power)));
+  for (int64_t h = 0; h < heads - power; ++h) {
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(2 * h + 1) / static_cast<double>(2 * power)));
+  }
+  return slopes;
+}
+
+AttentionImpl::AttentionImpl(const AttentionOptions& options) {
+  const AttentionOptions resolved = resolve(options);
+  scheme_ = make_scheme(resolved);
+  // The scheme's parameters are the sub-layer's own: "attention.query.weight", whatever the scheme.
+  register_module("heads", scheme_);
+  if (resolved.alibi) alibi_slopes_ = at::tensor(alibi_slopes(resolved.heads), at::kDouble);
+}
+
+Tensor AttentionImpl::attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const {
+  const HeadProblem problem = scheme_->problem(queries, std::move(memory));
+  const HeadDropout dropout{.p = scheme_->options().attention_dropout, .site = this};
+  return scheme_->merge(attend(problem, mask, dropout), live_queries(problem, mask));
+}
+
+Tensor AttentionImpl::self(const Tensor& x, HeadMask mask, KvCache* cache) {
+  const int64_t first = cache == nullptr ? 0 : cache->length();
+  const Tensor queries = scheme_->project_queries(x, first);
+  Memory memory = scheme_->remember(x, first);
+  if (cache != nullptr) memory = cache->append(memory);
+  if (alibi_slopes_.defined()) mask.alibi_slopes = alibi_slopes_.to(x.options());
+  return attend_and_merge(queries, std::move(memory), mask);
+}
+
+Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) {
+  HS_CHECK(!mask.causal, "cross-attention has no causal order");
+  HS_CHECK(!scheme_->options().rotary && !scheme_->options().alibi,
+           "rotary and ALiBi positions order one sequence; cross-attention has two");
+  Memory memory;
+  if (cache != nullptr && !cache->empty()) {
+    memory = cache->contents();
+  } else {
+    memory = scheme_->remember(y, /*first=*/0);
+    if (cache != nullptr) cache->store(memory);
+  }
+  const int64_t sentences = memory.front().size(0);
+  HS_CHECK(sentences > 0 && x.size(0) % sentences == 0, "the decoder's batch ", x.size(0),
+           " must be a multiple of the encoder's ", sentences);
+  // Queries do not see each other, so the beams of a sentence are simply more queries of it.
+  const Tensor folded = x.reshape({sentences, x.size(0) / sentences * x.size(1), x.size(2)});
+  const Tensor queries = scheme_->project_queries(folded, /*first=*/0);
+  return attend_and_merge(queries, std::move(memory), mask).view(x.sizes());
+}
+
+}  // namespace headshare

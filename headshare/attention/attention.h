@@ -1,0 +1,35 @@
+// An attention sub-layer: a scheme, the core, dropout and a cache.
+#pragma once
+
+#include "headshare/attention/scheme.h"
+
+namespace headshare {
+
+class AttentionImpl : public Layer {
+ public:
+  explicit AttentionImpl(const AttentionOptions& options);
+
+  // Self-attention over x [B, T, E] -> [B, T, E]. With a cache, x is appended to what it holds and
+  // attends to all of it; `mask.visible_keys` then covers the whole cache.
+  Tensor self(const Tensor& x, HeadMask mask, KvCache* cache = nullptr);
+
+  // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
+  // the memory of a sentence is never copied per beam). With a cache y is projected once, on the
+  // first call, and not read again.
+  Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr);
+
+  const Scheme& scheme() const { return *scheme_; }
+
+ private:
+  Tensor attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const;
+
+  std::shared_ptr<Scheme> scheme_;
+  Tensor alibi_slopes_;  // [H] or undefined
+};
+TORCH_MODULE(Attention);
+
+// The slopes of ALiBi (Press et al., 2022): 2^(-8 h / H) for h = 1 .. H where H is a power of two,
+// else the slopes of the next lower power followed by every other one of the next higher.
+std::vector<double> alibi_slopes(int64_t heads);
+
+}  // namespace headshare

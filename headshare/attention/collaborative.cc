@@ -1,0 +1,58 @@
+// Collaborative attention (Cordonnier et al., 2020; attention.md, section 6): heads share query and
+// key maps of width R and mix their dimensions by a vector each. Values stay per head.
+//   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+
+namespace headshare {
+namespace {
+
+class Collaborative : public Scheme {
+ public:
+  explicit Collaborative(const AttentionOptions& options)
+      : Scheme(options),
+        query_(projection("query", R())),
+        key_(key_projection("key", R())),
+        value_(projection("value", H() * D())),
+        output_(output_projection()),
+        mixing_(declare("mixing", {H(), R()}, Init::normal(options.mixing_deviation), Decay::kNo)) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    return rotated(split_heads(query_->forward(x), 1) * mixing_.unsqueeze(1), first);  // [B, H, T, R]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
+    return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t first) const override {
+    // k [B, 1, S, R], v [B, H, S, D]
+    return {rotated(split_heads(key_->forward(y), 1), first), split_heads(without_bias(value_, y), H())};
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    const int64_t parameters = 2 * E() * R() + H() * R() + 2 * E() * H() * D();
+    return {.parameters = parameters, .effective = parameters, .cache_elements = R() + H() * D()};
+  }
+
+ private:
+  int64_t R() const { return *options().key_width; }
+
+  Linear query_, key_, value_, output_;
+  Tensor mixing_;  // m: [H, R]
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_collaborative(const AttentionOptions& options) {
+  return std::make_shared<Collaborative>(options);
+}
+
+}  // namespace headshare

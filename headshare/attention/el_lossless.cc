@@ -1,0 +1,47 @@
+// EL attention (Yan et al., 2021): multi-head attention rewritten for inference. Same weights, same
+// result, but the raw hidden states are cached instead of keys and values.
+//   q'_h = x W_Q^h (W_K^h)^T [E wide], key = value = y, head_h = (A_h y) W_V^h; cache: y: E per token
+// It spends H times the score and value products of `mha` to read less memory (attention.md, section 5).
+#include <ATen/ATen.h>
+
+#include "headshare/attention/mha.h"
+#include "headshare/attention/schemes.h"
+
+namespace headshare {
+namespace {
+
+class ElLossless : public Mha {
+ public:
+  using Mha::Mha;
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    const Tensor key_maps = key_->weight.view({H(), R() / H(), E()});  // W_K^h transposed, per head
+    return Mha::project_queries(x, first).matmul(key_maps);            // [B, H, T, E]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor value_maps = value_->weight.view({H(), D(), E()}).transpose(1, 2);  // [H, E, D]
+    return Mha::merge(heads.matmul(value_maps), live);
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t) const override { return {y.unsqueeze(1)}; }  // [B, 1, S, E]
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    return {.heads = H(), .query = queries, .key = memory[0], .value = memory[0]};
+  }
+
+  AttentionCost own_cost() const override {
+    AttentionCost cost = Mha::own_cost();
+    cost.cache_elements = E();
+    return cost;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_el_lossless(const AttentionOptions& options) {
+  return std::make_shared<ElLossless>(options);
+}
+
+}  // namespace headshare

@@ -1,0 +1,44 @@
+#include "headshare/attention/gqa.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+
+namespace headshare {
+
+Gqa::Gqa(const AttentionOptions& options, int64_t groups)
+    : Scheme(options),
+      groups_(groups),
+      query_(projection("query", H() * D())),
+      key_(key_projection("key", groups * D())),
+      value_(projection("value", groups * D())),
+      output_(output_projection()) {}
+
+Tensor Gqa::project_queries(const Tensor& x, int64_t first) const {
+  return rotated(split_heads(query_->forward(x), H()), first);
+}
+
+Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
+  return {rotated(split_heads(key_->forward(y), groups_), first), split_heads(without_bias(value_, y), groups_)};
+}
+
+HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory) const {
+  return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
+}
+
+Tensor Gqa::merge(const Tensor& heads, const Tensor& live) const {
+  Tensor bias;
+  if (value_->bias.defined()) bias = value_->bias.view({groups_, D()}).repeat_interleave(H() / groups_, 0);
+  return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+}
+
+AttentionCost Gqa::own_cost() const {
+  const int64_t parameters = 2 * E() * H() * D() + 2 * E() * groups_ * D();
+  return {.parameters = parameters, .effective = parameters, .cache_elements = 2 * groups_ * D()};
+}
+
+std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options) {
+  return std::make_shared<Gqa>(options, *options.groups);
+}
+
+}  // namespace headshare

@@ -1,0 +1,57 @@
+// Multiple-head-embeddings attention by addition (MHE-ADD, Xue and Aletras, 2023; attention.md, section 3).
+//   q_h = q + eQ_h, k_h = k + eK_h, v_h = v + eV_h; cache: shared k, v: 2 D per token
+// Without rotary positions eK adds the same to a whole row of scores, which softmax deletes, and eQ
+// adds eQ_h . k_j: one shared score matrix plus a bias per (head, key). The rows of softmax sum to
+// one, so eV is added after averaging.
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+#include "headshare/attention/single_head.h"
+
+namespace headshare {
+namespace {
+
+class MheAdd : public SingleHead {
+ public:
+  explicit MheAdd(const AttentionOptions& options)
+      : SingleHead(options),
+        query_embedding_(head_embedding("query_embedding", Role::kLearned)),
+        key_embedding_(head_embedding("key_embedding", options.rotary ? Role::kLearned : Role::kInert)),
+        value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    const Tensor query = split_heads(query_->forward(x), 1);  // [B, 1, T, D]
+    return options().rotary ? rotated(query + query_embedding_.unsqueeze(1), first) : query;
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;  // [H, D]
+    return output_->forward(join_heads(add_value_offset(heads, offset, live)));
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t) const override { return shared_memory(y); }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    if (!options().rotary) {
+      return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1], .query_shift = query_embedding_};
+    }
+    const Tensor keys = rotated(memory[0] + key_embedding_.unsqueeze(1), /*first=*/0);  // [B, H, S, D]
+    return {.heads = H(), .query = queries, .key = keys, .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    return {.parameters = shared_parameters() + 3 * H() * D(),
+            .effective = shared_parameters() + H() * D(),
+            .cache_elements = 2 * D()};
+  }
+
+ private:
+  Tensor query_embedding_, key_embedding_, value_embedding_;  // [H, D]
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_mhe_add(const AttentionOptions& options) { return std::make_shared<MheAdd>(options); }
+
+}  // namespace headshare

@@ -1,0 +1,58 @@
+// Multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023; attention.md, section 3).
+//   q_h = q * (1 + eQ_h), k_h = k * (1 + eK_h), v_h = v * (1 + eV_h); cache: shared k, v: 2 D per token
+// The "1 +" is our reading (`mhe_mul_offset`). Without rotary positions both factors of the scores
+// fold into the query, m_h = (1 + eQ_h) * (1 + eK_h), and 1 + eV_h scales the averaged values.
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+#include "headshare/attention/single_head.h"
+
+namespace headshare {
+namespace {
+
+class MheMul : public SingleHead {
+ public:
+  explicit MheMul(const AttentionOptions& options)
+      : SingleHead(options),
+        query_embedding_(head_embedding("query_embedding", Role::kLearned)),
+        key_embedding_(head_embedding("key_embedding", Role::kLearned)),
+        value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    const Tensor query = split_heads(query_->forward(x), 1);  // [B, 1, T, D]
+    if (options().rotary) return rotated(query * factor(query_embedding_), first);
+    return query * (factor(query_embedding_) * factor(key_embedding_));  // [B, H, T, D]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor scale = factor(value_embedding_);  // [H, 1, D]
+    const Tensor bias = value_->bias.defined() ? value_->bias * scale.squeeze(1) : Tensor();
+    return output_->forward(join_heads(add_value_offset(heads * scale, bias, live)));
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t) const override { return shared_memory(y); }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    Tensor keys = memory[0];
+    if (options().rotary) keys = rotated(keys * factor(key_embedding_), /*first=*/0);  // [B, H, S, D]
+    return {.heads = H(), .query = queries, .key = keys, .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    return {.parameters = shared_parameters() + 3 * H() * D(),
+            .effective = shared_parameters() + H() * D(),
+            .cache_elements = 2 * D()};
+  }
+
+ private:
+  Tensor factor(const Tensor& embedding) const { return (embedding + options().mhe_mul_offset).unsqueeze(1); }
+
+  Tensor query_embedding_, key_embedding_, value_embedding_;  // [H, D]
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_mhe_mul(const AttentionOptions& options) { return std::make_shared<MheMul>(options); }
+
+}  // namespace headshare

@@ -1,0 +1,67 @@
+// What an attention layer is made of. `resolve` fills in what was left to its default; the resolved
+// options go into every checkpoint, so that nothing is ever inferred from shapes again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/base/field.h"
+
+namespace headshare {
+
+enum class SchemeKind {
+  kMha,
+  kGqa,
+  kMqa,
+  kSha,
+  kSkv,
+  kElShared,
+  kElLossless,
+  kMheAdd,
+  kMheMul,
+  kCollaborative,
+};
+
+const EnumNames<SchemeKind>& scheme_names();
+std::string scheme_name(SchemeKind kind);
+
+// Reads "mha", "mhe-add", ...; an unknown name is refused with the nearest.
+SchemeKind parse_scheme(const std::string& name);
+
+struct AttentionOptions {
+  SchemeKind scheme = SchemeKind::kMha;
+  int64_t d_model = 256;              // E
+  int64_t heads = 4;                  // H
+  std::optional<int64_t> head_width;  // D; default E / H
+  std::optional<int64_t> groups;      // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
+  std::optional<int64_t> key_width;   // R, for mha (default H D) and collaborative (default E / 2)
+  std::optional<double> scale;        // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
+  bool projection_bias = false;       // on queries, keys, values and output: all schemes or none
+  bool content_bias = false;          // u_h: every scheme's option (attention.md, section 10)
+  bool shared_qk = false;             // skv: share queries and keys instead of keys and values
+  double mhe_deviation = 0.02;        // head embeddings start from N(0, this^2)
+  double mhe_mul_offset = 1;          // mhe_mul multiplies by (offset + embedding): 1 or 0
+  double mixing_deviation = 0.2;      // collaborative mixing starts from N(0, this^2)
+  double attention_dropout = 0;       // on the attention weights, in training
+  // Set by the model, not by the user:
+  bool rotary = false;  // positions are rotated into queries and keys
+  double rotary_base = 10000;
+  bool alibi = false;              // scores fall with distance, by a slope per head
+  double init_deviation = 0.02;    // projections start from N(0, this^2)
+  double output_deviation = 0.02;  // the output projection, which GPT-2 starts smaller
+};
+
+// The options a user sets. Sizes (d-model, heads) belong to the model's list.
+Fields fields(AttentionOptions& options);
+
+// Fills in every default and checks that the sizes fit together; throws Error with the numbers and
+// the way out.
+AttentionOptions resolve(AttentionOptions options);
+
+// Whether a key bias can reach the output at all: softmax deletes what is constant along a row, and
+// only rotating the key afterwards makes it differ from key to key.
+inline bool key_bias_matters(const AttentionOptions& options) { return options.rotary; }
+
+}  // namespace headshare

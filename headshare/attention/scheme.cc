@@ -1,0 +1,84 @@
+#include "headshare/attention/scheme.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/attention/rotary.h"
+
+namespace headshare {
+
+Scheme::Scheme(AttentionOptions resolved) : options_(std::move(resolved)) {
+  if (options_.content_bias) content_bias_ = declare("content_bias", {H(), E()}, Init::constant(0), Decay::kNo);
+}
+
+Memory Scheme::remember(const Tensor& y, int64_t first) const {
+  Memory memory = project_memory(y, first);
+  // c_h[j] = y_j . u_h: H values per token, kept as one more part [B, H, S, 1].
+  if (content_bias_.defined()) memory.push_back(y.matmul(content_bias_.t()).transpose(1, 2).unsqueeze(3));
+  return memory;
+}
+
+HeadProblem Scheme::problem(const Tensor& queries, Memory memory) const {
+  Tensor bias;
+  if (content_bias_.defined()) {
+    bias = memory.back().squeeze(3);  // [B, H, S]
+    memory.pop_back();
+  }
+  HeadProblem posed = pose(queries, memory);
+  posed.key_bias = bias;
+  posed.scale = scale();
+  // These tell the heads apart even where one head serves all of them.
+  if (bias.defined() || options_.alibi) posed.heads = H();
+  return posed;
+}
+
+AttentionCost Scheme::cost() const {
+  AttentionCost total = own_cost();
+  if (content_bias_.defined()) {
+    total.parameters += H() * E();
+    total.effective += H() * E();
+    total.cache_elements += H();
+  }
+  for (const Declared& one : declared_parameters(*this)) {
+    if (one.name.ends_with(".bias")) total.biases += one.tensor.numel();
+  }
+  return total;
+}
+
+Linear Scheme::projection(const std::string& name, int64_t out) {
+  return register_module(
+      name, Linear(E(), out, options_.projection_bias ? Bias::kYes : Bias::kNo, Init::normal(options_.init_deviation)));
+}
+
+Linear Scheme::key_projection(const std::string& name, int64_t out) {
+  const Bias present = key_bias_matters(options_) ? Bias::kYes : Bias::kInert;
+  const Bias bias = options_.projection_bias ? present : Bias::kNo;
+  return register_module(name, Linear(E(), out, bias, Init::normal(options_.init_deviation)));
+}
+
+Linear Scheme::output_projection() {
+  return register_module("output", Linear(H() * D(), E(), options_.projection_bias ? Bias::kYes : Bias::kNo,
+                                          Init::normal(options_.output_deviation)));
+}
+
+Tensor Scheme::split_heads(const Tensor& x, int64_t heads) {
+  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+Tensor Scheme::join_heads(const Tensor& x) {
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+Tensor Scheme::rotated(const Tensor& x, int64_t first) const {
+  return options_.rotary ? rotate(x, first, options_.rotary_base) : x;
+}
+
+Tensor Scheme::without_bias(const Linear& linear, const Tensor& x) { return at::linear(x, linear->weight); }
+
+Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live) {
+  if (!offset.defined()) return heads;
+  const Tensor added = offset.unsqueeze(1);  // [H or 1, 1, Dv]
+  if (!live.defined()) return heads + added;
+  return heads + added * live.to(heads.scalar_type()).view({live.size(0), 1, -1, 1});
+}
+
+}  // namespace headshare

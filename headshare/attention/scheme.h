@@ -1,0 +1,80 @@
+// A scheme says how heads share projections. It has five parts: what the queries are, what the
+// memory side keeps (and a cache stores), how the two pose a problem to the attention core, how the
+// heads merge into the output, and what all that costs. The core does not know which scheme runs.
+#pragma once
+
+#include <memory>
+
+#include "headshare/attention/kv_cache.h"
+#include "headshare/attention/options.h"
+#include "headshare/ops/head_attention.h"
+#include "headshare/ops/linear.h"
+
+namespace headshare {
+
+// Costs of one attention sub-layer, exact (attention.md, section 2).
+struct AttentionCost {
+  int64_t parameters = 0;      // without biases: what the MHE paper counts
+  int64_t effective = 0;       // without parameters that another one can absorb (section 9.4)
+  int64_t biases = 0;          // of the projections
+  int64_t cache_elements = 0;  // per token
+};
+
+class Scheme : public Layer {
+ public:
+  explicit Scheme(AttentionOptions resolved);
+
+  // x [B, T, E], whose first token stands at position `first` -> queries [B, Hq, T, Dk].
+  virtual Tensor project_queries(const Tensor& x, int64_t first) const = 0;
+
+  // y [B, S, E] -> what a cache stores: tensors [B, heads, S, width].
+  Memory remember(const Tensor& y, int64_t first) const;
+
+  // Queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core.
+  HeadProblem problem(const Tensor& queries, Memory memory) const;
+
+  // heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all) marks the queries that
+  // saw a key: value biases and embeddings are added to those only, after averaging and dropout.
+  virtual Tensor merge(const Tensor& heads, const Tensor& live) const = 0;
+
+  AttentionCost cost() const;
+
+  const AttentionOptions& options() const { return options_; }
+
+ protected:
+  virtual Memory project_memory(const Tensor& y, int64_t first) const = 0;
+  virtual HeadProblem pose(const Tensor& queries, const Memory& memory) const = 0;
+  virtual AttentionCost own_cost() const = 0;  // biases and content bias left out
+
+  int64_t E() const { return options_.d_model; }
+  int64_t H() const { return options_.heads; }
+  int64_t D() const { return *options_.head_width; }
+  double scale() const { return *options_.scale; }
+
+  // A projection from the model width, with the options' bias and start.
+  Linear projection(const std::string& name, int64_t out);
+  // The output projection O, H Dv -> E.
+  Linear output_projection();
+  // A key projection's bias is inert unless keys are rotated: the projection then keeps it unused.
+  Linear key_projection(const std::string& name, int64_t out);
+
+  // [B, T, heads * width] -> [B, heads, T, width].
+  static Tensor split_heads(const Tensor& x, int64_t heads);
+  // [B, heads, T, width] -> [B, T, heads * width].
+  static Tensor join_heads(const Tensor& x);
+  // Rotates when the options say so.
+  Tensor rotated(const Tensor& x, int64_t first) const;
+  // x W^T without the bias, for biases that are inert or are added after averaging.
+  static Tensor without_bias(const Linear& linear, const Tensor& x);
+  // heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
+  static Tensor add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live);
+
+ private:
+  AttentionOptions options_;
+  Tensor content_bias_;  // u: [H, E]
+};
+
+// The scheme the options name. `options` must be resolved.
+std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved);
+
+}  // namespace headshare

@@ -1,0 +1,48 @@
+// Single-head attention, as the MHE paper counts it: one head of width D, tiled H times into a full O.
+//   q = x W_Q, k = y W_K, v = y W_V, out = sum_h (A v) O_h; cache: 2 D per token
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+#include "headshare/attention/single_head.h"
+
+namespace headshare {
+namespace {
+
+class Sha : public SingleHead {
+ public:
+  using SingleHead::SingleHead;
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    return rotated(split_heads(query_->forward(x), 1), first);  // [B, 1, T, D]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor bias = value_->bias.defined() ? value_->bias.unsqueeze(0) : Tensor();
+    const Tensor joined = join_heads(add_value_offset(heads, bias, live));
+    if (heads.size(1) > 1) return output_->forward(joined);  // a content bias or ALiBi made the heads differ
+    // Tiling one head is the same as adding up the blocks of O: [E, H D] -> [E, D].
+    const Tensor folded = output_->weight.view({E(), H(), D()}).sum(1);
+    return at::linear(joined, folded, output_->bias.defined() ? std::optional(output_->bias) : std::nullopt);
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t first) const override {
+    Memory memory = shared_memory(y);
+    memory[0] = rotated(memory[0], first);
+    return memory;
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    return {.heads = 1, .query = queries, .key = memory[0], .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    return {.parameters = shared_parameters(), .effective = 4 * E() * D(), .cache_elements = 2 * D()};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_sha(const AttentionOptions& options) { return std::make_shared<Sha>(options); }
+
+}  // namespace headshare

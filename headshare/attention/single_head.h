@@ -1,0 +1,34 @@
+// The shared projections of SHA, MHE-ADD and MHE-MUL: one query, key and value map of width D and a
+// full output map O [E, H D]. Cache: k, v: 2 D per token.
+#pragma once
+
+#include "headshare/attention/scheme.h"
+
+namespace headshare {
+
+class SingleHead : public Scheme {
+ public:
+  explicit SingleHead(const AttentionOptions& options)
+      : Scheme(options),
+        query_(projection("query", D())),
+        key_(key_projection("key", D())),
+        value_(projection("value", D())),
+        output_(output_projection()) {}
+
+ protected:
+  // k, v: [B, 1, S, D]; the key unrotated, for schemes that change it per head before rotating.
+  Memory shared_memory(const Tensor& y) const {
+    return {split_heads(key_->forward(y), 1), split_heads(without_bias(value_, y), 1)};
+  }
+
+  int64_t shared_parameters() const { return 3 * E() * D() + E() * H() * D(); }
+
+  // [H, D], one embedding a head.
+  Tensor head_embedding(const std::string& name, Role role) {
+    return declare(name, {H(), D()}, Init::normal(options().mhe_deviation), Decay::kNo, role);
+  }
+
+  Linear query_, key_, value_, output_;
+};
+
+}  // namespace headshare

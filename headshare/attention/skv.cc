@@ -1,0 +1,92 @@
+// Shared key and value: one map serves a head as key and as value (attention.md, section 2.3).
+//   q_h = x W_Q^h, k_h = v_h = y W_KV^h; cache: k = v stored once: H D per token
+// With `shared_qk` queries and keys share a map instead: q_h = x W_QK^h, k_h = y W_QK^h; cache 2 H D.
+#include <ATen/ATen.h>
+
+#include "headshare/attention/schemes.h"
+
+namespace headshare {
+namespace {
+
+class SharedKeyValue : public Scheme {
+ public:
+  explicit SharedKeyValue(const AttentionOptions& options)
+      : Scheme(options),
+        query_(projection("query", H() * D())),
+        key_value_(projection("key_value", H() * D())),
+        output_(output_projection()) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    return rotated(split_heads(query_->forward(x), H()), first);  // [B, H, T, D]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    return output_->forward(join_heads(add_value_offset(heads, bias(), live)));
+  }
+
+ protected:
+  // The values must stay unrotated, so rotary keys are turned when they are read.
+  Memory project_memory(const Tensor& y, int64_t) const override {
+    return {split_heads(without_bias(key_value_, y), H())};  // [B, H, S, D]
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    Tensor keys = memory[0];
+    if (options().rotary) keys = rotated(bias().defined() ? keys + bias().unsqueeze(1) : keys, /*first=*/0);
+    return {.heads = H(), .query = queries, .key = keys, .value = memory[0]};
+  }
+
+  AttentionCost own_cost() const override {
+    const int64_t parameters = 3 * E() * H() * D();
+    return {.parameters = parameters, .effective = parameters, .cache_elements = H() * D()};
+  }
+
+ private:
+  Tensor bias() const { return key_value_->bias.defined() ? key_value_->bias.view({H(), D()}) : Tensor(); }
+
+  Linear query_, key_value_, output_;
+};
+
+class SharedQueryKey : public Scheme {
+ public:
+  explicit SharedQueryKey(const AttentionOptions& options)
+      : Scheme(options),
+        query_key_(projection("query_key", H() * D())),
+        value_(projection("value", H() * D())),
+        output_(output_projection()) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    return rotated(split_heads(query_key_->forward(x), H()), first);  // [B, H, T, D]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+    const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
+    return output_->forward(join_heads(add_value_offset(heads, bias, live)));
+  }
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t first) const override {
+    return {rotated(split_heads(query_key_->forward(y), H()), first), split_heads(without_bias(value_, y), H())};
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    const int64_t parameters = 3 * E() * H() * D();
+    return {.parameters = parameters, .effective = parameters, .cache_elements = 2 * H() * D()};
+  }
+
+ private:
+  Linear query_key_, value_, output_;
+};
+
+}  // namespace
+
+std::shared_ptr<Scheme> make_skv(const AttentionOptions& options) {
+  if (options.shared_qk) return std::make_shared<SharedQueryKey>(options);
+  return std::make_shared<SharedKeyValue>(options);
+}
+
+}  // namespace headshare

@@ -1,0 +1,105 @@
+#include "headshare/ops/head_attention.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdlib>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+#include "headshare/ops/head_attention_backends.h"
+
+namespace headshare {
+namespace {
+
+void check_head_count(const char* what, const Tensor& x, int64_t heads) {
+  HS_CHECK(x.dim() == 4 && x.size(1) > 0 && heads % x.size(1) == 0, what,
+           " must be [batch, heads, length, width] with ", "a number of heads that divides ", heads, ", not ",
+           x.sizes());
+}
+
+void check_problem(const HeadProblem& p, const HeadMask& mask) {
+  check_head_count("attention queries", p.query, p.heads);
+  check_head_count("attention keys", p.key, p.heads);
+  check_head_count("attention values", p.value, p.heads);
+  HS_CHECK(p.query.size(3) == p.key.size(3), "queries and keys must have the same width: ", p.query.sizes(), " and ",
+           p.key.sizes());
+  HS_CHECK(p.key.size(2) == p.value.size(2), "keys and values must have the same length: ", p.key.sizes(), " and ",
+           p.value.sizes());
+  HS_CHECK(p.query.size(0) == p.key.size(0) && p.key.size(0) == p.value.size(0),
+           "queries, keys and values must have the same batch: ", p.query.sizes(), ", ", p.key.sizes(), " and ",
+           p.value.sizes());
+  HS_DCHECK(!p.query_shift.defined() || (p.query.size(1) == 1 && p.key.size(1) == 1));
+  const auto& visible = mask.visible_keys;
+  HS_CHECK(!visible.defined() || (visible.scalar_type() == at::kBool && visible.dim() == 2 &&
+                                  visible.size(0) == p.key.size(0) && visible.size(1) == p.key.size(2)),
+           "the padding mask must be bool [batch, keys] = [", p.key.size(0), ", ", p.key.size(2), "], not ",
+           visible.defined() ? join_text(visible.sizes()) : "");
+}
+
+std::string objections(const HeadBackend& backend, const std::vector<std::string>& reasons) {
+  std::string text = join_text("\n  ", backend.name, ":");
+  for (const std::string& reason : reasons) text += " " + reason + ";";
+  return text;
+}
+
+const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, const HeadMask& mask,
+                                  const HeadDropout& dropout) {
+  std::vector<std::string> names;
+  for (const HeadBackend& backend : head_backends()) {
+    names.emplace_back(backend.name);
+    if (backend.name != name) continue;
+    const auto reasons = backend.why_not(problem, mask, dropout);
+    HS_CHECK(reasons.empty(), "HEADSHARE_BACKEND=", name, " cannot run this attention:", objections(backend, reasons));
+    return backend;
+  }
+  std::string known;
+  for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+  throw Error(join_text("HEADSHARE_BACKEND=", name, " names no backend", did_you_mean(name, names), " Known: ", known));
+}
+
+}  // namespace
+
+const std::vector<HeadBackend>& head_backends() {
+  static const std::vector<HeadBackend> backends = {kSdpaBackend, kBlockedBackend, kReferenceBackend};
+  return backends;
+}
+
+const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {
+  const char* forced = std::getenv("HEADSHARE_BACKEND");
+  if (forced != nullptr && *forced != '\0') return forced_backend(forced, problem, mask, dropout);
+  std::string refused;
+  for (const HeadBackend& backend : head_backends()) {
+    const auto reasons = backend.why_not(problem, mask, dropout);
+    if (reasons.empty()) return backend;
+    refused += objections(backend, reasons);
+  }
+  throw Error("no attention backend can run this problem:" + refused);
+}
+
+Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {
+  check_problem(problem, mask);
+  const auto& q = problem.query;
+  const auto& v = problem.value;
+  if (v.size(2) == 0 || q.size(2) == 0 || q.size(0) == 0) {
+    return at::zeros({q.size(0), problem.heads, q.size(2), v.size(3)}, q.options());
+  }
+  return choose_head_backend(problem, mask, dropout).run(problem, mask, dropout);
+}
+
+Tensor live_queries(const HeadProblem& problem, const HeadMask& mask) {
+  const int64_t T = problem.query.size(2);
+  const int64_t S = problem.key.size(2);
+  const auto options = problem.key.options().dtype(at::kBool);
+  if (S == 0) return at::zeros({1, T}, options);
+  const bool rows_without_keys = mask.causal && T > S;
+  if (!mask.visible_keys.defined()) {
+    if (!rows_without_keys) return {};
+    return (at::arange(T, options.dtype(at::kLong)) >= T - S).unsqueeze(0);  // [1, T]
+  }
+  const Tensor seen = mask.visible_keys.to(at::kLong).cumsum(1) > 0;  // [B, S]: some key up to j is visible
+  if (!mask.causal) return seen.select(1, S - 1).unsqueeze(1).expand({seen.size(0), T});
+  const Tensor last = at::arange(T, options.dtype(at::kLong)) + (S - T);  // the last key query i may see
+  return seen.index_select(1, last.clamp_min(0)).logical_and(last >= 0);  // [B, T]
+}
+
+}  // namespace headshare

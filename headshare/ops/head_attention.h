@@ -1,0 +1,70 @@
+// The attention core: one problem that every scheme poses, solved by the first backend that can.
+// Letters as in attention/dims.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+// The canonical form (attention.md, section 1):
+//   score_h[i,j] = scale * (q_{h,i} . k_{g(h),j} + c_h[j]),  c_h[j] = query_shift_h . k_j + key_bias[h,j]
+// Head counts of query, key and value are each 1, a divisor of H, or H; head h reads head h / (H / count).
+struct HeadProblem {
+  int64_t heads = 1;        // H
+  Tensor query;             // [B, Hq, T, Dk]
+  Tensor key;               // [B, Hk, S, Dk]
+  Tensor value;             // [B, Hv, S, Dv]
+  Tensor query_shift = {};  // [H, Dk] or undefined; needs Hq == Hk == 1
+  Tensor key_bias = {};     // [B, H, S] or undefined
+  double scale = 1;
+};
+
+// What a query may see. Causal masks are aligned bottom-right: query i of T sees key j of S when
+// j <= i + S - T, so that one new query sees the whole cache. T = 2, S = 4:  1 1 1 0
+//                                                                            1 1 1 1
+struct HeadMask {
+  bool causal = false;
+  Tensor visible_keys = {};  // bool [B, S]; false hides a padding key from every query. Undefined: all visible
+  Tensor alibi_slopes = {};  // [H] or undefined: score gains -slope_h * |i + S - T - j|, after scaling
+};
+
+// Dropout on the attention weights. `site` names the random stream; p counts only while it trains.
+struct HeadDropout {
+  double p = 0;
+  const Layer* site = nullptr;
+  uint64_t part = 0;  // a site that draws several masks in one pass numbers them
+
+  bool active() const { return p > 0 && site != nullptr && site->is_training(); }
+};
+
+// concat-free heads [B, H, T, Dv]: softmax(score + mask) V. A query that sees no key gets zeros (and
+// gives no gradient). T, S or B may be 0. The backend is the first of head_backends() without
+// objections, or the one HEADSHARE_BACKEND names; an unknown name or one that cannot run is an Error
+// with every backend's reasons.
+Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
+
+// bool [B or 1, T]: which queries see at least one key; undefined when all do.
+Tensor live_queries(const HeadProblem& problem, const HeadMask& mask);
+
+// A way to solve the problem.
+struct HeadBackend {
+  std::string_view name;
+  std::string_view summary;
+  // Sentences on why it cannot take this problem; empty when it can.
+  std::vector<std::string> (*why_not)(const HeadProblem&, const HeadMask&, const HeadDropout&);
+  Tensor (*run)(const HeadProblem&, const HeadMask&, const HeadDropout&);
+};
+
+// In order of preference.
+const std::vector<HeadBackend>& head_backends();
+
+// The backend `attend` would use.
+const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
+
+}  // namespace headshare

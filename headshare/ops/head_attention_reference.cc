@@ -1,0 +1,84 @@
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "headshare/ops/head_attention_backends.h"
+
+namespace headshare {
+
+Tensor expand_heads(const Tensor& x, int64_t heads) {
+  if (x.size(1) == heads) return x;
+  if (x.size(1) == 1) return x.expand({x.size(0), heads, x.size(2), x.size(3)});
+  return x.repeat_interleave(heads / x.size(1), /*dim=*/1);
+}
+
+Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask) {
+  const int64_t T = problem.query.size(2);
+  const int64_t S = problem.key.size(2);
+  const auto options = problem.key.options().dtype(at::kBool);
+  Tensor pairs;
+  if (mask.causal && T > 1) pairs = at::ones({1, 1, T, S}, options).tril(S - T);
+  if (mask.visible_keys.defined()) {
+    const Tensor keys = mask.visible_keys.view({-1, 1, 1, S});
+    pairs = pairs.defined() ? pairs.logical_and(keys) : keys;
+  }
+  return pairs;
+}
+
+namespace {
+
+// a [B, H, T, X] times b [B, g, X, Y] -> [B, H, T, Y]; the heads of a group are stacked along T, so
+// that b is read once for all of them and never repeated.
+Tensor grouped_matmul(const Tensor& a, const Tensor& b) {
+  const int64_t B = a.size(0), H = a.size(1), T = a.size(2), X = a.size(3), g = b.size(1);
+  if (g >= H) return a.expand({B, g, T, X}).matmul(b);
+  return a.reshape({B, g, H / g * T, X}).matmul(b).reshape({B, H, T, b.size(3)});
+}
+
+// [1, H, T, S]: -slope * distance.
+Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes) {
+  const int64_t T = problem.query.size(2);
+  const int64_t S = problem.key.size(2);
+  const Tensor query_at = at::arange(S - T, S, slopes.options()).view({T, 1});
+  const Tensor distance = (query_at - at::arange(S, slopes.options())).abs();
+  return -slopes.view({1, -1, 1, 1}) * distance;
+}
+
+// scale * (q.k + c) + ALiBi, [B, H, T, S].
+Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
+  Tensor scores = grouped_matmul(p.query * p.scale, p.key.transpose(2, 3));  // [B, Hq or Hk, T, S]
+  if (p.query_shift.defined()) {
+    const Tensor shift = p.query_shift.matmul(p.key.squeeze(1).transpose(1, 2));  // [B, H, S]
+    scores = scores + (shift * p.scale).unsqueeze(2);
+  }
+  if (p.key_bias.defined()) scores = scores + (p.key_bias * p.scale).unsqueeze(2);
+  if (mask.alibi_slopes.defined()) scores = scores + alibi_bias(p, mask.alibi_slopes);
+  return scores;
+}
+
+Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout_options) {
+  Tensor scores = scores_of(p, mask);
+  const Tensor visible = visible_pairs(p, mask);
+  const Tensor live = live_queries(p, mask);
+  const Tensor dead = live.defined() ? live.logical_not().view({live.size(0), 1, -1, 1}) : Tensor();
+  if (visible.defined()) {
+    // Queries that see nothing get an unmasked softmax, whose result is then put to zero: a softmax
+    // over minus infinities would make their gradients NaN.
+    const Tensor hidden = dead.defined() ? visible.logical_or(dead).logical_not() : visible.logical_not();
+    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  }
+  Tensor weights = scores.softmax(-1);
+  if (dropout_options.active())
+    weights = dropout(weights, dropout_options.p, *dropout_options.site, dropout_options.part);
+  Tensor heads = grouped_matmul(expand_heads(weights, p.heads), p.value);  // [B, H, T, Dv]
+  return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;
+}
+
+std::vector<std::string> no_objection(const HeadProblem&, const HeadMask&, const HeadDropout&) { return {}; }
+
+}  // namespace
+
+const HeadBackend kReferenceBackend = {"reference", "plain formula over the whole score matrix", no_objection,
+                                       run_reference};
+
+}  // namespace headshare

@@ -1,0 +1,80 @@
+#include "headshare/ops/layer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/autograd.h>
+
+#include <unordered_set>
+
+#include "headshare/base/error.h"
+#include "headshare/base/rng.h"
+
+namespace headshare {
+
+Tensor Layer::declare(const std::string& name, at::IntArrayRef sizes, Init init, Decay decay, Role role) {
+  const Tensor tensor = register_parameter(name, at::empty(sizes));
+  declared_.push_back({name, tensor, init, decay, role});
+  return tensor;
+}
+
+at::Generator keyed_generator(c10::Device device, uint64_t key) {
+  if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(key);
+  at::Generator generator = at::globalContext().defaultGenerator(device).clone();
+  generator.set_current_seed(key);
+  return generator;
+}
+
+at::Generator Layer::dropout_generator(const Tensor& like, uint64_t part) const {
+  HS_DCHECK(clock_ != nullptr, "attach() was not called on the model");
+  const uint64_t site = stream_key(clock_->seed, path_);
+  return keyed_generator(like.device(), stream_key(stream_key(site, clock_->tick), part));
+}
+
+void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock) {
+  for (const auto& item : root.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
+    if (auto* layer = dynamic_cast<Layer*>(item.value().get())) {
+      layer->path_ = item.key();
+      layer->clock_ = clock;
+    }
+  }
+  if (auto* layer = dynamic_cast<Layer*>(&root)) layer->clock_ = std::move(clock);
+}
+
+std::vector<Declared> declared_parameters(const torch::nn::Module& root) {
+  std::vector<Declared> all;
+  std::unordered_set<const void*> seen;
+  const auto visit = [&](const std::string& prefix, const torch::nn::Module& module) {
+    const auto* layer = dynamic_cast<const Layer*>(&module);
+    if (layer == nullptr) return;
+    for (const Declared& one : layer->declared()) {
+      if (!seen.insert(one.tensor.unsafeGetTensorImpl()).second) continue;
+      all.push_back(one);
+      if (!prefix.empty()) all.back().name = prefix + "." + one.name;
+    }
+  };
+  visit("", root);
+  for (const auto& item : root.named_modules("", /*include_self=*/false)) visit(item.key(), *item.value());
+  return all;
+}
+
+void initialise(torch::nn::Module& root, uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(root)) {
+    if (one.init.deviation == 0) {
+      one.tensor.fill_(one.init.mean);
+      continue;
+    }
+    const at::Generator generator = keyed_generator(at::kCPU, stream_key(seed, one.name));
+    const Tensor drawn =
+        at::empty(one.tensor.sizes(), at::kFloat).normal_(one.init.mean, one.init.deviation, generator);
+    one.tensor.copy_(drawn);
+  }
+}
+
+Tensor dropout(const Tensor& x, double p, const Layer& site, uint64_t part) {
+  if (p == 0 || !site.is_training()) return x;
+  const Tensor keep = at::empty_like(x).bernoulli_(1 - p, site.dropout_generator(x, part)).div_(1 - p);
+  return x * keep;
+}
+
+}  // namespace headshare

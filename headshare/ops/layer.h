@@ -1,0 +1,89 @@
+// Layer: the module all of headshare's modules derive from. It declares each parameter together
+// with how it starts, whether weight decay applies and whether it can matter at all, and knows its
+// dotted path in the model, which keys its initial values and its dropout stream.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headshare {
+
+using at::Tensor;
+
+// Where a parameter starts.
+struct Init {
+  double mean = 0;
+  double deviation = 0;  // of a normal distribution around mean; 0: the constant
+
+  static Init normal(double deviation) { return {.deviation = deviation}; }
+  static Init constant(double value) { return {.mean = value}; }
+};
+
+enum class Decay { kYes, kNo };
+
+// kInert: the loss cannot depend on it (its true gradient is exactly zero). It is stored and
+// counted, but no computation reads it and the optimizer leaves it alone, because Adam would turn
+// rounding noise into real steps.
+enum class Role { kLearned, kInert };
+
+struct Declared {
+  std::string name;
+  Tensor tensor;
+  Init init;
+  Decay decay;
+  Role role;
+};
+
+// Which training micro-batch is running: with the seed and a site's path it determines every
+// dropout mask, so that masks can be drawn again (activation checkpointing, resuming).
+struct DropoutClock {
+  uint64_t seed = 0;
+  uint64_t tick = 0;
+};
+
+class Layer : public torch::nn::Module {
+ public:
+  const std::vector<Declared>& declared() const { return declared_; }
+  const std::string& path() const { return path_; }
+
+  // A generator for mask number `part` of this site at this tick, on the device of `like`.
+  at::Generator dropout_generator(const Tensor& like, uint64_t part) const;
+
+ protected:
+  // Registers an uninitialised parameter.
+  Tensor declare(const std::string& name, at::IntArrayRef sizes, Init init, Decay decay = Decay::kYes,
+                 Role role = Role::kLearned);
+
+ private:
+  friend void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock);
+
+  std::vector<Declared> declared_;
+  std::string path_;
+  std::shared_ptr<DropoutClock> clock_;
+};
+
+// Tells every Layer below `root` its path and the clock. Call it once after construction.
+void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock);
+
+// Gives every declared parameter below `root` its initial values, drawn on the CPU in float32 from
+// a stream keyed by (seed, parameter path): models that share a path share the values.
+void initialise(torch::nn::Module& root, uint64_t seed);
+
+// All declared parameters below `root` with their full names, in registration order. A parameter
+// that two modules share appears once.
+std::vector<Declared> declared_parameters(const torch::nn::Module& root);
+
+// A generator on `device` that starts at `key`.
+at::Generator keyed_generator(c10::Device device, uint64_t key);
+
+// x with elements dropped with probability p and the rest scaled by 1 / (1 - p), while `site` is in
+// training; x itself otherwise. A site that draws several masks in one pass numbers them by `part`.
+Tensor dropout(const Tensor& x, double p, const Layer& site, uint64_t part = 0);
+
+}  // namespace headshare

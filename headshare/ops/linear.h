@@ -1,0 +1,38 @@
+// The two layers every transformer is made of besides attention.
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+// kInert: the bias is stored and counted but cannot matter, so it is not added (Role::kInert).
+enum class Bias { kYes, kNo, kInert };
+
+// y = x W^T + b, W: [out, in], b: [out] (undefined without bias, not added when inert).
+class LinearImpl : public Layer {
+ public:
+  LinearImpl(int64_t in, int64_t out, Bias bias, Init init);
+  Tensor forward(const Tensor& x) const;  // [.., in] -> [.., out]
+
+  Tensor weight;
+  Tensor bias;
+};
+TORCH_MODULE(Linear);
+
+// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis.
+class LayerNormImpl : public Layer {
+ public:
+  LayerNormImpl(int64_t width, double eps);
+  Tensor forward(const Tensor& x) const;  // [.., width]
+
+  Tensor weight;
+  Tensor bias;
+
+ private:
+  double eps_;
+};
+TORCH_MODULE(LayerNorm);
+
+}  // namespace headshare
