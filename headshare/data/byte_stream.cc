@@ -1,0 +1,87 @@
+#include "headshare/data/byte_stream.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "headshare/base/error.h"
+#include "headshare/base/file.h"
+
+namespace headshare {
+
+ByteStream::ByteStream(std::string input, Decompress decompress) {
+  if (input == "-") {
+    name_ = "standard input";
+    descriptor_ = STDIN_FILENO;
+    return;
+  }
+  name_ = std::move(input);
+  descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+  HS_CHECK(descriptor_ >= 0, "cannot open ", name_, ": ", std::strerror(errno));
+  if (fs::is_directory(name_)) {
+    ::close(descriptor_);
+    throw Error(join_text("cannot read ", name_, ": it is a directory, a file was expected"));
+  }
+  if (decompress == Decompress::kNo || !name_.ends_with(".gz")) return;
+  gzip_ = ::gzdopen(descriptor_, "rb");
+  if (gzip_ == nullptr) {
+    ::close(descriptor_);
+    throw Error(join_text("cannot read ", name_, ": out of memory for decompression"));
+  }
+  ::gzbuffer(gzip_, 1 << 18);
+  // zlib would hand the bytes of any other file through as they are.
+  if (::gzdirect(gzip_) != 0 && fs::file_size(name_) > 0) {
+    ::gzclose_r(gzip_);
+    throw Error(join_text(name_, " is not a gzip file, though its name ends in .gz; rename it or compress it"));
+  }
+}
+
+ByteStream::~ByteStream() {
+  if (gzip_ != nullptr) {
+    ::gzclose_r(gzip_);
+  } else if (descriptor_ != STDIN_FILENO) {
+    ::close(descriptor_);
+  }
+}
+
+size_t ByteStream::read(char* out, size_t bytes) {
+  size_t filled = 0;
+  while (filled < bytes) {
+    const size_t count =
+        gzip_ != nullptr ? read_gzip(out + filled, bytes - filled) : read_plain(out + filled, bytes - filled);
+    if (count == 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+size_t ByteStream::read_plain(char* out, size_t bytes) {
+  while (true) {
+    const ssize_t count = ::read(descriptor_, out, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    HS_CHECK(count >= 0, "cannot read ", name_, " after ", count_, " bytes: ", std::strerror(errno));
+    count_ += static_cast<uint64_t>(count);
+    return static_cast<size_t>(count);
+  }
+}
+
+size_t ByteStream::read_gzip(char* out, size_t bytes) {
+  const auto wanted = static_cast<unsigned>(std::min<size_t>(bytes, 1U << 30));
+  const int count = ::gzread(gzip_, out, wanted);
+  int status = Z_OK;
+  const char* text = ::gzerror(gzip_, &status);
+  HS_CHECK(status != Z_BUF_ERROR, "cannot read ", name_, ": the gzip data is cut short after ", position(),
+           " compressed bytes; fetch or compress the file again");
+  HS_CHECK(count >= 0 && status >= 0, "cannot read ", name_, ": ", status == Z_ERRNO ? std::strerror(errno) : text,
+           " (near compressed byte ", position(), ")");
+  return static_cast<size_t>(count);
+}
+
+uint64_t ByteStream::position() const {
+  return gzip_ != nullptr ? static_cast<uint64_t>(std::max<z_off_t>(::gzoffset(gzip_), 0)) : count_;
+}
+
+}  // namespace headshare

@@ -1,0 +1,44 @@
+// The bytes of one input: a file, a gzip file or standard input.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace headshare {
+
+enum class Decompress { kByName, kNo };
+
+class ByteStream {
+ public:
+  // "-" is standard input; a name ending in ".gz" is decompressed (several members follow each
+  // other) unless kNo is given. Throws Error when the input cannot be opened, is a directory, or is
+  // not gzip though its name says so.
+  explicit ByteStream(std::string input, Decompress decompress = Decompress::kByName);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  // Reads until `bytes` are there or the input ends; returns how many. Throws Error for a read
+  // failure, and for gzip data that is damaged or cut short.
+  size_t read(char* out, size_t bytes);
+
+  // Bytes of the file read so far: of the compressed file for gzip.
+  uint64_t position() const;
+
+  // As messages call it: the path, or "standard input".
+  const std::string& name() const { return name_; }
+
+ private:
+  size_t read_plain(char* out, size_t bytes);
+  size_t read_gzip(char* out, size_t bytes);
+
+  std::string name_;
+  int descriptor_ = -1;
+  gzFile gzip_ = nullptr;  // owns the descriptor when set
+  uint64_t count_ = 0;
+};
+
+}  // namespace headshare

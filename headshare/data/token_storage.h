@@ -1,0 +1,81 @@
+// What TokenData refers to, and the cache file that holds it. Inside headshare/data only.
+//
+// The file, little-endian: 8 bytes of magic; the tokens, `token_bytes` each; padding to a multiple
+// of 8; the marks; the trailer. The trailer stands last because it holds counts and hashes that are
+// known last, so that the file can be written in one pass.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headshare/base/file.h"
+#include "headshare/data/hash.h"
+
+namespace headshare {
+
+// Before token number `token` stand `byte` bytes of text.
+struct TextMark {
+  int64_t token;
+  uint64_t byte;
+};
+
+struct TokenStorage {
+  std::optional<MappedFile> file;
+  std::vector<int32_t> memory;
+  std::vector<TextMark> memory_marks;
+
+  // Exactly one of these points at the tokens.
+  const uint16_t* narrow = nullptr;
+  const int32_t* wide = nullptr;
+  int64_t count = 0;
+  uint64_t text_bytes = 0;
+  int64_t documents = 0;
+  std::optional<int32_t> end_of_text;  // the token between documents
+  std::span<const TextMark> marks;     // ascending; the first is {0, 0}, the last {count, text_bytes}
+  std::string hash;                    // of the tokens as stored
+
+  int32_t at(int64_t index) const { return narrow != nullptr ? narrow[index] : wide[index]; }
+};
+
+// What a token file must agree with to be used.
+struct TokenFileKey {
+  std::string source;     // content hash of the inputs and of how they are read
+  std::string tokenizer;  // content hash of the tokenizer as JSON
+  int64_t vocabulary_size = 0;
+  std::optional<int32_t> end_of_text;
+};
+
+// Writes a token file from start to end; without finish() nothing is left.
+class TokenFileWriter {
+ public:
+  TokenFileWriter(const fs::path& path, const TokenFileKey& key);
+
+  // Tokens that stand for `text_bytes` bytes. Throws Error for an id outside the vocabulary.
+  void add(std::span<const int32_t> tokens, uint64_t text_bytes);
+  void begin_document();  // from the second on, puts the end-of-text token if the key has one
+  void finish();
+
+  int64_t count() const { return count_; }
+
+ private:
+  void write_tokens(std::span<const int32_t> tokens);
+
+  TokenFileKey key_;
+  AtomicFile file_;
+  ContentHash hash_;
+  std::vector<TextMark> marks_ = {{0, 0}};
+  std::vector<uint16_t> narrow_;
+  int64_t count_ = 0;
+  uint64_t text_bytes_ = 0;
+  int64_t documents_ = 0;
+};
+
+// Maps a token file and checks all of it: magic, version, sizes, checksums of trailer and tokens,
+// and the key. Throws Error with the reason.
+TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key);
+
+}  // namespace headshare
