@@ -1,0 +1,76 @@
+#include "headshare/text/bpe_tokenizer.h"
+
+#include "headshare/text/bpe_file.h"
+#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/word_cache.h"
+
+namespace headshare {
+
+struct BpeTokenizer::Worker {
+  explicit Worker(const WordSplitter& splitter) : cursor(splitter) {}
+  WordSplitter::Cursor cursor;
+  WordCache cache;
+  BpeMerger::Scratch scratch;
+};
+
+BpeTokenizer::BpeTokenizer(BpeDefinition definition, const std::string& where)
+    : definition_(std::move(definition)), merger_(definition_, where), splitter_(definition_.split) {}
+
+BpeTokenizer::~BpeTokenizer() = default;
+
+void BpeTokenizer::encode_word(std::string_view word, Worker* worker, std::vector<int32_t>* ids) const {
+  if (word.size() == 1) return ids->push_back(merger_.byte_id(word[0]));
+  const std::span<const int32_t> known = worker->cache.find(word);
+  if (!known.empty()) {
+    ids->insert(ids->end(), known.begin(), known.end());
+    return;
+  }
+  const size_t before = ids->size();
+  merger_.merge(word, &worker->scratch, ids);
+  worker->cache.insert(word, std::span(*ids).subspan(before));
+}
+
+std::vector<int32_t> BpeTokenizer::encode(std::string_view text) const {
+  if (definition_.add_prefix_space && !text.empty() && text[0] != ' ') {
+    std::string with_space = " ";
+    with_space += text;
+    return encode(with_space);
+  }
+  std::unique_ptr<Worker> worker;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      worker = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (worker == nullptr) worker = std::make_unique<Worker>(splitter_);
+  std::vector<int32_t> ids;
+  ids.reserve(text.size() / 4);
+  worker->cursor.reset(text);
+  for (std::string_view word; worker->cursor.next(&word);) encode_word(word, worker.get(), &ids);
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
+  return ids;
+}
+
+std::string BpeTokenizer::decode(std::span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : ids) {
+    check_id(id, vocabulary_size());
+    text += definition_.tokens[static_cast<size_t>(id)];
+  }
+  return text;
+}
+
+nlohmann::json BpeTokenizer::to_json() const {
+  nlohmann::json object = tokenizer_header(*this);
+  write_bpe(definition_, &object);
+  return object;
+}
+
+std::unique_ptr<BpeTokenizer> BpeTokenizer::from_json(const nlohmann::json& object, const std::string& where) {
+  return std::make_unique<BpeTokenizer>(read_bpe(object, where), where);
+}
+
+}  // namespace headshare

@@ -1,0 +1,52 @@
+// Tokenizer "bpe": byte-level byte-pair encoding, as GPT-2's.
+#pragma once
+
+#include <mutex>
+
+#include "headshare/text/bpe_merger.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// Text is cut into words by GPT-2's pattern (word_splitter.h) and each word's bytes are merged
+// (bpe_merger.h). Source: Radford et al. 2019, "Language Models are Unsupervised Multitask
+// Learners", and openai/gpt-2's encoder; the ids equal those of Hugging Face tokenizers.
+//
+// All bytes survive, invalid UTF-8 too: bytes that are not valid UTF-8 are words of their own,
+// which every byte-level vocabulary can write. With add_prefix_space a leading space may be
+// added, and the tokenizer is not lossless. Special tokens are never produced from text; decode
+// writes them as their text.
+//
+// encode may run in many threads at once: each takes a worker (cursor, cache and scratch space)
+// for the call.
+class BpeTokenizer : public Tokenizer {
+ public:
+  // Throws Error led by `where` when `definition` is not consistent (see BpeMerger).
+  explicit BpeTokenizer(BpeDefinition definition, const std::string& where = "bpe");
+  ~BpeTokenizer() override;
+
+  // Reads what to_json wrote.
+  static std::unique_ptr<BpeTokenizer> from_json(const nlohmann::json& object, const std::string& where);
+
+  std::string kind() const override { return "bpe"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
+  std::vector<int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const int32_t> ids) const override;
+  std::optional<int32_t> end_of_text() const override { return definition_.end_of_text; }
+  bool lossless() const override { return !definition_.add_prefix_space; }
+  nlohmann::json to_json() const override;
+
+  const BpeDefinition& definition() const { return definition_; }
+
+ private:
+  struct Worker;
+  void encode_word(std::string_view word, Worker* worker, std::vector<int32_t>* ids) const;
+
+  BpeDefinition definition_;
+  BpeMerger merger_;
+  WordSplitter splitter_;
+  mutable std::mutex mutex_;  // guards idle_
+  mutable std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,26 @@
+#include "headshare/text/byte_tokenizer.h"
+
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+
+std::vector<int32_t> ByteTokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> ids;
+  ids.reserve(text.size());
+  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  return ids;
+}
+
+std::string ByteTokenizer::decode(std::span<const int32_t> ids) const {
+  std::string text;
+  text.reserve(ids.size());
+  for (const int32_t id : ids) {
+    check_id(id, vocabulary_size());
+    text += static_cast<char>(id);
+  }
+  return text;
+}
+
+nlohmann::json ByteTokenizer::to_json() const { return tokenizer_header(*this); }
+
+}  // namespace headshare

@@ -1,0 +1,21 @@
+// Tokenizer "bytes": the ids are the bytes themselves.
+#pragma once
+
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// 256 ids, nothing to train, no special tokens. Any byte string survives encode and decode,
+// invalid UTF-8 included.
+class ByteTokenizer : public Tokenizer {
+ public:
+  std::string kind() const override { return "bytes"; }
+  int64_t vocabulary_size() const override { return 256; }
+  std::vector<int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const int32_t> ids) const override;
+  std::optional<int32_t> end_of_text() const override { return std::nullopt; }
+  bool lossless() const override { return true; }
+  nlohmann::json to_json() const override;
+};
+
+}  // namespace headshare

@@ -1,0 +1,85 @@
+#include "headshare/text/json_input.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+#include "headshare/text/utf8.h"
+
+namespace headshare {
+
+nlohmann::json parse_json_input(std::string_view text, const std::string& where) {
+  constexpr size_t kDeepest = 32;
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::unordered_set<std::string>> keys;  // of the objects and lists around the current position
+  const auto watch = [&](int, Event event, nlohmann::json& parsed) {
+    if (event == Event::object_start || event == Event::array_start) {
+      keys.emplace_back();
+      HS_CHECK(keys.size() <= kDeepest, where, ": JSON nested deeper than ", kDeepest, " levels");
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys.pop_back();
+    } else if (event == Event::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      HS_CHECK(keys.back().insert(key).second, where, ": '", key, "' stands twice in one JSON object");
+    }
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, watch);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(join_text(where, ": not a JSON document of ", text.size(), " bytes: ", error.what()));
+  }
+}
+
+const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where) {
+  HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
+  const auto found = object.find(key);
+  HS_CHECK(found != object.end(), where, ": has no '", key, "'");
+  return *found;
+}
+
+int32_t json_id(const nlohmann::json& value, const std::string& what) {
+  HS_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX, what,
+           " must be a whole number from 0 to ", INT32_MAX, ", not ", brief_json(value));
+  return static_cast<int32_t>(value.get<uint64_t>());
+}
+
+const std::string& json_string(const nlohmann::json& value, const std::string& what) {
+  HS_CHECK(value.is_string(), what, " must be a text, not ", brief_json(value));
+  return value.get_ref<const std::string&>();
+}
+
+bool json_bool(const nlohmann::json& value, const std::string& what) {
+  HS_CHECK(value.is_boolean(), what, " must be true or false, not ", brief_json(value));
+  return value.get<bool>();
+}
+
+const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std::string& what) {
+  HS_CHECK(value.is_array(), what, " must be a list, not ", brief_json(value));
+  return value.get_ref<const nlohmann::json::array_t&>();
+}
+
+void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known,
+                         const std::string& where) {
+  HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
+  for (const auto& [key, value] : object.items()) {
+    HS_CHECK(std::find(known.begin(), known.end(), key) != known.end(), where, ": unknown key '", key, "'",
+             did_you_mean(key, known));
+  }
+}
+
+std::string brief_json(const nlohmann::json& value) {
+  constexpr size_t kLongest = 60;
+  if (value.is_structured() && value.size() > 4) {
+    return join_text(value.is_object() ? "an object of " : "a list of ", value.size(), " members");
+  }
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() <= kLongest) return text;
+  // Cut before a code point, not inside one.
+  text.resize(valid_utf8_prefix(std::string_view(text).substr(0, kLongest)));
+  return text + "...";
+}
+
+}  // namespace headshare

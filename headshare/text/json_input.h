@@ -1,0 +1,31 @@
+// JSON read from files we did not write: strict parsing, and members with errors that name them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headshare {
+
+// Parses one JSON document; refuses duplicate keys and nesting deeper than any tokenizer file has.
+// Throws Error led by `where`.
+nlohmann::json parse_json_input(std::string_view text, const std::string& where);
+
+// object[key]; throws Error led by `where` when `object` is not an object or lacks the key.
+const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where);
+
+// A whole number from 0 to INT32_MAX, a text, a truth value, a list: `what` names it in the error.
+int32_t json_id(const nlohmann::json& value, const std::string& what);
+const std::string& json_string(const nlohmann::json& value, const std::string& what);
+bool json_bool(const nlohmann::json& value, const std::string& what);
+const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std::string& what);
+
+// Refuses keys of `object` that are not among `known`.
+void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known,
+                         const std::string& where);
+
+// A short rendering of any value for an error message: at most about 60 bytes.
+std::string brief_json(const nlohmann::json& value);
+
+}  // namespace headshare

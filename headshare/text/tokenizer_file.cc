@@ -1,0 +1,99 @@
+#include "headshare/text/tokenizer_file.h"
+
+#include <cstdio>
+
+#include "headshare/base/error.h"
+#include "headshare/base/file.h"
+#include "headshare/base/nearest.h"
+#include "headshare/base/rng.h"
+#include "headshare/text/bpe_file.h"
+#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/character_tokenizer.h"
+#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/json_input.h"
+#include "headshare/text/word_tokenizer.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kFormat = "headshare-tokenizer";
+constexpr int32_t kVersion = 1;
+// Several times the largest published vocabulary; bounds the memory a hostile file can ask for.
+constexpr uint64_t kLargestFile = 64 << 20;
+
+std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std::string& where) {
+  const std::string& format = json_string(json_member(object, "format", where), where + ": format");
+  HS_CHECK(format == kFormat, where, ": the format is '", format, "', not '", kFormat, "'");
+  const int32_t version = json_id(json_member(object, "version", where), where + ": version");
+  HS_CHECK(version == kVersion, where, ": format version ", version, ", this program reads version ", kVersion,
+           "; read it with the program that wrote it");
+  const std::string& kind = json_string(json_member(object, "kind", where), where + ": kind");
+  if (kind == "bytes") {
+    refuse_unknown_keys(object, {"format", "version", "kind"}, where);
+    return std::make_unique<ByteTokenizer>();
+  }
+  if (kind == "characters") return CharacterTokenizer::from_json(object, where);
+  if (kind == "words") return WordTokenizer::from_json(object, where);
+  if (kind == "bpe") return BpeTokenizer::from_json(object, where);
+  throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
+                        did_you_mean(kind, {"bytes", "characters", "words", "bpe"})));
+}
+
+// The first of `names` that is a file in `folder`; an empty path when there is none.
+fs::path first_file(const fs::path& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (fs::is_regular_file(folder / name)) return folder / name;
+  }
+  return {};
+}
+
+std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
+  const fs::path whole = first_file(folder, {"tokenizer.json"});
+  if (!whole.empty()) return load_tokenizer(whole);
+  const fs::path vocabulary = first_file(folder, {"vocab.json", "encoder.json"});
+  const fs::path merges = first_file(folder, {"merges.txt", "vocab.bpe"});
+  HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
+           vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
+           "; wanted is a tokenizer.json, or GPT-2's vocab.json and merges.txt");
+  return std::make_unique<BpeTokenizer>(
+      bpe_from_gpt2_files(parse_json_input(read_file(vocabulary, kLargestFile), vocabulary.string()),
+                          read_file(merges, kLargestFile), vocabulary.string(), merges.string()));
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
+  if (fs::is_directory(path)) return load_folder(path);
+  return tokenizer_from_json(parse_json_input(read_file(path, kLargestFile), path.string()), path.string());
+}
+
+std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where) {
+  HS_CHECK(object.is_object() && (object.contains("format") || object.contains("model")), where,
+           ": not a tokenizer.json: ", brief_json(object), " with neither 'format' (headshare) nor 'model' (Hugging "
+           "Face); to load GPT-2's vocab.json and merges.txt, give their folder");
+  if (object.contains("format")) return own_from_json(object, where);
+  return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where));
+}
+
+void save_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
+  write_file(path, tokenizer.to_json().dump(1) + "\n");
+}
+
+std::string fingerprint(const Tokenizer& tokenizer) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(stream_key(0, tokenizer.to_json().dump())));
+  return digits;
+}
+
+nlohmann::json tokenizer_header(const Tokenizer& tokenizer) {
+  return {{"format", kFormat}, {"version", kVersion}, {"kind", tokenizer.kind()}};
+}
+
+void check_id(int32_t id, int64_t vocabulary_size) {
+  HS_CHECK(id >= 0 && id < vocabulary_size, "cannot decode the id ", id, ": the vocabulary has the ids 0 .. ",
+           vocabulary_size - 1, "; is this the tokenizer the ids were made with?");
+}
+
+}  // namespace headshare

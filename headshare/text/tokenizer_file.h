@@ -1,0 +1,31 @@
+// Tokenizers as files: our own tokenizer.json, Hugging Face's, and GPT-2's pair of files.
+#pragma once
+
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// Reads a tokenizer from
+//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE (hf_tokenizer.h says what
+//    is accepted; anything else is refused by name),
+//  - a folder with a tokenizer.json,
+//  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe.
+// The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error
+// naming the file and what is wrong.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
+
+// The same from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.
+std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where);
+
+// Writes to_json() under `path`, atomically.
+void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
+
+// 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints.
+// Good for naming caches; not a cryptographic hash.
+std::string fingerprint(const Tokenizer& tokenizer);
+
+// For the kinds: what every to_json() begins with, and the bound decode must check.
+nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
+void check_id(int32_t id, int64_t vocabulary_size);
+
+}  // namespace headshare

@@ -1,0 +1,46 @@
+// Making a tokenizer from text.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "headshare/base/field.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe };
+
+struct TokenizerOptions {
+  TokenizerKind kind = TokenizerKind::kBpe;
+  // words: the most frequent words are kept (auto: all); bpe: when to stop merging (auto: 8192).
+  // Special tokens count. Setting it for bytes or characters is an error.
+  std::optional<int64_t> vocabulary_size;
+  // words: rarer words become <unk> (auto: 1); bpe: rarer pairs are not merged (auto: 2).
+  std::optional<int64_t> min_count;
+  // characters: adds the id <unk> for characters that training did not see.
+  bool unknown_token = false;
+  // bpe: adds the special token <|endoftext|>, as id 0.
+  bool end_of_text = true;
+};
+
+Fields fields(TokenizerOptions& options);
+
+// Gives the next piece of text; false when there is none. Each piece is a text of its own: no word
+// or character spans two pieces, so cut at line ends.
+using TextSource = std::function<bool(std::string* chunk)>;
+
+// Reads `source` once, to its end, holding only counts (bytes: does not read it). Deterministic:
+//  - characters: the code points seen, ascending,
+//  - words: by falling count, ties by their bytes,
+//  - bpe: as Hugging Face's BpeTrainer: the most frequent pair first, ties by the smaller left id,
+//    then the smaller right id; the ids are those of its special tokens, the 256 bytes in the
+//    order of their code points in the alphabet, then the merges. A corpus too small for
+//    vocabulary_size gives fewer tokens and a notice.
+// Throws Error for invalid UTF-8 (words, characters), for an empty corpus (characters), and for
+// options that do not fit the kind.
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const TextSource& source);
+
+}  // namespace headshare
