@@ -1,0 +1,32 @@
+"""Every YAML file of configs/ is read by the verb it is for, and planned without training."""
+
+import re
+
+import pytest
+from conftest import ROOT
+
+CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+
+
+def verb_of(path):
+    """A config says what it is for in a comment: `# headshare train --config configs/NAME.yaml`."""
+    found = re.search(r"^#.*\bheadshare (\w+) .*--config", path.read_text(), re.MULTILINE)
+    return found[1] if found else "train"
+
+
+def test_there_are_configs():
+    assert CONFIGS, "configs/ has no .yaml file"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_dry_run(path, run):
+    done = run(verb_of(path), "--config", path, "--dry-run", cwd=ROOT)
+    assert done.stdout.strip(), "a dry run says what would be done"
+
+
+def test_unknown_key_is_refused(run, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("d-modell: 64\n")
+    done = run("train", "--config", path, "--dry-run", check=False)
+    assert done.returncode == 2
+    assert "d-modell" in done.stderr and "d-model" in done.stderr.replace("d-modell", "")

@@ -1,0 +1,64 @@
+"""What the Python tests share: where things are, and how to run the program.
+
+HEADSHARE_BUILD  the build to test (default: build)
+HEADSHARE_DATA   the folder of real data sets (default: ../shared/data); tests that need it are
+                 skipped, by name, where it is missing
+"""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def run_command(command, *, check=True, cwd=None, text_in=None, env=None, timeout=300):
+    """Runs a command; unless check=False, a failure fails the test and shows what was printed."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        input=text_in if text_in is not None else "",
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    if check and done.returncode != 0:
+        pytest.fail(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
+    return done
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def build_dir():
+    return pathlib.Path(os.environ.get("HEADSHARE_BUILD", ROOT / "build")).resolve()
+
+
+@pytest.fixture(scope="session")
+def program(build_dir):
+    """The built program."""
+    path = build_dir / "headshare"
+    assert path.is_file(), f"{path} is not built: run make build"
+    return path
+
+
+@pytest.fixture(scope="session")
+def run(program):
+    """run("train", "--steps", 3): the program with these arguments; see run_command."""
+    return lambda *arguments, **options: run_command([program, *arguments], **options)
+
+
+@pytest.fixture(scope="session")
+def data():
+    """The folder of real data sets."""
+    path = pathlib.Path(os.environ.get("HEADSHARE_DATA", ROOT.parent / "shared" / "data")).resolve()
+    if not path.is_dir():
+        pytest.skip(f"no data sets in {path}: set HEADSHARE_DATA")
+    return path
