@@ -142,8 +142,8 @@ void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
 }
 
 BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
-  refuse_unknown_keys(
-      object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space"}, where);
+  refuse_unknown_keys(object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space"},
+                      where);
   BpeNames names;
   for (const nlohmann::json& value : json_list(json_member(object, "tokens", where), where + ": tokens")) {
     names.tokens.push_back(json_string(value, join_text(where, ": token ", names.tokens.size())));
@@ -162,8 +162,7 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
   }
   BpeDefinition definition = bpe_from_names(names, where);
   definition.split = split_from_name(json_string(json_member(object, "split", where), where + ": split"), where);
-  definition.add_prefix_space =
-      json_bool(json_member(object, "add-prefix-space", where), where + ": add-prefix-space");
+  definition.add_prefix_space = json_bool(json_member(object, "add-prefix-space", where), where + ": add-prefix-space");
   return definition;
 }
 

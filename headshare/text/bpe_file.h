@@ -15,9 +15,9 @@ constexpr std::string_view kEndOfTextName = "<|endoftext|>";
 
 // A vocabulary and merges as files write them.
 struct BpeNames {
-  std::vector<std::string> tokens;  // by id: in the byte alphabet; special ones as their text
+  std::vector<std::string> tokens;                          // by id: in the byte alphabet; special ones as their text
   std::vector<std::pair<std::string, std::string>> merges;  // in the byte alphabet
-  std::vector<int32_t> special;     // ascending
+  std::vector<int32_t> special;                             // ascending
 };
 
 // Tokens and merges by id. Throws Error led by `where` for tokens that are empty, stand twice or

@@ -20,9 +20,9 @@ struct BpeMerge {
 
 // All that makes a byte-level BPE tokenizer.
 struct BpeDefinition {
-  std::vector<std::string> tokens;  // by id: the bytes of ordinary tokens, the text of special ones
-  std::vector<BpeMerge> merges;     // by rank: the first in the list is applied first
-  std::vector<int32_t> special;     // ids never produced from text, ascending
+  std::vector<std::string> tokens;     // by id: the bytes of ordinary tokens, the text of special ones
+  std::vector<BpeMerge> merges;        // by rank: the first in the list is applied first
+  std::vector<int32_t> special;        // ids never produced from text, ascending
   std::optional<int32_t> end_of_text;  // one of `special`
   SplitRule split = SplitRule::kGpt2;
   bool add_prefix_space = false;  // text that does not begin with a space gets one

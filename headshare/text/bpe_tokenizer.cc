@@ -57,7 +57,7 @@ std::vector<int32_t> BpeTokenizer::encode(std::string_view text) const {
 std::string BpeTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
-    check_id(id, vocabulary_size());
+    check_token_id(id, vocabulary_size());
     text += definition_.tokens[static_cast<size_t>(id)];
   }
   return text;

@@ -103,8 +103,8 @@ class Trainer {
       for (size_t i = 0; i < word.size(); ++i) {
         const auto position = static_cast<uint32_t>(symbols_.size());
         const bool last = i + 1 == word.size();
-        symbols_.push_back({ids_.at(std::string(1, word[i])), i == 0 ? kNone : position - 1,
-                            last ? kNone : position + 1, index});
+        symbols_.push_back(
+            {ids_.at(std::string(1, word[i])), i == 0 ? kNone : position - 1, last ? kNone : position + 1, index});
         if (i > 0) add_occurrence(position - 1);
       }
     }
@@ -127,8 +127,8 @@ class Trainer {
   void merge(uint64_t key) {
     const auto left_id = static_cast<int32_t>(key >> 32);
     const auto right_id = static_cast<int32_t>(key & UINT32_MAX);
-    const int32_t result = new_token(definition_.tokens[static_cast<size_t>(left_id)] +
-                                     definition_.tokens[static_cast<size_t>(right_id)]);
+    const int32_t result =
+        new_token(definition_.tokens[static_cast<size_t>(left_id)] + definition_.tokens[static_cast<size_t>(right_id)]);
     definition_.merges.push_back({left_id, right_id, result});
     std::vector<uint32_t> positions = std::move(pairs_[key].positions);
     // From left to right, as the merged words will be read: "aaa" becomes "aa" "a".

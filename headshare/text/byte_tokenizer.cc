@@ -15,7 +15,7 @@ std::string ByteTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   text.reserve(ids.size());
   for (const int32_t id : ids) {
-    check_id(id, vocabulary_size());
+    check_token_id(id, vocabulary_size());
     text += static_cast<char>(id);
   }
   return text;

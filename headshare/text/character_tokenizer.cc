@@ -15,8 +15,8 @@ CharacterTokenizer::CharacterTokenizer(std::vector<int32_t> characters, Options 
   for (size_t i = 0; i < characters_.size(); ++i) {
     const int32_t c = characters_[i];
     HS_CHECK(c >= 0 && c <= 0x10FFFF && (c < 0xD800 || c > 0xDFFF), where, ": ", c, " is not a Unicode character");
-    HS_CHECK(i == 0 || characters_[i - 1] < c, where, ": the characters must ascend, but ", show_code_point(c),
-             " (id ", i, ") follows ", show_code_point(characters_[i - 1]));
+    HS_CHECK(i == 0 || characters_[i - 1] < c, where, ": the characters must ascend, but ", show_code_point(c), " (id ",
+             i, ") follows ", show_code_point(characters_[i - 1]));
     ids_.emplace(c, static_cast<int32_t>(i));
   }
 }
@@ -52,7 +52,7 @@ std::string CharacterTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   text.reserve(ids.size());
   for (const int32_t id : ids) {
-    check_id(id, vocabulary_size());
+    check_token_id(id, vocabulary_size());
     const auto index = static_cast<size_t>(id);
     append_utf8(index < characters_.size() ? characters_[index] : kReplacementCharacter, &text);
   }

@@ -113,8 +113,13 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
   for (size_t id = 0; id < definition.tokens.size(); ++id) {
     const std::string& token = definition.tokens[id];
     if (std::binary_search(definition.special.begin(), definition.special.end(), static_cast<int32_t>(id))) {
-      added.push_back({{"id", id}, {"content", token}, {"special", true}, {"single_word", false}, {"lstrip", false},
-                       {"rstrip", false}, {"normalized", false}});
+      added.push_back({{"id", id},
+                       {"content", token},
+                       {"special", true},
+                       {"single_word", false},
+                       {"lstrip", false},
+                       {"rstrip", false},
+                       {"normalized", false}});
       vocabulary[token] = id;
     } else {
       vocabulary[to_alphabet(token)] = id;

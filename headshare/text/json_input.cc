@@ -41,8 +41,8 @@ const nlohmann::json& json_member(const nlohmann::json& object, const std::strin
 }
 
 int32_t json_id(const nlohmann::json& value, const std::string& what) {
-  HS_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX, what,
-           " must be a whole number from 0 to ", INT32_MAX, ", not ", brief_json(value));
+  HS_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX, what, " must be a whole number from 0 to ",
+           INT32_MAX, ", not ", brief_json(value));
   return static_cast<int32_t>(value.get<uint64_t>());
 }
 

@@ -22,8 +22,7 @@ bool json_bool(const nlohmann::json& value, const std::string& what);
 const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std::string& what);
 
 // Refuses keys of `object` that are not among `known`.
-void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known,
-                         const std::string& where);
+void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known, const std::string& where);
 
 // A short rendering of any value for an error message: at most about 60 bytes.
 std::string brief_json(const nlohmann::json& value);

@@ -70,7 +70,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where) {
   HS_CHECK(object.is_object() && (object.contains("format") || object.contains("model")), where,
-           ": not a tokenizer.json: ", brief_json(object), " with neither 'format' (headshare) nor 'model' (Hugging "
+           ": not a tokenizer.json: ", brief_json(object),
+           " with neither 'format' (headshare) nor 'model' (Hugging "
            "Face); to load GPT-2's vocab.json and merges.txt, give their folder");
   if (object.contains("format")) return own_from_json(object, where);
   return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where));
@@ -91,7 +92,7 @@ nlohmann::json tokenizer_header(const Tokenizer& tokenizer) {
   return {{"format", kFormat}, {"version", kVersion}, {"kind", tokenizer.kind()}};
 }
 
-void check_id(int32_t id, int64_t vocabulary_size) {
+void check_token_id(int32_t id, int64_t vocabulary_size) {
   HS_CHECK(id >= 0 && id < vocabulary_size, "cannot decode the id ", id, ": the vocabulary has the ids 0 .. ",
            vocabulary_size - 1, "; is this the tokenizer the ids were made with?");
 }

@@ -26,6 +26,6 @@ std::string fingerprint(const Tokenizer& tokenizer);
 
 // For the kinds: what every to_json() begins with, and the bound decode must check.
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
-void check_id(int32_t id, int64_t vocabulary_size);
+void check_token_id(int32_t id, int64_t vocabulary_size);
 
 }  // namespace headshare

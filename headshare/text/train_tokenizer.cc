@@ -18,10 +18,10 @@ namespace {
 constexpr int64_t kDefaultBpeVocabulary = 8192;
 constexpr int64_t kDefaultBpeMinCount = 2;
 
-std::unique_ptr<Tokenizer> train_characters(const TokenizerOptions& options, const TextSource& source) {
+std::unique_ptr<Tokenizer> train_characters(const TokenizerOptions& options, const NextChunk& next_chunk) {
   std::set<int32_t> seen;
   uint64_t before = 0;
-  for (std::string chunk; source(&chunk); before += chunk.size()) {
+  for (std::string chunk; next_chunk(&chunk); before += chunk.size()) {
     for (size_t position = 0; position < chunk.size();) {
       const int32_t code_point = next_code_point(chunk, &position);
       if (code_point < 0) check_utf8(chunk, join_text("training 'characters', after ", before, " bytes"));
@@ -33,20 +33,20 @@ std::unique_ptr<Tokenizer> train_characters(const TokenizerOptions& options, con
                                               "training 'characters'");
 }
 
-WordCounts count_words(const TextSource& source) {
+WordCounts count_words(const NextChunk& next_chunk) {
   WordCounts counts;
-  for (std::string chunk; source(&chunk);) {
+  for (std::string chunk; next_chunk(&chunk);) {
     for_each_word(chunk, [&](std::string_view word) { add_word(word, &counts); });
   }
-  for (const std::string_view reserved : {std::string_view("\n"), WordTokenizer::kUnknownText,
-                                          WordTokenizer::kEndOfLineText}) {
+  for (const std::string_view reserved :
+       {std::string_view("\n"), WordTokenizer::kUnknownText, WordTokenizer::kEndOfLineText}) {
     counts.erase(std::string(reserved));
   }
   return counts;
 }
 
-std::unique_ptr<Tokenizer> train_words(const TokenizerOptions& options, const TextSource& source) {
-  const WordCounts counts = count_words(source);
+std::unique_ptr<Tokenizer> train_words(const TokenizerOptions& options, const NextChunk& next_chunk) {
+  const WordCounts counts = count_words(next_chunk);
   std::vector<std::pair<int64_t, std::string>> kept;  // negated count, word: sorts the frequent first
   for (const auto& [word, count] : counts) {
     if (count >= options.min_count.value_or(1)) kept.emplace_back(-count, word);
@@ -63,11 +63,11 @@ std::unique_ptr<Tokenizer> train_words(const TokenizerOptions& options, const Te
   return std::make_unique<WordTokenizer>(std::move(words), "training 'words'");
 }
 
-std::unique_ptr<Tokenizer> train_bpe_tokenizer(const TokenizerOptions& options, const TextSource& source) {
+std::unique_ptr<Tokenizer> train_bpe_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
   const WordSplitter splitter(SplitRule::kGpt2);
   WordSplitter::Cursor cursor(splitter);
   WordCounts counts;
-  for (std::string chunk; source(&chunk);) {
+  for (std::string chunk; next_chunk(&chunk);) {
     cursor.reset(chunk);
     for (std::string_view word; cursor.next(&word);) add_word(word, &counts);
   }
@@ -110,17 +110,17 @@ Fields fields(TokenizerOptions& options) {
   };
 }
 
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const TextSource& source) {
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
   check_options(options);
   switch (options.kind) {
     case TokenizerKind::kBytes:
       return std::make_unique<ByteTokenizer>();
     case TokenizerKind::kCharacters:
-      return train_characters(options, source);
+      return train_characters(options, next_chunk);
     case TokenizerKind::kWords:
-      return train_words(options, source);
+      return train_words(options, next_chunk);
     case TokenizerKind::kBpe:
-      return train_bpe_tokenizer(options, source);
+      return train_bpe_tokenizer(options, next_chunk);
   }
   throw Error("unknown tokenizer kind");
 }

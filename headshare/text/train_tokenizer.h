@@ -30,9 +30,9 @@ Fields fields(TokenizerOptions& options);
 
 // Gives the next piece of text; false when there is none. Each piece is a text of its own: no word
 // or character spans two pieces, so cut at line ends.
-using TextSource = std::function<bool(std::string* chunk)>;
+using NextChunk = std::function<bool(std::string* chunk)>;
 
-// Reads `source` once, to its end, holding only counts (bytes: does not read it). Deterministic:
+// Calls `next_chunk` until it gives false, holding only counts (bytes: does not read it). Deterministic:
 //  - characters: the code points seen, ascending,
 //  - words: by falling count, ties by their bytes,
 //  - bpe: as Hugging Face's BpeTrainer: the most frequent pair first, ties by the smaller left id,
@@ -41,6 +41,6 @@ using TextSource = std::function<bool(std::string* chunk)>;
 //    vocabulary_size gives fewer tokens and a notice.
 // Throws Error for invalid UTF-8 (words, characters), for an empty corpus (characters), and for
 // options that do not fit the kind.
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const TextSource& source);
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk);
 
 }  // namespace headshare

@@ -11,7 +11,8 @@ namespace headshare {
 
 bool is_word_space(int32_t code_point) {
   if (code_point < 0x80) {
-    return code_point == ' ' || (code_point >= 0x09 && code_point <= 0x0D) || (code_point >= 0x1C && code_point <= 0x1F);
+    return code_point == ' ' || (code_point >= 0x09 && code_point <= 0x0D) ||
+           (code_point >= 0x1C && code_point <= 0x1F);
   }
   if (code_point == 0x85) return true;
   const utf8proc_category_t category = utf8proc_category(code_point);
@@ -60,7 +61,7 @@ std::vector<int32_t> WordTokenizer::encode(std::string_view text) const {
 std::string WordTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
-    check_id(id, vocabulary_size());
+    check_token_id(id, vocabulary_size());
     if (id == kEndOfLine) {
       text += '\n';
       continue;

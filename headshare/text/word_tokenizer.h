@@ -44,7 +44,7 @@ class WordTokenizer : public Tokenizer {
   nlohmann::json to_json() const override;
 
  private:
-  std::vector<std::string> words_;  // by id
+  std::vector<std::string> words_;                     // by id
   std::unordered_map<std::string_view, int32_t> ids_;  // views into words_; without <eos>
 };
 

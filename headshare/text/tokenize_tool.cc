@@ -1,0 +1,107 @@
+// For the Python oracles and benchmarks only: drives the tokenizers from standard input.
+//
+//   tokenize_tool encode PATH           text frames in, id frames out
+//   tokenize_tool decode PATH           id frames in, text frames out
+//   tokenize_tool time PATH PASSES      text frames in; JSON: seconds of encoding them all, per pass
+//   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json and OUT.hf.json (bpe)
+//
+// PATH is what load_tokenizer takes. A frame is a little-endian uint32 count, then that many bytes
+// (text) or int32 ids.
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "headshare/base/error.h"
+#include "headshare/base/file.h"
+#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/train_tokenizer.h"
+
+namespace headshare {
+namespace {
+
+template <class Item>
+bool read_frame(std::vector<Item>* items) {
+  uint32_t count = 0;
+  if (std::fread(&count, sizeof count, 1, stdin) != 1) return false;
+  items->resize(count);
+  HS_CHECK(std::fread(items->data(), sizeof(Item), count, stdin) == count, "a frame of ", count, " items is cut short");
+  return true;
+}
+
+template <class Items>
+void write_frame(const Items& items) {
+  const auto count = static_cast<uint32_t>(items.size());
+  std::fwrite(&count, sizeof count, 1, stdout);
+  std::fwrite(items.data(), sizeof(items[0]), count, stdout);
+}
+
+void encode(const Tokenizer& tokenizer) {
+  for (std::vector<char> text; read_frame(&text);) write_frame(tokenizer.encode({text.data(), text.size()}));
+}
+
+void decode(const Tokenizer& tokenizer) {
+  for (std::vector<int32_t> ids; read_frame(&ids);) write_frame(tokenizer.decode(ids));
+}
+
+void time_encoding(const Tokenizer& tokenizer, int passes) {
+  std::vector<std::string> texts;
+  for (std::vector<char> text; read_frame(&text);) texts.emplace_back(text.begin(), text.end());
+  nlohmann::json result = {{"tokens", 0}, {"seconds", nlohmann::json::array()}};
+  for (int pass = 0; pass < passes; ++pass) {
+    size_t tokens = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (const std::string& text : texts) tokens += tokenizer.encode(text).size();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    result["tokens"] = tokens;
+    result["seconds"].push_back(seconds.count());
+  }
+  std::cout << result << "\n";
+}
+
+void train(const std::string& out, const std::vector<std::string>& settings) {
+  TokenizerOptions options;
+  Fields list = fields(options);
+  for (const std::string& setting : settings) {
+    const size_t equals = std::min(setting.find('='), setting.size() - 1);
+    set_field(list, setting.substr(0, equals), setting.substr(equals + 1), "tokenize_tool");
+  }
+  const auto tokenizer = train_tokenizer(options, [](std::string* chunk) {
+    std::vector<char> text;
+    if (!read_frame(&text)) return false;
+    chunk->assign(text.begin(), text.end());
+    return true;
+  });
+  save_tokenizer(*tokenizer, out + ".json");
+  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get())) {
+    write_file(out + ".hf.json", hf_json_from_bpe(bpe->definition()).dump());
+  }
+}
+
+int run(const std::vector<std::string>& arguments) {
+  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|decode|time|train PATH ...");
+  const std::string& verb = arguments[0];
+  if (verb == "train") {
+    train(arguments[1], {arguments.begin() + 2, arguments.end()});
+    return 0;
+  }
+  const auto tokenizer = load_tokenizer(arguments[1]);
+  if (verb == "encode") encode(*tokenizer);
+  if (verb == "decode") decode(*tokenizer);
+  if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)));
+  return 0;
+}
+
+}  // namespace
+}  // namespace headshare
+
+int main(int argc, char** argv) {
+  try {
+    return headshare::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << "tokenize_tool: " << error.what() << "\n";
+    return 1;
+  }
+}
