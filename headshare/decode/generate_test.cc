@@ -150,9 +150,9 @@ TEST(GenerateTest, SequencesOfABatchDiffer) {
 TEST(GenerateTest, ErrorsAndInterruptionsPassThrough) {
   const StepFunction diverged = [](std::span<const int32_t>) { return std::vector<float>{NAN}; };
   EXPECT_THROW(generate(diverged, {.prompt = {0}}), Error);
-  EXPECT_THROW(generate(diverged, {}), Error);
-  EXPECT_THROW(generate(diverged, {.prompt = {0}, .sampling = {.stop = {"x"}}}), Error);
   Reciter model("abc");
+  EXPECT_THROW(generate(std::ref(model), {.end_of_text = kEnd}), Error);
+  EXPECT_THROW(generate(std::ref(model), {.prompt = {0}, .sampling = {.stop = {"x"}}, .end_of_text = kEnd}), Error);
   GenerateRequest interrupted = {
       .prompt = {1}, .on_token = [](std::optional<int32_t>, std::string_view) { throw Interrupted("Ctrl-C"); }};
   EXPECT_THROW(generate(std::ref(model), interrupted), Interrupted);

@@ -25,7 +25,8 @@ std::vector<Candidate> read_logits(std::span<const float> logits) {
   std::vector<Candidate> candidates(logits.size());
   bool any = false;
   for (size_t i = 0; i < logits.size(); ++i) {
-    HS_CHECK(!std::isnan(logits[i]) && logits[i] < INFINITY, "the logit of token ", i, " is ", logits[i],
+    // False for NaN, too.
+    HS_CHECK(logits[i] < INFINITY, "the logit of token ", i, " is ", logits[i],
              ": the model has diverged, or its checkpoint is damaged");
     any = any || std::isfinite(logits[i]);
     candidates[i] = {static_cast<int32_t>(i), logits[i]};

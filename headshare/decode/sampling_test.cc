@@ -63,6 +63,7 @@ TEST(SamplingTest, TopPKeepsTheTokenThatCrosses) {
   expect_distribution(distribution({.top_p = 0}, {2, 2, 2}), {{0, 1.0}});
   EXPECT_EQ(distribution({.top_p = 1}).size(), 4u);
   EXPECT_EQ(distribution({.top_p = 1}, Logits(1000, 0.0F)).size(), 1000u);
+  EXPECT_EQ(distribution({.top_p = 1}, {50, 0}).size(), 2u);  // though the first is 1 in double precision
 }
 
 TEST(SamplingTest, MinPIsRelativeToTheBest) {

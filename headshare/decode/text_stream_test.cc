@@ -124,6 +124,7 @@ TEST(StopMatcherTest, CutsTheSameHoweverTheTextArrives) {
     EXPECT_EQ(run_matcher({"aab"}, "xaaab", size).text, "xa");
     EXPECT_EQ(run_matcher({"abc", "b"}, "xabc", size).text, "xa");
     EXPECT_EQ(run_matcher({"c", "abc"}, "xabc", size).text, "x");
+    EXPECT_EQ(run_matcher({"abc", "c"}, "xabc", size).text, "x");
     EXPECT_EQ(run_matcher({"\n\n"}, "a\nb\n\nc", size).text, "a\nb");
     EXPECT_TRUE(run_matcher({"END"}, "xEND", size).found);
     EXPECT_FALSE(run_matcher({"END"}, "xEN", size).found);
