@@ -26,7 +26,7 @@ using StreamCallback = std::function<void(std::optional<int32_t> token, std::str
 enum class StopReason { kEndOfText, kStopString, kMaxNewTokens };
 
 struct GenerateRequest {
-  std::vector<int32_t> prompt;  // at least one token
+  std::vector<int32_t> prompt = {};  // at least one token
   SamplingOptions sampling = {};
   std::optional<int32_t> end_of_text = {};  // ends the generation when drawn
   DecodeFunction decode = {};               // empty: no text, and no stop strings
