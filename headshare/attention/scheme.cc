@@ -78,7 +78,7 @@ Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const
   if (!offset.defined()) return heads;
   const Tensor added = offset.unsqueeze(1);  // [H or 1, 1, Dv]
   if (!live.defined()) return heads + added;
-  return heads + added * live.to(heads.scalar_type()).view({live.size(0), 1, -1, 1});
+  return heads + added * live.to(heads.scalar_type()).unsqueeze(1).unsqueeze(3);
 }
 
 }  // namespace headshare

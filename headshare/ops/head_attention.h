@@ -43,10 +43,11 @@ struct HeadDropout {
   bool active() const { return p > 0 && site != nullptr && site->is_training(); }
 };
 
-// concat-free heads [B, H, T, Dv]: softmax(score + mask) V. A query that sees no key gets zeros (and
-// gives no gradient). T, S or B may be 0. The backend is the first of head_backends() without
-// objections, or the one HEADSHARE_BACKEND names; an unknown name or one that cannot run is an Error
-// with every backend's reasons.
+// softmax(score + mask) V, head by head: [B, H, T, Dv]. A query that sees no key gets zeros and gives
+// no gradient. Hidden keys and values get the weight zero, so they may hold anything finite, as long
+// as their scores are finite too; a NaN among them would show. T, S or B may be 0.
+// The backend is the first of head_backends() without objections, or the one HEADSHARE_BACKEND
+// names; an unknown name or one that cannot run is an Error with every backend's reasons.
 Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
 // bool [B or 1, T]: which queries see at least one key; undefined when all do.

@@ -15,8 +15,14 @@ extern const HeadBackend kBlockedBackend;
 // libtorch's fused scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 
+// Whether libtorch has a fused kernel for a problem kSdpaBackend takes (else it uses its own plain form).
+bool sdpa_is_fused(const HeadProblem& problem, const HeadMask& mask);
+
 // x: [B, g, ...] -> [B, heads, ...], each head repeated heads / g times.
 Tensor expand_heads(const Tensor& x, int64_t heads);
+
+// bool [B or 1, 1, T, 1], which queries see nothing, from live_queries(); undefined when none.
+Tensor dead_rows(const Tensor& live);
 
 // bool, broadcastable to [B, 1, T, S]: which keys each query sees; undefined when all of them.
 Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask);

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include <limits>
+#include <numeric>
 
 #include "headshare/ops/head_attention_backends.h"
 
@@ -25,13 +26,17 @@ Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask) {
   return pairs;
 }
 
+Tensor dead_rows(const Tensor& live) {
+  return live.defined() ? live.logical_not().unsqueeze(1).unsqueeze(3) : Tensor();
+}
+
 namespace {
 
-// a [B, H, T, X] times b [B, g, X, Y] -> [B, H, T, Y]; the heads of a group are stacked along T, so
-// that b is read once for all of them and never repeated.
+// a [B, H, T, X] times b [B, g, X, Y], where g divides H -> [B, H, T, Y]; the heads of a group are
+// stacked along T, so that b is read once for all of them and never repeated.
 Tensor grouped_matmul(const Tensor& a, const Tensor& b) {
   const int64_t B = a.size(0), H = a.size(1), T = a.size(2), X = a.size(3), g = b.size(1);
-  if (g >= H) return a.expand({B, g, T, X}).matmul(b);
+  if (g == H) return a.matmul(b);
   return a.reshape({B, g, H / g * T, X}).matmul(b).reshape({B, H, T, b.size(3)});
 }
 
@@ -44,9 +49,12 @@ Tensor alibi_bias(const HeadProblem& problem, const Tensor& slopes) {
   return -slopes.view({1, -1, 1, 1}) * distance;
 }
 
-// scale * (q.k + c) + ALiBi, [B, H, T, S].
+// scale * (q.k + c) + ALiBi, [B, heads that differ, T, S].
 Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
-  Tensor scores = grouped_matmul(p.query * p.scale, p.key.transpose(2, 3));  // [B, Hq or Hk, T, S]
+  const int64_t products = std::lcm(p.query.size(1), p.key.size(1));  // divides H, as both do
+  Tensor scores = grouped_matmul(expand_heads(p.query * p.scale, products), p.key.transpose(2, 3));
+  const bool per_head = p.query_shift.defined() || p.key_bias.defined() || mask.alibi_slopes.defined();
+  if (per_head && products > 1) scores = expand_heads(scores, p.heads);
   if (p.query_shift.defined()) {
     const Tensor shift = p.query_shift.matmul(p.key.squeeze(1).transpose(1, 2));  // [B, H, S]
     scores = scores + (shift * p.scale).unsqueeze(2);
@@ -59,8 +67,7 @@ Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
 Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout_options) {
   Tensor scores = scores_of(p, mask);
   const Tensor visible = visible_pairs(p, mask);
-  const Tensor live = live_queries(p, mask);
-  const Tensor dead = live.defined() ? live.logical_not().view({live.size(0), 1, -1, 1}) : Tensor();
+  const Tensor dead = dead_rows(live_queries(p, mask));
   if (visible.defined()) {
     // Queries that see nothing get an unmasked softmax, whose result is then put to zero: a softmax
     // over minus infinities would make their gradients NaN.
@@ -68,8 +75,9 @@ Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropo
     scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   }
   Tensor weights = scores.softmax(-1);
-  if (dropout_options.active())
+  if (dropout_options.active()) {
     weights = dropout(weights, dropout_options.p, *dropout_options.site, dropout_options.part);
+  }
   Tensor heads = grouped_matmul(expand_heads(weights, p.heads), p.value);  // [B, H, T, Dv]
   return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;
 }

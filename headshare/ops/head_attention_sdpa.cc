@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/SDPBackend.h>
 
 #include "headshare/base/error.h"
 #include "headshare/ops/head_attention_backends.h"
@@ -23,30 +24,48 @@ std::vector<std::string> why_not_sdpa(const HeadProblem& p, const HeadMask& mask
   return reasons;
 }
 
-Tensor run_sdpa(const HeadProblem& p, const HeadMask& mask, const HeadDropout&) {
+// The arguments of one call of scaled_dot_product_attention.
+struct SdpaCall {
+  Tensor query;                 // [B, H, T, Dk]
+  std::optional<Tensor> pairs;  // bool [B, 1, T, S], true where a query sees a key
+  Tensor dead;                  // bool, as dead_rows()
+  bool causal;
+  bool grouped;
+};
+
+SdpaCall sdpa_call(const HeadProblem& p, const HeadMask& mask) {
   const int64_t T = p.query.size(2);
   const int64_t S = p.key.size(2);
+  SdpaCall call;
   // c_h[j] = shift_h . k_j is the same as a query moved by shift_h.
-  const Tensor query = p.query_shift.defined() ? p.query + p.query_shift.unsqueeze(1)  // [B, H, T, Dk]
-                                               : expand_heads(p.query, p.heads);
-  const bool square_causal = mask.causal && T == S && !mask.visible_keys.defined();
-  std::optional<Tensor> pairs;
-  const Tensor live = live_queries(p, mask);
-  Tensor dead;
-  if (live.defined()) dead = live.logical_not().view({live.size(0), 1, -1, 1});
-  if (!square_causal) {
-    const Tensor visible = visible_pairs(p, mask);
-    if (visible.defined()) pairs = dead.defined() ? visible.logical_or(dead) : visible;
-  }
-  if (pairs) pairs = pairs->expand({p.query.size(0), 1, T, S});
-  const bool grouped = p.key.size(1) != p.heads;
-  const Tensor heads = at::scaled_dot_product_attention(query, p.key, p.value, pairs, /*dropout_p=*/0.0, square_causal,
-                                                        p.scale, /*enable_gqa=*/grouped);
-  return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;
+  call.query = p.query_shift.defined() ? p.query + p.query_shift.unsqueeze(1) : expand_heads(p.query, p.heads);
+  call.dead = dead_rows(live_queries(p, mask));
+  call.causal = mask.causal && T == S && !mask.visible_keys.defined();  // its own mask is aligned top-left
+  call.grouped = p.key.size(1) != p.heads;
+  if (call.causal) return call;
+  const Tensor visible = visible_pairs(p, mask);
+  if (!visible.defined()) return call;
+  // As in the reference: queries that see nothing see everything, and are put to zero afterwards.
+  call.pairs = (call.dead.defined() ? visible.logical_or(call.dead) : visible).expand({p.query.size(0), 1, T, S});
+  return call;
+}
+
+Tensor run_sdpa(const HeadProblem& p, const HeadMask& mask, const HeadDropout&) {
+  const SdpaCall call = sdpa_call(p, mask);
+  const Tensor heads = at::scaled_dot_product_attention(call.query, p.key, p.value, call.pairs, /*dropout_p=*/0.0,
+                                                        call.causal, p.scale, call.grouped);
+  return call.dead.defined() ? heads.masked_fill(call.dead, 0.0) : heads;
 }
 
 }  // namespace
 
 const HeadBackend kSdpaBackend = {"sdpa", "libtorch's fused scaled_dot_product_attention", why_not_sdpa, run_sdpa};
+
+bool sdpa_is_fused(const HeadProblem& p, const HeadMask& mask) {
+  const SdpaCall call = sdpa_call(p, mask);
+  const int64_t choice = at::_fused_sdp_choice(call.query, p.key, p.value, call.pairs, /*dropout_p=*/0.0, call.causal,
+                                               p.scale, call.grouped);
+  return choice != static_cast<int64_t>(at::SDPBackend::math);
+}
 
 }  // namespace headshare

@@ -1,0 +1,136 @@
+// The problems that tests and benchmarks of the attention core walk: edges by construction.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+#include <vector>
+
+#include "headshare/ops/head_attention.h"
+
+namespace headshare {
+
+enum class Padding {
+  kNone,
+  kTail,      // sentence b hides its last b + 1 keys
+  kHead,      // sentence b hides its first b + 1 keys: with a causal mask the first queries see nothing
+  kSentence,  // the first sentence hides all its keys
+};
+
+// Letters as in attention/dims.h.
+struct HeadCase {
+  std::string name;
+  int64_t B = 2, H = 4, Hq = 4, Hk = 4, Hv = 4, T = 5, S = 5, Dk = 8, Dv = 8;
+  double scale = 0.35;
+  bool causal = false, shift = false, key_bias = false, alibi = false;
+  Padding padding = Padding::kNone;
+};
+
+inline std::vector<HeadCase> head_cases() {
+  return {
+      {.name = "plain"},
+      {.name = "one_of_each", .B = 1, .H = 1, .Hq = 1, .Hk = 1, .Hv = 1, .T = 1, .S = 1, .Dk = 1, .Dv = 1},
+      {.name = "no_queries", .T = 0},
+      {.name = "no_keys", .S = 0},
+      {.name = "no_keys_causal_padded", .S = 0, .causal = true, .padding = Padding::kSentence},
+      {.name = "no_sentences", .B = 0},
+      {.name = "no_sentences_padded", .B = 0, .causal = true, .padding = Padding::kTail},
+      {.name = "one_query_causal", .T = 1, .S = 9, .causal = true},
+      {.name = "one_key", .T = 3, .S = 1},
+      {.name = "one_key_causal", .T = 3, .S = 1, .causal = true},
+      {.name = "odd_sizes", .B = 3, .H = 3, .Hq = 3, .Hk = 3, .Hv = 3, .T = 7, .S = 11, .Dk = 13, .Dv = 13},
+      {.name = "more_queries_than_keys", .T = 9, .S = 4, .causal = true},
+      {.name = "more_keys_than_queries", .T = 4, .S = 9, .causal = true},
+      {.name = "widths_differ", .T = 6, .S = 7, .Dk = 3, .Dv = 10, .causal = true},
+      {.name = "zero_scale", .scale = 0},
+      {.name = "large_scores", .scale = 30, .causal = true},
+      {.name = "causal", .T = 17, .S = 17, .causal = true},
+      {.name = "padded_tail", .B = 3, .padding = Padding::kTail},
+      {.name = "padded_head_causal", .B = 3, .causal = true, .padding = Padding::kHead},
+      {.name = "padded_sentence", .padding = Padding::kSentence},
+      {.name = "padded_sentence_causal", .T = 4, .S = 6, .causal = true, .padding = Padding::kSentence},
+      {.name = "one_head_for_all", .H = 1, .Hq = 1, .Hk = 1, .Hv = 1, .causal = true},
+      {.name = "multi_query", .Hk = 1, .Hv = 1, .T = 6, .S = 9, .causal = true},
+      {.name = "groups", .H = 6, .Hq = 6, .Hk = 2, .Hv = 2, .T = 5, .S = 8, .causal = true, .padding = Padding::kTail},
+      {.name = "one_query_head", .Hq = 1},
+      {.name = "one_key_head", .Hk = 1, .padding = Padding::kSentence},
+      {.name = "all_counts_differ", .H = 12, .Hq = 4, .Hk = 6, .Hv = 2, .key_bias = true, .alibi = true},
+      {.name = "fewer_query_than_key_heads", .H = 4, .Hq = 1, .Hk = 2, .Hv = 1, .key_bias = true},
+      {.name = "scores_of_fewer_heads", .H = 4, .Hq = 2, .Hk = 1, .Hv = 4, .T = 3, .S = 4},
+      {.name = "shift", .Hq = 1, .Hk = 1, .Hv = 1, .T = 6, .S = 8, .causal = true, .shift = true},
+      {.name = "shift_padded", .Hq = 1, .Hk = 1, .shift = true, .padding = Padding::kSentence},
+      {.name = "key_bias", .T = 6, .S = 8, .causal = true, .key_bias = true, .padding = Padding::kHead},
+      {.name = "key_bias_one_head", .Hq = 1, .Hk = 1, .Hv = 1, .key_bias = true},
+      {.name = "alibi", .T = 5, .S = 9, .alibi = true},
+      {.name = "everything",
+       .B = 3,
+       .Hq = 1,
+       .Hk = 1,
+       .Hv = 2,
+       .T = 6,
+       .S = 9,
+       .Dk = 5,
+       .Dv = 7,
+       .causal = true,
+       .shift = true,
+       .key_bias = true,
+       .alibi = true,
+       .padding = Padding::kHead},
+      {.name = "block", .H = 2, .Hq = 2, .Hk = 2, .Hv = 2, .T = 128, .S = 128, .causal = true},
+      {.name = "block_and_one", .H = 2, .Hq = 2, .Hk = 1, .Hv = 1, .T = 129, .S = 129, .causal = true},
+      {.name = "blocks_open", .H = 2, .Hq = 2, .Hk = 2, .Hv = 2, .T = 257, .S = 40, .padding = Padding::kTail},
+      {.name = "blocks_longer_memory", .B = 1, .H = 2, .Hq = 2, .Hk = 2, .Hv = 2, .T = 200, .S = 311, .causal = true},
+      {.name = "blocks_of_dead_queries",
+       .B = 2,
+       .H = 2,
+       .Hq = 1,
+       .Hk = 1,
+       .Hv = 2,
+       .T = 300,
+       .S = 60,
+       .causal = true,
+       .key_bias = true,
+       .alibi = true,
+       .padding = Padding::kHead},
+  };
+}
+
+// A case filled with numbers, drawn in float32 so that float and double versions agree exactly.
+struct HeadInputs {
+  HeadProblem problem;
+  HeadMask mask;
+};
+
+inline Tensor padding_mask(Padding padding, int64_t B, int64_t S) {
+  if (padding == Padding::kNone) return {};
+  Tensor visible = at::ones({B, S}, at::kBool);
+  for (int64_t b = 0; b < B; ++b) {
+    const int64_t hidden = std::min(b + 1, S);
+    if (padding == Padding::kTail) visible[b].slice(0, S - hidden, S).fill_(false);
+    if (padding == Padding::kHead) visible[b].slice(0, 0, hidden).fill_(false);
+    if (padding == Padding::kSentence && b == 0) visible[b].fill_(false);
+  }
+  return visible;
+}
+
+inline HeadInputs make_inputs(const HeadCase& c, at::TensorOptions options) {
+  const at::Generator generator = keyed_generator(at::kCPU, /*key=*/17);
+  const auto draw = [&](at::IntArrayRef sizes) {
+    return at::empty(sizes, at::kFloat).normal_(0, 1, generator).to(options);
+  };
+  HeadInputs in;
+  in.problem = {.heads = c.H,
+                .query = draw({c.B, c.Hq, c.T, c.Dk}),
+                .key = draw({c.B, c.Hk, c.S, c.Dk}),
+                .value = draw({c.B, c.Hv, c.S, c.Dv}),
+                .scale = c.scale};
+  if (c.shift) in.problem.query_shift = draw({c.H, c.Dk});
+  if (c.key_bias) in.problem.key_bias = draw({c.B, c.H, c.S});
+  in.mask.causal = c.causal;
+  in.mask.visible_keys = padding_mask(c.padding, c.B, c.S);
+  if (in.mask.visible_keys.defined()) in.mask.visible_keys = in.mask.visible_keys.to(options.device());
+  if (c.alibi) in.mask.alibi_slopes = draw({c.H}).abs();
+  return in;
+}
+
+}  // namespace headshare

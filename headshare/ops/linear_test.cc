@@ -1,0 +1,83 @@
+#include "headshare/ops/linear.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/ops/testing.h"
+
+namespace headshare {
+namespace {
+
+TEST(Linear, IsXTimesTransposedWeightPlusBias) {
+  Linear linear(3, 2, Bias::kYes, Init::normal(1));
+  linear->to(at::kDouble);
+  initialise(*linear, 1);
+  const at::NoGradGuard no_grad;
+  linear->bias.copy_(at::tensor({5.0, -7.0}));
+  const Tensor x = random_tensor({2, 4, 3}, 2);
+  const Tensor y = linear->forward(x);
+  ASSERT_EQ(y.sizes(), (std::vector<int64_t>{2, 4, 2}));
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t t = 0; t < 4; ++t) {
+      for (int64_t out = 0; out < 2; ++out) {
+        double sum = linear->bias[out].item<double>();
+        for (int64_t in = 0; in < 3; ++in) sum += x[b][t][in].item<double>() * linear->weight[out][in].item<double>();
+        EXPECT_NEAR(y[b][t][out].item<double>(), sum, 1e-14);
+      }
+    }
+  }
+}
+
+TEST(Linear, WithoutBiasDeclaresNone) {
+  const Linear linear(3, 2, Bias::kNo, Init::normal(1));
+  EXPECT_FALSE(linear->bias.defined());
+  EXPECT_EQ(declared_parameters(*linear).size(), 1U);
+}
+
+TEST(Linear, InertBiasIsStoredButNotAdded) {
+  Linear linear(3, 2, Bias::kInert, Init::normal(1));
+  initialise(*linear, 1);
+  const std::vector<Declared> all = declared_parameters(*linear);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].name, "bias");
+  EXPECT_EQ(all[1].role, Role::kInert);
+  {
+    const at::NoGradGuard no_grad;
+    all[1].tensor.fill_(1e9);
+  }
+  EXPECT_EQ(linear->forward(at::zeros({1, 3})).abs().max().item<float>(), 0.0F);
+}
+
+TEST(Linear, DecaysItsWeightAndNotItsBias) {
+  const Linear linear(3, 2, Bias::kYes, Init::normal(1));
+  const std::vector<Declared> all = declared_parameters(*linear);
+  EXPECT_EQ(all[0].decay, Decay::kYes);
+  EXPECT_EQ(all[1].decay, Decay::kNo);
+}
+
+TEST(LayerNorm, IsTheFormulaAlsoForLargeMeans) {
+  LayerNorm norm(16, /*eps=*/1e-5);
+  norm->to(at::kDouble);
+  initialise(*norm, 1);
+  EXPECT_EQ(norm->weight.min().item<double>(), 1);
+  EXPECT_EQ(norm->bias.abs().max().item<double>(), 0);
+  const at::NoGradGuard no_grad;
+  norm->weight.copy_(random_tensor({16}, 3));
+  norm->bias.copy_(random_tensor({16}, 4));
+  for (const double mean : {0.0, 1e4}) {
+    const Tensor x = random_tensor({5, 16}, 2) + mean;
+    const Tensor centred = x - x.mean(1, /*keepdim=*/true);
+    const Tensor variance = centred.square().mean(1, /*keepdim=*/true);
+    const Tensor expected = centred / (variance + 1e-5).sqrt() * norm->weight + norm->bias;
+    EXPECT_TRUE(close(norm->forward(x), expected, 1e-13 * (1 + mean)));
+  }
+}
+
+TEST(LayerNorm, TakesEmptyInputAndConstantRows) {
+  LayerNorm norm(4, /*eps=*/1e-5);
+  initialise(*norm, 1);
+  EXPECT_EQ(norm->forward(at::zeros({2, 0, 4})).numel(), 0);
+  EXPECT_EQ(norm->forward(at::full({1, 4}, 3.0)).abs().max().item<float>(), 0.0F);
+}
+
+}  // namespace
+}  // namespace headshare
