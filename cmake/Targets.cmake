@@ -30,6 +30,12 @@ function(hs_use_torch target wanted)
   if(wanted)
     target_link_libraries(${target} PUBLIC headshare::torch)
     target_precompile_headers(${target} REUSE_FROM headshare_torch_pch)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      # The header was compiled with -fPIC; with CMake's -fPIE for programs g++ would read it anew.
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${target} PRIVATE -fPIC)
+    endif()
   endif()
 endfunction()
 
