@@ -8,7 +8,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
-#include "headshare/data/strict_json.h"
+#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {
@@ -64,11 +64,8 @@ uint64_t tensor_bytes(DType dtype, const std::vector<int64_t>& shape, const std:
   return empty ? 0 : static_cast<uint64_t>(span);
 }
 
-// A value for a message: a header may hold texts of megabytes.
-std::string brief(const nlohmann::json& value) { return value.is_number() ? value.dump() : value.type_name(); }
-
 DType parse_dtype(const nlohmann::json& value, const std::string& where) {
-  HS_CHECK(value.is_string(), where, ": dtype must be text, not ", brief(value));
+  HS_CHECK(value.is_string(), where, ": dtype must be text, not ", brief_json(value));
   const auto& name = value.get_ref<const std::string&>();
   const auto found =
       std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeInfo& one) { return one.name == name; });
@@ -82,7 +79,7 @@ std::vector<int64_t> parse_counts(const nlohmann::json& list, const std::string&
   std::vector<int64_t> counts;
   for (const nlohmann::json& value : list) {
     HS_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX, where, ": ", what,
-             " must hold whole numbers from 0 to 2^63 - 1, not ", brief(value));
+             " must hold whole numbers from 0 to 2^63 - 1, not ", brief_json(value));
     counts.push_back(value.get<int64_t>());
   }
   return counts;
@@ -199,7 +196,9 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path), mapped_(pa
   const uint64_t length = header_length(mapped_, where);
   const std::string_view text(reinterpret_cast<const char*>(mapped_.data()) + kLengthBytes, length);
   HS_CHECK(text.starts_with('{'), where, ": not a safetensors file: its header does not begin with '{'");
-  const nlohmann::json header = parse_strict_json(text, where + ": header", 3);
+  // The parser would take a NUL byte for the end of its input.
+  HS_CHECK(text.find('\0') == std::string_view::npos, where, ": a NUL byte in the header");
+  const nlohmann::json header = parse_json_input(text, where + ": header");
   const std::byte* data = mapped_.data() + kLengthBytes + length;
   const uint64_t data_bytes = mapped_.size() - kLengthBytes - length;
   for (const auto& [name, entry] : header.items()) {
@@ -234,13 +233,13 @@ void write_safetensors(const fs::path& path, const TensorMap& tensors, const Ten
 
 ShardIndex read_shard_index(const fs::path& path) {
   const std::string where = path.string();
-  const nlohmann::json index = parse_strict_json(read_file(path, kMostHeaderBytes), where, 16);
+  const nlohmann::json index = parse_json_input(read_file(path, kMostHeaderBytes), where);
   HS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(), where,
            ": an object with a weight_map {tensor: file} was expected");
   ShardIndex shards;
   std::set<fs::path> files;
   for (const auto& [tensor, value] : index["weight_map"].items()) {
-    HS_CHECK(value.is_string(), where, ": the file of tensor '", tensor, "' must be text, not ", brief(value));
+    HS_CHECK(value.is_string(), where, ": the file of tensor '", tensor, "' must be text, not ", brief_json(value));
     const fs::path name = value.get<std::string>();
     HS_CHECK(!name.empty() && name.filename() == name && name != "." && name != "..", where, ": the file of tensor '",
              tensor, "' must be a plain file name beside the index, not '", name.string(), "'");

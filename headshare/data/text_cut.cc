@@ -33,18 +33,14 @@ bool may_be_space_before(std::string_view text, size_t end) {
 }  // namespace
 
 size_t last_safe_cut(std::string_view text) {
-  size_t space = 0;
-  for (size_t at = text.size(); at-- > 1;) {
+  size_t line = 0;
+  for (size_t at = text.size() < 2 ? 0 : text.size() - 2; at > 0; --at) {
     const char c = text[at];
-    if (c == '\n' && at + 1 < text.size() && !may_be_space(text, at + 1) && !may_be_space_before(text, at)) {
-      return at + 1;
-    }
-    if (c == ' ' && space == 0 && at + 1 < text.size() && !may_be_space(text, at + 1) &&
-        !may_be_space_before(text, at)) {
-      space = at;
-    }
+    if ((c != ' ' && (c != '\n' || line != 0)) || may_be_space(text, at + 1) || may_be_space_before(text, at)) continue;
+    if (c == ' ') return at;
+    line = at + 1;
   }
-  return space;
+  return line;
 }
 
 }  // namespace headshare

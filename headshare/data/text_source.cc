@@ -9,9 +9,10 @@
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/data/byte_stream.h"
-#include "headshare/data/strict_json.h"
+#include "headshare/data/repair_utf8.h"
 #include "headshare/data/text_cut.h"
-#include "headshare/data/utf8.h"
+#include "headshare/text/json_input.h"
+#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kMostPieceBytes = size_t{8} << 20;
 constexpr size_t kMostLineBytes = size_t{256} << 20;
-constexpr int kMostJsonDepth = 100;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::array<std::string_view, 5> kTextEndings = {".txt", ".text", ".md", ".rst", ".jsonl"};
 
@@ -69,9 +69,9 @@ std::string_view allowed_text(std::string_view text, const TextSourceOptions& op
              " (a binary file, or UTF-16?); convert it to UTF-8, or set --allow-binary");
   }
   if (options.invalid_utf8 == InvalidUtf8::kKeep) return text;
-  const std::optional<size_t> invalid = find_invalid_utf8(text);
-  if (!invalid) return text;
-  HS_CHECK(options.invalid_utf8 == InvalidUtf8::kReplace, where, " is not UTF-8: byte ", offset + *invalid,
+  const size_t valid = valid_utf8_prefix(text);
+  if (valid == text.size()) return text;
+  HS_CHECK(options.invalid_utf8 == InvalidUtf8::kReplace, where, " is not UTF-8: byte ", offset + valid,
            " (Latin-1?); convert it, or set --invalid-utf8 to replace or keep");
   *storage = replace_invalid_utf8(text);
   return *storage;
@@ -198,8 +198,10 @@ class TextSource::JsonlReader : public Reader {
   }
 
   std::string text_of(std::string_view line, const std::string& where) {
+    // The parser would take a NUL byte for the end of the line.
+    HS_CHECK(line.find('\0') == std::string_view::npos, where, ": not JSON: a NUL byte");
     if (options_.invalid_utf8 == InvalidUtf8::kReplace) line = allowed_text(line, options_, where, 0, &storage_);
-    const nlohmann::json record = parse_strict_json(line, where, kMostJsonDepth);
+    const nlohmann::json record = parse_json_input(line, where);
     HS_CHECK(record.is_object(), where, ": a JSON object was expected, not ", record.type_name());
     const auto found = record.find(options_.jsonl_field);
     if (found == record.end()) {

@@ -21,7 +21,7 @@ struct TextSourceOptions {
   // Each is a text file, a .jsonl file, either of them compressed as .gz, a directory (searched
   // for .txt, .text, .md, .rst and .jsonl, plain or .gz, at any depth; hidden names are skipped), or
   // "-" for standard input, which is read as text.
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs = {};
   std::string jsonl_field = "text";
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool allow_binary = false;  // NUL bytes
@@ -40,10 +40,10 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 
 // Every text file and every JSONL record is one document. Pieces have about 1 MiB and end where a
-// tokenizer that splits at white space sees the same words as in the whole document: behind a
-// single line end, else before a single space, between two characters that are not white space. In
-// a stretch of 8 MiB without such a place the cut is made between two characters, and the tokens
-// around that cut may differ from those of the whole.
+// tokenizer that splits at white space sees the same words as in the whole document: before a single
+// space, else behind a single line end, between two characters that are not white space. In a stretch of 8 MiB without
+// such a place the cut is made between two characters, and the tokens around that cut may differ from those of the
+// whole.
 //
 // Line ends are kept as they are. A byte order mark at the start of a file is dropped, except under
 // kKeep. JSONL: blank lines and records with empty text are skipped, a line may have 256 MiB.

@@ -60,16 +60,16 @@ Trailer make_trailer(const TokenFileKey& key) {
 // The trailer of a file, checked against the file's size and the key.
 Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const std::string& where) {
   Trailer trailer;
-  HS_CHECK(file.size() >= kMagic.size() + sizeof trailer, where, ": ", "only ", file.size(), " bytes");
-  HS_CHECK(std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0, where, ": ", "not a token file");
+  HS_CHECK(file.size() >= kMagic.size() + sizeof trailer, where, ": only ", file.size(), " bytes");
+  HS_CHECK(std::memcmp(file.data(), kMagic.data(), kMagic.size()) == 0, where, ": not a token file");
   std::memcpy(&trailer, file.data() + file.size() - sizeof trailer, sizeof trailer);
-  HS_CHECK(trailer.check == trailer_check(trailer), where, ": ", "its trailer is damaged or cut off");
+  HS_CHECK(trailer.check == trailer_check(trailer), where, ": its trailer is damaged or cut off");
   const Trailer wanted = make_trailer(key);
-  HS_CHECK(trailer.version == kVersion, where, ": ", "written by another version, ", trailer.version);
+  HS_CHECK(trailer.version == kVersion, where, ": written by another version, ", trailer.version);
   HS_CHECK(trailer.source == wanted.source && trailer.tokenizer == wanted.tokenizer &&
                trailer.vocabulary_size == wanted.vocabulary_size && trailer.end_of_text == wanted.end_of_text &&
                trailer.token_bytes == wanted.token_bytes,
-           where, ": ", "made from another text or tokenizer");
+           where, ": made from another text or tokenizer");
   // The checksum vouches for the counts, so these sums cannot overflow.
   const uint64_t size = kMagic.size() + padded(static_cast<uint64_t>(trailer.count) * trailer.token_bytes) +
                         trailer.marks * sizeof(TextMark) + sizeof trailer;
