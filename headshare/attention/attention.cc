@@ -23,8 +23,7 @@ std::vector<double> alibi_slopes(int64_t heads) {
 AttentionImpl::AttentionImpl(const AttentionOptions& options) {
   const AttentionOptions resolved = resolve(options);
   scheme_ = make_scheme(resolved);
-  // The scheme's parameters are the sub-layer's own: "attention.query.weight", whatever the scheme.
-  register_module("heads", scheme_);
+  register_module("scheme", scheme_);
   if (resolved.alibi) alibi_slopes_ = at::tensor(alibi_slopes(resolved.heads), at::kDouble);
 }
 
@@ -34,7 +33,7 @@ Tensor AttentionImpl::attend_and_merge(const Tensor& queries, Memory memory, con
   return scheme_->merge(attend(problem, mask, dropout), live_queries(problem, mask));
 }
 
-Tensor AttentionImpl::self(const Tensor& x, HeadMask mask, KvCache* cache) {
+Tensor AttentionImpl::self(const Tensor& x, HeadMask mask, KvCache* cache) const {
   const int64_t first = cache == nullptr ? 0 : cache->length();
   const Tensor queries = scheme_->project_queries(x, first);
   Memory memory = scheme_->remember(x, first);
@@ -43,7 +42,7 @@ Tensor AttentionImpl::self(const Tensor& x, HeadMask mask, KvCache* cache) {
   return attend_and_merge(queries, std::move(memory), mask);
 }
 
-Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) {
+Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) const {
   HS_CHECK(!mask.causal, "cross-attention has no causal order");
   HS_CHECK(!scheme_->options().rotary && !scheme_->options().alibi,
            "rotary and ALiBi positions order one sequence; cross-attention has two");

@@ -11,12 +11,12 @@ class AttentionImpl : public Layer {
 
   // Self-attention over x [B, T, E] -> [B, T, E]. With a cache, x is appended to what it holds and
   // attends to all of it; `mask.visible_keys` then covers the whole cache.
-  Tensor self(const Tensor& x, HeadMask mask, KvCache* cache = nullptr);
+  Tensor self(const Tensor& x, HeadMask mask, KvCache* cache = nullptr) const;
 
   // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
   // the memory of a sentence is never copied per beam). With a cache y is projected once, on the
   // first call, and not read again.
-  Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr);
+  Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
   const Scheme& scheme() const { return *scheme_; }
 

@@ -10,9 +10,20 @@
 #include "headshare/base/rng.h"
 
 namespace headshare {
+namespace {
+
+c10::Device& declare_device() {
+  thread_local c10::Device device(at::kCPU);
+  return device;
+}
+
+}  // namespace
+
+DeclareOn::DeclareOn(c10::Device device) : before_(declare_device()) { declare_device() = device; }
+DeclareOn::~DeclareOn() { declare_device() = before_; }
 
 Tensor Layer::declare(const std::string& name, at::IntArrayRef sizes, Init init, Decay decay, Role role) {
-  const Tensor tensor = register_parameter(name, at::empty(sizes));
+  const Tensor tensor = register_parameter(name, at::empty(sizes, at::device(declare_device())));
   declared_.push_back({name, tensor, init, decay, role});
   return tensor;
 }
@@ -25,7 +36,7 @@ at::Generator keyed_generator(c10::Device device, uint64_t key) {
 }
 
 at::Generator Layer::dropout_generator(const Tensor& like, uint64_t part) const {
-  HS_DCHECK(clock_ != nullptr, "attach() was not called on the model");
+  HS_CHECK(clock_ != nullptr, "dropout needs to know its site: call attach() on the model first");
   const uint64_t site = stream_key(clock_->seed, path_);
   return keyed_generator(like.device(), stream_key(stream_key(site, clock_->tick), part));
 }

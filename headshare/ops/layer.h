@@ -47,6 +47,19 @@ struct DropoutClock {
   uint64_t tick = 0;
 };
 
+// While one of these lives, this thread's layers declare their parameters on `device`. On kMeta they
+// take no memory: whole models can be counted that would not fit.
+class DeclareOn {
+ public:
+  explicit DeclareOn(c10::Device device);
+  ~DeclareOn();
+  DeclareOn(const DeclareOn&) = delete;
+  DeclareOn& operator=(const DeclareOn&) = delete;
+
+ private:
+  c10::Device before_;
+};
+
 class Layer : public torch::nn::Module {
  public:
   const std::vector<Declared>& declared() const { return declared_; }

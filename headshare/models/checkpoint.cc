@@ -1,0 +1,151 @@
+#include "headshare/models/checkpoint.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+#include "headshare/data/safetensors.h"
+#include "headshare/models/size.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+constexpr uint64_t kMostConfigBytes = 16 << 20;
+
+const std::vector<std::pair<DType, at::ScalarType>>& type_pairs() {
+  static const std::vector<std::pair<DType, at::ScalarType>> pairs = {
+      {DType::kF32, at::kFloat}, {DType::kF64, at::kDouble}, {DType::kF16, at::kHalf},  {DType::kBF16, at::kBFloat16},
+      {DType::kI64, at::kLong},  {DType::kI32, at::kInt},    {DType::kI16, at::kShort}, {DType::kI8, at::kChar},
+      {DType::kU8, at::kByte},   {DType::kBool, at::kBool}};
+  return pairs;
+}
+
+at::ScalarType torch_type(DType type, const std::string& name, const fs::path& path) {
+  for (const auto& [ours, theirs] : type_pairs()) {
+    if (ours == type) return theirs;
+  }
+  throw Error(
+      join_text(path.string(), ": tensor '", name, "' has type ", dtype_name(type), ", which is not supported"));
+}
+
+DType file_type(at::ScalarType type) {
+  for (const auto& [ours, theirs] : type_pairs()) {
+    if (theirs == type) return ours;
+  }
+  throw Error(join_text("tensors of type ", c10::toString(type), " cannot be saved"));
+}
+
+nlohmann::json read_json(const fs::path& path) {
+  const std::string text = read_file(path, kMostConfigBytes);
+  nlohmann::json parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  HS_CHECK(!parsed.is_discarded() && parsed.is_object(), path.string(), " is not a JSON object: it is damaged");
+  return parsed;
+}
+
+}  // namespace
+
+NamedTensors read_tensors(const fs::path& path) {
+  const SafetensorsFile file(path);
+  NamedTensors tensors;
+  for (const auto& [name, view] : file.tensors()) {
+    const Tensor tensor = at::empty(view.shape, torch_type(view.dtype, name, path));
+    if (view.bytes > 0) std::memcpy(tensor.data_ptr(), view.data, view.bytes);
+    tensors.emplace(name, tensor);
+  }
+  return tensors;
+}
+
+void write_tensors(const fs::path& path, const NamedTensors& tensors,
+                   const std::map<std::string, std::string>& metadata) {
+  std::vector<Tensor> alive;  // copies the views point into
+  TensorMap views;
+  for (const auto& [name, tensor] : tensors) {
+    alive.push_back(tensor.detach().cpu().contiguous());
+    views[name] = {.dtype = file_type(alive.back().scalar_type()),
+                   .shape = alive.back().sizes().vec(),
+                   .data = static_cast<const std::byte*>(alive.back().const_data_ptr()),
+                   .bytes = alive.back().nbytes()};
+  }
+  write_safetensors(path, views, metadata);
+}
+
+NamedTensors model_tensors(const torch::nn::Module& model) {
+  NamedTensors tensors;
+  for (const Declared& one : declared_parameters(model)) tensors.emplace(one.name, one.tensor);
+  return tensors;
+}
+
+void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where) {
+  const at::NoGradGuard no_grad;
+  const NamedTensors wanted = model_tensors(model);
+  for (const auto& [name, parameter] : wanted) {
+    const auto found = tensors.find(name);
+    HS_CHECK(found != tensors.end(), where, ": tensor '", name, "' is missing");
+    HS_CHECK(found->second.sizes() == parameter.sizes(), where, ": tensor '", name, "' has shape ",
+             found->second.sizes(), ", the configuration asks for ", parameter.sizes());
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, parameter] : wanted) known.push_back(name);
+  for (const auto& [name, tensor] : tensors) {
+    HS_CHECK(wanted.contains(name), where, ": tensor '", name, "' is not part of the model", did_you_mean(name, known));
+    wanted.at(name).copy_(tensor);
+  }
+}
+
+void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer) {
+  make_directories(directory);
+  DecoderOptions options = model->options();
+  const nlohmann::json config = {
+      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"model", to_json(stored_fields(options))}};
+  if (tokenizer != nullptr) write_file(directory / "tokenizer.json", tokenizer->to_json().dump());
+  write_tensors(directory / "model.safetensors", model_tensors(*model), {{"format", "pt"}});
+  write_file(directory / "config.json", config.dump(2) + "\n");
+}
+
+fs::path find_checkpoint(const fs::path& path) {
+  HS_CHECK(fs::exists(path), "no model at ", path.string(), ": there is nothing of that name");
+  HS_CHECK(fs::is_directory(path), path.string(),
+           " is a file; a model is a directory with config.json and model.safetensors");
+  for (const fs::path& candidate : {path, path / "checkpoints" / "best", path / "checkpoints" / "last"}) {
+    if (fs::exists(candidate / "config.json")) return candidate;
+  }
+  throw Error(join_text("no model in ", path.string(),
+                        ": it has neither config.json nor checkpoints/best or checkpoints/last"));
+}
+
+DecoderOptions read_options(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / "config.json";
+  const nlohmann::json config = read_json(path);
+  HS_CHECK(config.value("format", nlohmann::json()) == "headshare", path.string(),
+           " is not a headshare model; convert a Hugging Face model with `headshare convert --from hf`");
+  const nlohmann::json version = config.value("format_version", nlohmann::json());
+  HS_CHECK(version.is_number_integer() && version >= 1, path.string(), " has no valid format_version");
+  HS_CHECK(version <= kModelFormatVersion, path.string(), " has format version ", version.dump(),
+           "; this headshare reads up to ", kModelFormatVersion, ": use a newer one");
+  HS_CHECK(config.contains("model"), path.string(), " has no \"model\" part: it is damaged");
+  DecoderOptions options;
+  Fields list = stored_fields(options);
+  from_json(list, config.at("model"), path.string());
+  return resolve(options);
+}
+
+LoadedModel load_model(const fs::path& path) {
+  LoadedModel loaded;
+  loaded.directory = find_checkpoint(path);
+  const DecoderOptions options = read_options(loaded.directory);
+  loaded.tokenizer = load_tokenizer(loaded.directory / "tokenizer.json");
+  HS_CHECK(loaded.tokenizer->vocabulary_size() <= options.vocabulary, (loaded.directory / "tokenizer.json").string(),
+           " has ", loaded.tokenizer->vocabulary_size(), " tokens, the model beside it only ", options.vocabulary);
+  check_memory(4.0 * static_cast<double>(measure(options).total_parameters), "loading " + loaded.directory.string(),
+               "use a machine with more memory");
+  loaded.model = Decoder(options);
+  const fs::path weights = loaded.directory / "model.safetensors";
+  load_tensors(*loaded.model, read_tensors(weights), weights.string());
+  loaded.model->eval();
+  return loaded;
+}
+
+}  // namespace headshare

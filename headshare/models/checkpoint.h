@@ -1,0 +1,53 @@
+// Models on disk: a directory with model.safetensors (weights), config.json (options, format
+// version) and tokenizer.json. Everything read here is untrusted.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "headshare/base/file.h"
+#include "headshare/models/decoder.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+inline constexpr int64_t kModelFormatVersion = 1;
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+// All tensors of a safetensors file, copied to the CPU. Integer and float types of torch.
+NamedTensors read_tensors(const fs::path& path);
+
+// Writes tensors (moved to the CPU, made contiguous) atomically.
+void write_tensors(const fs::path& path, const NamedTensors& tensors,
+                   const std::map<std::string, std::string>& metadata = {});
+
+// Every declared parameter by name, sharing memory with the model.
+NamedTensors model_tensors(const torch::nn::Module& model);
+
+// Copies tensors into the model's parameters. A missing, unknown or misshapen tensor is an Error that
+// names it, both shapes and `where`.
+void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where);
+
+// Writes the three files into `directory`, which is created.
+void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
+
+struct LoadedModel {
+  Decoder model{nullptr};  // in evaluation mode, on the CPU
+  std::shared_ptr<Tokenizer> tokenizer;
+  fs::path directory;
+};
+
+// Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else its
+// last). A missing tokenizer is an Error.
+LoadedModel load_model(const fs::path& path);
+
+// The checkpoint directory `path` stands for, as load_model resolves it.
+fs::path find_checkpoint(const fs::path& path);
+
+// The model options in a directory's config.json.
+DecoderOptions read_options(const fs::path& checkpoint);
+
+}  // namespace headshare

@@ -1,0 +1,80 @@
+#include "headshare/models/options.h"
+
+#include <cmath>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+const EnumNames<PositionKind>& position_names() {
+  static const EnumNames<PositionKind> names = {{PositionKind::kLearned, "learned"},
+                                                {PositionKind::kSinusoidal, "sinusoidal"},
+                                                {PositionKind::kRotary, "rotary"},
+                                                {PositionKind::kAlibi, "alibi"},
+                                                {PositionKind::kNone, "none"}};
+  return names;
+}
+
+const EnumNames<ActivationKind>& activation_names() {
+  static const EnumNames<ActivationKind> names = {{ActivationKind::kGeluTanh, "gelu_tanh"},
+                                                  {ActivationKind::kGeluErf, "gelu_erf"},
+                                                  {ActivationKind::kRelu, "relu"}};
+  return names;
+}
+
+}  // namespace
+
+Fields fields(DecoderOptions& o) {
+  Fields list = {
+      field("scheme", &o.attention.scheme, "how attention heads share projections", scheme_names(),
+            {.aliases = {"attention"}}),
+      field("layers", &o.layers, "transformer blocks",
+            {.min = 1, .max = 10000, .aliases = {"num-hidden-layers", "n-layer", "num-layers"}}),
+      field("d-model", &o.attention.d_model, "model width",
+            {.min = 1, .max = 1 << 20, .aliases = {"hidden-size", "n-embd", "width"}}),
+      field("heads", &o.attention.heads, "attention heads",
+            {.min = 1, .max = 1 << 16, .aliases = {"num-attention-heads", "n-head", "num-heads"}}),
+      field("context", &o.context, "longest sequence in tokens",
+            {.min = 1, .max = 1 << 24, .aliases = {"block-size", "n-positions", "max-position-embeddings"}}),
+      field("feed-forward-width", &o.feed_forward_width, "width of the feed-forward part; auto: 4 x d-model",
+            {.min = 1, .max = 1 << 24, .aliases = {"intermediate-size", "n-inner"}}),
+      field("positions", &o.positions, "how positions enter", position_names()),
+      field("rotary-base", &o.attention.rotary_base, "base of the rotary frequencies",
+            {.min = 1, .aliases = {"rope-theta"}}),
+      field("activation", &o.activation, "of the feed-forward part", activation_names(),
+            {.aliases = {"activation-function", "hidden-act"}}),
+      field("norm-epsilon", &o.norm_epsilon, "added to the variance in layer norms",
+            {.min = 0, .max = 1, .aliases = {"layer-norm-epsilon", "layer-norm-eps"}}),
+      field("dropout", &o.dropout, "on the embeddings and the residual branches",
+            {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob", "resid-pdrop"}}),
+      field("tie-embeddings", &o.tie_embeddings, "the output layer is the token embedding",
+            {.aliases = {"tie-word-embeddings"}}),
+      field("feed-forward-bias", &o.feed_forward_bias, "biases in the feed-forward part"),
+      field("init-deviation", &o.init_deviation, "weights start from N(0, this squared)",
+            {.min = 0, .max = 10, .aliases = {"initializer-range"}}),
+  };
+  append(&list, fields(o.attention));
+  return list;
+}
+
+Fields stored_fields(DecoderOptions& o) {
+  Fields list = {field("vocabulary", &o.vocabulary, "tokens the model knows", {.min = 1, .max = 1 << 30})};
+  append(&list, fields(o));
+  return list;
+}
+
+DecoderOptions resolve(DecoderOptions o) {
+  o.attention.rotary = o.positions == PositionKind::kRotary;
+  o.attention.alibi = o.positions == PositionKind::kAlibi;
+  o.attention.init_deviation = o.init_deviation;
+  // GPT-2: what is added to the residual stream starts smaller, by the number of additions.
+  o.attention.output_deviation = o.init_deviation / std::sqrt(2.0 * static_cast<double>(o.layers));
+  o.attention = resolve(o.attention);
+  if (!o.feed_forward_width) o.feed_forward_width = 4 * o.attention.d_model;
+  HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
+           "sinusoidal positions need an even d-model, not ", o.attention.d_model);
+  return o;
+}
+
+}  // namespace headshare

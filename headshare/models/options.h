@@ -1,0 +1,35 @@
+// What a decoder language model is made of.
+#pragma once
+
+#include "headshare/attention/options.h"
+
+namespace headshare {
+
+enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
+enum class ActivationKind { kGeluTanh, kGeluErf, kRelu };
+
+struct DecoderOptions {
+  int64_t vocabulary = 50257;  // V
+  int64_t context = 256;       // longest T + cache
+  int64_t layers = 4;
+  std::optional<int64_t> feed_forward_width;  // default 4 E
+  PositionKind positions = PositionKind::kLearned;
+  ActivationKind activation = ActivationKind::kGeluTanh;
+  double norm_epsilon = 1e-5;
+  double dropout = 0;  // on the embeddings and both residual branches
+  bool tie_embeddings = true;
+  bool feed_forward_bias = true;
+  double init_deviation = 0.02;
+  AttentionOptions attention;  // holds E and H
+};
+
+// Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.
+Fields fields(DecoderOptions& options);
+
+// The same and `vocabulary`: what a checkpoint's config.json holds.
+Fields stored_fields(DecoderOptions& options);
+
+// Fills in defaults, hands positions and start values down to the attention options, checks sizes.
+DecoderOptions resolve(DecoderOptions options);
+
+}  // namespace headshare

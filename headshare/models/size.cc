@@ -1,0 +1,108 @@
+#include "headshare/models/size.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/models/decoder.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kFloatBytes = 4;
+
+// Values kept for the backward pass for each token of one block: the inputs of two norms, four
+// projections, the feed-forward part and two residual sums.
+double kept_per_token(const DecoderOptions& o) {
+  const auto E = static_cast<double>(o.attention.d_model);
+  const auto F = static_cast<double>(*o.feed_forward_width);
+  const double heads_width = static_cast<double>(o.attention.heads * *o.attention.head_width);
+  const double dropout_masks = o.dropout > 0 ? 2 * E : 0;
+  return 6 * E + 4 * heads_width + 2 * F + dropout_masks;
+}
+
+// Score matrices per block, where no fused attention can run.
+double kept_scores(const DecoderOptions& o, double batch, double length) {
+  const AttentionOptions& a = o.attention;
+  const bool unequal = a.scheme == SchemeKind::kCollaborative || *a.key_width != a.heads * *a.head_width;
+  const bool fused = a.attention_dropout == 0 && !a.content_bias && !a.alibi && !unequal;
+  if (fused) return 0;
+  const double matrices = a.attention_dropout > 0 ? 3 : 2;
+  return matrices * batch * static_cast<double>(a.heads) * length * length / 2;
+}
+
+double read_number(const char* path) {
+  std::ifstream in(path);
+  double value = 0;
+  return in >> value ? value : std::numeric_limits<double>::infinity();
+}
+
+double meminfo_available() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string key, rest; in >> key; std::getline(in, rest)) {
+    if (key != "MemAvailable:") continue;
+    double kilobytes = 0;
+    in >> kilobytes;
+    return kilobytes * 1024;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+ModelSize measure(const DecoderOptions& resolved) {
+  const DeclareOn meta(at::kMeta);
+  DecoderOptions one_block = resolved;
+  one_block.layers = 1;
+  const Decoder model(one_block);  // blocks are alike: build one and multiply
+  const AttentionCost cost = model->scheme().cost();
+  int64_t block = 0;
+  int64_t rest = 0;
+  for (const Declared& one : declared_parameters(*model)) {
+    (one.name.starts_with("blocks.") ? block : rest) += one.tensor.numel();
+  }
+  const int64_t layers = resolved.layers;
+  return {.attention_parameters = layers * cost.parameters,
+          .attention_parameters_effective = layers * cost.effective,
+          .total_parameters = rest + layers * block,
+          .cache_elements_per_token = cost.cache_elements,
+          .cache_bytes_per_token = layers * cost.cache_elements * static_cast<int64_t>(kFloatBytes)};
+}
+
+double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
+  const auto parameters = static_cast<double>(measure(o).total_parameters);
+  const double tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.length);
+  const auto layers = static_cast<double>(o.layers);
+  const double block =
+      tokens * kept_per_token(o) + kept_scores(o, static_cast<double>(shape.batch), static_cast<double>(shape.length));
+  const double blocks =
+      shape.recompute ? layers * tokens * static_cast<double>(o.attention.d_model) + block : layers * block;
+  const double logits = 3 * tokens * static_cast<double>(o.vocabulary);  // logits, log-softmax, gradient
+  return kFloatBytes * (parameters * (4 + static_cast<double>(shape.moving_averages)) + blocks + logits);
+}
+
+double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
+  const ModelSize size = measure(o);
+  return kFloatBytes * static_cast<double>(size.total_parameters) +
+         static_cast<double>(size.cache_bytes_per_token) * static_cast<double>(batch) * static_cast<double>(length);
+}
+
+double available_memory_bytes() {
+  const double limit = read_number("/sys/fs/cgroup/memory.max");  // "max" reads as no number
+  const double used = read_number("/sys/fs/cgroup/memory.current");
+  const double in_group = std::isfinite(limit) && std::isfinite(used) ? std::max(0.0, limit - used) : limit;
+  return std::min(meminfo_available(), in_group);
+}
+
+void check_memory(double needed, const std::string& what, const std::string& way_out) {
+  const double available = available_memory_bytes();
+  HS_CHECK(needed <= available, what, " needs about ", format_bytes(needed), " and ", format_bytes(available),
+           " are available; ", way_out);
+}
+
+}  // namespace headshare

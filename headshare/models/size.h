@@ -1,0 +1,42 @@
+// What a model takes, computed without allocating it.
+#pragma once
+
+#include "headshare/models/options.h"
+
+namespace headshare {
+
+// Exact counts for a decoder language model.
+struct ModelSize {
+  int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
+  int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
+  int64_t total_parameters = 0;                // everything stored, biases and inert parameters included
+  int64_t cache_elements_per_token = 0;        // one attention sub-layer
+  int64_t cache_bytes_per_token = 0;           // the whole model, float32
+};
+
+ModelSize measure(const DecoderOptions& resolved);
+
+// How a training run uses memory besides the parameters.
+struct TrainingShape {
+  int64_t batch = 8;            // sequences in one micro-batch
+  int64_t length = 256;         // tokens in a sequence
+  int64_t moving_averages = 0;  // extra copies of the parameters (EMA)
+  bool recompute = false;       // activation checkpointing
+};
+
+// Bytes a training step needs at its peak, in float32: parameters, gradients, two Adam moments and
+// activations. An estimate from the shapes, within about a third of what is measured.
+double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
+
+// Bytes decoding needs with a cache of batch x length tokens.
+double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);
+
+// Memory this process may still take: what the kernel calls available, or less under a cgroup limit.
+// Throws nothing; where neither can be read, a very large number.
+double available_memory_bytes();
+
+// Throws Error with the estimate and what is available when `needed` does not fit. `way_out` ends
+// the sentence: "use a smaller --batch-size".
+void check_memory(double needed, const std::string& what, const std::string& way_out);
+
+}  // namespace headshare

@@ -1,0 +1,18 @@
+// Activation checkpointing: a piece of the model keeps only its input and runs a second time in the
+// backward pass. Dropout masks come from the site's key and the clock, so both runs agree.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace headshare {
+
+using at::Tensor;
+
+// piece(input), whose intermediate results are not kept. Gradients reach `input` and every parameter
+// the piece uses, exactly as without. Without gradient mode it simply calls the piece. The piece must
+// outlive the backward pass and must not depend on state that changes in between.
+Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input);
+
+}  // namespace headshare
