@@ -41,9 +41,12 @@ const nlohmann::json& json_member(const nlohmann::json& object, const std::strin
 }
 
 int32_t json_id(const nlohmann::json& value, const std::string& what) {
-  HS_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX, what, " must be a whole number from 0 to ",
-           INT32_MAX, ", not ", brief_json(value));
-  return static_cast<int32_t>(value.get<uint64_t>());
+  // get<int64_t> of a larger unsigned number wraps, so that one is looked at as it is.
+  const bool fits = value.is_number_unsigned()
+                        ? value.get<uint64_t>() <= INT32_MAX
+                        : value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= INT32_MAX;
+  HS_CHECK(fits, what, " must be a whole number from 0 to ", INT32_MAX, ", not ", brief_json(value));
+  return value.get<int32_t>();
 }
 
 const std::string& json_string(const nlohmann::json& value, const std::string& what) {

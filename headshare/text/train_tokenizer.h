@@ -17,9 +17,9 @@ struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
   // words: the most frequent words are kept (auto: all); bpe: when to stop merging (auto: 8192).
   // Special tokens count. Setting it for bytes or characters is an error.
-  std::optional<int64_t> vocabulary_size;
+  std::optional<int64_t> vocabulary_size = std::nullopt;
   // words: rarer words become <unk> (auto: 1); bpe: rarer pairs are not merged (auto: 2).
-  std::optional<int64_t> min_count;
+  std::optional<int64_t> min_count = std::nullopt;
   // characters: adds the id <unk> for characters that training did not see.
   bool unknown_token = false;
   // bpe: adds the special token <|endoftext|>, as id 0.
