@@ -84,13 +84,32 @@ std::string canonical_name(std::string name) {
   return name;
 }
 
+// "\," stands for a comma within an item, "\\" for a backslash.
 std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) {
-    if (!part.empty()) parts.push_back(part);
+  std::vector<std::string> parts(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (text[i] == '\\' && (next == ',' || next == '\\')) {
+      parts.back() += next;
+      ++i;
+    } else if (text[i] == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += text[i];
+    }
   }
+  std::erase(parts, "");
   return parts;
+}
+
+// One item as split_commas reads it.
+std::string escape_commas(const std::string& item) {
+  std::string escaped;
+  for (const char c : item) {
+    if (c == ',' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 }  // namespace
@@ -200,7 +219,7 @@ std::string field_text(const nlohmann::json& value, const std::string& where) {
   std::string joined;
   for (const nlohmann::json& item : value) {
     HS_CHECK(!item.is_structured(), where, ": a list of plain values was expected");
-    joined += (joined.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
+    joined += (joined.empty() ? "" : ",") + (item.is_string() ? escape_commas(item.get<std::string>()) : item.dump());
   }
   return joined;
 }

@@ -38,6 +38,17 @@ std::string message(const std::function<void()>& action) {
   return "no error";
 }
 
+TEST(FieldTest, ListItemsMayHoldCommasAndBackslashes) {
+  SampleOptions options;
+  Fields list = fields(options);
+  set_field(list, "schemes", R"(a\,b,c\\,\d,,)", "test");
+  EXPECT_THAT(options.schemes, testing::ElementsAre("a,b", "c\\", "\\d"));
+  const nlohmann::json written = to_json(list);
+  options.schemes.clear();
+  from_json(list, written, "copy");
+  EXPECT_THAT(options.schemes, testing::ElementsAre("a,b", "c\\", "\\d"));
+}
+
 TEST(FieldTest, EveryKindReadsWhatItWrites) {
   SampleOptions options;
   Fields list = fields(options);

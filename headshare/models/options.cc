@@ -59,7 +59,8 @@ Fields fields(DecoderOptions& o) {
 }
 
 Fields stored_fields(DecoderOptions& o) {
-  Fields list = {field("vocabulary", &o.vocabulary, "tokens the model knows", {.min = 1, .max = 1 << 30})};
+  Fields list = {field("vocabulary", &o.vocabulary, "tokens the model knows",
+                       {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}})};
   append(&list, fields(o));
   return list;
 }
