@@ -9,6 +9,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
 #include "headshare/text/json_input.h"
+#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {
@@ -196,6 +197,9 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path), mapped_(pa
   const uint64_t length = header_length(mapped_, where);
   const std::string_view text(reinterpret_cast<const char*>(mapped_.data()) + kLengthBytes, length);
   HS_CHECK(text.starts_with('{'), where, ": not a safetensors file: its header does not begin with '{'");
+  // Checked here because the parser's messages quote the bytes they complain about.
+  const size_t valid = valid_utf8_prefix(text);
+  HS_CHECK(valid == text.size(), where, ": the header is not UTF-8: byte ", valid);
   // The parser would take a NUL byte for the end of its input.
   HS_CHECK(text.find('\0') == std::string_view::npos, where, ": a NUL byte in the header");
   const nlohmann::json header = parse_json_input(text, where + ": header");

@@ -119,7 +119,7 @@ TEST_F(SafetensorsTest, BadHeadersAreRefusedByReason) {
       {R"({"__metadata__":{"a":1}})", 0, "must hold texts"},
       {R"({"__metadata__":[]})", 0, "must be an object of texts"},
       {R"({"a":[[[[1]]]]})", 0, "an object with dtype"},
-      {"{\"a\xFF\":1}", 0, "not a JSON document"},
+      {"{\"a\xFF\":1}", 0, "not UTF-8: byte 3"},
       {"{} x", 0, "not a JSON document"},
   };
   for (const BadHeader& bad : cases) {

@@ -72,7 +72,7 @@ std::string_view allowed_text(std::string_view text, const TextSourceOptions& op
   const size_t valid = valid_utf8_prefix(text);
   if (valid == text.size()) return text;
   HS_CHECK(options.invalid_utf8 == InvalidUtf8::kReplace, where, " is not UTF-8: byte ", offset + valid,
-           " (Latin-1?); convert it, or set --invalid-utf8 to replace or keep");
+           " (Latin-1?); convert it, or set --invalid-utf8 replace");
   *storage = replace_invalid_utf8(text);
   return *storage;
 }
@@ -200,7 +200,9 @@ class TextSource::JsonlReader : public Reader {
   std::string text_of(std::string_view line, const std::string& where) {
     // The parser would take a NUL byte for the end of the line.
     HS_CHECK(line.find('\0') == std::string_view::npos, where, ": not JSON: a NUL byte");
-    if (options_.invalid_utf8 == InvalidUtf8::kReplace) line = allowed_text(line, options_, where, 0, &storage_);
+    TextSourceOptions rules = options_;
+    if (rules.invalid_utf8 == InvalidUtf8::kKeep) rules.invalid_utf8 = InvalidUtf8::kRefuse;
+    line = allowed_text(line, rules, where, 0, &storage_);
     const nlohmann::json record = parse_json_input(line, where);
     HS_CHECK(record.is_object(), where, ": a JSON object was expected, not ", record.type_name());
     const auto found = record.find(options_.jsonl_field);

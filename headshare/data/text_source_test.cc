@@ -109,7 +109,9 @@ TEST_F(TextSourceTest, BytesThatAreNotTextFollowThePolicy) {
               ElementsAre("\xEF\xBB\xBFgr\xF6sser"));
   const std::string lines = file("l.jsonl", "\xEF\xBB\xBF{\"text\":\"gr\xF6sser\"}\n");
   EXPECT_THAT(documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kReplace}), ElementsAre("gr\uFFFDsser"));
-  EXPECT_THAT(error_of([&] { documents({.inputs = {lines}}); }), HasSubstr("l.jsonl:1: not a JSON"));
+  EXPECT_THAT(error_of([&] { documents({.inputs = {lines}}); }), HasSubstr("l.jsonl:1 is not UTF-8: byte 11"));
+  EXPECT_THAT(error_of([&] { documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kKeep}); }),
+              HasSubstr("l.jsonl:1 is not UTF-8"));
   // The offset counts from the start of the file, also behind the first piece and a byte order mark.
   std::string late = "\xEF\xBB\xBF";
   while (late.size() < 3'000'000) late += "some words\n";
