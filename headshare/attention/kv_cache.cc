@@ -7,6 +7,7 @@
 namespace headshare {
 
 Memory KvCache::append(const Memory& fresh) {
+  const at::NoGradGuard no_grad;  // else every step of a generation would hang on to the one before
   const int64_t count = fresh.front().size(2);
   HS_CHECK(length_ + count <= capacity_, "the cache holds ", capacity_, " tokens and cannot take ", count,
            " more after ", length_, "; raise the context or generate less");

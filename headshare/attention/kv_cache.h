@@ -20,7 +20,8 @@ class KvCache {
   // `capacity`: tokens it can hold; the room is taken at the first append.
   explicit KvCache(int64_t capacity) : capacity_(capacity) {}
 
-  // Appends memory of new tokens and returns views of all of it. Throws Error past the capacity.
+  // Appends memory of new tokens and returns views of all of it; no gradient goes through them.
+  // Throws Error past the capacity.
   Memory append(const Memory& fresh);
 
   // For cross-attention: keeps the encoder side as it is, once.

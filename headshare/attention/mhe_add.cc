@@ -42,11 +42,18 @@ class MheAdd : public SingleHead {
 
   AttentionCost own_cost() const override {
     return {.parameters = shared_parameters() + 3 * H() * D(),
-            .effective = shared_parameters() + H() * D(),
+            .effective = shared_parameters() + effective_embeddings(),
             .cache_elements = 2 * D()};
   }
 
  private:
+  // eV is an output bias. eQ is absorbed by a content bias, u_h = W_K eQ_h, and eK by softmax, unless
+  // rotary positions come in between.
+  int64_t effective_embeddings() const {
+    if (options().rotary) return 2 * H() * D();
+    return options().content_bias ? 0 : H() * D();
+  }
+
   Tensor query_embedding_, key_embedding_, value_embedding_;  // [H, D]
 };
 

@@ -40,8 +40,11 @@ class MheMul : public SingleHead {
   }
 
   AttentionCost own_cost() const override {
+    // O absorbs eV, and eQ and eK count as their product. Rotary positions mix the two dimensions of a
+    // pair in between: then only a factor per pair is common to both.
+    const int64_t mixing = options().rotary ? 3 * H() * D() / 2 : H() * D();
     return {.parameters = shared_parameters() + 3 * H() * D(),
-            .effective = shared_parameters() + H() * D(),
+            .effective = shared_parameters() + mixing,
             .cache_elements = 2 * D()};
   }
 

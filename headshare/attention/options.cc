@@ -102,7 +102,10 @@ AttentionOptions resolve(AttentionOptions o) {
   }
   if (!o.groups) o.groups = default_groups(o.heads);
   const bool collaborative = o.scheme == SchemeKind::kCollaborative;
+  HS_CHECK(*o.head_width >= 1 && *o.groups >= 1, "head-width and groups must be at least 1, not ", *o.head_width,
+           " and ", *o.groups);
   if (!o.key_width) o.key_width = collaborative ? std::max<int64_t>(2, o.d_model / 4 * 2) : o.heads * *o.head_width;
+  HS_CHECK(*o.key_width >= 1, "key-width must be at least 1, not ", *o.key_width);
   check_sizes(o);
   if (!o.scale) {
     const bool narrowed = o.scheme == SchemeKind::kMha || o.scheme == SchemeKind::kElLossless;

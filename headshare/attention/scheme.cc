@@ -26,8 +26,7 @@ HeadProblem Scheme::problem(const Tensor& queries, Memory memory) const {
   HeadProblem posed = pose(queries, memory);
   posed.key_bias = bias;
   posed.scale = scale();
-  // These tell the heads apart even where one head serves all of them.
-  if (bias.defined() || options_.alibi) posed.heads = H();
+  if (heads_differ()) posed.heads = H();
   return posed;
 }
 

@@ -50,6 +50,8 @@ class Scheme : public Layer {
   int64_t H() const { return options_.heads; }
   int64_t D() const { return *options_.head_width; }
   double scale() const { return *options_.scale; }
+  // A content bias or ALiBi tells the heads apart even where one query and key serve all of them.
+  bool heads_differ() const { return options_.content_bias || options_.alibi; }
 
   // A projection from the model width, with the options' bias and start.
   Linear projection(const std::string& name, int64_t out);

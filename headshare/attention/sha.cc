@@ -19,7 +19,7 @@ class Sha : public SingleHead {
   Tensor merge(const Tensor& heads, const Tensor& live) const override {
     const Tensor bias = value_->bias.defined() ? value_->bias.unsqueeze(0) : Tensor();
     const Tensor joined = join_heads(add_value_offset(heads, bias, live));
-    if (heads.size(1) > 1) return output_->forward(joined);  // a content bias or ALiBi made the heads differ
+    if (heads.size(1) > 1) return output_->forward(joined);  // as many as O has blocks: nothing to fold
     // Tiling one head is the same as adding up the blocks of O: [E, H D] -> [E, D].
     const Tensor folded = output_->weight.view({E(), H(), D()}).sum(1);
     return at::linear(joined, folded, output_->bias.defined() ? std::optional(output_->bias) : std::nullopt);
@@ -37,7 +37,10 @@ class Sha : public SingleHead {
   }
 
   AttentionCost own_cost() const override {
-    return {.parameters = shared_parameters(), .effective = 4 * E() * D(), .cache_elements = 2 * D()};
+    const int64_t folded = 4 * E() * D();
+    return {.parameters = shared_parameters(),
+            .effective = heads_differ() ? shared_parameters() : folded,
+            .cache_elements = 2 * D()};
   }
 };
 

@@ -1,0 +1,276 @@
+// One scheme rewritten as another (attention.md, sections 2, 3, 6.2 and 9.2), by copying weights.
+#include <gtest/gtest.h>
+
+#include "headshare/attention/testing.h"
+
+namespace headshare {
+namespace {
+
+constexpr int64_t kE = 6, kH = 4, kD = 2;
+
+AttentionOptions options_of(SchemeKind scheme, bool biases = true) {
+  return {.scheme = scheme, .d_model = kE, .heads = kH, .head_width = kD, .projection_bias = biases};
+}
+
+// Where two layers must agree: self-attention with masks, and cross-attention unless rotated.
+void expect_equal(const Attention& one, const Attention& other) {
+  const at::NoGradGuard no_grad;
+  const Tensor x = random_tensor({2, 5, kE}, 21), y = random_tensor({2, 4, kE}, 22);
+  Tensor visible = at::ones({2, 5}, at::kBool);
+  visible[0].slice(0, 0, 2).fill_(false);
+  EXPECT_TRUE(same(one->self(x, {}), other->self(x, {})));
+  EXPECT_TRUE(same(one->self(x, {.causal = true, .visible_keys = visible}),
+                   other->self(x, {.causal = true, .visible_keys = visible})));
+  const AttentionOptions& options = one->scheme().options();
+  if (options.rotary || options.alibi) return;
+  EXPECT_TRUE(same(one->cross(x, y, {}), other->cross(x, y, {})));
+}
+
+void expect_different(const Attention& one, const Attention& other) {
+  const at::NoGradGuard no_grad;
+  const Tensor x = random_tensor({2, 5, kE}, 21);
+  EXPECT_GT(distance(one->self(x, {}), other->self(x, {})), 1e-3);
+}
+
+void set(const Attention& layer, const std::string& name, const Tensor& value) {
+  const at::NoGradGuard no_grad;
+  parameters_of(layer->scheme()).at(name).copy_(value);
+}
+
+Tensor get(const Attention& layer, const std::string& name) { return parameters_of(layer->scheme()).at(name); }
+
+// Copies every parameter that `to` has under the same name; the caller writes the rest.
+void copy_shared(const Attention& from, const Attention& to) {
+  const Parameters source = parameters_of(from->scheme());
+  for (const auto& [name, tensor] : parameters_of(to->scheme())) {
+    if (source.count(name) > 0 && source.at(name).sizes() == tensor.sizes()) set(to, name, source.at(name));
+  }
+}
+
+// [D, ...] -> [H D, ...], the same for every head.
+Tensor tiled(const Tensor& x) { return at::cat(std::vector<Tensor>(kH, x)); }
+
+TEST(Identities, MheWithZeroEmbeddingsIsSha) {
+  for (const SchemeKind scheme : {SchemeKind::kMheAdd, SchemeKind::kMheMul}) {
+    for (const bool rotary : {false, true}) {
+      AttentionOptions options = options_of(scheme);
+      options.rotary = rotary;
+      options.content_bias = true;
+      const Attention mhe = random_attention(options, 1);
+      options.scheme = SchemeKind::kSha;
+      const Attention sha = random_attention(options, 2);
+      expect_different(mhe, sha);
+      copy_shared(mhe, sha);
+      for (const char* name : {"query_embedding", "key_embedding", "value_embedding"}) {
+        set(mhe, name, at::zeros({kH, kD}));
+      }
+      expect_equal(mhe, sha);
+    }
+  }
+}
+
+TEST(Identities, KeyEmbeddingOfMheAddIsInertUnlessRotated) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of(SchemeKind::kMheAdd);
+    options.rotary = rotary;
+    const Attention one = random_attention(options, 1), other = random_attention(options, 1);
+    set(other, "key_embedding", at::zeros({kH, kD}));
+    rotary ? expect_different(one, other) : expect_equal(one, other);
+    // The formula itself, which does read it, says the same.
+    const at::NoGradGuard no_grad;
+    const Tensor x = random_tensor({2, 5, kE}, 21);
+    const double gap =
+        distance(NaiveAttention(*one).run(x, x, /*causal=*/true), NaiveAttention(*other).run(x, x, /*causal=*/true));
+    EXPECT_EQ(gap > 1e-3, rotary);
+    EXPECT_EQ(gap > 1e-13, rotary);
+  }
+}
+
+TEST(Identities, ValueEmbeddingOfMheAddIsAnOutputBias) {
+  const Attention one = random_attention(options_of(SchemeKind::kMheAdd), 1);
+  const Attention other = random_attention(options_of(SchemeKind::kMheAdd), 1);
+  const Tensor moved = get(one, "output.weight").mv(get(one, "value_embedding").flatten());  // sum_h eV_h O_h
+  set(other, "value_embedding", at::zeros({kH, kD}));
+  set(other, "output.bias", get(one, "output.bias") + moved);
+  const at::NoGradGuard no_grad;
+  const Tensor x = random_tensor({2, 5, kE}, 21);
+  EXPECT_TRUE(same(one->self(x, {.causal = true}), other->self(x, {.causal = true})));
+}
+
+TEST(Identities, MheAddIsShaWithOneQueryBiasPerHead) {
+  const Attention mhe = random_attention(options_of(SchemeKind::kMheAdd), 1);
+  const Attention mha = random_attention(options_of(SchemeKind::kMha), 2);
+  copy_shared(mhe, mha);
+  for (const char* map : {"query", "key", "value"}) {
+    const std::string name = map;
+    set(mha, name + ".weight", tiled(get(mhe, name + ".weight")));
+    set(mha, name + ".bias", tiled(get(mhe, name + ".bias")) + get(mhe, name + "_embedding").flatten());
+  }
+  expect_equal(mhe, mha);
+}
+
+TEST(Identities, MheAddIsShaWithAContentBias) {
+  AttentionOptions options = options_of(SchemeKind::kMheAdd);
+  const Attention mhe = random_attention(options, 1);
+  options.scheme = SchemeKind::kSha;
+  options.content_bias = true;
+  const Attention sha = random_attention(options, 2);
+  copy_shared(mhe, sha);
+  set(mhe, "value_embedding", at::zeros({kH, kD}));
+  set(sha, "content_bias", get(mhe, "query_embedding").matmul(get(mhe, "key.weight")));  // u_h = W_K eQ_h
+  expect_equal(mhe, sha);
+}
+
+TEST(Identities, MheMulIsCollaborativeAttention) {
+  for (const double offset : {1.0, 0.0}) {
+    AttentionOptions options = options_of(SchemeKind::kMheMul);
+    options.mhe_mul_offset = offset;
+    options.content_bias = true;
+    const Attention mhe = random_attention(options, 1);
+    options.scheme = SchemeKind::kCollaborative;
+    options.key_width = kD;
+    const Attention mixed = random_attention(options, 2);
+    copy_shared(mhe, mixed);
+    set(mixed, "mixing", (get(mhe, "query_embedding") + offset) * (get(mhe, "key_embedding") + offset));
+    const Tensor factor = (get(mhe, "value_embedding") + offset).flatten();  // [H D]
+    set(mixed, "value.weight", tiled(get(mhe, "value.weight")) * factor.unsqueeze(1));
+    set(mixed, "value.bias", tiled(get(mhe, "value.bias")) * factor);
+    expect_equal(mhe, mixed);
+  }
+}
+
+// [H, R] with ones where column r belongs to head h.
+Tensor block_indicator(int64_t R) {
+  Tensor mixing = at::zeros({kH, R}, at::kDouble);
+  for (int64_t h = 0; h < kH; ++h) mixing[h].slice(0, h * R / kH, (h + 1) * R / kH).fill_(1);
+  return mixing;
+}
+
+TEST(Identities, MhaWithBiasesIsCollaborativeWithContentBiasAndNoKeyBias) {
+  for (const int64_t R : {kH * kD, kH}) {  // full width and the narrowed concatenation
+    AttentionOptions options = options_of(SchemeKind::kMha);
+    options.key_width = R;
+    const Attention mha = random_attention(options, 1);
+    options.scheme = SchemeKind::kCollaborative;
+    options.content_bias = true;
+    options.scale = mha->scheme().options().scale;  // the source layer's temperature
+    const Attention mixed = random_attention(options, 2);
+    copy_shared(mha, mixed);
+    set(mixed, "mixing", block_indicator(R));
+    set(mixed, "query.bias", at::zeros({R}));
+    set(mixed, "key.bias", at::zeros({R}));
+    const Tensor keys = get(mha, "key.weight").view({kH, R / kH, kE});
+    const Tensor bias = get(mha, "query.bias").view({kH, R / kH, 1});
+    set(mixed, "content_bias", (keys * bias).sum(1));  // v_h = W_K^h b_Q^h
+    expect_equal(mha, mixed);
+  }
+}
+
+TEST(Identities, CollaborativeScaleDoesNotFollowItsWidth) {
+  for (const int64_t R : {2, 6, 8}) {
+    AttentionOptions options = options_of(SchemeKind::kCollaborative);
+    options.key_width = R;
+    EXPECT_DOUBLE_EQ(*resolve(options).scale, 1 / std::sqrt(2.0));
+  }
+}
+
+TEST(Identities, ElLosslessIsMhaWithTheSameWeights) {
+  for (const int64_t R : {kH * kD, kH}) {
+    for (const bool content : {false, true}) {
+      AttentionOptions options = options_of(SchemeKind::kMha);
+      options.key_width = R;
+      options.content_bias = content;
+      const Attention mha = random_attention(options, 1);
+      options.scheme = SchemeKind::kElLossless;
+      const Attention lossless = random_attention(options, 2);
+      expect_different(mha, lossless);
+      EXPECT_EQ(parameters_of(*mha).size(), parameters_of(*lossless).size());
+      copy_shared(mha, lossless);
+      expect_equal(mha, lossless);
+    }
+  }
+}
+
+TEST(Identities, ShaIsMhaWithTiledMapsAndOneNarrowHead) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of(SchemeKind::kSha);
+    options.rotary = rotary;
+    const Attention sha = random_attention(options, 1);
+    options.scheme = SchemeKind::kMha;
+    const Attention mha = random_attention(options, 2);
+    copy_shared(sha, mha);
+    for (const char* name : {"query.weight", "key.weight", "value.weight", "query.bias", "key.bias", "value.bias"}) {
+      set(mha, name, tiled(get(sha, name)));
+    }
+    expect_equal(sha, mha);
+
+    options.heads = 1;  // the exact fold: O' = sum_h O_h
+    const Attention folded = random_attention(options, 3);
+    copy_shared(sha, folded);
+    set(folded, "output.weight", get(sha, "output.weight").view({kE, kH, kD}).sum(1));
+    expect_equal(sha, folded);
+  }
+}
+
+TEST(Identities, GroupsSpanFromMqaToMha) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of(SchemeKind::kGqa);
+    options.rotary = rotary;
+    options.groups = kH;
+    const Attention all = random_attention(options, 1);
+    options.groups = 1;
+    const Attention single = random_attention(options, 1);
+    options.scheme = SchemeKind::kMha;
+    const Attention mha = random_attention(options, 2);
+    copy_shared(all, mha);
+    expect_equal(all, mha);
+    options.scheme = SchemeKind::kMqa;
+    const Attention mqa = random_attention(options, 2);
+    copy_shared(single, mqa);
+    expect_equal(single, mqa);
+  }
+}
+
+TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
+  AttentionOptions options = {.scheme = SchemeKind::kElShared, .d_model = kE, .heads = 3};
+  const Attention shared = random_attention(options, 1);
+  options.scheme = SchemeKind::kSkv;
+  const Attention skv = random_attention(options, 2);
+  copy_shared(shared, skv);
+  set(skv, "key_value.weight", at::eye(kE));
+  expect_equal(shared, skv);
+}
+
+TEST(Identities, SharedQueryKeyIsMhaWithOneMapForBoth) {
+  for (const bool rotary : {false, true}) {
+    AttentionOptions options = options_of(SchemeKind::kSkv);
+    options.shared_qk = true;
+    options.rotary = rotary;
+    const Attention shared = random_attention(options, 1);
+    options.scheme = SchemeKind::kMha;
+    const Attention mha = random_attention(options, 2);
+    copy_shared(shared, mha);
+    for (const char* map : {"query", "key"}) {
+      set(mha, std::string(map) + ".weight", get(shared, "query_key.weight"));
+      set(mha, std::string(map) + ".bias", get(shared, "query_key.bias"));
+    }
+    expect_equal(shared, mha);
+  }
+}
+
+TEST(Identities, ALonelyContentBiasOfZeroChangesNothing) {
+  for (const SchemeCase& one : scheme_cases()) {
+    SCOPED_TRACE(one.name);
+    AttentionOptions options = one.options;
+    if (options.d_model != kE) continue;
+    const Attention plain = random_attention(options, 1);
+    options.content_bias = true;
+    const Attention biased = random_attention(options, 1);
+    expect_different(plain, biased);
+    set(biased, "content_bias", at::zeros({kH, kE}));
+    expect_equal(plain, biased);
+  }
+}
+
+}  // namespace
+}  // namespace headshare

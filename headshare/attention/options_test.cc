@@ -1,0 +1,164 @@
+#include "headshare/attention/options.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "headshare/attention/attention.h"
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string refusal(const AttentionOptions& options) {
+  try {
+    resolve(options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(AttentionOptions, DefaultsFollowTheSizes) {
+  const AttentionOptions mha = resolve({.d_model = 768, .heads = 12});
+  EXPECT_EQ(mha.head_width, 64);
+  EXPECT_EQ(mha.key_width, 768);
+  EXPECT_DOUBLE_EQ(*mha.scale, 1.0 / 8);
+  const AttentionOptions narrowed = resolve({.d_model = 768, .heads = 12, .key_width = 192});
+  EXPECT_DOUBLE_EQ(*narrowed.scale, 1.0 / 4);
+  const AttentionOptions mixed = resolve({.scheme = SchemeKind::kCollaborative, .d_model = 768, .heads = 12});
+  EXPECT_EQ(mixed.key_width, 384);
+  EXPECT_DOUBLE_EQ(*mixed.scale, 1.0 / 8);
+  EXPECT_EQ(resolve({.scheme = SchemeKind::kCollaborative, .d_model = 10, .heads = 5}).key_width, 4);
+  EXPECT_EQ(resolve({.d_model = 10, .heads = 4, .head_width = 3}).key_width, 12);
+  EXPECT_DOUBLE_EQ(*resolve({.scale = 0.0}).scale, 0);
+}
+
+TEST(AttentionOptions, GroupsAreTheSmallestDivisorFromAQuarterAndTwo) {
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{1, 1}, {2, 2}, {3, 3}, {4, 2},  {5, 5},  {6, 2},
+                                                             {7, 7}, {8, 2}, {9, 3}, {12, 3}, {16, 4}, {32, 8}};
+  for (const auto& [heads, groups] : expected) {
+    EXPECT_EQ(resolve({.scheme = SchemeKind::kGqa, .d_model = heads * 4, .heads = heads}).groups, groups) << heads;
+  }
+}
+
+TEST(AttentionOptions, ResolvingTwiceChangesNothing) {
+  for (const auto& [scheme, name] : scheme_names()) {
+    AttentionOptions once = resolve({.scheme = scheme, .d_model = 48, .heads = 4});
+    AttentionOptions twice = resolve(once);
+    EXPECT_EQ(to_json(fields(once)), to_json(fields(twice))) << name;
+  }
+}
+
+TEST(AttentionOptions, ImpossibleSizesNameBothNumbersAndTheWayOut) {
+  EXPECT_THAT(refusal({.d_model = 64, .heads = 7}),
+              AllOf(HasSubstr("64 / 7 leaves 1"), HasSubstr("--heads"), HasSubstr("--head-width")));
+  EXPECT_THAT(refusal({.d_model = 0, .heads = 4}), HasSubstr("at least 1, not 0 and 4"));
+  EXPECT_THAT(refusal({.d_model = 64, .heads = -1}), HasSubstr("not 64 and -1"));
+  EXPECT_THAT(refusal({.head_width = 0}), HasSubstr("head-width and groups must be at least 1, not 0"));
+  EXPECT_THAT(refusal({.groups = 0}), HasSubstr("must be at least 1"));
+  EXPECT_THAT(refusal({.key_width = 0}), HasSubstr("key-width must be at least 1, not 0"));
+  EXPECT_THAT(refusal({.scheme = SchemeKind::kGqa, .d_model = 64, .heads = 8, .groups = 3}),
+              AllOf(HasSubstr("8 heads, 3 groups"), HasSubstr("--groups to a divisor of 8")));
+  EXPECT_THAT(refusal({.d_model = 64, .heads = 8, .key_width = 20}),
+              AllOf(HasSubstr("20 and 8"), HasSubstr("--key-width to a multiple of 8")));
+  EXPECT_THAT(refusal({.scheme = SchemeKind::kElShared, .d_model = 64, .heads = 8, .head_width = 4}),
+              AllOf(HasSubstr("8 heads x 4 must equal d-model 64"), HasSubstr("--head-width")));
+  EXPECT_THAT(refusal({.d_model = 12, .heads = 4, .rotary = true}),
+              AllOf(HasSubstr("even key width, not 3"), HasSubstr("--head-width")));
+  EXPECT_THAT(refusal({.scheme = SchemeKind::kCollaborative, .key_width = 5, .rotary = true}), HasSubstr("not 5"));
+}
+
+TEST(AttentionOptions, ElSchemesRefuseRotaryPositions) {
+  for (const SchemeKind scheme : {SchemeKind::kElShared, SchemeKind::kElLossless}) {
+    EXPECT_THAT(refusal({.scheme = scheme, .rotary = true}),
+                AllOf(HasSubstr(scheme_name(scheme)), HasSubstr("rotary"), HasSubstr("--positions learned")));
+    EXPECT_EQ(refusal({.scheme = scheme, .alibi = true}), "accepted");
+  }
+}
+
+TEST(AttentionOptions, SchemesAreReadByName) {
+  for (const auto& [scheme, name] : scheme_names()) {
+    EXPECT_EQ(parse_scheme(name), scheme);
+    EXPECT_EQ(scheme_name(scheme), name);
+  }
+  EXPECT_EQ(parse_scheme("mhe-add"), SchemeKind::kMheAdd);
+  try {
+    parse_scheme("mhe_adds");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'mhe_add'"));
+  }
+}
+
+TEST(AttentionOptions, FieldsSurviveARoundTrip) {
+  AttentionOptions options = {.head_width = 5,
+                              .groups = 2,
+                              .key_width = 12,
+                              .scale = 0.3,
+                              .projection_bias = true,
+                              .content_bias = true,
+                              .shared_qk = true,
+                              .mhe_deviation = 0.5,
+                              .mhe_mul_offset = 0,
+                              .mixing_deviation = 1,
+                              .attention_dropout = 0.1};
+  const nlohmann::json written = to_json(fields(options));
+  AttentionOptions read;
+  Fields reader = fields(read);
+  EXPECT_NE(to_json(reader), written);
+  from_json(reader, written, "test");
+  EXPECT_EQ(to_json(reader), written);
+  EXPECT_EQ(read.groups, 2);
+  EXPECT_EQ(read.mhe_mul_offset, 0);
+
+  AttentionOptions defaults, again;
+  reader = fields(again);
+  from_json(reader, to_json(fields(defaults)), "test");
+  EXPECT_FALSE(again.head_width || again.groups || again.key_width || again.scale);
+}
+
+TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
+  AttentionOptions options;
+  EXPECT_EQ(fields(options).size(), 11U);  // as many as the test above sets
+}
+
+TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {
+  AttentionOptions options;
+  Fields all = fields(options);
+  set_field(all, "num_key_value_heads", "2", "test");
+  set_field(all, "attn_pdrop", "0.25", "test");
+  EXPECT_EQ(options.groups, 2);
+  EXPECT_EQ(options.attention_dropout, 0.25);
+  EXPECT_THROW(set_field(all, "mhe-mul-offset", "3", "test"), Error);
+}
+
+TEST(AttentionOptions, AnUnresolvedSchemeIsRefused) { EXPECT_THROW(make_scheme({}), Error); }
+
+TEST(AttentionOptions, InitialDeviationsReachTheParameters) {
+  const auto deviation = [](AttentionOptions options, const std::string& name) {
+    options.d_model = 256;
+    options.heads = 16;
+    const std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
+    initialise(*scheme, 1);
+    for (const Declared& one : declared_parameters(*scheme)) {
+      if (one.name == name) return one.tensor.std().item<double>();
+    }
+    return -1.0;
+  };
+  // 5 sigma of a standard deviation from n draws is 5 / sqrt(2 n) of it.
+  for (const char* name : {"query_embedding", "key_embedding", "value_embedding"}) {
+    EXPECT_NEAR(deviation({.scheme = SchemeKind::kMheAdd, .mhe_deviation = 0.5}, name), 0.5, 0.5 * 0.23);
+    EXPECT_NEAR(deviation({.scheme = SchemeKind::kMheMul}, name), 0.02, 0.02 * 0.23);
+  }
+  EXPECT_NEAR(deviation({.scheme = SchemeKind::kCollaborative}, "mixing"), 0.2, 0.2 * 0.08);
+  EXPECT_NEAR(deviation({.init_deviation = 0.1}, "query.weight"), 0.1, 0.1 * 0.014);
+  EXPECT_NEAR(deviation({.output_deviation = 0.3}, "output.weight"), 0.3, 0.3 * 0.014);
+  EXPECT_EQ(deviation({.content_bias = true}, "content_bias"), 0);
+}
+
+}  // namespace
+}  // namespace headshare
