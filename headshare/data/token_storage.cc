@@ -1,10 +1,12 @@
 #include "headshare/data/token_storage.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "headshare/base/error.h"
+#include "headshare/data/byte_stream.h"
 
 namespace headshare {
 namespace {
@@ -77,6 +79,27 @@ Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const s
   return trailer;
 }
 
+// The hash of a file's tokens and marks. Read, not mapped: touching every mapped page would make
+// the whole file count as memory of this process.
+std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t mark_bytes) {
+  ByteStream stream(path.string(), Decompress::kNo);
+  std::vector<char> buffer(size_t{1} << 20);
+  ContentHash hash;
+  const auto read = [&](uint64_t bytes, bool hashed) {
+    while (bytes > 0) {
+      const size_t count = stream.read(buffer.data(), std::min<uint64_t>(bytes, buffer.size()));
+      HS_CHECK(count > 0, path.string(), ": it was cut short while it was read");
+      if (hashed) hash.update(buffer.data(), count);
+      bytes -= count;
+    }
+  };
+  read(kMagic.size(), false);
+  read(token_bytes, true);
+  read(padded(token_bytes) - token_bytes, false);
+  read(mark_bytes, true);
+  return hash.hex();
+}
+
 }  // namespace
 
 TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileKey& key) : key_(key), file_(path) {
@@ -135,10 +158,8 @@ TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key) {
   const uint64_t token_bytes = static_cast<uint64_t>(trailer.count) * trailer.token_bytes;
   const std::byte* tokens = file.data() + kMagic.size();
   const std::byte* marks = tokens + padded(token_bytes);
-  ContentHash hash;
-  hash.update(tokens, token_bytes);
-  hash.update(marks, trailer.marks * sizeof(TextMark));
-  HS_CHECK(to_hex(hash.hex()) == trailer.hash, path.string(), ": its tokens are damaged");
+  HS_CHECK(to_hex(file_hash(path, token_bytes, trailer.marks * sizeof(TextMark))) == trailer.hash, path.string(),
+           ": its tokens are damaged");
 
   TokenStorage storage;
   if (trailer.token_bytes == 2) {
@@ -151,7 +172,7 @@ TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key) {
   storage.documents = trailer.documents;
   storage.end_of_text = key.end_of_text;
   storage.marks = {reinterpret_cast<const TextMark*>(marks), trailer.marks};
-  storage.hash = hash.hex();
+  storage.hash = std::string(trailer.hash.data(), trailer.hash.size());
   storage.file.emplace(std::move(file));
   return storage;
 }
