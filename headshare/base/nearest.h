@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// Levenshtein distance in bytes.
+// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other, in bytes.
 int edit_distance(std::string_view a, std::string_view b);
 
 // The known name nearest to `name`, or "" when none is near (more than a third of the letters differ).

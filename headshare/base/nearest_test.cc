@@ -9,6 +9,8 @@ TEST(NearestTest, EditDistance) {
   EXPECT_EQ(edit_distance("", ""), 0);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
   EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("hedas", "heads"), 1);
+  EXPECT_EQ(edit_distance("modle", "model"), 1);
 }
 
 TEST(NearestTest, OffersOnlyNearNames) {
