@@ -6,7 +6,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
-#include "headshare/data/safetensors.h"
 #include "headshare/models/size.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -23,12 +22,11 @@ const std::vector<std::pair<DType, at::ScalarType>>& type_pairs() {
   return pairs;
 }
 
-at::ScalarType torch_type(DType type, const std::string& name, const fs::path& path) {
+at::ScalarType torch_type(DType type, const std::string& where) {
   for (const auto& [ours, theirs] : type_pairs()) {
     if (ours == type) return theirs;
   }
-  throw Error(
-      join_text(path.string(), ": tensor '", name, "' has type ", dtype_name(type), ", which is not supported"));
+  throw Error(join_text(where, " has type ", dtype_name(type), ", which is not supported"));
 }
 
 DType file_type(at::ScalarType type) {
@@ -47,13 +45,17 @@ nlohmann::json read_json(const fs::path& path) {
 
 }  // namespace
 
+Tensor copy_tensor(const TensorView& view, const std::string& where) {
+  const Tensor tensor = at::empty(view.shape, torch_type(view.dtype, where));
+  if (view.bytes > 0) std::memcpy(tensor.data_ptr(), view.data, view.bytes);
+  return tensor;
+}
+
 NamedTensors read_tensors(const fs::path& path) {
   const SafetensorsFile file(path);
   NamedTensors tensors;
   for (const auto& [name, view] : file.tensors()) {
-    const Tensor tensor = at::empty(view.shape, torch_type(view.dtype, name, path));
-    if (view.bytes > 0) std::memcpy(tensor.data_ptr(), view.data, view.bytes);
-    tensors.emplace(name, tensor);
+    tensors.emplace(name, copy_tensor(view, join_text(path.string(), ": tensor '", name, "'")));
   }
   return tensors;
 }
@@ -86,6 +88,8 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
     HS_CHECK(found != tensors.end(), where, ": tensor '", name, "' is missing");
     HS_CHECK(found->second.sizes() == parameter.sizes(), where, ": tensor '", name, "' has shape ",
              found->second.sizes(), ", the configuration asks for ", parameter.sizes());
+    HS_CHECK(found->second.is_floating_point(), where, ": tensor '", name, "' has type ",
+             c10::toString(found->second.scalar_type()), ", wanted are floating-point numbers");
   }
   std::vector<std::string> known;
   for (const auto& [name, parameter] : wanted) known.push_back(name);
@@ -95,9 +99,15 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
   }
 }
 
+void check_vocabulary(const Tokenizer& tokenizer, const DecoderOptions& options, const std::string& where) {
+  HS_CHECK(tokenizer.vocabulary_size() <= options.vocabulary, where, " has ", tokenizer.vocabulary_size(),
+           " tokens, the model only ", options.vocabulary, ": it is not this model's tokenizer");
+}
+
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer) {
-  make_directories(directory);
   DecoderOptions options = model->options();
+  if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
+  make_directories(directory);
   const nlohmann::json config = {
       {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"model", to_json(stored_fields(options))}};
   if (tokenizer != nullptr) write_file(directory / "tokenizer.json", tokenizer->to_json().dump());
@@ -129,22 +139,33 @@ DecoderOptions read_options(const fs::path& checkpoint) {
   DecoderOptions options;
   Fields list = stored_fields(options);
   from_json(list, config.at("model"), path.string());
-  return resolve(options);
+  try {
+    return resolve(options);
+  } catch (const Error& error) {
+    throw Error(path.string() + ": " + error.what());
+  }
+}
+
+Decoder load_decoder(const fs::path& checkpoint) {
+  const DecoderOptions options = read_options(checkpoint);
+  // The model and, while it is filled, the tensors of the file.
+  check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
+  Decoder model(options);
+  const fs::path weights = checkpoint / "model.safetensors";
+  load_tensors(*model, read_tensors(weights), weights.string());
+  model->eval();
+  return model;
 }
 
 LoadedModel load_model(const fs::path& path) {
   LoadedModel loaded;
   loaded.directory = find_checkpoint(path);
-  const DecoderOptions options = read_options(loaded.directory);
-  loaded.tokenizer = load_tokenizer(loaded.directory / "tokenizer.json");
-  HS_CHECK(loaded.tokenizer->vocabulary_size() <= options.vocabulary, (loaded.directory / "tokenizer.json").string(),
-           " has ", loaded.tokenizer->vocabulary_size(), " tokens, the model beside it only ", options.vocabulary);
-  check_memory(4.0 * static_cast<double>(measure(options).total_parameters), "loading " + loaded.directory.string(),
-               "use a machine with more memory");
-  loaded.model = Decoder(options);
-  const fs::path weights = loaded.directory / "model.safetensors";
-  load_tensors(*loaded.model, read_tensors(weights), weights.string());
-  loaded.model->eval();
+  const fs::path tokenizer = loaded.directory / "tokenizer.json";
+  HS_CHECK(fs::exists(tokenizer), loaded.directory.string(),
+           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
+  loaded.tokenizer = load_tokenizer(tokenizer);
+  check_vocabulary(*loaded.tokenizer, read_options(loaded.directory), tokenizer.string());
+  loaded.model = load_decoder(loaded.directory);
   return loaded;
 }
 

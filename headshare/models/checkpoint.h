@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headshare/base/file.h"
+#include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
 #include "headshare/text/tokenizer.h"
 
@@ -17,7 +18,11 @@ inline constexpr int64_t kModelFormatVersion = 1;
 
 using NamedTensors = std::map<std::string, Tensor>;
 
-// All tensors of a safetensors file, copied to the CPU. Integer and float types of torch.
+// A copy of one tensor of a safetensors file, in its type. `where` (file and name) leads the Error
+// about a type torch does not compute with.
+Tensor copy_tensor(const TensorView& view, const std::string& where);
+
+// All tensors of a safetensors file, copied to the CPU.
 NamedTensors read_tensors(const fs::path& path);
 
 // Writes tensors (moved to the CPU, made contiguous) atomically.
@@ -31,7 +36,10 @@ NamedTensors model_tensors(const torch::nn::Module& model);
 // names it, both shapes and `where`.
 void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where);
 
-// Writes the three files into `directory`, which is created.
+// Throws Error when the tokenizer has ids the model does not know. `where` names the tokenizer.
+void check_vocabulary(const Tokenizer& tokenizer, const DecoderOptions& options, const std::string& where);
+
+// Writes the three files into `directory`, which is created; without a tokenizer only two.
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
 
 struct LoadedModel {
@@ -43,6 +51,9 @@ struct LoadedModel {
 // Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else its
 // last). A missing tokenizer is an Error.
 LoadedModel load_model(const fs::path& path);
+
+// The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.
+Decoder load_decoder(const fs::path& checkpoint);
 
 // The checkpoint directory `path` stands for, as load_model resolves it.
 fs::path find_checkpoint(const fs::path& path);

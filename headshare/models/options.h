@@ -12,7 +12,7 @@ struct DecoderOptions {
   int64_t vocabulary = 50257;  // V
   int64_t context = 256;       // longest T + cache
   int64_t layers = 4;
-  std::optional<int64_t> feed_forward_width;  // default 4 E
+  std::optional<int64_t> feed_forward_width = {};  // default 4 E
   PositionKind positions = PositionKind::kLearned;
   ActivationKind activation = ActivationKind::kGeluTanh;
   double norm_epsilon = 1e-5;
@@ -20,7 +20,7 @@ struct DecoderOptions {
   bool tie_embeddings = true;
   bool feed_forward_bias = true;
   double init_deviation = 0.02;
-  AttentionOptions attention;  // holds E and H
+  AttentionOptions attention = {};  // holds E and H
 };
 
 // Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.

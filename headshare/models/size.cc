@@ -67,11 +67,21 @@ ModelSize measure(const DecoderOptions& resolved) {
     (one.name.starts_with("blocks.") ? block : rest) += one.tensor.numel();
   }
   const int64_t layers = resolved.layers;
+  // The cache has at most as many elements as the projections that fill it.
+  HS_CHECK(block <= (std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes) - rest) / layers,
+           "a model of ", layers, " layers with ", block,
+           " parameters each cannot be counted in 64 bits; choose smaller sizes");
   return {.attention_parameters = layers * cost.parameters,
           .attention_parameters_effective = layers * cost.effective,
           .total_parameters = rest + layers * block,
           .cache_elements_per_token = cost.cache_elements,
           .cache_bytes_per_token = layers * cost.cache_elements * static_cast<int64_t>(kFloatBytes)};
+}
+
+double parameter_bytes(const DecoderOptions& o) {
+  const bool table = o.positions == PositionKind::kSinusoidal;
+  const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(o.attention.d_model) : 0;
+  return kFloatBytes * (static_cast<double>(measure(o).total_parameters) + sinusoids);
 }
 
 double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
@@ -87,9 +97,8 @@ double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
 }
 
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
-  const ModelSize size = measure(o);
-  return kFloatBytes * static_cast<double>(size.total_parameters) +
-         static_cast<double>(size.cache_bytes_per_token) * static_cast<double>(batch) * static_cast<double>(length);
+  return parameter_bytes(o) + static_cast<double>(measure(o).cache_bytes_per_token) * static_cast<double>(batch) *
+                                  static_cast<double>(length);
 }
 
 double available_memory_bytes() {

@@ -14,7 +14,11 @@ struct ModelSize {
   int64_t cache_bytes_per_token = 0;           // the whole model, float32
 };
 
+// Throws Error when the counts do not fit into 64 bits.
 ModelSize measure(const DecoderOptions& resolved);
+
+// Bytes of the model alone: its parameters, and its table of sinusoids where it has one.
+double parameter_bytes(const DecoderOptions& resolved);
 
 // How a training run uses memory besides the parameters.
 struct TrainingShape {

@@ -1,0 +1,225 @@
+#include "headshare/models/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+#include "headshare/models/testing.h"
+#include "headshare/ops/testing.h"
+#include "headshare/text/byte_tokenizer.h"
+
+namespace headshare {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  // A small model over bytes, saved.
+  CheckpointTest() {
+    DecoderOptions options = small_options(SchemeKind::kMheMul);
+    options.vocabulary = 256;
+    options.layers = 1;
+    model_ = small_decoder(options);
+    save_model(path(), model_, &bytes_);
+  }
+
+  std::string load_error() const {
+    return error_message([&] { load_model(path()); });
+  }
+  json config() const { return json::parse(read_file(path() / "config.json")); }
+  void write_config(const json& config) const { write_file(path() / "config.json", config.dump()); }
+  // The Error when one option of the model's configuration has this value.
+  std::string with_option(const std::string& name, const json& value) const {
+    json changed = config();
+    changed["model"][name] = value;
+    write_config(changed);
+    const std::string message = load_error();
+    changed["model"] = original_["model"];
+    write_config(changed);
+    return message;
+  }
+  fs::path path() const { return temporary_.path() / "model"; }
+  fs::path weights() const { return path() / "model.safetensors"; }
+
+  TemporaryDirectory temporary_;
+  ByteTokenizer bytes_;
+  Decoder model_{nullptr};
+  json original_;
+
+  void SetUp() override { original_ = config(); }
+};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
+}
+
+TEST_F(CheckpointTest, EverySchemeComesBackBitForBit) {
+  int round = 0;
+  for (const auto& [scheme, name] : scheme_names()) {
+    for (const PositionKind positions : {PositionKind::kSinusoidal, PositionKind::kRotary}) {
+      if (!supports(scheme, positions)) continue;
+      DecoderOptions options = small_options(scheme, positions);
+      options.vocabulary = 256;
+      options.norm_epsilon = 1.0 / 3;
+      options.tie_embeddings = round++ % 2 == 0;
+      options.attention.content_bias = true;
+      options.attention.scale = 0.1;
+      const Decoder model = small_decoder(options);
+      const fs::path directory = temporary_.path() / join_text("round-", round);
+      save_model(directory, model, &bytes_);
+      const LoadedModel loaded = load_model(directory);
+      DecoderOptions before = model->options();
+      DecoderOptions after = loaded.model->options();
+      EXPECT_EQ(to_json(stored_fields(after)), to_json(stored_fields(before))) << name;
+      EXPECT_FALSE(loaded.model->is_training());
+      const NamedTensors there = model_tensors(*loaded.model);
+      ASSERT_EQ(there.size(), model_tensors(*model).size());
+      for (const auto& [tensor_name, tensor] : model_tensors(*model)) {
+        EXPECT_TRUE(same_bits(there.at(tensor_name), tensor)) << name << ": " << tensor_name;
+      }
+      const at::NoGradGuard no_grad;
+      const Tensor ids = random_ids(2, 7, 256);
+      EXPECT_TRUE(same_bits(loaded.model->hidden(ids), model->hidden(ids))) << name;
+    }
+  }
+}
+
+TEST_F(CheckpointTest, TensorsOfEveryTypeComeBackBitForBit) {
+  NamedTensors tensors;
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+                                    at::kChar, at::kByte, at::kBool}) {
+    tensors[c10::toString(type)] = random_tensor({3, 5}, 1, at::kDouble, 20).to(type);
+  }
+  tensors["nan"] = at::full({2}, std::numeric_limits<double>::quiet_NaN());
+  tensors["scalar"] = at::scalar_tensor(2.5);
+  tensors["empty"] = at::empty({0, 4});
+  tensors["transposed"] = at::arange(6, at::kFloat).view({2, 3}).t();
+  write_tensors(weights(), tensors);
+  const NamedTensors read = read_tensors(weights());
+  ASSERT_EQ(read.size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(same_bits(read.at(name), tensor)) << name;
+}
+
+TEST_F(CheckpointTest, WhereItIsLookedFor) {
+  EXPECT_EQ(load_model(path()).directory, path());
+  const fs::path run = temporary_.path() / "run";
+  EXPECT_THAT(error_message([&] { load_model(run); }), HasSubstr("there is nothing of that name"));
+  make_directories(run / "checkpoints");
+  EXPECT_THAT(error_message([&] { load_model(run); }), HasSubstr("neither config.json nor checkpoints/best"));
+  save_model(run / "checkpoints" / "last", model_, &bytes_);
+  EXPECT_EQ(load_model(run).directory, run / "checkpoints" / "last");
+  save_model(run / "checkpoints" / "best", model_, &bytes_);
+  EXPECT_EQ(load_model(run).directory, run / "checkpoints" / "best");
+  EXPECT_THAT(error_message([&] { load_model(weights()); }), HasSubstr("is a file; a model is a directory"));
+}
+
+TEST_F(CheckpointTest, Tokenizers) {
+  fs::remove(path() / "tokenizer.json");
+  EXPECT_THAT(load_error(), HasSubstr("has no tokenizer.json"));
+  EXPECT_EQ(load_decoder(path())->options().vocabulary, 256);
+  DecoderOptions fewer = small_options(SchemeKind::kMha);
+  fewer.vocabulary = 255;
+  const Decoder small = small_decoder(fewer);
+  EXPECT_THAT(error_message([&] { save_model(path(), small, &bytes_); }),
+              HasSubstr("has 256 tokens, the model only 255"));
+  save_model(path(), small, nullptr);
+  write_file(path() / "tokenizer.json", bytes_.to_json().dump());
+  EXPECT_THAT(load_error(), HasSubstr("tokenizer.json has 256 tokens, the model only 255"));
+}
+
+TEST_F(CheckpointTest, TensorsThatDoNotFitAreNamed) {
+  const auto change = [&](const std::function<void(NamedTensors&)>& spoil) {
+    NamedTensors tensors = model_tensors(*model_);
+    spoil(tensors);
+    write_tensors(weights(), tensors);
+    return load_error();
+  };
+  EXPECT_EQ(change([](NamedTensors&) {}), "no error");
+  EXPECT_THAT(change([](NamedTensors& t) { t.erase("norm.bias"); }),
+              HasSubstr("model.safetensors: tensor 'norm.bias' is missing"));
+  EXPECT_THAT(change([](NamedTensors& t) { t["norm.bia"] = at::ones({1}); }),
+              HasSubstr("tensor 'norm.bia' is not part of the model; did you mean 'norm.bias'?"));
+  EXPECT_THAT(change([](NamedTensors& t) {
+                t["norm.bias"] = at::ones({2, 8});
+              }),
+              HasSubstr("tensor 'norm.bias' has shape [2, 8], the configuration asks for [16]"));
+  EXPECT_THAT(change([](NamedTensors& t) { t["norm.bias"] = at::ones({16}, at::kLong); }),
+              HasSubstr("tensor 'norm.bias' has type Long, wanted are floating-point numbers"));
+}
+
+TEST_F(CheckpointTest, Versions) {
+  json changed = original_;
+  changed["format_version"] = kModelFormatVersion + 1;
+  write_config(changed);
+  EXPECT_THAT(load_error(), HasSubstr("format version 2; this headshare reads up to 1: use a newer one"));
+  for (const json& version : {json("1"), json(1.0), json(0), json(-1), json(nullptr), json(UINT64_MAX)}) {
+    changed["format_version"] = version;
+    write_config(changed);
+    EXPECT_THAT(load_error(), testing::AnyOf(HasSubstr("no valid format_version"), HasSubstr("use a newer one")))
+        << version;
+  }
+  changed = original_;
+  changed["format"] = "hf";
+  write_config(changed);
+  EXPECT_THAT(load_error(), HasSubstr("is not a headshare model; convert a Hugging Face model with"));
+  changed = original_;
+  changed.erase("model");
+  write_config(changed);
+  EXPECT_THAT(load_error(), HasSubstr("has no \"model\" part"));
+  write_file(path() / "config.json", "{\"format\":");
+  EXPECT_THAT(load_error(), HasSubstr("is not a JSON object: it is damaged"));
+}
+
+TEST_F(CheckpointTest, OptionsThatCannotBe) {
+  EXPECT_EQ(with_option("dropout", 0.25), "no error");
+  EXPECT_THAT(with_option("layer", 2), HasSubstr("unknown option 'layer'; did you mean 'layers'?"));
+  EXPECT_THAT(with_option("layers", 2), HasSubstr("tensor 'blocks.1."));
+  EXPECT_THAT(with_option("layers", -1), HasSubstr("layers must be 1..10000"));
+  EXPECT_THAT(with_option("layers", json::array({1, 2})), HasSubstr("layers must be a whole number"));
+  EXPECT_THAT(with_option("layers", json::object()), HasSubstr("a value was expected"));
+  EXPECT_THAT(with_option("heads", 5), HasSubstr("config.json: groups must divide heads: 5 heads, 2 groups"));
+  EXPECT_THAT(with_option("norm-epsilon", "nan"), HasSubstr("norm-epsilon must be finite"));
+  EXPECT_THAT(with_option("scheme", "mhe_mull"), HasSubstr("did you mean 'mhe_mul'?"));
+}
+
+TEST_F(CheckpointTest, SizesThatDoNotFitAreRefusedBeforeTheyAreAllocated) {
+  EXPECT_THAT(with_option("vocabulary", 1 << 30), HasSubstr("needs about 128.0 GiB"));
+  json changed = original_;
+  changed["model"]["positions"] = "sinusoidal";
+  changed["model"]["context"] = 1 << 24;
+  changed["model"]["d-model"] = 1 << 14;
+  write_config(changed);
+  EXPECT_THAT(load_error(), HasSubstr("needs about 2.0 TiB"));
+}
+
+// Whatever the files hold, the result is a model or an Error.
+TEST_F(CheckpointTest, DamagedFiles) {
+  Philox random(stream_key(1, "damage"));
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    const std::string whole = read_file(path() / name);
+    const size_t reach = std::min<size_t>(whole.size(), 1500);  // the header of the weights
+    int refused = 0;
+    for (int round = 0; round < 200; ++round) {
+      std::string text = whole;
+      if (round % 4 == 0) {
+        text.resize(random.below(text.size()));
+      } else {
+        constexpr std::string_view kLetters = "0123456789-.e\"{}[]:,tnu \xff";
+        for (uint64_t i = 0; i <= random.below(3); ++i)
+          text[random.below(reach)] = kLetters[random.below(kLetters.size())];
+      }
+      write_file(path() / name, text);
+      const std::string message = load_error();
+      refused += message == "no error" ? 0 : 1;
+    }
+    EXPECT_GT(refused, 100) << name;
+    write_file(path() / name, whole);
+    EXPECT_EQ(load_error(), "no error");
+  }
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,251 @@
+#include "headshare/models/decoder.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "headshare/base/testing.h"
+#include "headshare/models/size.h"
+#include "headshare/models/testing.h"
+#include "headshare/ops/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr PositionKind kPositions[] = {PositionKind::kLearned, PositionKind::kSinusoidal, PositionKind::kRotary,
+                                       PositionKind::kAlibi, PositionKind::kNone};
+
+std::vector<SchemeKind> all_schemes() {
+  std::vector<SchemeKind> all;
+  for (const auto& [kind, name] : scheme_names()) all.push_back(kind);
+  return all;
+}
+
+using Case = std::pair<SchemeKind, PositionKind>;
+
+// Every scheme with every way of positions it supports.
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (const SchemeKind scheme : all_schemes()) {
+    for (const PositionKind positions : kPositions) {
+      if (supports(scheme, positions)) all.push_back({scheme, positions});
+    }
+  }
+  return all;
+}
+
+class DecoderCase : public testing::TestWithParam<Case> {
+ protected:
+  static DecoderOptions options() {
+    DecoderOptions options = small_options(GetParam().first, GetParam().second);
+    options.attention.projection_bias = true;
+    options.attention.content_bias = true;
+    options.init_deviation = 0.3;
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, DecoderCase, testing::ValuesIn(all_cases()), [](const auto& info) {
+  return scheme_name(info.param.first) + "_" + position_name(info.param.second);
+});
+
+// Values in every parameter, the biases too.
+void randomise(const Decoder& model) {
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(*model)) {
+    one.tensor.copy_(random_tensor(one.tensor.sizes(), stream_key(3, one.name), at::kFloat, 0.3));
+  }
+}
+
+TEST_P(DecoderCase, CachedDecodingEqualsTheFullPass) {
+  const at::NoGradGuard no_grad;
+  Decoder model = small_decoder(options());
+  randomise(model);
+  model->to(at::kDouble);
+  const Tensor ids = random_ids(2, 9, 13);
+  const Tensor full = model->logits(model->hidden(ids));
+  DecodingState state = model->new_state(9);
+  std::vector<Tensor> parts;
+  for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 3}, {3, 1}, {4, 1}, {5, 4}}) {
+    parts.push_back(model->logits(model->hidden(ids.narrow(1, first, count), &state)));
+  }
+  EXPECT_EQ(state.length(), 9);
+  EXPECT_TRUE(same(at::cat(parts, 1), full));
+}
+
+TEST_P(DecoderCase, TheCacheHoldsWhatMeasureSays) {
+  const at::NoGradGuard no_grad;
+  const Decoder model = small_decoder(options());
+  const ModelSize size = measure(model->options());
+  DecodingState state = model->new_state(7);
+  model->hidden(random_ids(3, 5, 13), &state);
+  for (const KvCache& cache : state.caches) EXPECT_EQ(cache.elements_per_token(), size.cache_elements_per_token);
+  EXPECT_EQ(state.allocated_bytes(), 3 * 7 * size.cache_bytes_per_token);
+}
+
+TEST_P(DecoderCase, MeasureCountsWhatIsThere) {
+  for (const bool tied : {true, false}) {
+    DecoderOptions wanted = options();
+    wanted.tie_embeddings = tied;
+    wanted.layers = 3;
+    const Decoder model = small_decoder(wanted);
+    int64_t total = 0;
+    int64_t attention = 0;
+    for (const Declared& one : declared_parameters(*model)) {
+      total += one.tensor.numel();
+      const bool in_attention = one.name.find(".attention.") != std::string::npos;
+      if (in_attention && !one.name.ends_with(".bias")) attention += one.tensor.numel();
+    }
+    const ModelSize size = measure(model->options());
+    EXPECT_EQ(size.total_parameters, total);
+    EXPECT_EQ(size.attention_parameters, attention);
+    EXPECT_LE(size.attention_parameters_effective, size.attention_parameters);
+  }
+}
+
+// Later tokens cannot change earlier predictions.
+TEST_P(DecoderCase, IsCausal) {
+  const at::NoGradGuard no_grad;
+  const Decoder model = small_decoder(options());
+  const Tensor ids = random_ids(1, 9, 13);
+  Tensor changed = ids.clone();
+  changed[0][5] = (changed[0][5] + 1) % 13;
+  const Tensor before = model->hidden(ids);
+  const Tensor after = model->hidden(changed);
+  EXPECT_TRUE(close(after.narrow(1, 0, 5), before.narrow(1, 0, 5), 1e-6));
+  EXPECT_GT(distance(after.narrow(1, 5, 1), before.narrow(1, 5, 1)), 1e-3);
+}
+
+std::map<std::string, Tensor> gradients(Decoder& model, const Tensor& ids, const Tensor& targets) {
+  model->zero_grad();
+  model->loss(ids, targets).sum.backward();
+  std::map<std::string, Tensor> all;
+  for (const Declared& one : declared_parameters(*model)) {
+    if (one.tensor.grad().defined()) all[one.name] = one.tensor.grad().clone();
+  }
+  return all;
+}
+
+TEST_P(DecoderCase, RecomputingGivesTheSameGradientsWithDropout) {
+  DecoderOptions wanted = options();
+  wanted.dropout = 0.3;
+  wanted.attention.attention_dropout = 0.2;
+  Decoder model = small_decoder(wanted);
+  model->train();
+  model->clock() = {.seed = 5, .tick = 7};
+  const Tensor ids = random_ids(2, 9, 13, 1);
+  const Tensor targets = random_ids(2, 9, 13, 2);
+  const auto kept = gradients(model, ids, targets);
+  model->set_recompute(true);
+  const auto again = gradients(model, ids, targets);
+  ASSERT_EQ(again.size(), kept.size());
+  for (const auto& [name, gradient] : kept) EXPECT_TRUE(at::equal(again.at(name), gradient)) << name;
+  model->clock().tick = 8;
+  EXPECT_GT(distance(gradients(model, ids, targets).at("token_embedding"), kept.at("token_embedding")), 0)
+      << "dropout drew the same masks at another tick";
+}
+
+TEST_P(DecoderCase, EveryLearnedParameterGetsAGradientAndNoInertOne) {
+  Decoder model = small_decoder(options());
+  randomise(model);
+  const auto all = gradients(model, random_ids(2, 9, 13, 1), random_ids(2, 9, 13, 2));
+  for (const Declared& one : declared_parameters(*model)) {
+    if (one.role == Role::kInert) {
+      EXPECT_FALSE(all.contains(one.name)) << one.name;
+    } else {
+      ASSERT_TRUE(all.contains(one.name)) << one.name;
+      EXPECT_GT(all.at(one.name).abs().max().item<double>(), 0) << one.name;
+    }
+  }
+}
+
+TEST(Decoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
+  std::map<std::string, std::map<std::vector<int64_t>, Tensor>> seen;
+  int shared = 0;
+  for (const SchemeKind scheme : all_schemes()) {
+    const Decoder model = small_decoder(small_options(scheme), /*seed=*/9);
+    for (const Declared& one : declared_parameters(*model)) {
+      const auto [at, fresh] = seen[one.name].emplace(one.tensor.sizes().vec(), one.tensor);
+      EXPECT_TRUE(at::equal(at->second, one.tensor)) << scheme_name(scheme) << ": " << one.name;
+      shared += fresh ? 0 : 1;
+    }
+  }
+  EXPECT_GT(shared, 200);
+  const Decoder other = small_decoder(small_options(SchemeKind::kMha), /*seed=*/10);
+  EXPECT_FALSE(at::equal(declared_parameters(*other).front().tensor, seen["token_embedding"].begin()->second));
+}
+
+TEST(Decoder, TheLossIsTheSumOfTokenLosses) {
+  const at::NoGradGuard no_grad;
+  const Decoder model = small_decoder(small_options(SchemeKind::kMha));
+  const Tensor ids = random_ids(3, 8, 13, 1);
+  Tensor targets = random_ids(3, 8, 13, 2);
+  targets[1].fill_(kIgnoredTarget);
+  targets[2][7] = kIgnoredTarget;
+  const SummedLoss loss = model->loss(ids, targets);
+  const Tensor each = model->token_losses(ids, targets);
+  EXPECT_EQ(loss.tokens, 15);
+  EXPECT_EQ(each.sizes(), targets.sizes());
+  EXPECT_TRUE(close(loss.sum, each.sum(), 1e-4));
+  EXPECT_EQ(each[1].abs().max().item<double>(), 0);
+
+  const Tensor logs = at::log_softmax(model->logits(model->hidden(ids)), -1);  // [B, T, V]
+  EXPECT_NEAR(each[0][4].item<double>(), -logs[0][4][targets[0][4].item<int64_t>()].item<double>(), 1e-5);
+}
+
+TEST(Decoder, RefusesWhatItsPositionsCannotHold) {
+  const at::NoGradGuard no_grad;
+  for (const PositionKind positions : kPositions) {
+    const Decoder model = small_decoder(small_options(SchemeKind::kMha, positions));
+    const bool bounded = positions == PositionKind::kLearned || positions == PositionKind::kSinusoidal;
+    const auto longer = [&] { model->hidden(random_ids(1, 11, 13)); };
+    const std::string expected = "the sequence of 11 tokens is longer than the model's context of 10";
+    EXPECT_THAT(error_message(longer), HasSubstr(bounded ? expected : "no error")) << position_name(positions);
+
+    DecodingState state = model->new_state(20);
+    model->hidden(random_ids(1, 10, 13), &state);
+    const auto one_more = [&] { model->hidden(random_ids(1, 1, 13), &state); };
+    EXPECT_THAT(error_message(one_more), HasSubstr(bounded ? expected : "no error")) << position_name(positions);
+  }
+  const Decoder model = small_decoder(small_options(SchemeKind::kMha));
+  EXPECT_THAT(error_message([&] { model->hidden(at::zeros({3}, at::kLong)); }), HasSubstr("must be int64"));
+  EXPECT_THAT(error_message([&] { model->hidden(at::zeros({1, 3}, at::kInt)); }), HasSubstr("must be int64"));
+}
+
+TEST(Decoder, SinusoidsAreThoseOfThePaper) {
+  const Tensor table = sinusoids(5, 6);
+  for (int64_t t = 0; t < 5; ++t) {
+    for (int64_t i = 0; i < 3; ++i) {
+      const double angle = static_cast<double>(t) / std::pow(10000.0, 2.0 * static_cast<double>(i) / 6);
+      EXPECT_NEAR(table[t][2 * i].item<double>(), std::sin(angle), 1e-6);
+      EXPECT_NEAR(table[t][2 * i + 1].item<double>(), std::cos(angle), 1e-6);
+    }
+  }
+}
+
+TEST(Decoder, OptionsThatCannotBe) {
+  const auto refused = [](const std::function<void(DecoderOptions&)>& change) {
+    DecoderOptions options = small_options(SchemeKind::kMha);
+    change(options);
+    return error_message([&] { resolve(options); });
+  };
+  EXPECT_THAT(refused([](DecoderOptions& o) { o.attention.heads = 7; }),
+              HasSubstr("heads must divide d-model: 16 / 7"));
+  EXPECT_THAT(refused([](DecoderOptions& o) {
+                o.attention.d_model = 15;
+                o.attention.heads = 3;
+                o.positions = PositionKind::kSinusoidal;
+              }),
+              HasSubstr("even d-model, not 15"));
+  EXPECT_THAT(refused([](DecoderOptions& o) {
+                o.attention.scheme = SchemeKind::kElShared;
+                o.positions = PositionKind::kRotary;
+              }),
+              HasSubstr("which rotary positions cannot be applied to"));
+}
+
+}  // namespace
+}  // namespace headshare

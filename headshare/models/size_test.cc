@@ -1,0 +1,92 @@
+#include "headshare/models/size.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "headshare/base/error.h"
+#include "headshare/base/testing.h"
+#include "headshare/models/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+// The encoder table of the MHE paper, attention.md 2.1: 12 layers, width 768, 12 heads.
+TEST(Size, TheEncoderTable) {
+  const std::map<SchemeKind, int64_t> table = {{SchemeKind::kSha, 8847360},       {SchemeKind::kMha, 28311552},
+                                               {SchemeKind::kElShared, 14155776}, {SchemeKind::kMqa, 15335424},
+                                               {SchemeKind::kSkv, 21233664},      {SchemeKind::kMheAdd, 8875008},
+                                               {SchemeKind::kMheMul, 8875008}};
+  for (const auto& [scheme, parameters] : table) {
+    DecoderOptions options{.layers = 12};
+    options.attention = {.scheme = scheme, .d_model = 768, .heads = 12, .projection_bias = true};
+    EXPECT_EQ(measure(resolve(options)).attention_parameters, parameters) << scheme_name(scheme);
+  }
+}
+
+TEST(Size, Gpt2HasTheParametersGpt2Has) {
+  DecoderOptions options{.vocabulary = 50257, .context = 1024, .layers = 12};
+  options.attention = {.d_model = 768, .heads = 12, .projection_bias = true};
+  const ModelSize size = measure(resolve(options));
+  EXPECT_EQ(size.total_parameters, 124439808);
+  EXPECT_EQ(size.cache_elements_per_token, 2 * 768);
+  EXPECT_EQ(size.cache_bytes_per_token, 12 * 2 * 768 * 4);
+  EXPECT_EQ(parameter_bytes(resolve(options)), 4.0 * 124439808);
+  EXPECT_EQ(decoding_bytes(resolve(options), 2, 100), 4.0 * 124439808 + 2 * 100 * 12 * 2 * 768 * 4);
+}
+
+TEST(Size, SinusoidsTakeMemoryButAreNotParameters) {
+  DecoderOptions options = small_options(SchemeKind::kMha, PositionKind::kSinusoidal);
+  const double before = parameter_bytes(resolve(options));
+  const int64_t parameters = measure(resolve(options)).total_parameters;
+  options.context += 100;
+  EXPECT_EQ(parameter_bytes(resolve(options)), before + 4.0 * 100 * 16);
+  EXPECT_EQ(measure(resolve(options)).total_parameters, parameters);
+}
+
+// Counting takes no memory, whatever is counted; what 64 bits cannot count is refused.
+TEST(Size, LargestOptions) {
+  DecoderOptions options{.vocabulary = 1 << 30, .context = 1 << 24, .layers = 1};
+  options.attention = {.d_model = 1 << 20, .heads = 1 << 16};
+  options.positions = PositionKind::kSinusoidal;
+  EXPECT_GT(measure(resolve(options)).total_parameters, int64_t{1} << 50);
+  EXPECT_GT(parameter_bytes(resolve(options)), 0x1p52);
+  options.layers = 10000;
+  options.attention.head_width = 1 << 16;
+  EXPECT_THAT(error_message([&] { measure(resolve(options)); }), HasSubstr("a model of 10000 layers with"));
+}
+
+TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
+  const auto bytes = [](const std::function<void(DecoderOptions&, TrainingShape&)>& change) {
+    DecoderOptions options{.vocabulary = 5000, .layers = 6};
+    TrainingShape shape;
+    change(options, shape);
+    return training_bytes(resolve(options), shape);
+  };
+  const double plain = bytes([](DecoderOptions&, TrainingShape&) {});
+  DecoderOptions options{.vocabulary = 5000, .layers = 6};
+  const double parameters = 4.0 * static_cast<double>(measure(resolve(options)).total_parameters);
+  EXPECT_GT(plain, 4 * parameters);  // values, gradients, two moments
+  EXPECT_LT(bytes([](DecoderOptions&, TrainingShape& s) { s.recompute = true; }), plain);
+  EXPECT_GT(bytes([](DecoderOptions& o, TrainingShape&) { o.dropout = 0.1; }), plain);
+  EXPECT_GT(bytes([](DecoderOptions& o, TrainingShape&) { o.attention.attention_dropout = 0.1; }), plain);
+  EXPECT_EQ(bytes([](DecoderOptions&, TrainingShape& s) { s.moving_averages = 1; }), plain + parameters);
+  const double twice = bytes([](DecoderOptions&, TrainingShape& s) { s.batch *= 2; });
+  EXPECT_NEAR(twice - plain, plain - 4 * parameters, 1);  // activations double, the rest stays
+}
+
+TEST(Size, MemoryThatIsNotThereIsRefusedWithTheEstimate) {
+  const double available = available_memory_bytes();
+  EXPECT_GT(available, 1 << 20);
+  EXPECT_EQ(error_message([&] { check_memory(1, "a byte", ""); }), "no error");
+  const std::string message =
+      error_message([] { check_memory(0x1p60, "training", "use a smaller --batch-size or --context"); });
+  EXPECT_THAT(message, HasSubstr("training needs about "));
+  EXPECT_THAT(message, HasSubstr(" are available; use a smaller --batch-size or --context"));
+}
+
+}  // namespace
+}  // namespace headshare
