@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -218,6 +219,50 @@ TEST(BpeTrainerTest, CountsStayRightWhereMergesOverlap) {
   const auto trained = train_on({.vocabulary_size = 1000, .min_count = 1, .end_of_text = false}, {"aaaa"});
   EXPECT_EQ(trained->vocabulary_size(), 258);
   EXPECT_EQ(trained->encode("aaaa"), std::vector<int32_t>{257});
+}
+
+// The definition of training, without any cleverness: all pairs counted anew before every merge.
+std::vector<std::pair<int32_t, int32_t>> train_plainly(std::vector<std::vector<int32_t>> words, size_t merges) {
+  std::vector<std::pair<int32_t, int32_t>> learnt;
+  while (learnt.size() < merges) {
+    std::map<std::pair<int32_t, int32_t>, int> counts;
+    for (const auto& word : words) {
+      for (size_t i = 1; i < word.size(); ++i) ++counts[{word[i - 1], word[i]}];
+    }
+    const auto best = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (best == counts.end()) break;
+    for (auto& word : words) {
+      for (size_t i = 0; i + 1 < word.size(); ++i) {
+        if (std::pair(word[i], word[i + 1]) != best->first) continue;
+        word[i] = static_cast<int32_t>(256 + learnt.size());
+        word.erase(word.begin() + static_cast<ptrdiff_t>(i) + 1);
+      }
+    }
+    learnt.push_back(best->first);
+  }
+  return learnt;
+}
+
+TEST(BpeTrainerTest, EqualsThePlainProcedure) {
+  Philox random(stream_key(7, "train"));
+  std::vector<std::string> corpus;
+  std::vector<std::vector<int32_t>> words;
+  const auto bytes = train_on({.vocabulary_size = 256, .end_of_text = false}, {});
+  for (int i = 0; i < 300; ++i) {
+    std::string word;
+    while (word.size() < 1 + random.below(12)) word += "abcd"[random.below(4)];
+    corpus.push_back(word);
+    words.push_back(bytes->encode(word));
+  }
+  // Fewer merges than give the same bytes twice, where the plain procedure would make two tokens.
+  constexpr size_t kMerges = 100;
+  const auto trained = train_on({.vocabulary_size = 256 + kMerges, .min_count = 1, .end_of_text = false}, corpus);
+  std::vector<std::pair<int32_t, int32_t>> learnt;
+  for (const BpeMerge& merge : dynamic_cast<const BpeTokenizer&>(*trained).definition().merges) {
+    learnt.emplace_back(merge.left, merge.right);
+  }
+  EXPECT_EQ(learnt, train_plainly(words, kMerges));
 }
 
 TEST(BpeTrainerTest, DoesNotDependOnHowTheTextIsCut) {
