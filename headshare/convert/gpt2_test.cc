@@ -1,0 +1,299 @@
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "headshare/base/rng.h"
+#include "headshare/convert/foreign.h"
+#include "headshare/convert/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kE = FakeGpt2::kE;
+
+class Gpt2Test : public testing::Test {
+ protected:
+  ForeignModel open(const FakeGpt2& fake) {
+    fake.write(directory());
+    return find_format("hf").open(directory());
+  }
+  Decoder convert(const FakeGpt2& fake) { return read_decoder(open(fake)); }
+  // The Error for a model that `change` has spoilt.
+  std::string refusal(const std::function<void(FakeGpt2&)>& change) {
+    FakeGpt2 fake;
+    change(fake);
+    return error_message([&] { open(fake); });
+  }
+  std::string config_refusal(const std::string& key, const nlohmann::json& value) {
+    return refusal([&](FakeGpt2& fake) { fake.config[key] = value; });
+  }
+  fs::path directory() const { return temporary_.path() / "gpt2"; }
+
+ private:
+  TemporaryDirectory temporary_;
+};
+
+TEST_F(Gpt2Test, ReadsTheConfiguration) {
+  FakeGpt2 fake;
+  fake.config["activation_function"] = "gelu";
+  fake.config["layer_norm_epsilon"] = 1e-6;
+  const DecoderOptions options = open(fake).options;
+  EXPECT_EQ(options.vocabulary, FakeGpt2::kV);
+  EXPECT_EQ(options.context, FakeGpt2::kP);
+  EXPECT_EQ(options.layers, FakeGpt2::kLayers);
+  EXPECT_EQ(options.attention.d_model, kE);
+  EXPECT_EQ(options.attention.heads, 2);
+  EXPECT_EQ(options.feed_forward_width, FakeGpt2::kF);
+  EXPECT_EQ(options.activation, ActivationKind::kGeluErf);
+  EXPECT_EQ(options.norm_epsilon, 1e-6);
+  EXPECT_EQ(options.dropout, 0.1);
+  EXPECT_EQ(options.attention.attention_dropout, 0.25);
+  EXPECT_TRUE(options.attention.projection_bias);
+  EXPECT_TRUE(options.tie_embeddings);
+}
+
+TEST_F(Gpt2Test, GeneralNamesStandForTheirOwn) {
+  FakeGpt2 fake;
+  fake.config.erase("n_layer");
+  fake.config["num_hidden_layers"] = FakeGpt2::kLayers;
+  EXPECT_EQ(open(fake).options.layers, FakeGpt2::kLayers);
+  EXPECT_THAT(config_refusal("num_hidden_layers", 3), HasSubstr("n_layer is 2 and num_hidden_layers is 3"));
+}
+
+TEST_F(Gpt2Test, CutsAndTransposes) {
+  FakeGpt2 fake;
+  const Decoder model = convert(fake);
+  NamedTensors ours = model_tensors(*model);
+  EXPECT_EQ(distance(ours.at("token_embedding"), fake.at("wte.weight")), 0);
+  EXPECT_EQ(distance(ours.at("position_embedding"), fake.at("wpe.weight")), 0);
+  EXPECT_EQ(distance(ours.at("norm.bias"), fake.at("ln_f.bias")), 0);
+  const std::string block = "blocks.1.";
+  for (const auto& [name, index] : {std::pair("query", 0), {"key", 1}, {"value", 2}}) {
+    const std::string target = block + "attention.scheme." + name;
+    EXPECT_EQ(distance(ours.at(target + ".weight"), fake.at("h.1.attn.c_attn.weight").narrow(1, index * kE, kE).t()), 0)
+        << name;
+    EXPECT_EQ(distance(ours.at(target + ".bias"), fake.at("h.1.attn.c_attn.bias").narrow(0, index * kE, kE)), 0);
+  }
+  EXPECT_EQ(distance(ours.at(block + "attention.scheme.output.weight"), fake.at("h.1.attn.c_proj.weight").t()), 0);
+  EXPECT_EQ(distance(ours.at(block + "feed_forward.expand.weight"), fake.at("h.1.mlp.c_fc.weight").t()), 0);
+  EXPECT_EQ(distance(ours.at(block + "feed_forward.contract.bias"), fake.at("h.1.mlp.c_proj.bias")), 0);
+  EXPECT_EQ(distance(ours.at(block + "attention_norm.weight"), fake.at("h.1.ln_1.weight")), 0);
+  EXPECT_EQ(distance(ours.at(block + "feed_forward_norm.weight"), fake.at("h.1.ln_2.weight")), 0);
+}
+
+TEST_F(Gpt2Test, EveryTensorOfOursIsMappedOnce) {
+  const ForeignModel foreign = open(FakeGpt2());
+  std::set<std::string> targets;
+  for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
+  std::set<std::string> wanted;
+  for (const auto& [name, tensor] : model_tensors(*Decoder(foreign.options))) wanted.insert(name);
+  EXPECT_EQ(targets, wanted);
+}
+
+TEST_F(Gpt2Test, TheMappingSaysWhatIsDone) {
+  const ForeignModel foreign = open(FakeGpt2());
+  for (const MappedTensor& one : foreign.tensors) {
+    if (one.target != "blocks.0.attention.scheme.key.weight") continue;
+    EXPECT_EQ(one.source, "transformer.h.0.attn.c_attn.weight");
+    EXPECT_EQ(one.taken, "columns 6..11, transposed");
+    return;
+  }
+  FAIL() << "no key in the mapping";
+}
+
+TEST_F(Gpt2Test, NamesWithoutPrefixAndMasks) {
+  FakeGpt2 fake;
+  NamedTensors bare;
+  for (const auto& [name, tensor] : fake.tensors) bare[name.substr(12)] = tensor;
+  bare["h.0.attn.bias"] = at::ones({1, 1, 8, 8}).to(at::kByte);
+  bare["h.1.attn.masked_bias"] = at::tensor(-1e4);
+  const Decoder expected = convert(fake);
+  fake.tensors = bare;
+  const ForeignModel foreign = open(fake);
+  EXPECT_THAT(foreign.unused, testing::ElementsAre("h.0.attn.bias", "h.1.attn.masked_bias"));
+  const Decoder model = read_decoder(foreign);
+  for (const auto& [name, tensor] : model_tensors(*model)) {
+    EXPECT_EQ(distance(tensor, model_tensors(*expected).at(name)), 0) << name;
+  }
+}
+
+TEST_F(Gpt2Test, TheOutputLayer) {
+  FakeGpt2 fake;
+  fake.tensors["lm_head.weight"] = fake.at("wte.weight").clone();
+  EXPECT_THAT(open(fake).unused, testing::ElementsAre("lm_head.weight"));
+  fake.tensors["lm_head.weight"][0][0] += 1;
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("set tie_word_embeddings to false"));
+  fake.config["tie_word_embeddings"] = false;
+  const Decoder model = convert(fake);
+  EXPECT_EQ(distance(model_tensors(*model).at("output_embedding"), fake.tensors["lm_head.weight"]), 0);
+  fake.tensors.erase("lm_head.weight");
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("'lm_head.weight' is missing"));
+}
+
+TEST_F(Gpt2Test, ScalesOfTheScores) {
+  FakeGpt2 fake;
+  fake.config["scale_attn_weights"] = false;
+  EXPECT_EQ(open(fake).options.attention.scale, 1);
+  fake = FakeGpt2();
+  fake.config["scale_attn_by_inverse_layer_idx"] = true;
+  const ForeignModel foreign = open(fake);
+  EXPECT_EQ(foreign.notes.size(), 1u);
+  const Decoder model = read_decoder(foreign);
+  const Tensor query = fake.at("h.1.attn.c_attn.weight").narrow(1, 0, kE).t();
+  const Tensor key = fake.at("h.1.attn.c_attn.weight").narrow(1, kE, kE).t();
+  EXPECT_EQ(distance(model_tensors(*model).at("blocks.1.attention.scheme.query.weight"), query / 2), 0);
+  EXPECT_EQ(distance(model_tensors(*model).at("blocks.1.attention.scheme.key.weight"), key), 0);
+}
+
+TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    FakeGpt2 fake;
+    for (auto& [name, tensor] : fake.tensors) tensor = tensor.to(type);
+    const Decoder model = convert(fake);
+    const Tensor embedding = model_tensors(*model).at("token_embedding");
+    EXPECT_EQ(embedding.scalar_type(), at::kFloat);
+    EXPECT_EQ(distance(embedding, fake.at("wte.weight")), 0) << c10::toString(type);
+  }
+  FakeGpt2 integers;
+  integers.at("wte.weight") = at::ones({FakeGpt2::kV, kE}, at::kInt);
+  EXPECT_THAT(error_message([&] { convert(integers); }), HasSubstr("wte.weight' has type I32"));
+}
+
+TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
+  EXPECT_THAT(config_refusal("model_type", "llama"), HasSubstr("model_type is \"llama\"; headshare converts"));
+  EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
+  EXPECT_THAT(config_refusal("activation_function", "silu"), HasSubstr("activation_function is \"silu\""));
+  EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));
+  EXPECT_THAT(config_refusal("add_cross_attention", true), HasSubstr("add_cross_attention is true"));
+  EXPECT_THAT(config_refusal("add_cross_attention", "no"), HasSubstr("must be true or false"));
+  EXPECT_THAT(config_refusal("quantization_config", {{"bits", 4}}), HasSubstr("save the model without quantisation"));
+  EXPECT_THAT(config_refusal("pruned_heads", {{"0", {1}}}), HasSubstr("pruned_heads is not empty"));
+  EXPECT_THAT(config_refusal("n_layer", 0), HasSubstr("n_layer: layers must be 1..10000, not 0"));
+  EXPECT_THAT(config_refusal("n_layer", 1e30), HasSubstr("layers must be a whole number"));
+  EXPECT_THAT(config_refusal("n_layer", "two"), HasSubstr("layers must be a whole number, not 'two'"));
+  EXPECT_THAT(config_refusal("n_layer", nlohmann::json::object()), HasSubstr("a value was expected"));
+  EXPECT_THAT(config_refusal("n_head", 4), HasSubstr("config.json: heads must divide d-model: 6 / 4"));
+  EXPECT_THAT(config_refusal("vocab_size", -5), HasSubstr("vocabulary must be"));
+  EXPECT_THAT(config_refusal("layer_norm_epsilon", -1), HasSubstr("norm-epsilon must be 0..1"));
+  EXPECT_THAT(config_refusal("tie_word_embeddings", 1), HasSubstr("tie_word_embeddings must be true or false"));
+}
+
+TEST_F(Gpt2Test, WrongSizesAreFoundBeforeAnythingIsAllocated) {
+  EXPECT_THAT(config_refusal("vocab_size", 1 << 30),
+              HasSubstr("has shape [11, 6], the configuration asks for [1073741"));
+  EXPECT_THAT(config_refusal("n_positions", 9),
+              HasSubstr("wpe.weight' has shape [8, 6], the configuration asks for [9"));
+  EXPECT_THAT(config_refusal("n_inner", 25), HasSubstr("mlp.c_fc.weight' has shape [6, 24]"));
+  EXPECT_THAT(config_refusal("n_layer", 3), HasSubstr("tensor 'h.2.ln_1.weight' is missing; did you mean"));
+  EXPECT_THAT(config_refusal("n_layer", 1), HasSubstr("12 tensors are not part of the GPT-2"));
+}
+
+TEST_F(Gpt2Test, TensorsThatDoNotFitAreNamed) {
+  EXPECT_THAT(refusal([](FakeGpt2& fake) { fake.tensors.erase("transformer.ln_f.bias"); }),
+              HasSubstr("tensor 'ln_f.bias' is missing"));
+  EXPECT_THAT(refusal([](FakeGpt2& fake) {
+                fake.tensors["score.weight"] = at::ones({2, kE});
+              }),
+              HasSubstr("the first is 'score.weight'"));
+  EXPECT_THAT(refusal([](FakeGpt2& fake) {
+                fake.tensors["wte.weight"] = at::ones({11, kE});
+              }),
+              HasSubstr("'wte.weight' stands twice"));
+  EXPECT_THAT(refusal([](FakeGpt2& fake) {
+                fake.at("h.0.attn.c_attn.weight") = at::ones({3 * kE, kE});
+              }),
+              HasSubstr("'transformer.h.0.attn.c_attn.weight' has shape [18, 6], the configuration asks for [6, 18]"));
+}
+
+TEST_F(Gpt2Test, NotAModel) {
+  EXPECT_THAT(error_message([] { find_format("fh"); }), HasSubstr("unknown format 'fh'"));
+  EXPECT_THAT(error_message([&] { find_format("hf").open(directory()); }), HasSubstr("is not a directory"));
+  make_directories(directory());
+  EXPECT_THAT(error_message([&] { find_format("hf").open(directory()); }), HasSubstr("has no config.json"));
+  write_file(directory() / "config.json", R"({"model_type": "gpt2"})");
+  write_file(directory() / "pytorch_model.bin", "PK");
+  EXPECT_THAT(error_message([&] { find_format("hf").open(directory()); }), HasSubstr("save_pretrained"));
+  write_file(directory() / "config.json", "[]");
+  EXPECT_THAT(error_message([&] { find_format("hf").open(directory()); }), HasSubstr("must be a JSON object"));
+}
+
+TEST_F(Gpt2Test, Tokenizers) {
+  const FakeGpt2 fake;
+  EXPECT_EQ(open(fake).tokenizer, fs::path());
+  write_file(directory() / "vocab.json", "{}");
+  EXPECT_EQ(open(fake).tokenizer, fs::path());
+  write_file(directory() / "merges.txt", "");
+  EXPECT_EQ(open(fake).tokenizer, directory());
+  write_file(directory() / "tokenizer.json", "{}");
+  EXPECT_EQ(open(fake).tokenizer, directory() / "tokenizer.json");
+}
+
+class ShardsTest : public Gpt2Test {
+ protected:
+  // Two shards, and the index as `change` leaves it.
+  std::string opened(const std::function<void(nlohmann::json&)>& change) {
+    const FakeGpt2 fake;
+    fake.write(directory());
+    fs::remove(directory() / "model.safetensors");
+    NamedTensors halves[2];
+    nlohmann::json map;
+    for (const auto& [name, tensor] : fake.tensors) {
+      const size_t half = map.size() % 2;
+      halves[half][name] = tensor;
+      map[name] = join_text("model-", half, ".safetensors");
+    }
+    for (const size_t half : {0, 1})
+      write_tensors(directory() / join_text("model-", half, ".safetensors"), halves[half]);
+    change(map);
+    write_file(directory() / "model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
+    return error_message([&] { model_ = read_decoder(find_format("hf").open(directory())); });
+  }
+
+  Decoder model_{nullptr};
+};
+
+TEST_F(ShardsTest, AreReadTogether) {
+  EXPECT_EQ(opened([](nlohmann::json&) {}), "no error");
+  FakeGpt2 fake;
+  EXPECT_EQ(distance(model_tensors(*model_).at("norm.weight"), fake.at("ln_f.weight")), 0);
+  EXPECT_EQ(distance(model_tensors(*model_).at("norm.bias"), fake.at("ln_f.bias")), 0);
+}
+
+TEST_F(ShardsTest, AnIndexThatDisagreesWithItsFiles) {
+  EXPECT_THAT(opened([](nlohmann::json& map) { map["transformer.more"] = "model-0.safetensors"; }),
+              HasSubstr("tensor 'transformer.more' is not in model-0.safetensors"));
+  EXPECT_THAT(opened([](nlohmann::json& map) { map.erase("transformer.ln_f.bias"); }),
+              HasSubstr("'transformer.ln_f.bias', which the index does not place there"));
+  EXPECT_THAT(opened([](nlohmann::json& map) { map["transformer.ln_f.bias"] = "../model-0.safetensors"; }),
+              HasSubstr("plain file name"));
+  EXPECT_THAT(opened([](nlohmann::json& map) { map["transformer.ln_f.bias"] = "model-2.safetensors"; }),
+              HasSubstr("model-2.safetensors"));
+}
+
+// Whatever the configuration holds, the result is a model or an Error.
+TEST_F(Gpt2Test, DamagedConfigurations) {
+  FakeGpt2 fake;
+  fake.write(directory());
+  const std::string whole = fake.config.dump();
+  Philox random(stream_key(1, "damage"));
+  int refused = 0;
+  for (int round = 0; round < 500; ++round) {
+    std::string text = whole;
+    for (uint64_t i = 0; i <= random.below(3); ++i) {
+      constexpr std::string_view kLetters = "0123456789-.e\"{}[]:,tnu \xff";
+      text[random.below(text.size())] = kLetters[random.below(kLetters.size())];
+    }
+    write_file(directory() / "config.json", text);
+    try {
+      read_decoder(find_format("hf").open(directory()));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 250);
+}
+
+}  // namespace
+}  // namespace headshare

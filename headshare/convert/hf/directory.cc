@@ -1,0 +1,97 @@
+#include "headshare/convert/hf/directory.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/convert/hf/gpt2.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/text/json_input.h"
+
+namespace headshare {
+namespace {
+
+constexpr uint64_t kMostConfigBytes = 16 << 20;
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+}  // namespace
+
+HfDirectory::HfDirectory(const fs::path& path) : path_(path) {
+  std::error_code ignored;
+  HS_CHECK(fs::is_directory(path, ignored), path.string(),
+           " is not a directory; wanted is one with config.json and model.safetensors");
+  const fs::path config = path / "config.json";
+  HS_CHECK(is_file(config), path.string(), " has no config.json: it is not a Hugging Face model directory");
+  config_ = parse_json_input(read_file(config, kMostConfigBytes), config.string());
+  HS_CHECK(config_.is_object(), config.string(), ": must be a JSON object, not ", brief_json(config_));
+  if (is_file(path / kWeights)) {
+    files_.push_back(std::make_unique<SafetensorsFile>(path / kWeights));
+    tensors_ = files_.back()->tensors();
+    return;
+  }
+  HS_CHECK(is_file(path / kIndex), path.string(), " has neither ", kWeights, " nor ", kIndex,
+           "; weights in another form become safetensors with transformers: "
+           "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(NEW_DIR)");
+  open_shards(path / kIndex);
+}
+
+void HfDirectory::open_shards(const fs::path& index_path) {
+  const ShardIndex index = read_shard_index(index_path);
+  for (const fs::path& file : index.files) {
+    files_.push_back(std::make_unique<SafetensorsFile>(file));
+    for (const auto& [name, view] : files_.back()->tensors()) {
+      const auto listed = index.file_of.find(name);
+      HS_CHECK(listed != index.file_of.end() && listed->second == file, index_path.string(), ": ",
+               file.filename().string(), " holds tensor '", name, "', which the index does not place there");
+      tensors_.emplace(name, view);
+    }
+  }
+  for (const auto& [name, file] : index.file_of) {
+    HS_CHECK(tensors_.contains(name), index_path.string(), ": tensor '", name, "' is not in ",
+             file.filename().string());
+  }
+}
+
+std::string HfDirectory::config_key(const std::string& key) const {
+  return (path_ / "config.json").string() + ": " + key;
+}
+
+const nlohmann::json& HfDirectory::value(const std::string& key) const {
+  static const nlohmann::json kNull;
+  const auto found = config_.find(key);
+  return found == config_.end() ? kNull : *found;
+}
+
+bool HfDirectory::flag(const std::string& key, bool otherwise) const {
+  return config_.contains(key) ? json_bool(config_.at(key), config_key(key)) : otherwise;
+}
+
+Tensor HfDirectory::read(const std::string& name) const {
+  const std::string where = join_text(path_.string(), ": tensor '", name, "'");
+  const Tensor values = copy_tensor(tensors_.at(name), where);
+  HS_CHECK(values.is_floating_point(), where, " has type ", dtype_name(tensors_.at(name).dtype),
+           "; weights must be F32, F16, BF16 or F64: save the model without quantisation");
+  return values.to(at::kFloat);
+}
+
+fs::path HfDirectory::tokenizer() const {
+  if (is_file(path_ / "tokenizer.json")) return path_ / "tokenizer.json";
+  const bool pair = is_file(path_ / "vocab.json") && is_file(path_ / "merges.txt");
+  return pair ? path_ : fs::path();
+}
+
+ForeignModel open_hf(const fs::path& path) {
+  const auto directory = std::make_shared<const HfDirectory>(path);
+  const nlohmann::json& type = directory->value("model_type");
+  HS_CHECK(directory->value("format") != "headshare", path.string(), " is already a headshare model");
+  HS_CHECK(type == "gpt2", directory->config_key("model_type"), " is ", brief_json(type),
+           "; headshare converts models of type gpt2");
+  return map_gpt2(directory);
+}
+
+}  // namespace headshare

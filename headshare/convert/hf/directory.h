@@ -1,0 +1,53 @@
+// A model directory as Hugging Face transformers writes it: config.json, and the tensors in
+// model.safetensors or in the shards that model.safetensors.index.json names. All of it is untrusted.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headshare/convert/foreign.h"
+#include "headshare/data/safetensors.h"
+
+namespace headshare {
+
+class HfDirectory {
+ public:
+  // Throws Error when there is no config.json, no safetensors file, or one of them is damaged.
+  explicit HfDirectory(const fs::path& path);
+
+  const nlohmann::json& config() const { return config_; }
+  // config.json and a key of it, to lead messages.
+  std::string config_key(const std::string& key) const;
+
+  // The value of `key`, or null where it is absent.
+  const nlohmann::json& value(const std::string& key) const;
+  // A truth value, `otherwise` where it is absent.
+  bool flag(const std::string& key, bool otherwise) const;
+
+  // Tensors by name, from all shards.
+  const TensorMap& tensors() const { return tensors_; }
+  // The values of one, in float32. Throws Error when it holds anything but floating-point numbers.
+  Tensor read(const std::string& name) const;
+
+  const fs::path& path() const { return path_; }
+  // What load_tokenizer can be asked to read here; empty when there is no tokenizer.
+  fs::path tokenizer() const;
+
+ private:
+  void open_shards(const fs::path& index);
+
+  fs::path path_;
+  nlohmann::json config_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  TensorMap tensors_;  // views into files_
+};
+
+// Reads a Hugging Face directory by the model type its configuration names.
+ForeignModel open_hf(const fs::path& path);
+
+}  // namespace headshare

@@ -1,0 +1,76 @@
+#include "headshare/convert/output.h"
+
+#include <unistd.h>
+
+#include <set>
+
+#include "headshare/base/error.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+namespace {
+
+// `path` without a trailing slash, which would make a name beside it a name inside it.
+fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+fs::path beside(const fs::path& path, const std::string& what) {
+  return fs::path(path.string() + join_text(".", what, "-", ::getpid()));
+}
+
+// Removes a directory tree when it goes out of scope, whatever happened before.
+class RemovedAtEnd {
+ public:
+  explicit RemovedAtEnd(fs::path path) : path_(std::move(path)) {}
+  ~RemovedAtEnd() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  RemovedAtEnd(const RemovedAtEnd&) = delete;
+  RemovedAtEnd& operator=(const RemovedAtEnd&) = delete;
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+void check_output(const fs::path& path, Overwrite overwrite) {
+  std::error_code ignored;
+  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
+  HS_CHECK(overwrite == Overwrite::kYes, path.string(), " exists already; choose another name or add --overwrite");
+  HS_CHECK(fs::is_directory(plain(path), ignored) && !fs::is_symlink(plain(path), ignored), path.string(),
+           " is not a directory, so it is not overwritten; choose another name");
+  const std::set<std::string> model_files = {"config.json", "model.safetensors", "tokenizer.json"};
+  bool empty = true;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    HS_CHECK(model_files.contains(entry.path().filename().string()), path.string(), " holds more than a model, '",
+             entry.path().filename().string(), "', so it is not overwritten; choose another name");
+    empty = false;
+  }
+  if (!empty) read_options(path);  // an Error unless it is one of ours
+}
+
+void write_output(const fs::path& path, Overwrite overwrite, const Decoder& model, const Tokenizer* tokenizer) {
+  check_output(path, overwrite);
+  const fs::path final_path = plain(path);
+  const fs::path partial = beside(final_path, "partial");
+  const fs::path old = beside(final_path, "old");
+  const RemovedAtEnd clean_partial(partial);
+  std::error_code ignored;
+  fs::remove_all(partial, ignored);  // of a process that had our number and died
+  save_model(partial, model, tokenizer);
+  if (!fs::exists(final_path)) {
+    rename_durably(partial, final_path);
+    return;
+  }
+  rename_durably(final_path, old);
+  try {
+    rename_durably(partial, final_path);
+  } catch (const Error&) {
+    rename_durably(old, final_path);
+    throw;
+  }
+  fs::remove_all(old, ignored);
+}
+
+}  // namespace headshare

@@ -1,0 +1,79 @@
+#include "headshare/convert/output.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/text/byte_tokenizer.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+class OutputTest : public testing::Test {
+ protected:
+  OutputTest()
+      : model_(resolve({.vocabulary = 256, .context = 4, .layers = 1, .attention = {.d_model = 4, .heads = 2}})) {
+    initialise(*model_, /*seed=*/1);
+  }
+
+  static std::vector<std::string> names(const fs::path& directory) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory)) names.push_back(entry.path().filename().string());
+    return names;
+  }
+  std::string write(const fs::path& path, Overwrite overwrite, const Tokenizer* tokenizer = nullptr) const {
+    return error_message([&] { write_output(path, overwrite, model_, tokenizer); });
+  }
+  fs::path out() const { return temporary_.path() / "out"; }
+
+  TemporaryDirectory temporary_;
+  Decoder model_;
+};
+
+TEST_F(OutputTest, WritesAModelAndNothingElse) {
+  const ByteTokenizer bytes;
+  EXPECT_EQ(write(out() / "", Overwrite::kNo, &bytes), "no error");  // also with a slash at the end
+  EXPECT_THAT(names(temporary_.path()), ElementsAre("out"));
+  EXPECT_THAT(names(out()), UnorderedElementsAre("config.json", "model.safetensors", "tokenizer.json"));
+  EXPECT_EQ(load_model(out()).model->options().context, 4);
+}
+
+TEST_F(OutputTest, OverwritesOnlyModelsAndOnlyWhenAsked) {
+  const ByteTokenizer bytes;
+  EXPECT_EQ(write(out(), Overwrite::kNo, &bytes), "no error");
+  EXPECT_THAT(write(out(), Overwrite::kNo), HasSubstr("exists already; choose another name or add --overwrite"));
+  EXPECT_EQ(write(out(), Overwrite::kYes), "no error");
+  EXPECT_THAT(names(out()), UnorderedElementsAre("config.json", "model.safetensors"));
+  EXPECT_THAT(names(temporary_.path()), ElementsAre("out"));
+
+  write_file(out() / "thesis.tex", "years of work");
+  EXPECT_THAT(write(out(), Overwrite::kYes), HasSubstr("holds more than a model, 'thesis.tex'"));
+  fs::remove(out() / "thesis.tex");
+  write_file(out() / "config.json", R"({"model_type": "gpt2"})");
+  EXPECT_THAT(write(out(), Overwrite::kYes), HasSubstr("is not a headshare model"));
+  EXPECT_THAT(names(out()), UnorderedElementsAre("config.json", "model.safetensors"));
+
+  const fs::path file = temporary_.path() / "file";
+  write_file(file, "text");
+  EXPECT_THAT(write(file, Overwrite::kYes), HasSubstr("is not a directory, so it is not overwritten"));
+}
+
+TEST_F(OutputTest, AFailureLeavesNothingBehind) {
+  EXPECT_THAT(write(temporary_.path() / "file" / "out", Overwrite::kNo), "no error");
+  fs::remove_all(temporary_.path() / "file");
+  write_file(temporary_.path() / "file", "in the way");
+  EXPECT_THAT(write(temporary_.path() / "file" / "out", Overwrite::kNo), HasSubstr("cannot create the directory"));
+  class Large : public ByteTokenizer {
+    int64_t vocabulary_size() const override { return 257; }
+  };
+  const Large large;
+  EXPECT_THAT(write(out(), Overwrite::kNo, &large), HasSubstr("has 257 tokens, the model only 256"));
+  EXPECT_THAT(names(temporary_.path()), ElementsAre("file"));
+}
+
+}  // namespace
+}  // namespace headshare
