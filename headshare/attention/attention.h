@@ -14,8 +14,8 @@ class AttentionImpl : public Layer {
   Tensor self(const Tensor& x, HeadMask mask, KvCache* cache = nullptr) const;
 
   // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
-  // the memory of a sentence is never copied per beam). With a cache y is projected once, on the
-  // first call, and not read again.
+  // the memory of a sentence is never copied per beam); `mask.visible_keys` is [By, S]. With a cache
+  // y is projected once, on the first call, and not read again.
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
   const Scheme& scheme() const { return *scheme_; }

@@ -89,12 +89,14 @@ TEST(Cache, SaysWhenItIsFull) {
   const Memory three = {at::zeros({1, 2, 3, 5})};
   cache.append(three);
   try {
-    cache.append(three);
-    FAIL() << "took 6 tokens into 4 places";
+    cache.append({at::zeros({1, 2, 2, 5})});
+    FAIL() << "took 5 tokens into 4 places";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("the cache holds 4 tokens and cannot take 3 more after 3"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("the cache holds 4 tokens and cannot take 2 more after 3"));
   }
   EXPECT_EQ(cache.length(), 3);
+  cache.append({at::zeros({1, 2, 1, 5})});
+  EXPECT_EQ(cache.length(), 4);
 }
 
 TEST(Cache, KeepsNoGraph) {

@@ -46,6 +46,7 @@ inline std::vector<HeadCase> head_cases() {
       {.name = "large_scores", .scale = 30, .causal = true},
       {.name = "causal", .T = 17, .S = 17, .causal = true},
       {.name = "padded_tail", .B = 3, .padding = Padding::kTail},
+      {.name = "padded_tail_causal", .causal = true, .padding = Padding::kTail},
       {.name = "padded_head_causal", .B = 3, .causal = true, .padding = Padding::kHead},
       {.name = "padded_sentence", .padding = Padding::kSentence},
       {.name = "padded_sentence_causal", .T = 4, .S = 6, .causal = true, .padding = Padding::kSentence},

@@ -109,7 +109,7 @@ void check_cases(at::TensorOptions options) {
   for (const HeadCase& one : head_cases()) {
     const HeadInputs in = make_inputs(one, options);
     const Tensor expected = PlainAttention<double>(in.problem, in.mask).result();
-    double tolerance = 1e-13 * magnitude(in.problem.value);
+    double tolerance = 1e-12 * magnitude(in.problem.value);
     if (options.dtype() == at::kFloat) {
       // Twice the error of the same maths done plainly, plus rounding of the result.
       const double plain_error = distance(PlainAttention<float>(in.problem, in.mask).result(), expected);
