@@ -1,0 +1,111 @@
+// What a verb is called with: flags and a YAML file, both read against the field lists of its options.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headshare/base/error.h"
+#include "headshare/base/field.h"
+#include "headshare/base/file.h"
+
+namespace headshare {
+
+// A mistake in how the program was called: exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Runs `check` (such as resolving options); its Errors are mistakes of the call.
+template <class Check>
+auto as_usage(const Check& check) {
+  try {
+    return check();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+using Words = std::vector<std::string>;  // the command line behind the verb
+
+// Options under one heading of --help.
+struct OptionGroup {
+  std::string heading;  // "Model": also the name of a group in YAML, "model:"
+  Fields fields;
+  std::vector<nlohmann::json> defaults;  // of each field
+};
+
+// An argument without a name.
+struct Positional {
+  std::string name;  // "MODEL"
+  std::string help;
+  std::string* target = nullptr;
+  bool required = false;
+};
+
+// Everything --help shows.
+struct HelpPage {
+  std::string verb;
+  std::string summary;
+  std::vector<Positional> positionals;
+  std::vector<OptionGroup> groups;
+  std::vector<std::string> notes;  // paragraphs below the options
+};
+
+std::string help_text(const HelpPage& page, int width);
+
+//   Arguments arguments("cost", "what every scheme takes");
+//   arguments.group("Model", fields(options.model));
+//   if (!arguments.parse(words)) return kOk;
+// Values come from --config FILE.yaml first, then from the flags in order; the last one wins, but a
+// list flag given again adds to the list.
+class Arguments {
+ public:
+  Arguments(std::string verb, std::string summary);
+
+  // Throws std::logic_error when a name or alias is taken already.
+  void group(std::string heading, Fields fields);
+  void required(std::string name, std::string help, std::string* target);
+  void optional(std::string name, std::string help, std::string* target);
+  void note(std::string paragraph);
+
+  // False when --help was asked for; it is on standard output then. Throws UsageError.
+  bool parse(const Words& words);
+
+  // Whether a flag or the YAML file set this option.
+  bool given(const std::string& name) const { return given_.contains(name); }
+
+  // Every option with its present value, as YAML with comments that --config reads back.
+  void write_resolved(const fs::path& path) const;
+
+  // The same as one JSON object.
+  nlohmann::json values() const;
+
+  const HelpPage& page() const { return page_; }
+
+ private:
+  struct Flag {
+    std::string name;
+    std::string value;
+    bool has_value = false;
+  };
+
+  Field* find(const std::string& name);
+  size_t parse_flag(const Words& words, size_t at);
+  void set_flag(Field& field, const std::string& text);
+  void read_config(const std::string& path);
+  void take_positional(const std::string& word);
+  [[noreturn]] void refuse_flag(const std::string& name) const;
+  std::vector<std::string> known_names() const;
+
+  HelpPage page_;
+  std::set<std::string> given_;  // names of fields
+  std::set<std::string> flags_;  // those given as flags
+  size_t positionals_taken_ = 0;
+};
+
+}  // namespace headshare

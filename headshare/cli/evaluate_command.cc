@@ -1,0 +1,144 @@
+// headshare evaluate: scores a model on text.
+#include <algorithm>
+
+#include "headshare/base/format.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/model_input.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/data/splits.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/evaluate_language.h"
+
+namespace headshare {
+namespace {
+
+enum class Part { kAll, kTrain, kValidation, kTest };
+
+const EnumNames<Part>& part_names() {
+  static const EnumNames<Part> names = {
+      {Part::kAll, "all"}, {Part::kTrain, "train"}, {Part::kValidation, "validation"}, {Part::kTest, "test"}};
+  return names;
+}
+
+struct EvaluateOptions {
+  std::string model_path;
+  DataOptions data;
+  Part part = Part::kAll;
+  std::optional<int64_t> context;
+  std::optional<int64_t> stride;
+  std::optional<int64_t> batch_size;
+  bool json = false;
+  RuntimeOptions runtime;
+};
+
+Fields own_fields(EvaluateOptions& o) {
+  return {
+      field("part", &o.part, "what to score: all of --text, or the part of it that training held out", part_names(),
+            {.aliases = {"split"}}),
+      field("context", &o.context, "tokens the model sees at once; auto: the model's context",
+            {.min = 1, .max = 1 << 24, .aliases = {"block-size"}}),
+      field("stride", &o.stride,
+            "tokens a window moves on by; auto: the context, so that windows are disjoint. Each token is scored once; "
+            "with a smaller stride it has at least context - stride tokens before it",
+            {.min = 1, .max = 1 << 24}),
+      field("batch-size", &o.batch_size, "windows at once; auto: as many as keep the logits below 256 MiB, up to 32",
+            {.min = 1, .max = 1 << 20, .aliases = {"per-device-eval-batch-size"}}),
+      field("json", &o.json, "print one JSON object"),
+  };
+}
+
+TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) {
+  ProgressLine line("text");
+  if (options.part == Part::kAll) {
+    HS_CHECK(!options.data.text.empty(), "--text is missing: which text is to be scored?");
+    return open_tokens(options.data.text, options.data, tokenizer, show_reading(line));
+  }
+  const TextSplits splits = open_splits(options.data, tokenizer, show_reading(line));
+  if (options.part == Part::kTrain) return splits.train;
+  const TokenData part = options.part == Part::kValidation ? splits.validation : splits.test;
+  const char* name = options.part == Part::kValidation ? "validation" : "test";
+  HS_CHECK(!part.empty(), "there is no ", name, " part: give --", name, "-text or a --", name, "-fraction above 0");
+  return part;
+}
+
+WindowOptions window_options(const EvaluateOptions& options, const DecoderOptions& model) {
+  constexpr int64_t kMostLogits = 1 << 26;
+  constexpr int64_t kMostWindows = 32;
+  WindowOptions windows;
+  windows.context = options.context.value_or(model.context);
+  windows.stride = options.stride.value_or(windows.context);
+  const int64_t fitting = kMostLogits / std::max<int64_t>(1, windows.context * model.vocabulary);
+  windows.batch_size = options.batch_size.value_or(std::clamp<int64_t>(fitting, 1, kMostWindows));
+  const double rows = static_cast<double>(windows.batch_size) * static_cast<double>(windows.context);
+  const double row = 3.0 * static_cast<double>(model.vocabulary) + 12.0 * static_cast<double>(model.attention.d_model);
+  check_memory(4 * rows * row, "scoring a batch", "use a smaller --batch-size or --context");
+  return windows;
+}
+
+struct Result {
+  Score perplexity;
+  std::optional<Score> bits_per_byte;  // with a lossless tokenizer only
+  LanguageSums sums;
+};
+
+Result score(const LoadedModel& loaded, const TokenData& tokens, const WindowOptions& windows) {
+  ProgressLine line("evaluating");
+  const LanguageSums sums =
+      evaluate_language(loaded.model, tokens, *loaded.tokenizer, windows, [&line](int64_t done, int64_t total) {
+        check_interrupted();
+        line.update(static_cast<double>(done), static_cast<double>(total));
+      });
+  const LanguageSetup setup{
+      .tokenizer = tokenizer_label(*loaded.tokenizer), .context = windows.context, .stride = windows.stride};
+  Result result{.perplexity = perplexity(sums, setup), .bits_per_byte = {}, .sums = sums};
+  if (loaded.tokenizer->lossless() && sums.bytes > 0) result.bits_per_byte = bits_per_byte(sums, setup);
+  return result;
+}
+
+nlohmann::ordered_json to_object(const Result& result, const WindowOptions& windows) {
+  nlohmann::ordered_json object = {{"perplexity", result.perplexity.value},
+                                   {"loss", result.sums.nats / static_cast<double>(result.sums.tokens)}};
+  if (result.bits_per_byte) object["bits_per_byte"] = result.bits_per_byte->value;
+  object["tokens"] = result.sums.tokens;
+  object["bytes"] = result.sums.bytes;
+  object["context"] = windows.context;
+  object["stride"] = windows.stride;
+  object["signature"] = result.perplexity.signature;
+  return object;
+}
+
+std::string to_text(const Result& result, const WindowOptions& windows) {
+  const double loss = result.sums.nats / static_cast<double>(result.sums.tokens);
+  std::string text = join_text("perplexity     ", format_fixed(result.perplexity.value, 4), " (loss ",
+                               format_fixed(loss, 4), " nats per token)\n");
+  text += "bits per byte  ";
+  text += result.bits_per_byte ? format_fixed(result.bits_per_byte->value, 4)
+                               : "not defined: the tokenizer does not give every text back";
+  const char* kind = windows.stride == windows.context ? ", disjoint windows" : "";
+  return text + join_text("\nscored         ", result.sums.tokens, " tokens, ", result.sums.bytes, " bytes; context ",
+                          windows.context, ", stride ", windows.stride, kind, "\nsignature      ",
+                          result.perplexity.signature, "\n");
+}
+
+}  // namespace
+
+int run_evaluate(const Words& words) {
+  EvaluateOptions options;
+  Arguments arguments("evaluate",
+                      "Scores a model on text: perplexity, and bits per byte where the tokenizer is lossless.");
+  arguments.required("MODEL", "a checkpoint or run directory", &options.model_path);
+  arguments.group("Scoring", own_fields(options));
+  arguments.group("Text", fields(options.data));
+  arguments.group("Computing", fields(options.runtime));
+  if (!arguments.parse(words)) return kOk;
+  catch_interrupts();
+  const LoadedModel loaded = load_model_on(options.model_path, start_runtime(options.runtime));
+  const WindowOptions windows = window_options(options, loaded.model->options());
+  const Result result = score(loaded, open_part(options, *loaded.tokenizer), windows);
+  print(options.json ? to_object(result, windows).dump(2) + "\n" : to_text(result, windows));
+  return kOk;
+}
+
+}  // namespace headshare

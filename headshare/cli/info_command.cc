@@ -1,0 +1,154 @@
+// headshare info: what is in a model, what this machine supports, which kernel runs and why.
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <fstream>
+#include <thread>
+
+#include "headshare/base/format.h"
+#include "headshare/cli/kernel_report.h"
+#include "headshare/cli/machine.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/data/safetensors.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/size.h"
+#include "headshare/ops/head_attention.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InfoOptions {
+  std::string model_path;
+  bool json = false;
+  bool kernels = false;
+  KernelOptions problem;
+  DecoderOptions model;
+  RuntimeOptions runtime;
+};
+
+Fields own_fields(InfoOptions& o) {
+  return {
+      field("json", &o.json, "print one JSON object"),
+      field("kernels", &o.kernels, "which attention kernel runs, and what keeps the faster ones from it"),
+  };
+}
+
+std::string machine_text(const Json& report) {
+  std::string text = join_text("headshare    ", report["headshare"].get<std::string>(), " with libtorch ",
+                               report["torch"].get<std::string>(), "\nprocessor    ",
+                               report["processor"].get<std::string>(), ", ", report["cores"].dump(), " cores, ",
+                               report["threads"].dump(), " threads, ", report["instructions"].get<std::string>(),
+                               " kernels\nmemory       ", format_bytes(report["memory_bytes"]), ", ",
+                               format_bytes(report["memory_available_bytes"]), " available\nCUDA         ",
+                               report["cuda_devices"].dump(), " devices\nattention    backends, first choice first:\n");
+  for (const Json& one : report["attention_backends"]) {
+    text += "             " + one["name"].get<std::string>() + ": " + one["summary"].get<std::string>() + "\n";
+  }
+  return text;
+}
+
+// The step a training checkpoint was taken at, when there is one.
+std::optional<int64_t> training_step(const fs::path& directory) {
+  const fs::path path = directory / "training.json";
+  if (!fs::exists(path)) return std::nullopt;
+  const nlohmann::json state = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!state.is_object() || !state.contains("step") || !state["step"].is_number_integer()) return std::nullopt;
+  return state["step"].get<int64_t>();
+}
+
+Json model_report(const fs::path& directory, const DecoderOptions& options) {
+  const SafetensorsFile weights(directory / "model.safetensors");
+  const ModelSize size = measure(options);
+  Json report = {{"path", directory.string()},
+                 {"weights_bytes", fs::file_size(directory / "model.safetensors")},
+                 {"tensors", weights.tensors().size()},
+                 {"attention_parameters", size.attention_parameters},
+                 {"attention_parameters_effective", size.attention_parameters_effective},
+                 {"total_parameters", size.total_parameters},
+                 {"kv_cache_elements_per_token", size.cache_elements_per_token},
+                 {"kv_cache_bytes_per_token", size.cache_bytes_per_token}};
+  if (const auto tokenizer_path = directory / "tokenizer.json"; fs::exists(tokenizer_path)) {
+    const auto tokenizer = load_tokenizer(tokenizer_path);
+    report["tokenizer"] = {{"kind", tokenizer->kind()},
+                           {"vocabulary_size", tokenizer->vocabulary_size()},
+                           {"lossless", tokenizer->lossless()},
+                           {"end_of_text", tokenizer->end_of_text().has_value()}};
+  }
+  if (const auto step = training_step(directory)) report["step"] = *step;
+  DecoderOptions stored = options;
+  report["options"] = to_json(stored_fields(stored));
+  return report;
+}
+
+std::string model_text(const Json& report, int width) {
+  const auto count = [&](const char* key) { return format_count(report[key].get<double>()); };
+  std::string text = join_text("model        ", report["path"].get<std::string>(), "\nweights      ",
+                               report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
+  text += join_text("parameters   ", count("total_parameters"), ", of these attention ", count("attention_parameters"),
+                    " (effective ", count("attention_parameters_effective"), ")\n");
+  text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
+                    report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
+  if (report.contains("tokenizer")) {
+    const Json& tokenizer = report["tokenizer"];
+    text += join_text("tokenizer    ", tokenizer["kind"].get<std::string>(), ", ", tokenizer["vocabulary_size"].dump(),
+                      " tokens", tokenizer["lossless"] == true ? ", lossless" : "",
+                      tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "", "\n");
+  } else {
+    text += "tokenizer    none\n";
+  }
+  if (report.contains("step")) text += "training     step " + report["step"].dump() + "\n";
+  std::string options;
+  for (const auto& [name, value] : report["options"].items()) {
+    options +=
+        (options.empty() ? "" : ", ") + name + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text + "options      " + wrap(options, width, 13) + "\n";
+}
+
+}  // namespace
+
+int run_info(const Words& words) {
+  InfoOptions options;
+  Arguments arguments("info", "Shows what is in a model; without one, what this machine supports.");
+  arguments.optional("MODEL", "a checkpoint or run directory", &options.model_path);
+  arguments.group("What to print", own_fields(options));
+  arguments.group("Kernels", fields(options.problem));
+  arguments.group("Model", fields(options.model));
+  arguments.group("Computing", fields(options.runtime));
+  arguments.note(
+      "The options under Kernels say which problem --kernels is about, those under Model for which model, when "
+      "no MODEL is given.");
+  if (!arguments.parse(words)) return kOk;
+  const c10::Device device = start_runtime(options.runtime);
+  Json report;
+  DecoderOptions model;
+  if (options.model_path.empty()) {
+    model = as_usage([&] { return resolve(options.model); });
+    if (!options.kernels) report = describe_machine();
+  } else {
+    const fs::path directory = find_checkpoint(options.model_path);
+    model = read_options(directory);
+    report = model_report(directory, model);
+  }
+  const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();
+  if (options.json) {
+    if (options.kernels) report["kernels"] = kernels;
+    print(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+    return kOk;
+  }
+  const int width = terminal_width(Stream::kOut);
+  if (!options.model_path.empty()) {
+    print(model_text(report, width));
+  } else if (!options.kernels) {
+    print(machine_text(report));
+  }
+  if (options.kernels) print(kernel_text(kernels, width));
+  return kOk;
+}
+
+}  // namespace headshare

@@ -1,0 +1,102 @@
+#include "headshare/cli/kernel_report.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/attention/attention.h"
+#include "headshare/base/error.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/models/size.h"
+#include "headshare/ops/head_attention_backends.h"
+
+namespace headshare {
+namespace {
+
+struct Situation {
+  std::string name;
+  int64_t queries;
+  int64_t keys;
+  bool training;
+};
+
+std::vector<Situation> situations(const KernelOptions& options, int64_t context) {
+  const int64_t keys = options.keys.value_or(context);
+  if (options.queries) return {{"as asked", *options.queries, keys, options.training}};
+  return {{"training", keys, keys, true}, {"scoring", keys, keys, false}, {"decoding", 1, keys, false}};
+}
+
+nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options, const DecoderOptions& model,
+                                 c10::Device device) {
+  const at::NoGradGuard no_grad;
+  const int64_t T = situation.queries;
+  const int64_t S = situation.keys;
+  const int64_t B = options.batch_size;
+  const int64_t E = model.attention.d_model;
+  const std::shared_ptr<Scheme> scheme = make_scheme(model.attention);
+  initialise(*scheme, /*seed=*/0);
+  scheme->to(device);
+  const Tensor queries = scheme->project_queries(at::zeros({B, T, E}, device), S - T);
+  const HeadProblem problem = scheme->problem(queries, scheme->remember(at::zeros({B, S, E}, device), 0));
+  HeadMask mask{.causal = options.causal};
+  if (options.padding) mask.visible_keys = at::ones({B, S}, at::TensorOptions(device).dtype(at::kBool));
+  if (model.attention.alibi) {
+    mask.alibi_slopes = at::tensor(alibi_slopes(model.attention.heads), at::TensorOptions(at::kFloat)).to(device);
+  }
+  scheme->train(situation.training);
+  const HeadDropout dropout{.p = model.attention.attention_dropout, .site = scheme.get()};
+  const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
+  nlohmann::ordered_json object = {
+      {"situation", situation.name}, {"batch_size", B}, {"queries", T}, {"keys", S}, {"backend", chosen.name}};
+  if (chosen.name == kSdpaBackend.name) object["fused"] = sdpa_is_fused(problem, mask);
+  object["refused"] = nlohmann::ordered_json::array();
+  for (const HeadBackend& backend : head_backends()) {
+    if (backend.name == chosen.name) break;
+    object["refused"].push_back({{"backend", backend.name}, {"reasons", backend.why_not(problem, mask, dropout)}});
+  }
+  return object;
+}
+
+}  // namespace
+
+Fields fields(KernelOptions& o) {
+  return {
+      field("batch-size", &o.batch_size, "sequences", {.min = 1, .max = 1 << 20}),
+      field("queries", &o.queries, "queries per sequence; auto: training, scoring and decoding one by one",
+            {.min = 1, .max = 1 << 24}),
+      field("keys", &o.keys, "keys per sequence; auto: the model's context", {.min = 1, .max = 1 << 24}),
+      field("causal", &o.causal, "a query sees no later key"),
+      field("padding", &o.padding, "some keys are hidden by a padding mask"),
+      field("training", &o.training, "with --queries: attention dropout counts"),
+  };
+}
+
+nlohmann::ordered_json kernel_report(const KernelOptions& options, const DecoderOptions& resolved, c10::Device device) {
+  nlohmann::ordered_json report = nlohmann::ordered_json::array();
+  for (const Situation& one : situations(options, resolved.context)) {
+    const double tokens = static_cast<double>(options.batch_size) * static_cast<double>(one.queries + one.keys);
+    const double widths = 4.0 * static_cast<double>(resolved.attention.d_model + 2 * *resolved.attention.key_width);
+    check_memory(4 * tokens * widths, "posing the problem", "use a smaller --batch-size or --keys");
+    report.push_back(report_on(one, options, resolved, device));
+  }
+  return report;
+}
+
+std::string kernel_text(const nlohmann::ordered_json& report, int width) {
+  std::string text;
+  for (const nlohmann::ordered_json& one : report) {
+    const std::string fused = !one.contains("fused") ? "" : one["fused"] == true ? ", fused" : ", in its plain form";
+    const std::string line = join_text(one["situation"].get<std::string>(), " (batch ", one["batch_size"].dump(), ", ",
+                                       one["queries"].dump(), " queries, ", one["keys"].dump(),
+                                       " keys): ", one["backend"].get<std::string>(), fused);
+    text += wrap(line, width, 2) + "\n";
+    for (const nlohmann::ordered_json& refused : one["refused"]) {
+      std::string reasons;
+      for (const auto& reason : refused["reasons"])
+        reasons += (reasons.empty() ? "" : "; ") + reason.get<std::string>();
+      if (reasons.empty()) reasons = "HEADSHARE_BACKEND asks for another";
+      text += "    not " + wrap(refused["backend"].get<std::string>() + ": " + reasons, width, 8) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace headshare

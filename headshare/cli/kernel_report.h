@@ -1,0 +1,31 @@
+// Which attention kernel runs for a model, and what keeps the faster ones from it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headshare/base/field.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/models/options.h"
+
+namespace headshare {
+
+struct KernelOptions {
+  int64_t batch_size = 8;
+  std::optional<int64_t> queries;  // T; default: three usual situations
+  std::optional<int64_t> keys;     // S; default the model's context
+  bool causal = true;
+  bool padding = false;
+  bool training = false;  // with `queries`: attention dropout counts
+};
+
+Fields fields(KernelOptions& options);
+
+// One object per situation: {"situation", "batch_size", "queries", "keys", "backend", "fused", "refused": [{"backend",
+// "reasons"}]}.
+nlohmann::ordered_json kernel_report(const KernelOptions& options, const DecoderOptions& resolved, c10::Device device);
+
+std::string kernel_text(const nlohmann::ordered_json& report, int width);
+
+}  // namespace headshare

@@ -1,0 +1,11 @@
+// The machine and the libraries a result was made with.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace headshare {
+
+// Versions, processor, threads, instruction set, memory, CUDA devices, attention backends.
+nlohmann::ordered_json describe_machine();
+
+}  // namespace headshare

@@ -1,0 +1,119 @@
+// The program: finds the verb, and turns whatever goes wrong into one line and an exit code.
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <new>
+#include <string>
+
+#include "headshare/base/nearest.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+
+namespace headshare {
+namespace {
+
+struct Verb {
+  const char* name;
+  const char* summary;
+  int (*run)(const Words& words);
+};
+
+// In the order of --help.
+constexpr std::array kVerbs = {
+    Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare},
+    Verb{"train", "trains one language model on text", run_train},
+    Verb{"evaluate", "scores a model on text: perplexity, bits per byte", run_evaluate},
+    Verb{"generate", "continues text", run_generate},
+    Verb{"convert", "turns a Hugging Face GPT-2 into a headshare model", run_convert},
+    Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},
+    Verb{"info", "what is in a model; what this machine supports; which kernel runs and why", run_info},
+};
+
+std::string overview() {
+  std::string text =
+      "headshare trains transformers whose attention heads share projections, and compares what that\n"
+      "costs in quality with what it saves in parameters, cache, memory and time.\n\n"
+      "Usage: headshare VERB [options]\n\n";
+  for (const Verb& verb : kVerbs) {
+    std::string name = verb.name;
+    name.resize(12, ' ');
+    text += "  " + bold(name, Stream::kOut) + verb.summary + "\n";
+  }
+  return text + "\n`headshare VERB --help` shows a verb's options; `headshare --version` the version.\n";
+}
+
+const Verb& find_verb(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) {
+    if (name == verb.name) return verb;
+    known.emplace_back(verb.name);
+  }
+  throw UsageError(
+      join_text("unknown verb '", name, "'", did_you_mean(name, known), "; `headshare --help` lists them"));
+}
+
+int run(Words words) {
+  if (words.empty()) {
+    print_error("a verb is missing; `headshare --help` lists them");
+    return kUsage;
+  }
+  if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print(overview());
+    return kOk;
+  }
+  if (words[0] == "--version" || words[0] == "-V") {
+    print("headshare " HEADSHARE_VERSION "\n");
+    return kOk;
+  }
+  const Verb& verb = find_verb(words[0]);
+  words.erase(words.begin());
+  return verb.run(words);
+}
+
+// libtorch's messages go on with source lines and a stack.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int explain(const c10::Error& error) {
+  const std::string text = first_line(error.what_without_backtrace());
+  const bool memory =
+      text.find("allocate memory") != std::string::npos || text.find("out of memory") != std::string::npos;
+  print_error(memory ? "not enough memory: " + text : "libtorch: " + text);
+  return kFailure;
+}
+
+int run_and_explain(const Words& words) {
+  try {
+    const int code = run(words);
+    flush_output();
+    return code;
+  } catch (const UsageError& error) {
+    print_error(error.what());
+    return kUsage;
+  } catch (const Error& error) {
+    print_error(error.what());
+  } catch (const Interrupted& stopped) {
+    print_note(stopped.what());
+    return kInterrupted;
+  } catch (const OutputClosed&) {
+    return kOutputClosed;
+  } catch (const std::bad_alloc&) {
+    print_error("not enough memory");
+  } catch (const c10::Error& error) {
+    return explain(error);
+  } catch (const std::exception& error) {
+    print_error(join_text("a defect in headshare: ", first_line(error.what())));
+  }
+  return kFailure;
+}
+
+}  // namespace
+}  // namespace headshare
+
+int main(int argc, char** argv) {
+  headshare::ignore_write_signals();
+  headshare::set_notice_handler([](const std::string& sentence) { headshare::print_note(sentence); });
+  return headshare::run_and_explain(headshare::Words(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

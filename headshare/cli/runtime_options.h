@@ -1,0 +1,27 @@
+// Where and with how many threads a verb computes.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <optional>
+
+#include "headshare/base/field.h"
+
+namespace headshare {
+
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+
+struct RuntimeOptions {
+  DeviceChoice device = DeviceChoice::kAuto;
+  std::optional<int64_t> threads;  // default: libtorch's choice, the cores ($OMP_NUM_THREADS)
+};
+
+Fields fields(RuntimeOptions& options);
+
+// Sets the number of threads and returns the device; throws Error when there is no such device.
+c10::Device start_runtime(const RuntimeOptions& options);
+
+// How many CUDA devices libtorch can use.
+int64_t cuda_devices();
+
+}  // namespace headshare

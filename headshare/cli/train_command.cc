@@ -1,0 +1,209 @@
+// headshare train: trains one language model on text.
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/args.h"
+#include "headshare/cli/exit_codes.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/model_input.h"
+#include "headshare/cli/progress.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/training_progress.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/language_model.h"
+#include "headshare/train/file_observers.h"
+#include "headshare/train/trainer.h"
+
+namespace headshare {
+namespace {
+
+struct TrainCommand {
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool dry_run = false;
+  bool json = false;
+  LanguageModelOptions language;
+  TrainOptions train;
+  RuntimeOptions runtime;
+
+  Fields run_fields() {
+    return {
+        field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
+              {.aliases = {"output-dir"}}),
+        field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
+              {.aliases = {"resume-from-checkpoint"}}),
+        field("overwrite", &overwrite, "delete the run in --out first", {.aliases = {"overwrite-output-dir"}}),
+        field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
+        field("json", &json, "print the result as one JSON object"),
+    };
+  }
+
+  Arguments arguments() {
+    Arguments made("train", "Trains one causal language model on text, with any attention scheme.");
+    made.group("Run", run_fields());
+    made.group("Model", fields(language.model));
+    Fields text = fields(language);
+    std::erase_if(text, [known = fields(language.model)](const Field& one) {
+      return std::any_of(known.begin(), known.end(), [&](const Field& other) { return other.name == one.name; });
+    });
+    made.group("Text", std::move(text));
+    made.group("Training", fields(train));
+    made.group("Computing", fields(runtime));
+    return made;
+  }
+};
+
+// What the options mean together, before any text is read. Returns the model as far as it is known.
+DecoderOptions check_options(const TrainCommand& command) {
+  return as_usage([&] {
+    learning_rate_at(command.train.schedule, 0, command.train.steps);
+    DecoderOptions model = command.language.model;
+    model.vocabulary = likely_vocabulary(command.language);
+    return resolve(model);
+  });
+}
+
+void print_dry_run(const TrainCommand& command) {
+  const DecoderOptions model = check_options(command);
+  const ModelSize size = measure(model);
+  const double bytes = training_bytes(model, {.batch = command.language.batch.batch_size,
+                                              .length = model.context,
+                                              .moving_averages = command.train.ema_decay > 0 ? 1 : 0,
+                                              .recompute = command.train.activation_checkpointing});
+  print(join_text(
+      "model       ", scheme_name(model.attention.scheme), ", ", model.layers, " layers of ", model.attention.d_model,
+      ", ", model.attention.heads, " heads, context ", model.context, "\n", "vocabulary  ", model.vocabulary,
+      " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
+      format_count(static_cast<double>(size.total_parameters)), ", attention ",
+      format_count(static_cast<double>(size.attention_parameters)), "\n", "cache       ", size.cache_bytes_per_token,
+      " bytes per token\n", "training    ", command.train.steps, " steps, about ", format_bytes(bytes), "\n"));
+}
+
+// `--resume` starts from the configuration the run was started with.
+TrainCommand parse_resumed(const Words& words, const std::string& out) {
+  const fs::path resolved = fs::path(out) / "resolved.yaml";
+  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
+  for (const std::string& word : words) {
+    if (word.starts_with("--config")) throw UsageError("--resume reads " + resolved.string() + "; leave --config away");
+  }
+  TrainCommand command;
+  Words all = {"--config", resolved.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  Arguments arguments = command.arguments();
+  arguments.parse(all);
+  return command;
+}
+
+void check_target(const TrainCommand& command, const RunDirectory& directory) {
+  HS_CHECK(command.resume || command.overwrite || !directory.has_run(), directory.path().string(),
+           " holds a run already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+}
+
+std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& out) {
+  std::string text =
+      join_text("trained      ", result.steps, " steps, ", format_count(static_cast<double>(result.tokens)),
+                " tokens in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second),
+                " tokens/s", result.stopped_early ? ", stopped early" : "", "\n");
+  if (!result.best_model.empty()) {
+    text +=
+        join_text("validation   loss ", format_fixed(result.best_loss, 4), " at step ", result.best_step, " (best)\n");
+  }
+  if (test) {
+    text += "test         loss " + format_fixed(test->loss, 4);
+    for (const Score& score : test->scores) text += ", " + score.name + " " + format_fixed(score.value, 4);
+    text += "\n";
+  }
+  return text + "model        " + (result.best_model.empty() ? out : result.best_model) + "\n";
+}
+
+// The test part, by the model that was best on validation.
+std::optional<Evaluation> score_test(LanguageModelTask& task, const TrainResult& result) {
+  if (!task.has(Part::kTest) || result.best_model.empty()) return std::nullopt;
+  const fs::path weights = fs::path(result.best_model) / "model.safetensors";
+  load_tensors(*task.model(), read_tensors(weights), weights.string());
+  ProgressLine line("test");
+  return task.evaluate(Part::kTest, [&line](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  });
+}
+
+nlohmann::json result_object(const TrainResult& result, const std::optional<Evaluation>& test) {
+  nlohmann::json object = to_json(result);
+  if (test) {
+    object["test_loss"] = test->loss;
+    for (const Score& score : test->scores) object["test_" + score.name] = score.value;
+  }
+  return object;
+}
+
+int train(TrainCommand& command) {
+  RunDirectory directory(command.out);
+  check_target(command, directory);
+  const c10::Device device = start_runtime(command.runtime);
+
+  ProgressLine reading("text");
+  LanguageData data = open_language_data(command.language, show_reading(reading));
+  reading.hide();
+  LanguageModelTask task(
+      command.language, std::move(data), static_cast<uint64_t>(command.train.seed), device,
+      {.moving_averages = command.train.ema_decay > 0 ? 1 : 0, .recompute = command.train.activation_checkpointing});
+  TrainingProgress progress("training");
+  std::vector<Observer*> observers = {&progress};
+  Trainer trainer(task, command.train, directory, observers, stop_requested);
+
+  // Nothing of an earlier run is touched until everything that can be refused has been looked at.
+  std::optional<int64_t> start;
+  if (command.resume) {
+    start = trainer.resume().value_or(0);  // 0: stopped before the first checkpoint
+    notice(join_text("going on after step ", *start, " of ", command.train.steps));
+  } else {
+    directory.clear();
+    command.overwrite = false;  // a fact of this call, not of the run
+    command.arguments().write_resolved(directory.path() / "resolved.yaml");
+  }
+  const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
+  trainer.observe(jsonl.get());
+  std::unique_ptr<Observer> events;
+  if (command.train.tensorboard) {
+    events = make_tensorboard_observer(directory.path(), start);
+    trainer.observe(events.get());
+  }
+  const TrainResult result = trainer.run();
+  progress.finish();
+  const std::optional<Evaluation> test = score_test(task, result);
+  const nlohmann::json object = result_object(result, test);
+  write_file(directory.path() / "result.json", object.dump(2) + "\n");
+  print(command.json ? object.dump(2) + "\n" : result_text(result, test, command.out));
+  return kOk;
+}
+
+}  // namespace
+
+int run_train(const Words& words) {
+  TrainCommand command;
+  Arguments arguments = command.arguments();
+  if (!arguments.parse(words)) return kOk;
+  if (command.dry_run) {
+    print_dry_run(command);
+    return kOk;
+  }
+  if (command.out.empty()) throw UsageError("--out is missing: where should the run be kept?");
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (command.resume) command = parse_resumed(words, command.out);
+  check_options(command);
+  catch_interrupts();
+  try {
+    return train(command);
+  } catch (const Interrupted& stopped) {
+    if (!fs::exists(fs::path(command.out) / "resolved.yaml")) throw;  // nothing was begun
+    throw Interrupted(join_text(stopped.what(), "; go on with: headshare train --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

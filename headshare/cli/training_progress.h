@@ -1,0 +1,24 @@
+// A training run on the screen: one progress line, and a line for each evaluation.
+#pragma once
+
+#include "headshare/cli/progress.h"
+#include "headshare/train/observer.h"
+
+namespace headshare {
+
+class TrainingProgress : public Observer {
+ public:
+  explicit TrainingProgress(const std::string& title) : line_(title) {}
+
+  void on_step(const StepReport& report) override;
+  void on_evaluation_progress(int64_t done, int64_t total) override;
+  void on_evaluation(const EvaluationReport& report) override;
+
+  void finish() { line_.hide(); }
+
+ private:
+  ProgressLine line_;
+  StepReport last_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,18 @@
+// The verbs, one file each. Each parses the words behind it, does its work and returns an exit code;
+// what it throws, main turns into a message.
+#pragma once
+
+#include "headshare/cli/args.h"
+#include "headshare/cli/exit_codes.h"
+
+namespace headshare {
+
+int run_compare(const Words& words);
+int run_convert(const Words& words);
+int run_cost(const Words& words);
+int run_evaluate(const Words& words);
+int run_generate(const Words& words);
+int run_info(const Words& words);
+int run_train(const Words& words);
+
+}  // namespace headshare

@@ -1,0 +1,33 @@
+// Scoring a language model on a text.
+#pragma once
+
+#include <functional>
+
+#include "headshare/data/windows.h"
+#include "headshare/metrics/language.h"
+#include "headshare/models/decoder.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// Called after each batch with windows done and in all. It may throw (Interrupted) to stop.
+using WindowProgress = std::function<void(int64_t done, int64_t total)>;
+
+// The summed loss of `model` over `tokens`, every token but the first scored once (data/windows.h).
+// The bytes are those of the scored tokens. The model is put into evaluation mode meanwhile. Sums are
+// formed in double.
+LanguageSums evaluate_language(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
+                               const WindowOptions& options, const WindowProgress& progress = {});
+
+// The loss of each window, [windows], mean nats per scored token: blocks for a bootstrap.
+struct WindowLosses {
+  LanguageSums sums;
+  std::vector<double> window_means;
+};
+WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
+                              const WindowOptions& options, const WindowProgress& progress = {});
+
+// A batch as tensors int64 [B, T] on `device`.
+Tensor to_tensor(const std::vector<int64_t>& values, const Batch& batch, c10::Device device);
+
+}  // namespace headshare

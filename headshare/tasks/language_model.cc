@@ -1,0 +1,188 @@
+#include "headshare/tasks/language_model.h"
+
+#include <ATen/ATen.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "headshare/base/error.h"
+#include "headshare/data/text_source.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/size.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+// Training windows are short in small recipes; evaluation works through at least this many tokens at
+// a time, or the whole of a training batch where that is more.
+constexpr int64_t kEvaluationBatchTokens = 4096;
+
+// Standard input can be read once, and training a tokenizer is the first of two readings: it goes
+// into a temporary file, which is deleted with this object.
+class SpooledInput {
+ public:
+  explicit SpooledInput(std::vector<std::string>* inputs) {
+    const auto dash = std::find(inputs->begin(), inputs->end(), "-");
+    if (dash == inputs->end()) return;
+    path_ = fs::temp_directory_path() / ("headshare-input-" + std::to_string(::getpid()) + ".txt");
+    AtomicFile file(path_);
+    char buffer[1 << 16];
+    while (std::cin.read(buffer, sizeof buffer) || std::cin.gcount() > 0) {
+      file.write(buffer, static_cast<size_t>(std::cin.gcount()));
+    }
+    file.commit();
+    *dash = path_.string();
+  }
+  ~SpooledInput() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove(path_, ignored);
+  }
+  SpooledInput(const SpooledInput&) = delete;
+  SpooledInput& operator=(const SpooledInput&) = delete;
+
+ private:
+  fs::path path_;
+};
+
+std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data) {
+  HS_CHECK(!data.text.empty(), "no text to train a tokenizer on: give --text FILE, or --tokenizer-path");
+  TextSource source({.inputs = data.text,
+                     .jsonl_field = data.jsonl_field,
+                     .invalid_utf8 = data.invalid_utf8,
+                     .allow_binary = data.allow_binary});
+  return train_tokenizer(options, [&source](std::string* chunk) {
+    const std::optional<TextPiece> piece = source.next();
+    if (piece) chunk->assign(piece->text);
+    return piece.has_value();
+  });
+}
+
+DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
+  model.vocabulary = tokenizer.vocabulary_size();
+  return resolve(model);
+}
+
+BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
+  BatchOptions batch = options.batch;
+  batch.context = options.model.context;
+  batch.seed = seed;
+  return batch;
+}
+
+}  // namespace
+
+Fields fields(LanguageModelOptions& o) {
+  Fields list = fields(o.data);
+  append(&list, fields(o.tokenizer));
+  list.push_back(field("tokenizer-path", &o.tokenizer_path,
+                       "use this tokenizer (tokenizer.json, or a directory with vocab.json and merges.txt)",
+                       {.aliases = {"tokenizer-name"}}));
+  append(&list, fields(o.model));
+  for (Field& one : fields(o.batch)) {
+    if (one.name != "context") list.push_back(std::move(one));  // the model's
+  }
+  list.push_back(field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)",
+                       {.min = 1}));
+  list.push_back(field("evaluation-tokens", &o.evaluation_tokens,
+                       "evaluate on the first so many tokens of each part; auto: all", {.min = 2}));
+  return list;
+}
+
+int64_t likely_vocabulary(const LanguageModelOptions& options) {
+  if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
+  return options.tokenizer.vocabulary_size.value_or(8192);
+}
+
+LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress) {
+  DataOptions sources = options.data;
+  LanguageData data;
+  if (!options.tokenizer_path.empty()) {
+    data.tokenizer = load_tokenizer(options.tokenizer_path);
+    data.splits = open_splits(sources, *data.tokenizer, progress);
+    return data;
+  }
+  const SpooledInput spooled(&sources.text);
+  data.tokenizer = train_on_text(options.tokenizer, sources);
+  data.splits = open_splits(sources, *data.tokenizer, progress);
+  return data;
+}
+
+LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, LanguageData data, uint64_t seed,
+                                     c10::Device device, TrainingShape shape)
+    : options_(options), data_(std::move(data)), batcher_(data_.splits.train, batch_options(options, seed)) {
+  const DecoderOptions resolved = model_options(options.model, *data_.tokenizer);
+  shape.batch = options.batch.batch_size;
+  shape.length = resolved.context;
+  if (device.is_cpu()) {
+    check_memory(training_bytes(resolved, shape), "training this model",
+                 "use a smaller --batch-size, --context or --d-model, or --activation-checkpointing");
+  }
+  options_.model = resolved;
+  for (const Part part : {Part::kValidation, Part::kTest}) {
+    // Refused now rather than after a tenth of the training.
+    if (has(part)) EvaluationWindows(scored(part), windows());
+  }
+  model_ = Decoder(resolved);
+  initialise(*model_, seed);
+  model_->to(device);
+  model_->clock().seed = seed;
+  model_->set_recompute(shape.recompute);
+}
+
+WindowOptions LanguageModelTask::windows() const {
+  const int64_t context = options_.model.context;
+  return {.batch_size = std::max(options_.batch.batch_size, kEvaluationBatchTokens / context),
+          .context = context,
+          .stride = options_.stride.value_or(context)};
+}
+
+TokenData LanguageModelTask::scored(Part part) const {
+  const TokenData& all = tokens(part);
+  const std::string name = part == Part::kValidation ? "validation" : "test";
+  HS_CHECK(!all.empty(), "there is no ", name, " text; set --", name, "-fraction or name a file with --", name,
+           "-text");
+  HS_CHECK(all.size() >= 2, "the ", name,
+           " text is a single token, and the first is predicted from nothing; give more ", "text or a larger --", name,
+           "-fraction");
+  return all.view(0, std::min(all.size(), options_.evaluation_tokens.value_or(all.size())), *data_.tokenizer);
+}
+
+int64_t LanguageModelTask::draw(int64_t micro_batches) {
+  drawn_.clear();
+  int64_t targets = 0;
+  for (int64_t i = 0; i < micro_batches; ++i) {
+    drawn_.push_back(batcher_.next());
+    targets += drawn_.back().scored;
+  }
+  return targets;
+}
+
+Tensor LanguageModelTask::loss_sum(int64_t index) {
+  const Batch& batch = drawn_.at(static_cast<size_t>(index));
+  const c10::Device device = model_->device();
+  return model_->loss(to_tensor(batch.inputs, batch, device), to_tensor(batch.targets, batch, device)).sum;
+}
+
+Evaluation LanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+  const WindowLosses losses = evaluate_windows(model_, scored(part), *data_.tokenizer, windows(), progress);
+  const LanguageSetup setup{
+      .tokenizer = data_.tokenizer->kind(), .context = windows().context, .stride = windows().stride};
+  Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
+  result.scores.push_back(perplexity(losses.sums, setup));
+  if (data_.tokenizer->lossless()) result.scores.push_back(bits_per_byte(losses.sums, setup));
+  result.blocks = losses.window_means;
+  return result;
+}
+
+nlohmann::json LanguageModelTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
+
+void LanguageModelTask::restore(const nlohmann::json& state, const std::string& where) {
+  HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
+  batcher_.restore(batch_state_from_json(state.at("batches"), where));
+}
+
+void LanguageModelTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }
+
+}  // namespace headshare

@@ -1,0 +1,80 @@
+// Causal language modelling: predict the next token of a text.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "headshare/data/splits.h"
+#include "headshare/models/decoder.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/evaluate_language.h"
+#include "headshare/tasks/task.h"
+#include "headshare/text/train_tokenizer.h"
+
+namespace headshare {
+
+// Everything that determines the task but the seed.
+struct LanguageModelOptions {
+  DataOptions data;
+  TokenizerOptions tokenizer;
+  std::string tokenizer_path;                // "": train one on the training text
+  DecoderOptions model;                      // its vocabulary comes from the tokenizer
+  BatchOptions batch;                        // its context is the model's
+  std::optional<int64_t> stride;             // of the evaluation windows; default the context: disjoint windows
+  std::optional<int64_t> evaluation_tokens;  // the first so many of a part; default all
+};
+
+Fields fields(LanguageModelOptions& options);
+
+// The vocabulary the tokenizer will have, as far as that is known before the text is read: 256 for
+// bytes, else what is asked for, else 8192.
+int64_t likely_vocabulary(const LanguageModelOptions& options);
+
+// The text of a run as tokens: read once, shared by every model that is compared on it.
+struct LanguageData {
+  std::shared_ptr<Tokenizer> tokenizer;
+  TextSplits splits;
+};
+
+// Loads the tokenizer, or trains one on all of `text` (the part held out of it for validation too, as
+// nanoGPT does: a character that is only there must have an id), and tokenises the texts.
+LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress = {});
+
+class LanguageModelTask : public Task {
+ public:
+  // A model with initial values of `seed`. Throws Error when the training text is shorter than the
+  // context, another part cannot be scored, or training would not fit into memory. Of `shape` the loop
+  // says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  LanguageModelTask(const LanguageModelOptions& options, LanguageData data, uint64_t seed, c10::Device device,
+                    TrainingShape shape = {});
+
+  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
+  DropoutClock& clock() override { return model_->clock(); }
+  int64_t draw(int64_t micro_batches) override;
+  Tensor loss_sum(int64_t index) override;
+  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  bool has(Part part) const override { return !tokens(part).empty(); }
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state, const std::string& where) override;
+  void save(const std::string& directory) override;
+  double epochs() const override { return batcher_.epochs(); }
+
+  Decoder& decoder() { return model_; }
+  const LanguageData& data() const { return data_; }
+
+ private:
+  const TokenData& tokens(Part part) const {
+    return part == Part::kValidation ? data_.splits.validation : data_.splits.test;
+  }
+
+  WindowOptions windows() const;
+  TokenData scored(Part part) const;  // the tokens evaluate() looks at
+
+  LanguageModelOptions options_;
+  LanguageData data_;
+  Decoder model_{nullptr};
+  Batcher batcher_;
+  std::vector<Batch> drawn_;
+};
+
+}  // namespace headshare

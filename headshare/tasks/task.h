@@ -1,0 +1,54 @@
+// A task: a model with the data it learns from and how it is judged. The training loop knows nothing
+// else about what it trains.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headshare/metrics/score.h"
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+enum class Part { kValidation, kTest };
+
+struct Evaluation {
+  double loss = 0;  // mean nats per target: what early stopping and "best" look at
+  int64_t targets = 0;
+  std::vector<Score> scores = {};   // the task's own metrics
+  std::vector<double> blocks = {};  // mean loss of each evaluation block, for intervals
+};
+
+class Task {
+ public:
+  using Progress = std::function<void(int64_t done, int64_t total)>;
+
+  virtual ~Task() = default;
+
+  virtual std::shared_ptr<torch::nn::Module> model() = 0;
+  virtual DropoutClock& clock() = 0;
+
+  // Draws the micro-batches of the next step and returns how many targets they have together.
+  virtual int64_t draw(int64_t micro_batches) = 0;
+
+  // The loss summed over the targets of micro-batch `index` of those drawn last; scalar, with gradient.
+  virtual Tensor loss_sum(int64_t index) = 0;
+
+  // Judges the model on a part of the data; Error when there is no such part.
+  virtual Evaluation evaluate(Part part, const Progress& progress) = 0;
+  virtual bool has(Part part) const = 0;
+
+  // Where the data stands: what drawing goes on from.
+  virtual nlohmann::json state() const = 0;
+  virtual void restore(const nlohmann::json& state, const std::string& where) = 0;
+
+  // Writes the model so that it can be used without the run: weights, configuration, tokenizer.
+  virtual void save(const std::string& directory) = 0;
+
+  // Inputs seen per pass over the training data so far, for the progress line.
+  virtual double epochs() const = 0;
+};
+
+}  // namespace headshare

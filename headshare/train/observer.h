@@ -1,0 +1,41 @@
+// What a training run tells the world. The loop only reports; observers write files and screens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headshare/tasks/task.h"
+
+namespace headshare {
+
+struct StepReport {
+  int64_t step = 0;  // 1-based: steps done
+  int64_t total_steps = 0;
+  double loss = 0;  // mean nats per target of this step's batch
+  double learning_rate = 0;
+  double gradient_norm = 0;      // before clipping
+  double tokens_per_second = 0;  // targets, over the time since the last report
+  int64_t tokens = 0;            // targets seen since the run began, resumptions included
+  double epochs = 0;
+  double seconds = 0;  // of training in this process
+};
+
+struct EvaluationReport {
+  int64_t step = 0;
+  Evaluation evaluation;
+  bool best = false;   // so far
+  double seconds = 0;  // that it took
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_step(const StepReport&) {}
+  virtual void on_evaluation_progress(int64_t /*done*/, int64_t /*total*/) {}
+  virtual void on_evaluation(const EvaluationReport&) {}
+  virtual void on_checkpoint(int64_t /*step*/, const std::string& /*directory*/) {}
+  // Everything reported up to here must be on disk: a checkpoint is about to count on it.
+  virtual void flush() {}
+};
+
+}  // namespace headshare

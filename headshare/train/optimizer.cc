@@ -1,0 +1,130 @@
+#include "headshare/train/optimizer.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+void copy_named(const NamedTensors& from, const std::string& name, const Tensor& to, const std::string& where) {
+  const auto found = from.find(name);
+  HS_CHECK(found != from.end(), where, ": '", name, "' is missing");
+  HS_CHECK(found->second.sizes() == to.sizes(), where, ": '", name, "' has shape ", found->second.sizes(), ", not ",
+           to.sizes());
+  to.copy_(found->second);
+}
+
+}  // namespace
+
+Fields fields(AdamWOptions& o) {
+  return {
+      field("beta1", &o.beta1, "AdamW: memory of the mean gradient",
+            {.min = 0, .max = 0.99999, .aliases = {"adam-beta1"}}),
+      field("beta2", &o.beta2, "AdamW: memory of the squared gradient",
+            {.min = 0, .max = 0.99999, .aliases = {"adam-beta2"}}),
+      field("adam-epsilon", &o.epsilon, "AdamW: added to the root of the squared gradient", {.min = 1e-30}),
+      field("weight-decay", &o.weight_decay,
+            "AdamW: pull towards zero on matrices, not on biases, norms, head embeddings", {.min = 0}),
+  };
+}
+
+AdamW::AdamW(const torch::nn::Module& model, const AdamWOptions& options) : options_(options) {
+  for (const Declared& one : declared_parameters(model)) {
+    if (one.role == Role::kInert) continue;
+    slots_.push_back({.name = one.name,
+                      .parameter = one.tensor,
+                      .first_moment = at::zeros_like(one.tensor),
+                      .second_moment = at::zeros_like(one.tensor),
+                      .steps = at::zeros({}, one.tensor.options().dtype(at::kFloat)),
+                      .weight_decay = one.decay == Decay::kYes ? options.weight_decay : 0});
+  }
+}
+
+void AdamW::update(double learning_rate, double weight_decay) {
+  std::vector<Tensor> parameters, gradients, first, second, steps;
+  for (const Slot& slot : slots_) {
+    if (slot.weight_decay != weight_decay || !slot.parameter.grad().defined()) continue;
+    parameters.push_back(slot.parameter);
+    gradients.push_back(slot.parameter.grad());
+    first.push_back(slot.first_moment);
+    second.push_back(slot.second_moment);
+    steps.push_back(slot.steps);
+  }
+  if (parameters.empty()) return;
+  at::_foreach_add_(steps, 1);
+  at::_fused_adamw_(parameters, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate, options_.beta1,
+                    options_.beta2, weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+}
+
+void AdamW::step(double learning_rate) {
+  const at::NoGradGuard no_grad;
+  update(learning_rate, options_.weight_decay);
+  if (options_.weight_decay != 0) update(learning_rate, 0);
+}
+
+void AdamW::zero_gradients() {
+  for (const Slot& slot : slots_) slot.parameter.mutable_grad().reset();
+}
+
+double AdamW::clip_gradients(double most) {
+  const at::NoGradGuard no_grad;
+  std::vector<Tensor> gradients;
+  for (const Slot& slot : slots_) {
+    if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
+  }
+  if (gradients.empty()) return 0;
+  const auto norm = at::stack(at::_foreach_norm(gradients, 2)).norm().item<double>();
+  if (most > 0 && norm > most) at::_foreach_mul_(gradients, most / (norm + 1e-6));
+  return norm;
+}
+
+NamedTensors AdamW::state() const {
+  NamedTensors state;
+  for (const Slot& slot : slots_) {
+    state[slot.name + "#first_moment"] = slot.first_moment;
+    state[slot.name + "#second_moment"] = slot.second_moment;
+    state[slot.name + "#steps"] = slot.steps;
+  }
+  return state;
+}
+
+void AdamW::load(const NamedTensors& state, const std::string& where) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : this->state()) copy_named(state, name, tensor, where);
+}
+
+MovingAverage::MovingAverage(const torch::nn::Module& model, double decay) : decay_(decay) {
+  for (const Declared& one : declared_parameters(model)) {
+    names_.push_back(one.name);
+    parameters_.push_back(one.tensor);
+    averages_.push_back(one.tensor.detach().clone());
+  }
+}
+
+void MovingAverage::update() {
+  const at::NoGradGuard no_grad;
+  at::_foreach_lerp_(averages_, parameters_, 1 - decay_);
+}
+
+void MovingAverage::swap() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor before = parameters_[i].detach().clone();
+    parameters_[i].copy_(averages_[i]);
+    averages_[i].copy_(before);
+  }
+}
+
+NamedTensors MovingAverage::state() const {
+  NamedTensors state;
+  for (size_t i = 0; i < names_.size(); ++i) state[names_[i] + "#average"] = averages_[i];
+  return state;
+}
+
+void MovingAverage::load(const NamedTensors& state, const std::string& where) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : this->state()) copy_named(state, name, tensor, where);
+}
+
+}  // namespace headshare

@@ -1,0 +1,271 @@
+#include "headshare/train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/train/training_state.h"
+
+namespace headshare {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Fields fields(TrainOptions& o) {
+  Fields list = {
+      field("steps", &o.steps, "optimizer steps", {.min = 1, .aliases = {"max-steps", "max-iters"}}),
+      field("accumulation", &o.accumulation,
+            "micro-batches of batch-size whose gradients one step sums, weighted by tokens",
+            {.min = 1, .max = 1 << 20, .aliases = {"gradient-accumulation-steps"}}),
+      field("max-gradient-norm", &o.max_gradient_norm, "longer gradients are scaled down to this; 0: never",
+            {.min = 0, .aliases = {"max-grad-norm", "grad-clip", "clip-norm"}}),
+      field("evaluate-every", &o.evaluate_every, "steps between evaluations; auto: a tenth of all",
+            {.min = 1, .aliases = {"eval-steps", "eval-interval"}}),
+      field("save-every", &o.save_every, "steps between checkpoints; auto: evaluate-every",
+            {.min = 1, .aliases = {"save-steps"}}),
+      field("log-every", &o.log_every, "steps between lines of metrics.jsonl",
+            {.min = 1, .aliases = {"logging-steps", "log-interval"}}),
+      field("keep-last", &o.keep_last, "checkpoints to keep, besides the best model",
+            {.min = 1, .aliases = {"save-total-limit"}}),
+      field("patience", &o.patience, "stop after this many evaluations without a better one; 0: never",
+            {.min = 0, .aliases = {"early-stopping-patience", "early-stopping"}}),
+      field("average-last", &o.average_last,
+            "at the end, average the weights of the last so many checkpoints (sets keep-last); 0: no", {.min = 0}),
+      field("ema-decay", &o.ema_decay, "evaluate a moving average of the weights; 0: no", {.min = 0, .max = 0.999999}),
+      field("activation-checkpointing", &o.activation_checkpointing,
+            "keep only each block's input and compute the rest twice: less memory, more time",
+            {.aliases = {"gradient-checkpointing"}}),
+      field("tensorboard", &o.tensorboard, "write TensorBoard events beside metrics.jsonl"),
+      field("seed", &o.seed, "of initial values, batches and dropout", {.min = 0}),
+  };
+  append(&list, fields(o.schedule));
+  append(&list, fields(o.optimizer));
+  return list;
+}
+
+nlohmann::json to_json(const TrainResult& r) {
+  return {{"steps", r.steps},
+          {"tokens", r.tokens},
+          {"best_loss", r.best_loss},
+          {"best_step", r.best_step},
+          {"stopped_early", r.stopped_early},
+          {"seconds", r.seconds},
+          {"tokens_per_second", r.tokens_per_second},
+          {"best_model", r.best_model}};
+}
+
+Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
+                 std::function<bool()> stop_requested)
+    : task_(task),
+      options_(options),
+      directory_(directory),
+      observers_(std::move(observers)),
+      stop_requested_(std::move(stop_requested)),
+      model_(task.model()),
+      optimizer_(*model_, options.optimizer) {
+  if (!options_.evaluate_every) options_.evaluate_every = std::max<int64_t>(1, options_.steps / 10);
+  if (!options_.save_every) options_.save_every = options_.evaluate_every;
+  options_.keep_last = std::max(options_.keep_last, options_.average_last);
+  learning_rate_at(options_.schedule, 0, options_.steps);  // refuses a schedule that does not fit
+  if (options_.ema_decay > 0) average_.emplace(*model_, options_.ema_decay);
+}
+
+void Trainer::refuse_non_finite(const char* what, double value) const {
+  const auto last = directory_.last_checkpoint();
+  throw Error(join_text("the ", what, " became ", value, " in step ", progress_.step + 1, " (learning rate ",
+                        learning_rate_at(options_.schedule, progress_.step, options_.steps),
+                        "); the parameters were not touched. ",
+                        last ? "The last good checkpoint is " + last->string() : "There is no checkpoint yet",
+                        ". Try a smaller --learning-rate, more --warmup-steps or a smaller --max-gradient-norm"));
+}
+
+double Trainer::train_one_step() {
+  model_->train();
+  const int64_t targets = task_.draw(options_.accumulation);
+  HS_CHECK(targets > 0, "the batch of step ", progress_.step + 1, " has no targets");
+  optimizer_.zero_gradients();
+  double loss = 0;
+  for (int64_t i = 0; i < options_.accumulation; ++i) {
+    task_.clock().tick = static_cast<uint64_t>(progress_.step * options_.accumulation + i);
+    // Weighted by tokens: the sum over all micro-batches is the mean over their targets together.
+    const Tensor part = task_.loss_sum(i) / static_cast<double>(targets);
+    loss += part.item<double>();
+    if (!std::isfinite(loss)) refuse_non_finite("loss", loss);
+    part.backward();
+  }
+  gradient_norm_ = optimizer_.clip_gradients(options_.max_gradient_norm);
+  if (!std::isfinite(gradient_norm_)) refuse_non_finite("gradient norm", gradient_norm_);
+  optimizer_.step(learning_rate_at(options_.schedule, progress_.step, options_.steps));
+  if (average_) average_->update();
+  ++progress_.step;
+  progress_.tokens += targets;
+  return loss;
+}
+
+void Trainer::report_step(double loss) {
+  const double elapsed = std::max(progress_.seconds - seconds_at_report_, 1e-9);
+  const StepReport report{.step = progress_.step,
+                          .total_steps = options_.steps,
+                          .loss = loss,
+                          .learning_rate = learning_rate_at(options_.schedule, progress_.step - 1, options_.steps),
+                          .gradient_norm = gradient_norm_,
+                          .tokens_per_second = static_cast<double>(progress_.tokens - tokens_at_report_) / elapsed,
+                          .tokens = progress_.tokens,
+                          .epochs = task_.epochs(),
+                          .seconds = progress_.seconds - seconds_before_};
+  for (Observer* observer : observers_) observer->on_step(report);
+  tokens_at_report_ = progress_.tokens;
+  seconds_at_report_ = progress_.seconds;
+}
+
+Evaluation Trainer::evaluate_averaged() {
+  if (average_) average_->swap();
+  const auto restore = [this] {
+    if (average_) average_->swap();
+  };
+  try {
+    Evaluation evaluation = task_.evaluate(Part::kValidation, [this](int64_t done, int64_t total) {
+      for (Observer* observer : observers_) observer->on_evaluation_progress(done, total);
+    });
+    restore();
+    return evaluation;
+  } catch (...) {
+    restore();
+    throw;
+  }
+}
+
+void Trainer::evaluate() {
+  const double began = now();
+  EvaluationReport report{.step = progress_.step, .evaluation = evaluate_averaged()};
+  const double loss = report.evaluation.loss;
+  report.seconds = now() - began;
+  report.best = std::isfinite(loss) && (!progress_.best_loss || loss < *progress_.best_loss);
+  if (report.best) {
+    progress_.best_loss = loss;
+    progress_.best_step = progress_.step;
+    progress_.evaluations_without_gain = 0;
+    save_best();
+  } else {
+    ++progress_.evaluations_without_gain;
+  }
+  for (Observer* observer : observers_) observer->on_evaluation(report);
+  stopped_early_ = options_.patience > 0 && progress_.evaluations_without_gain >= options_.patience;
+}
+
+void Trainer::save_best() {
+  if (average_) average_->swap();
+  directory_.publish("best", progress_.step, /*keep=*/1, "best",
+                     [this](const fs::path& fresh) { task_.save(fresh.string()); });
+  if (average_) average_->swap();
+}
+
+// A checkpoint outside the schedule ("stopped") must not push one of those out that averaging counts on.
+void Trainer::save_checkpoint(const std::string& kind) {
+  for (Observer* observer : observers_) observer->flush();
+  const auto written =
+      directory_.publish(kind, progress_.step, options_.keep_last, "last", [this](const fs::path& fresh) {
+        task_.save(fresh.string());
+        NamedTensors tensors = optimizer_.state();
+        if (average_) tensors.merge(average_->state());
+        write_tensors(fresh / "optimizer.safetensors", tensors);
+        write_training_state(fresh / "training.json", {.step = progress_.step,
+                                                       .tokens = progress_.tokens,
+                                                       .seconds = progress_.seconds,
+                                                       .best_loss = progress_.best_loss,
+                                                       .best_step = progress_.best_step,
+                                                       .evaluations_without_gain = progress_.evaluations_without_gain,
+                                                       .task = task_.state()});
+      });
+  if (kind == "step") directory_.drop("stopped");
+  for (Observer* observer : observers_) observer->on_checkpoint(progress_.step, written.string());
+}
+
+std::optional<int64_t> Trainer::resume() {
+  const auto checkpoint = directory_.last_checkpoint();
+  if (!checkpoint) return std::nullopt;
+  const std::string where = checkpoint->string();
+  const TrainingState state = read_training_state(*checkpoint / "training.json");
+  load_tensors(*model_, read_tensors(*checkpoint / "model.safetensors"), where + "/model.safetensors");
+  const NamedTensors tensors = read_tensors(*checkpoint / "optimizer.safetensors");
+  optimizer_.load(tensors, where + "/optimizer.safetensors");
+  if (average_) average_->load(tensors, where + "/optimizer.safetensors");
+  task_.restore(state.task, where + "/training.json");
+  progress_ = {.step = state.step,
+               .tokens = state.tokens,
+               .seconds = state.seconds,
+               .best_loss = state.best_loss,
+               .best_step = state.best_step,
+               .evaluations_without_gain = state.evaluations_without_gain};
+  seconds_before_ = seconds_at_report_ = progress_.seconds;
+  tokens_at_report_ = progress_.tokens;
+  stopped_early_ = options_.patience > 0 && progress_.evaluations_without_gain >= options_.patience;
+  return progress_.step;
+}
+
+bool Trainer::due(const std::optional<int64_t>& every) const {
+  return progress_.step % *every == 0 || progress_.step == options_.steps;
+}
+
+void Trainer::average_checkpoints() {
+  const std::vector<fs::path> all = directory_.step_checkpoints();
+  const size_t count = std::min(all.size(), static_cast<size_t>(options_.average_last));
+  NamedTensors mean;
+  for (size_t i = all.size() - count; i < all.size(); ++i) {
+    for (auto& [name, tensor] : read_tensors(all[i] / "model.safetensors")) {
+      const auto [slot, fresh] = mean.emplace(name, tensor / static_cast<double>(count));
+      if (!fresh) slot->second += tensor / static_cast<double>(count);
+    }
+  }
+  NamedTensors before;
+  for (const auto& [name, tensor] : model_tensors(*model_)) before.emplace(name, tensor.detach().clone());
+  load_tensors(*model_, mean, "the average of the last checkpoints");
+  // The average is one more candidate for the best model; the run itself goes on from its own weights.
+  if (task_.has(Part::kValidation)) {
+    average_.reset();
+    evaluate();
+  } else {
+    directory_.publish("average", progress_.step, /*keep=*/1, "average",
+                       [this](const fs::path& fresh) { task_.save(fresh.string()); });
+  }
+  load_tensors(*model_, before, "the weights before averaging");
+}
+
+TrainResult Trainer::result() const {
+  TrainResult result{.steps = progress_.step,
+                     .tokens = progress_.tokens,
+                     .best_loss = progress_.best_loss.value_or(std::nan("")),
+                     .best_step = progress_.best_step,
+                     .stopped_early = stopped_early_,
+                     .seconds = progress_.seconds,
+                     .tokens_per_second = static_cast<double>(progress_.tokens) / std::max(progress_.seconds, 1e-9)};
+  if (const auto best = directory_.best_model()) result.best_model = best->string();
+  return result;
+}
+
+TrainResult Trainer::run() {
+  const bool judged = task_.has(Part::kValidation);
+  while (progress_.step < options_.steps && !stopped_early_) {
+    const double began = now();
+    const double loss = train_one_step();
+    progress_.seconds += now() - began;
+    if (due(options_.log_every) || progress_.step == 1) report_step(loss);
+    if (judged && due(options_.evaluate_every)) evaluate();
+    const bool asked_to_stop = stop_requested_ && stop_requested_() && progress_.step < options_.steps;
+    const bool scheduled = due(options_.save_every) || stopped_early_;
+    if (scheduled || asked_to_stop) save_checkpoint(scheduled ? "step" : "stopped");
+    if (asked_to_stop) {
+      throw Interrupted(join_text("stopped after step ", progress_.step, " of ", options_.steps,
+                                  "; a checkpoint is in ", directory_.path().string()));
+    }
+  }
+  if (options_.average_last > 0) average_checkpoints();
+  return result();
+}
+
+}  // namespace headshare

@@ -1,0 +1,104 @@
+// The training loop: draws, sums gradients, steps, evaluates, saves, and can go on exactly where it was.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headshare/train/observer.h"
+#include "headshare/train/optimizer.h"
+#include "headshare/train/run_directory.h"
+#include "headshare/train/schedule.h"
+
+namespace headshare {
+
+struct TrainOptions {
+  int64_t steps = 1000;
+  int64_t accumulation = 1;
+  ScheduleOptions schedule;
+  AdamWOptions optimizer;
+  double max_gradient_norm = 1;
+  std::optional<int64_t> evaluate_every;  // default a tenth of the steps
+  std::optional<int64_t> save_every;      // default whenever it evaluates
+  int64_t log_every = 10;
+  int64_t keep_last = 2;
+  int64_t patience = 0;      // 0: never stop early
+  int64_t average_last = 0;  // 0: no averaging
+  double ema_decay = 0;      // 0: no moving average
+  bool activation_checkpointing = false;
+  bool tensorboard = true;
+  int64_t seed = 0;
+};
+
+Fields fields(TrainOptions& options);
+
+struct TrainResult {
+  int64_t steps = 0;
+  int64_t tokens = 0;
+  double best_loss = 0;
+  int64_t best_step = 0;
+  bool stopped_early = false;
+  double seconds = 0;            // of training, all processes of the run together, evaluations left out
+  double tokens_per_second = 0;  // tokens / seconds
+  std::string best_model = {};   // directory; empty without validation data
+};
+
+nlohmann::json to_json(const TrainResult& result);
+
+class Trainer {
+ public:
+  // All references must outlive the trainer. `stop_requested` is asked after every step.
+  Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
+          std::function<bool()> stop_requested = {});
+
+  // Reports to one more observer, which must outlive the run.
+  void observe(Observer* observer) { observers_.push_back(observer); }
+
+  // Loads the last checkpoint of the run directory and returns its step; nothing when there is none.
+  // Continuing gives the same numbers, to the last bit, as not having stopped (same machine, same
+  // number of threads). Throws Error for a damaged checkpoint or one of other options.
+  std::optional<int64_t> resume();
+
+  // Trains up to options.steps. Throws Interrupted, after saving a checkpoint, when asked to stop;
+  // throws Error, before touching the parameters, when the loss or the gradient is not finite.
+  TrainResult run();
+
+ private:
+  struct Progress {  // everything besides tensors that a checkpoint holds
+    int64_t step = 0;
+    int64_t tokens = 0;
+    double seconds = 0;
+    std::optional<double> best_loss;
+    int64_t best_step = 0;
+    int64_t evaluations_without_gain = 0;
+  };
+
+  double train_one_step();
+  void report_step(double loss);
+  void evaluate();
+  Evaluation evaluate_averaged();
+  void save_checkpoint(const std::string& kind);
+  void save_best();
+  void average_checkpoints();
+  bool due(const std::optional<int64_t>& every) const;
+  [[noreturn]] void refuse_non_finite(const char* what, double value) const;
+  TrainResult result() const;
+
+  Task& task_;
+  TrainOptions options_;
+  RunDirectory& directory_;
+  std::vector<Observer*> observers_;
+  std::function<bool()> stop_requested_;
+  std::shared_ptr<torch::nn::Module> model_;
+  AdamW optimizer_;
+  std::optional<MovingAverage> average_;
+  Progress progress_;
+  bool stopped_early_ = false;
+  double gradient_norm_ = 0;
+  int64_t tokens_at_report_ = 0;
+  double seconds_at_report_ = 0;
+  double seconds_before_ = 0;  // of earlier processes of this run
+};
+
+}  // namespace headshare

@@ -1,0 +1,28 @@
+// training.json in a checkpoint: where a run stands, besides its tensors.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "headshare/base/file.h"
+
+namespace headshare {
+
+inline constexpr int64_t kTrainingFormatVersion = 1;
+
+struct TrainingState {
+  int64_t step = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+  std::optional<double> best_loss;
+  int64_t best_step = 0;
+  int64_t evaluations_without_gain = 0;
+  nlohmann::json task;  // the task's place in its data
+};
+
+void write_training_state(const fs::path& path, const TrainingState& state);
+
+// Throws Error naming the file when it is damaged or of a newer format.
+TrainingState read_training_state(const fs::path& path);
+
+}  // namespace headshare
