@@ -1,16 +1,20 @@
-// Draws the same numbers as headshare does for a tensor of that name, and puts them in a tensor.
+// What a project gets from an installed headshare: an attention layer by the name of its scheme.
 #include <ATen/ATen.h>
 
 #include <iostream>
-#include <span>
 
-#include "headshare/base/format.h"
-#include "headshare/base/rng.h"
+#include "headshare/attention/attention.h"
 
 int main() {
-  headshare::Philox random(headshare::stream_key(/*seed=*/1, "block.0.attention.query"));
-  at::Tensor values = at::empty({4, 8}, at::kDouble);  // [T, D]
-  for (double& value : std::span(values.data_ptr<double>(), values.numel())) value = random.normal();
-  std::cout << values.sizes() << ", " << headshare::format_bytes(values.nbytes()) << ", mean "
-            << values.mean().item<double>() << "\n";
+  using namespace headshare;
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = at::ones({1, 3, 64});  // [B, T, E]
+  for (const SchemeKind scheme : {SchemeKind::kMha, SchemeKind::kMheMul}) {
+    Attention layer(AttentionOptions{.scheme = scheme, .d_model = 64, .heads = 4});
+    initialise(*layer, /*seed=*/1);
+    const at::Tensor y = layer->self(x, {.causal = true});  // [B, T, E]
+    const AttentionCost cost = layer->scheme().cost();
+    std::cout << scheme_name(scheme) << ": " << cost.parameters << " parameters, " << cost.cache_elements
+              << " cached elements per token, output " << y.sizes() << "\n";
+  }
 }
