@@ -55,6 +55,20 @@ def run(program):
     return lambda *arguments, **options: run_command([program, *arguments], **options)
 
 
+@pytest.fixture
+def refused(run):
+    """refused(2, "train", "--x"): the error message of a call that ends with this exit code and prints no result."""
+
+    def call(code, *arguments, **options):
+        done = run(*arguments, check=False, **options)
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.stdout == ""
+        assert "error: " in done.stderr and "terminate called" not in done.stderr, done.stderr
+        return done.stderr
+
+    return call
+
+
 @pytest.fixture(scope="session")
 def data():
     """The folder of real data sets."""

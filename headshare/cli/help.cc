@@ -27,9 +27,18 @@ std::string default_text(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+// A long list of choices with blanks, so that it can be wrapped.
+std::string range_text(const Field& field) {
+  constexpr size_t kLong = 50;
+  if (field.range.size() < kLong) return field.range;
+  std::string range;
+  for (const char c : field.range) range += c == '|' ? std::string(" | ") : std::string(1, c);
+  return range;
+}
+
 // "help (range; default 4; also --n-layer)"
 std::string description(const Field& field, const nlohmann::json& value) {
-  std::string facts = field.is_switch || value.is_array() ? "" : field.range;
+  std::string facts = field.is_switch || value.is_array() ? "" : range_text(field);
   const auto add = [&facts](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
   if (const std::string preset = default_text(value); !preset.empty()) add("default " + preset);
   std::string also;

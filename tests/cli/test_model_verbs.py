@@ -1,0 +1,210 @@
+"""info, evaluate and generate on a tiny random model, and on what is left of one."""
+
+import json
+import math
+import shutil
+
+import pytest
+from tiny_model import BPE, model, write_model  # noqa: F401 (a fixture)
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("The quick brown fox jumps over the lazy dog. " * 40)
+    return path
+
+
+@pytest.fixture
+def copy(model, tmp_path):
+    """The model, to be damaged."""
+    return shutil.copytree(model, tmp_path / "copy")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADSHARE_CACHE", str(tmp_path / "cache"))
+
+
+def test_info_on_the_machine(run):
+    report = json.loads(run("info", "--json").stdout)
+    assert report["cores"] >= 1 and report["memory_bytes"] > 0 and report["torch"]
+    assert [one["name"] for one in report["attention_backends"]][0] == "sdpa"
+    assert report["torch"] in run("info").stdout
+
+
+def test_info_on_a_model(run, model):
+    report = json.loads(run("info", model, "--json").stdout)
+    assert report["attention_parameters"] == 2 * 4 * 16 * 16
+    assert report["options"]["d-model"] == 16
+    assert report["tokenizer"]["kind"] == "bytes"
+    assert report["weights_bytes"] == (model / "model.safetensors").stat().st_size
+    assert "bytes, 256 tokens, lossless" in run("info", model).stdout
+
+
+def test_info_on_kernels(run, model):
+    training, scoring, decoding = json.loads(run("info", "--kernels", "--attention-dropout", 0.1, "--json").stdout)["kernels"]
+    assert training["backend"] != "sdpa" and "dropout" in training["refused"][0]["reasons"][0]
+    assert scoring["backend"] == "sdpa" and scoring["refused"] == []
+    assert decoding["queries"] == 1
+    [asked] = json.loads(
+        run("info", "--kernels", "--scheme", "mhe_add", "--content-bias", "--queries", 5, "--keys", 9, "--json").stdout
+    )["kernels"]
+    assert (asked["queries"], asked["keys"]) == (5, 9) and asked["refused"]
+    assert "ALiBi" in run("info", "--kernels", "--positions", "alibi").stdout
+    assert "decoding" in run("info", model, "--kernels").stdout
+    forced = run("info", "--kernels", env={"HEADSHARE_BACKEND": "reference"}).stdout
+    assert "reference" in forced and "HEADSHARE_BACKEND" in forced
+
+
+def evaluate(run, model, *arguments):
+    return json.loads(run("evaluate", model, "--json", *arguments).stdout)
+
+
+def test_evaluate(run, model, text):
+    count = len(text.read_bytes())
+    whole = evaluate(run, model, "--text", text)
+    assert whole["tokens"] == whole["bytes"] == count - 1
+    assert whole["context"] == whole["stride"] == 32
+    assert whole["perplexity"] == pytest.approx(math.exp(whole["loss"]))
+    assert whole["bits_per_byte"] == pytest.approx(whole["loss"] / math.log(2))
+    for batch in (1, 7):
+        assert evaluate(run, model, "--text", text, "--batch-size", batch)["loss"] == pytest.approx(whole["loss"], rel=1e-6)
+    sliding = evaluate(run, model, "--text", text, "--stride", 8)
+    assert sliding["tokens"] == count - 1 and sliding["loss"] != whole["loss"]
+    part = evaluate(run, model, "--text", text, "--part", "validation", "--validation-fraction", 0.25)
+    assert part["tokens"] == count - int(count * 0.75) - 1
+    printed = run("evaluate", model, "--text", text).stdout
+    assert "stride 32, disjoint windows" in printed and "bits per byte" in printed
+
+
+def test_evaluate_from_standard_input(run, model, text):
+    done = run("evaluate", model, "--json", "--text", "-", text_in=text.read_text())
+    assert json.loads(done.stdout)["tokens"] == len(text.read_text()) - 1
+
+
+def test_evaluate_refuses(run, refused, model, text, tmp_path):
+    assert "--text" in refused(1, "evaluate", model)
+    assert "MODEL is missing" in refused(2, "evaluate", "--text", text)
+    assert "stride" in refused(1, "evaluate", model, "--text", text, "--stride", 64)
+    assert "context" in refused(1, "evaluate", model, "--text", text, "--context", 64)
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    assert "empty.txt" in refused(1, "evaluate", model, "--text", empty)
+    assert "missing.txt" in refused(1, "evaluate", model, "--text", tmp_path / "missing.txt")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert str(folder) in refused(1, "evaluate", model, "--text", folder)
+
+
+def generate(run, model, *arguments, **options):
+    done = run("generate", model, "--json", *arguments, **options)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_generate(run, model):
+    [one] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 10, "--seed", 1)
+    assert len(one["tokens"]) == 10 and one["stop_reason"] == "max_new_tokens"
+    [again] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 10, "--seed", 1)
+    [other] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 10, "--seed", 2)
+    assert again["tokens"] == one["tokens"] != other["tokens"]
+    [greedy] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 20, "--greedy")
+    first = bytes(greedy["tokens"][:1])
+    [stopped] = generate(run, model, "--prompt", "abc", "--greedy", "--stop", first.decode("latin1")) if first < b"\x80" else [None]
+    assert stopped is None or stopped["stop_reason"] == "stop_string"
+
+
+def test_generated_bytes_are_those_of_the_tokens(program, model, run):
+    import subprocess
+
+    [one] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 12)
+    done = subprocess.run([program, "generate", model, "--prompt", "abc", "--max-new-tokens", "12"], capture_output=True)
+    assert done.stdout == b"abc" + bytes(one["tokens"]) + b"\n"
+    silent = subprocess.run(
+        [program, "generate", model, "--prompt", "abc", "--max-new-tokens", "12", "--no-echo"], capture_output=True
+    )
+    assert silent.stdout == bytes(one["tokens"]) + b"\n"
+
+
+def test_generate_with_a_cache_equals_scoring(run, model):
+    """Greedy decoding from ever longer prompts gives the tokens of one decoding."""
+    [whole] = generate(run, model, "--prompt", "ab", "--max-new-tokens", 6, "--greedy")
+    prompt = b"ab"
+    for token in whole["tokens"]:
+        if prompt[-1] >= 0x80 or token >= 0x80:
+            break  # prompts on the command line are text
+        [next_one] = generate(run, model, "--prompt", prompt.decode(), "--max-new-tokens", 1, "--greedy")
+        assert next_one["tokens"] == [token]
+        prompt += bytes([token])
+
+
+def test_prompts_from_standard_input(run, refused, model):
+    objects = generate(run, model, "--max-new-tokens", 3, text_in="one\n\ntwo\r\nthree")
+    assert [one["prompt"] for one in objects] == ["one", "two", "three"]
+    assert "there is no prompt" in refused(1, "generate", model)
+    samples = generate(run, model, "--max-new-tokens", 8, "--samples", 2, "--prompt", "x")
+    assert samples[0]["tokens"] != samples[1]["tokens"]
+
+
+def test_the_context_ends_learned_positions(run, refused, model, tmp_path):
+    done = run("generate", model, "--prompt", "x" * 30, "--json")
+    [one] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert one["stop_reason"] == "context_limit" and len(one["tokens"]) == 3
+    assert "note: stopped after 3 tokens: the model's context of 32" in done.stderr
+    message = refused(1, "generate", model, "--prompt", "x" * 33)
+    assert "33" in message and "32" in message
+    assert "10000000 tokens" in refused(1, "generate", model, text_in="x" * 10_000_000)
+    rotary = write_model(tmp_path / "rotary", positions="rotary")
+    [one] = generate(run, rotary, "--prompt", "x" * 30, "--max-new-tokens", 20)
+    assert len(one["tokens"]) == 20
+
+
+def test_an_empty_prompt(run, refused, model, tmp_path):
+    assert "end-of-text" in refused(1, "generate", model, "--prompt", "")
+    with_end = write_model(tmp_path / "bpe", tokenizer=BPE, vocabulary=260)
+    [one] = generate(run, with_end, "--prompt", "", "--max-new-tokens", 5)
+    assert all(token < 257 for token in one["tokens"])
+
+
+def test_damaged_models(run, refused, copy, tmp_path, text):
+    weights = copy / "model.safetensors"
+    whole = weights.read_bytes()
+    verbs = (("info",), ("evaluate", "--text", text), ("generate", "--prompt", "x"))
+
+    def all_refuse(path, *expected):
+        for verb, *arguments in verbs:
+            message = refused(1, verb, path, *arguments)
+            assert all(part in message for part in expected), message
+
+    for length in (0, 7, 100, len(whole) - 1):
+        weights.write_bytes(whole[:length])
+        all_refuse(copy, "model.safetensors")
+    weights.unlink()
+    all_refuse(copy, "model.safetensors")
+    weights.mkdir()
+    all_refuse(copy, "model.safetensors")
+    weights.rmdir()
+    weights.write_bytes(whole)
+    config = (copy / "config.json").read_text()
+    for content in ("", "{", "[]", config.replace('"heads"', '"haeds"'), config.replace("32", "-1")):
+        (copy / "config.json").write_text(content)
+        all_refuse(copy, "config.json")
+    all_refuse(text, "is a file")
+    all_refuse(tmp_path / "nothing", "nothing")
+    all_refuse(tmp_path, "neither config.json")
+
+
+def test_a_model_that_is_not_the_configured_one(refused, copy):
+    config = json.loads((copy / "config.json").read_text())
+    config["model"]["context"] = 64
+    (copy / "config.json").write_text(json.dumps(config))
+    message = refused(1, "generate", copy, "--prompt", "x")
+    assert "position_embedding" in message and "32" in message and "64" in message
+
+
+def test_devices(refused, run, model):
+    report = json.loads(run("info", "--json").stdout)
+    assert json.loads(run("info", "--json", "--threads", 1).stdout)["threads"] == 1
+    if report["cuda_devices"] == 0:
+        message = refused(1, "generate", model, "--prompt", "x", "--device", "cuda")
+        assert "--device cpu" in message

@@ -1,0 +1,109 @@
+"""The program as a whole: help, version, exit codes, broken pipes, Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import ROOT
+from tiny_model import model  # noqa: F401 (a fixture)
+
+VERBS = re.findall(r'Verb\{"(\w+)"', (ROOT / "headshare/cli/main.cc").read_text())
+
+
+def test_help_names_every_verb_quickly(run):
+    times = []
+    while len(times) < 10 and min(times, default=1) >= 0.5:  # other work on the machine may slow some
+        started = time.perf_counter()
+        done = run("--help")
+        times.append(time.perf_counter() - started)
+    assert VERBS
+    for verb in VERBS:
+        assert re.search(rf"^  {verb} ", done.stdout, re.MULTILINE)
+    assert done.stderr == ""
+    assert min(times) < 0.5
+
+
+def test_version(run, root):
+    assert run("--version").stdout == "headshare " + (root / "version.txt").read_text().split()[0] + "\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb(verb, run):
+    text = run(verb, "--help").stdout
+    assert text.startswith(f"Usage: headshare {verb}")
+    assert "default" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert run("help", verb).stdout == text
+    narrow = run(verb, "--help", env={"COLUMNS": "60"}).stdout
+    long_words = {word for word in narrow.split() if len(word) > 30}
+    assert all(len(line) <= 60 or long_words & set(line.split()) for line in narrow.splitlines())
+
+
+def test_no_verb_and_unknown_verbs(refused):
+    assert "--help" in refused(2)
+    assert "did you mean 'cost'?" in refused(2, "csot")
+    assert "did you mean" not in refused(2, "quantise")
+    assert "unknown verb" in refused(2, "x" * 100_000)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
+    assert "did you mean --config?" in refused(2, verb, "--confg", "x")
+    assert f"`headshare {verb} --help`" in refused(2, verb, "--no-such-thing-here")
+
+
+def test_config_files(run, refused, tmp_path):
+    path = tmp_path / "cost.yaml"
+    path.write_text("model:\n  layers: 12\n  d_model: 768\nheads: 12\njson: true\nschemes: [mhe_add]\n")
+    from_file = run("cost", "--config", path).stdout
+    assert from_file == run("cost", "--n-layer", 12, "--hidden_size=768", "--heads", 12, "--scheme=mhe-add", "--json").stdout
+    assert run("cost", "--layers=1", "--config", path).stdout == run("cost", "--config", path, "--layers", 1).stdout
+    path.write_text("layers: 12\nheds: 12\n")
+    message = refused(2, "cost", "--config", path)
+    assert f"{path}:2" in message and "did you mean 'heads'?" in message
+    path.write_text("layers: 12\nn_layer: 6\n")
+    assert f"{path}:2" in refused(2, "cost", "--config", path)
+    for content in ("", "\0\1\2", "layers: [", "- 1\n", "layers: " + "9" * 10_000_000, "[" * 100_000, "{" * 100_000):
+        path.write_text(content)
+        done = run("cost", "--config", path, check=False)
+        assert done.returncode == (0 if content == "" else 2), content[:20]
+    assert "director" in refused(2, "cost", "--config", tmp_path)
+    assert "missing.yaml" in refused(2, "cost", "--config", tmp_path / "missing.yaml")
+
+
+def test_a_closed_pipe_ends_quietly(program):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([program, "cost"], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_is_an_error(program):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, "cost"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot write to standard output")
+
+
+def test_ctrl_c_while_waiting_for_a_prompt(program, model):
+    waiting = subprocess.Popen(
+        [program, "generate", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    waiting.stdin.write(b"one\n")
+    waiting.stdin.flush()
+    assert waiting.stdout.readline()  # it has started
+    waiting.send_signal(signal.SIGINT)
+    _, messages = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert messages.endswith(b"note: stopped\n")
+
+
+def test_no_colours_off_a_terminal(run):
+    done = run("cost", "--nonsense", check=False)
+    assert "\033" not in done.stderr + run("--help").stdout
