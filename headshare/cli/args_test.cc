@@ -173,7 +173,7 @@ TEST_F(ArgumentsTest, HelpFitsTheWidth) {
   const std::string help = help_text(arguments_->page(), 100);
   EXPECT_THAT(help, HasSubstr("Usage: headshare try MODEL [EXTRA] [options]"));
   EXPECT_THAT(help, HasSubstr("--layers N                blocks (1..8; default 4; also --n-layer)"));
-  EXPECT_THAT(help, HasSubstr("--no-tie                  tie embeddings (default true)"));
+  EXPECT_THAT(help, HasSubstr("--[no-]tie                tie embeddings (default true)"));
   EXPECT_THAT(help, HasSubstr("--shape NAME              form (round|square; default round)"));
 }
 

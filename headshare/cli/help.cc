@@ -14,8 +14,8 @@ std::string placeholder(const Field& field, const nlohmann::json& value) {
   if (value.is_array()) return " A,B";
   if (value.is_number_integer()) return " N";
   if (value.is_number()) return " X";
-  if (field.range.starts_with("auto")) return " N";
-  return field.range.find('|') == std::string::npos ? " TEXT" : " NAME";
+  if (field.range.find('|') != std::string::npos) return " NAME";
+  return field.range.starts_with("auto") ? " N" : " TEXT";
 }
 
 std::string default_text(const nlohmann::json& value) {
@@ -24,7 +24,10 @@ std::string default_text(const nlohmann::json& value) {
     for (const nlohmann::json& item : value) joined += (joined.empty() ? "" : ",") + item.get<std::string>();
     return joined;
   }
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value == false) return "";  // what a switch is without being given
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_number_float() && text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
 }
 
 // A long list of choices with blanks, so that it can be wrapped.
@@ -74,7 +77,7 @@ std::string help_text(const HelpPage& page, int width) {
     text += "\n" + bold(group.heading, Stream::kOut) + "\n";
     for (size_t i = 0; i < group.fields.size(); ++i) {
       const Field& field = group.fields[i];
-      const std::string name = field.is_switch && group.defaults[i] == true ? "no-" + field.name : field.name;
+      const std::string name = field.is_switch && group.defaults[i] == true ? "[no-]" + field.name : field.name;
       text += entry("--" + name + placeholder(field, group.defaults[i]), description(field, group.defaults[i]), width);
     }
   }

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import subprocess
 
 import pytest
 from tiny_model import BPE, model, write_model  # noqa: F401 (a fixture)
@@ -43,7 +44,8 @@ def test_info_on_a_model(run, model):
 
 
 def test_info_on_kernels(run, model):
-    training, scoring, decoding = json.loads(run("info", "--kernels", "--attention-dropout", 0.1, "--json").stdout)["kernels"]
+    report = json.loads(run("info", "--kernels", "--attention-dropout", 0.1, "--json").stdout)
+    training, scoring, decoding = report["kernels"]
     assert training["backend"] != "sdpa" and "dropout" in training["refused"][0]["reasons"][0]
     assert scoring["backend"] == "sdpa" and scoring["refused"] == []
     assert decoding["queries"] == 1
@@ -69,7 +71,8 @@ def test_evaluate(run, model, text):
     assert whole["perplexity"] == pytest.approx(math.exp(whole["loss"]))
     assert whole["bits_per_byte"] == pytest.approx(whole["loss"] / math.log(2))
     for batch in (1, 7):
-        assert evaluate(run, model, "--text", text, "--batch-size", batch)["loss"] == pytest.approx(whole["loss"], rel=1e-6)
+        batched = evaluate(run, model, "--text", text, "--batch-size", batch)
+        assert batched["loss"] == pytest.approx(whole["loss"], rel=1e-6)
     sliding = evaluate(run, model, "--text", text, "--stride", 8)
     assert sliding["tokens"] == count - 1 and sliding["loss"] != whole["loss"]
     part = evaluate(run, model, "--text", text, "--part", "validation", "--validation-fraction", 0.25)
@@ -108,21 +111,22 @@ def test_generate(run, model):
     [again] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 10, "--seed", 1)
     [other] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 10, "--seed", 2)
     assert again["tokens"] == one["tokens"] != other["tokens"]
-    [greedy] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 20, "--greedy")
-    first = bytes(greedy["tokens"][:1])
-    [stopped] = generate(run, model, "--prompt", "abc", "--greedy", "--stop", first.decode("latin1")) if first < b"\x80" else [None]
-    assert stopped is None or stopped["stop_reason"] == "stop_string"
+
+
+def test_stop_strings(run, model):
+    [whole] = generate(run, model, "--prompt", "abc", "--greedy", "--max-new-tokens", 20)
+    place, token = next((i, one) for i, one in enumerate(whole["tokens"]) if 0x30 <= one < 0x5B)
+    [stopped] = generate(run, model, "--prompt", "abc", "--greedy", "--max-new-tokens", 20, "--stop", chr(token))
+    assert stopped["stop_reason"] == "stop_string"
+    assert stopped["tokens"] == whole["tokens"][: place + 1]
 
 
 def test_generated_bytes_are_those_of_the_tokens(program, model, run):
-    import subprocess
-
     [one] = generate(run, model, "--prompt", "abc", "--max-new-tokens", 12)
-    done = subprocess.run([program, "generate", model, "--prompt", "abc", "--max-new-tokens", "12"], capture_output=True)
+    command = [program, "generate", model, "--prompt", "abc", "--max-new-tokens", "12"]
+    done = subprocess.run(command, capture_output=True)
     assert done.stdout == b"abc" + bytes(one["tokens"]) + b"\n"
-    silent = subprocess.run(
-        [program, "generate", model, "--prompt", "abc", "--max-new-tokens", "12", "--no-echo"], capture_output=True
-    )
+    silent = subprocess.run([*command, "--no-echo"], capture_output=True)
     assert silent.stdout == bytes(one["tokens"]) + b"\n"
 
 

@@ -34,7 +34,7 @@ def test_version(run, root):
 def test_help_of_a_verb(verb, run):
     text = run(verb, "--help").stdout
     assert text.startswith(f"Usage: headshare {verb}")
-    assert "default" in text
+    assert "--config FILE.yaml" in text
     assert all(len(line) <= 100 for line in text.splitlines())
     assert run("help", verb).stdout == text
     narrow = run(verb, "--help", env={"COLUMNS": "60"}).stdout
@@ -59,7 +59,8 @@ def test_config_files(run, refused, tmp_path):
     path = tmp_path / "cost.yaml"
     path.write_text("model:\n  layers: 12\n  d_model: 768\nheads: 12\njson: true\nschemes: [mhe_add]\n")
     from_file = run("cost", "--config", path).stdout
-    assert from_file == run("cost", "--n-layer", 12, "--hidden_size=768", "--heads", 12, "--scheme=mhe-add", "--json").stdout
+    flags = ("--n-layer", 12, "--hidden_size=768", "--heads", 12, "--scheme=mhe-add", "--json")
+    assert from_file == run("cost", *flags).stdout
     assert run("cost", "--layers=1", "--config", path).stdout == run("cost", "--config", path, "--layers", 1).stdout
     path.write_text("layers: 12\nheds: 12\n")
     message = refused(2, "cost", "--config", path)
