@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "headshare/base/testing.h"
 #include "headshare/models/size.h"
@@ -176,6 +178,29 @@ TEST(Decoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
   EXPECT_GT(shared, 200);
   const Decoder other = small_decoder(small_options(SchemeKind::kMha), /*seed=*/10);
   EXPECT_FALSE(at::equal(declared_parameters(*other).front().tensor, seen["token_embedding"].begin()->second));
+}
+
+// Two blocks that only add 1 in each of four dropped branches: with masks of their own, sums of 0 to 4
+// surviving branches occur; sites that shared a mask would leave some out.
+TEST(Decoder, EveryDropoutSiteDrawsItsOwnMask) {
+  DecoderOptions options = small_options(SchemeKind::kMha, PositionKind::kNone);
+  options.attention.projection_bias = true;
+  options.dropout = 0.5;
+  Decoder model = small_decoder(options);
+  model->train();
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(*model)) {
+    const bool adds = one.name.ends_with("output.bias") || one.name.ends_with("contract.bias");
+    one.tensor.fill_(adds || one.name == "norm.weight" ? 1 : 0);
+  }
+  const Tensor hidden = model->hidden(random_ids(1, 10, 13))[0];  // [T, E], normed: few distinct values
+  size_t most = 0;
+  for (int64_t t = 0; t < hidden.size(0); ++t) {
+    std::set<int64_t> values;
+    for (int64_t i = 0; i < hidden.size(1); ++i) values.insert(std::llround(hidden[t][i].item<double>() * 1000));
+    most = std::max(most, values.size());
+  }
+  EXPECT_EQ(most, 5u);
 }
 
 TEST(Decoder, TheLossIsTheSumOfTokenLosses) {
