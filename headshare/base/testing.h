@@ -1,11 +1,13 @@
-// For tests only: the real data sets, temporary directories, the messages of errors. Needs zlib
+// For tests only: the real data sets, temporary directories, a full disk, the messages of errors. Needs zlib
 // (LINKS ZLIB::ZLIB) where read_test_data is used.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -57,9 +59,27 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const fs::path& path() const { return path_; }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
   fs::path path_;
+};
+
+// A full disk: until it is destroyed every write past `bytes` of a file fails, for root too.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
 };
 
 // The message of the Error that `action` throws; "no error" when it returns.

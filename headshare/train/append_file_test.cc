@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "headshare/base/error.h"
-#include "headshare/train/testing.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {

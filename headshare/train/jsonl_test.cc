@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "headshare/base/error.h"
-#include "headshare/train/testing.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {

@@ -1,0 +1,177 @@
+#include "headshare/train/optimizer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "headshare/base/testing.h"
+#include "headshare/train/fake_task.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+// A gradient for each learned parameter, other ones each step.
+void set_gradients(FakeModel& model, int64_t step) {
+  for (const Declared& one : declared_parameters(*model)) {
+    if (one.role == Role::kInert) continue;
+    const Tensor drawn =
+        at::empty(one.tensor.sizes()).normal_(0, 1, keyed_generator(at::kCPU, static_cast<uint64_t>(100 * step + 1)));
+    one.tensor.mutable_grad() = drawn;
+  }
+}
+
+// The formula of optimizer.h for one number, in doubles.
+struct PlainAdamW {
+  AdamWOptions options;
+  double value = 0;
+  double decay = 0;
+  double first = 0;
+  double second = 0;
+  int steps = 0;
+
+  void step(double gradient, double rate) {
+    ++steps;
+    first = options.beta1 * first + (1 - options.beta1) * gradient;
+    second = options.beta2 * second + (1 - options.beta2) * gradient * gradient;
+    const double mean = first / (1 - std::pow(options.beta1, steps));
+    const double root = std::sqrt(second / (1 - std::pow(options.beta2, steps)));
+    value = value * (1 - rate * decay) - rate * mean / (root + options.epsilon);
+  }
+};
+
+TEST(AdamWTest, FollowsTheFormulaOnEveryElement) {
+  FakeModel model(0);
+  const AdamWOptions options{.beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.3};
+  AdamW optimizer(*model, options);
+  std::map<std::string, std::vector<PlainAdamW>> plain;
+  for (const Declared& one : declared_parameters(*model)) {
+    // Matrices decay, biases do not.
+    const double decay = one.name.ends_with("weight") ? options.weight_decay : 0;
+    for (int64_t i = 0; i < one.tensor.numel(); ++i) {
+      plain[one.name].push_back({.options = options, .value = one.tensor.flatten()[i].item<double>(), .decay = decay});
+    }
+  }
+  for (int64_t step = 0; step < 5; ++step) {
+    set_gradients(model, step);
+    const double rate = 0.1 / static_cast<double>(step + 1);
+    for (const Declared& one : declared_parameters(*model)) {
+      if (one.role == Role::kInert) continue;
+      const Tensor gradient = one.tensor.grad().flatten();
+      for (int64_t i = 0; i < gradient.numel(); ++i) {
+        plain[one.name][static_cast<size_t>(i)].step(gradient[i].item<double>(), rate);
+      }
+    }
+    optimizer.step(rate);
+  }
+  for (const Declared& one : declared_parameters(*model)) {
+    for (int64_t i = 0; i < one.tensor.numel(); ++i) {
+      // Five steps of a few roundings of numbers of about 1 each, in float32.
+      EXPECT_NEAR(one.tensor.flatten()[i].item<double>(), plain[one.name][static_cast<size_t>(i)].value, 3e-6)
+          << one.name << " " << i;
+    }
+  }
+}
+
+TEST(AdamWTest, LeavesInertParametersAndThoseWithoutGradientAlone) {
+  FakeModel model(0);
+  AdamW optimizer(*model, {});
+  set_gradients(model, 0);
+  model->inert.mutable_grad() = at::ones({3});
+  model->out->bias.mutable_grad().reset();
+  const Tensor inert = model->inert.detach().clone();
+  const Tensor bias = model->out->bias.detach().clone();
+  EXPECT_FALSE(optimizer.state().contains("inert#steps"));
+  optimizer.step(0.1);
+  EXPECT_TRUE(at::equal(model->inert, inert));
+  EXPECT_TRUE(at::equal(model->out->bias, bias));
+  EXPECT_EQ(optimizer.state().at("out.bias#steps").item<double>(), 0);
+  EXPECT_EQ(optimizer.state().at("out.weight#steps").item<double>(), 1);
+  optimizer.zero_gradients();
+  EXPECT_FALSE(model->out->weight.grad().defined());
+}
+
+TEST(AdamWTest, ClipsTheNormOfAllGradientsTogether) {
+  FakeModel model(0);
+  AdamW optimizer(*model, {});
+  EXPECT_EQ(optimizer.clip_gradients(1), 0);  // no gradients yet
+  set_gradients(model, 0);
+  model->inert.mutable_grad() = at::full({3}, 1e6);  // must not count
+  double squares = 0;
+  for (const Declared& one : declared_parameters(*model)) {
+    if (one.role == Role::kLearned) squares += one.tensor.grad().to(at::kDouble).square().sum().item<double>();
+  }
+  const double norm = std::sqrt(squares);
+  const Tensor before = model->out->weight.grad().clone();
+  EXPECT_NEAR(optimizer.clip_gradients(0), norm, 1e-6 * norm);         // 0: never
+  EXPECT_NEAR(optimizer.clip_gradients(2 * norm), norm, 1e-6 * norm);  // short enough
+  EXPECT_TRUE(at::equal(model->out->weight.grad(), before));
+  EXPECT_NEAR(optimizer.clip_gradients(norm / 4), norm, 1e-6 * norm);  // the norm before clipping
+  EXPECT_TRUE(at::allclose(model->out->weight.grad(), before / 4, /*rtol=*/1e-5, /*atol=*/0));
+  EXPECT_NEAR(optimizer.clip_gradients(0), norm / 4, 1e-5 * norm);
+}
+
+TEST(AdamWTest, GoesOnFromItsStateToTheLastBit) {
+  const TemporaryDirectory directory;
+  FakeModel through(0), stopped(0);
+  AdamW one(*through, {}), first_half(*stopped, {});
+  for (int64_t step = 0; step < 6; ++step) {
+    set_gradients(through, step);
+    one.step(0.01);
+    if (step >= 3) continue;
+    set_gradients(stopped, step);
+    first_half.step(0.01);
+  }
+  write_tensors(directory / "optimizer", first_half.state());
+  AdamW second_half(*stopped, {});
+  second_half.load(read_tensors(directory / "optimizer"), "optimizer");
+  for (int64_t step = 3; step < 6; ++step) {
+    set_gradients(stopped, step);
+    second_half.step(0.01);
+  }
+  for (const auto& [name, tensor] : model_tensors(*through)) {
+    EXPECT_TRUE(at::equal(tensor, model_tensors(*stopped).at(name))) << name;
+  }
+  for (const auto& [name, tensor] : one.state()) EXPECT_TRUE(at::equal(tensor, second_half.state().at(name))) << name;
+}
+
+TEST(AdamWTest, RefusesTheStateOfAnotherModel) {
+  FakeModel model(0);
+  AdamW optimizer(*model, {});
+  NamedTensors state = optimizer.state();
+  state["out.bias#steps"] = at::zeros({2});
+  EXPECT_THAT(error_message([&] { optimizer.load(state, "here"); }),
+              testing::AllOf(HasSubstr("here"), HasSubstr("out.bias#steps"), HasSubstr("[2]")));
+  state.erase("out.bias#steps");
+  EXPECT_THAT(error_message([&] { optimizer.load(state, "here"); }),
+              testing::AllOf(HasSubstr("out.bias#steps"), HasSubstr("missing")));
+}
+
+TEST(MovingAverageTest, AveragesAndSwaps) {
+  FakeModel model(0);
+  MovingAverage average(*model, 0.75);
+  const Tensor& weight = model->out->weight;
+  Tensor expected = weight.detach().to(at::kDouble);
+  const at::NoGradGuard no_grad;
+  for (int step = 1; step <= 4; ++step) {
+    model->out->weight.add_(step);
+    average.update();
+    expected = 0.75 * expected + 0.25 * weight.to(at::kDouble);
+  }
+  const Tensor now = weight.clone();
+  average.swap();
+  EXPECT_LT((weight.to(at::kDouble) - expected).abs().max().item<double>(), 2e-6);
+  EXPECT_TRUE(at::equal(average.state().at("out.weight#average"), now));
+  average.swap();
+  EXPECT_TRUE(at::equal(weight, now));
+
+  MovingAverage again(*model, 0.75);
+  again.load(average.state(), "here");
+  again.swap();
+  EXPECT_LT((weight.to(at::kDouble) - expected).abs().max().item<double>(), 2e-6);
+  EXPECT_THAT(error_message([&] { again.load({}, "here"); }), HasSubstr("#average' is missing"));
+}
+
+}  // namespace
+}  // namespace headshare
