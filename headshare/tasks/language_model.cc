@@ -42,6 +42,8 @@ class SpooledInput {
   SpooledInput(const SpooledInput&) = delete;
   SpooledInput& operator=(const SpooledInput&) = delete;
 
+  std::string path() const { return path_.string(); }  // "" when no input is "-"
+
  private:
   fs::path path_;
 };
@@ -57,6 +59,12 @@ std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
     if (piece) chunk->assign(piece->text);
     return piece.has_value();
   });
+}
+
+// What the user typed, where a message names the temporary file.
+std::string without_spool(std::string message, const std::string& path) {
+  const size_t at = path.empty() ? std::string::npos : message.find(path);
+  return at == std::string::npos ? message : message.replace(at, path.size(), "standard input");
 }
 
 DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
@@ -104,8 +112,12 @@ LanguageData open_language_data(const LanguageModelOptions& options, const Progr
     return data;
   }
   const SpooledInput spooled(&sources.text);
-  data.tokenizer = train_on_text(options.tokenizer, sources);
-  data.splits = open_splits(sources, *data.tokenizer, progress);
+  try {
+    data.tokenizer = train_on_text(options.tokenizer, sources);
+    data.splits = open_splits(sources, *data.tokenizer, progress);
+  } catch (const Error& error) {
+    throw Error(without_spool(error.what(), spooled.path()));
+  }
   return data;
 }
 
@@ -117,7 +129,8 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, Langua
   shape.length = resolved.context;
   if (device.is_cpu()) {
     check_memory(training_bytes(resolved, shape), "training this model",
-                 "use a smaller --batch-size, --context or --d-model, or --activation-checkpointing");
+                 shape.recompute ? "use a smaller --batch-size, --context or --d-model"
+                                 : "use a smaller --batch-size, --context or --d-model, or --activation-checkpointing");
   }
   options_.model = resolved;
   for (const Part part : {Part::kValidation, Part::kTest}) {

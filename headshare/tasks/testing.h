@@ -1,0 +1,42 @@
+// For tests only: small language models on small texts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/tasks/language_model.h"
+#include "headshare/text/byte_tokenizer.h"
+
+namespace headshare {
+
+// Sentences that differ, `bytes` bytes of them.
+inline std::string sentences(size_t bytes) {
+  std::string text;
+  for (int i = 0; text.size() < bytes; ++i) {
+    text += "Line " + std::to_string(i * i % 97) + " of a small text, \xC3\xA4 and so on.\n";
+  }
+  return text.substr(0, bytes);
+}
+
+inline TokenData byte_tokens(const std::string& text) {
+  return TokenData::from_memory(ByteTokenizer().encode(text), text.size());
+}
+
+// 1 layer, width 16, 2 heads, context 8.
+inline LanguageModelOptions small_language(SchemeKind scheme = SchemeKind::kMha) {
+  LanguageModelOptions options;
+  options.model = {.context = 8, .layers = 1};
+  options.model.attention = {.scheme = scheme, .d_model = 16, .heads = 2};
+  options.batch.batch_size = 3;
+  options.tokenizer.kind = TokenizerKind::kBytes;
+  return options;
+}
+
+// Bytes, cut as --validation-fraction 0.2 --test-fraction 0.1 would.
+inline LanguageData small_data(size_t bytes = 1000) {
+  LanguageData data{.tokenizer = std::make_shared<ByteTokenizer>(), .splits = {}};
+  data.splits = split_tokens(byte_tokens(sentences(bytes)), 0.2, 0.1, *data.tokenizer);
+  return data;
+}
+
+}  // namespace headshare
