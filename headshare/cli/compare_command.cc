@@ -136,6 +136,18 @@ void explain_left_out(const ComparisonOptions& options) {
   }
 }
 
+// What the options mean together, before any text is read.
+void check_options(const ComparisonOptions& options) {
+  as_usage([&] {
+    learning_rate_at(options.train.schedule, 0, options.train.steps);
+    const std::vector<SchemeKind> schemes = chosen_schemes(options.schemes);
+    const std::string first = why_not(options, schemes.front());
+    const bool any =
+        std::any_of(schemes.begin(), schemes.end(), [&](SchemeKind one) { return why_not(options, one).empty(); });
+    HS_CHECK(any, "no scheme can be trained with these options; ", scheme_name(schemes.front()), ": ", first);
+  });
+}
+
 // What each scheme would take; the vocabulary is the one the tokenizer is asked for.
 std::string plan_text(const ComparisonOptions& options) {
   TextTable table({{.heading = "scheme", .align = Align::kLeft},
@@ -177,8 +189,9 @@ int compare(CompareCommand& command) {
     // Nothing of an earlier comparison is touched until its text could be read.
     fs::remove_all(home / "cells");
     fs::remove(home / "results.json");
-    command.overwrite = false;  // a fact of this call, which --resume must not repeat
-    command.arguments().write_resolved(home / "resolved.yaml");
+    CompareCommand lasting = command;
+    lasting.overwrite = lasting.json = false;  // facts of this call, which --resume must not repeat
+    lasting.arguments().write_resolved(home / "resolved.yaml");
   }
 
   GridProgress progress;
@@ -218,13 +231,14 @@ int run_compare(const Words& words) {
   const bool fixed_size = tokenizer == TokenizerKind::kBytes || tokenizer == TokenizerKind::kCharacters;
   if (fixed_size && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
   if (command.dry_run) {
-    print(as_usage([&] { return plan_text(command.comparison); }));
+    check_options(command.comparison);
+    print(plan_text(command.comparison));
     return kOk;
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
   if (command.resume) command = parse_resumed(words, command.out);
-  as_usage([&] { return chosen_schemes(command.comparison.schemes); });
+  check_options(command.comparison);
   catch_interrupts();
   try {
     return compare(command);

@@ -164,8 +164,9 @@ int train(TrainCommand& command) {
     notice(join_text("going on after step ", *start, " of ", command.train.steps));
   } else {
     directory.clear();
-    command.overwrite = false;  // a fact of this call, not of the run
-    command.arguments().write_resolved(directory.path() / "resolved.yaml");
+    TrainCommand lasting = command;
+    lasting.overwrite = lasting.json = false;  // facts of this call, not of the run
+    lasting.arguments().write_resolved(directory.path() / "resolved.yaml");
   }
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
   trainer.observe(jsonl.get());

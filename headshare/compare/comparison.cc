@@ -178,6 +178,11 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
     HS_CHECK(found != from.end() && found->is_string(), where, ": \"", key, "\" is missing or not a text");
     return found->get<std::string>();
   };
+  const auto flag = [&](const nlohmann::json& from, const char* key) {
+    const auto found = from.find(key);
+    HS_CHECK(found != from.end() && found->is_boolean(), where, ": \"", key, "\" is missing or not true or false");
+    return found->get<bool>();
+  };
   HS_CHECK(object.contains("training") && object["training"].is_object(), where, ": \"training\" is missing");
   const nlohmann::json& training = object["training"];
   Cell cell{.scheme = parse_scheme(text(object, "scheme")),
@@ -193,7 +198,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
                    .tokens = static_cast<int64_t>(number(training, "tokens", where)),
                    .best_loss = number(training, "best_loss", where),
                    .best_step = static_cast<int64_t>(number(training, "best_step", where)),
-                   .stopped_early = training.value("stopped_early", false),
+                   .stopped_early = flag(training, "stopped_early"),
                    .seconds = number(training, "seconds", where),
                    .tokens_per_second = number(training, "tokens_per_second", where),
                    .best_model = text(training, "best_model")};
@@ -210,6 +215,7 @@ void check_parts(const LanguageData& data) {
 std::vector<Cell> run_comparison(const ComparisonOptions& options, const LanguageData& data,
                                  const std::string& directory, c10::Device device, ComparisonObserver& observer,
                                  const std::function<bool()>& stop_requested) {
+  check_parts(data);
   std::vector<SchemeKind> schemes = chosen_schemes(options.schemes);
   const bool rewrite = std::erase(schemes, SchemeKind::kElLossless) > 0;
   HS_CHECK(!rewrite || std::find(schemes.begin(), schemes.end(), SchemeKind::kMha) != schemes.end(),

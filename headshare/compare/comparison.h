@@ -69,7 +69,7 @@ class ComparisonObserver : public Observer {
 std::string why_not(const ComparisonOptions& options, SchemeKind scheme);
 
 // Throws Error when there is no validation or no test text: the figures are those of the test part for
-// the checkpoint that was best on validation.
+// the checkpoint that was best on validation. run_comparison begins with it.
 void check_parts(const LanguageData& data);
 
 // Trains every cell below `directory`/cells. Cells finished there before (with the same options) are
