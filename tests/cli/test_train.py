@@ -1,0 +1,336 @@
+"""train: a model from text, stopped in every way and gone on with, and what it refuses."""
+
+import fcntl
+import gzip
+import json
+import math
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+
+import pytest
+from training import (  # noqa: F401 (two fixtures)
+    TINY,
+    bad_options,
+    bad_texts,
+    lines_in,
+    losses,
+    metrics,
+    one_line_error,
+    own_cache,
+    sentences,
+    stop_when,
+    text,
+    weights,
+    words,
+)
+
+
+def result(run, *arguments, **options):
+    return json.loads(run("train", "--json", *arguments, **options).stdout)
+
+
+def test_train_evaluate_generate_info(run, text, tmp_path):
+    out = tmp_path / "run"
+    trained = result(run, *TINY, "--text", text, "--out", out, "--steps", 150, "--learning-rate", 0.01, "--test-fraction", 0.1)
+    assert trained["steps"] == 150 and trained["tokens"] == 150 * 4 * 16
+    first, *_ = losses(out)
+    assert first[2] == pytest.approx(math.log(256), abs=0.3)
+    assert trained["best_loss"] < 4
+    assert json.loads((out / "result.json").read_text()) == trained
+
+    scored = json.loads(
+        run("evaluate", out, "--json", "--threads", 1, "--text", text, "--part", "test", "--test-fraction", 0.1).stdout
+    )
+    assert scored["loss"] == pytest.approx(trained["test_loss"], rel=1e-5)
+    assert trained["test_perplexity"] == pytest.approx(math.exp(trained["test_loss"]))
+    [sample] = [json.loads(line) for line in run("generate", out, "--prompt", "The ", "--max-new-tokens", 5, "--json").stdout.splitlines()]
+    assert len(sample["tokens"]) == 5
+    about = json.loads(run("info", out, "--json").stdout)
+    assert about["options"]["d-model"] == 16 and about["tokenizer"]["kind"] == "bytes"
+
+    # From the configuration it wrote, the same again.
+    again = tmp_path / "again"
+    run("train", "--config", out / "resolved.yaml", "--out", again)
+    assert weights(again) == weights(out) and losses(again) == losses(out)
+
+
+def test_what_is_printed_and_written(run, text, tmp_path):
+    out = tmp_path / "run"
+    done = run("train", *TINY, "--text", text, "--out", out, "--steps", 6, "--evaluate-every", 3)
+    assert "trained      6 steps, " in done.stdout and "validation   loss" in done.stdout and "test " not in done.stdout
+    assert str(out) in done.stdout and "\r" not in done.stderr
+    lines = metrics(out)
+    steps = [line for line in lines if line["event"] == "step"]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
+    assert all(
+        line.keys() >= {"loss", "learning_rate", "gradient_norm", "tokens", "tokens_per_second", "epochs", "seconds"}
+        for line in steps
+    )
+    evaluations = [line for line in lines if line["event"] == "evaluation"]
+    assert [line["step"] for line in evaluations] == [3, 6]
+    assert evaluations[0]["perplexity"] == pytest.approx(math.exp(evaluations[0]["loss"]))
+    assert evaluations[0]["best"] is True
+
+    [events] = out.glob("events.out.tfevents.*")
+    content, records = events.read_bytes(), 0
+    while content:
+        (length,) = struct.unpack("<Q", content[:8])
+        content = content[8 + 4 + length + 4 :]
+        records += 1
+    assert records == 1 + 6 + 2  # the version, steps, evaluations
+    bare = tmp_path / "bare"
+    run("train", *TINY, "--text", text, "--out", bare, "--steps", 1, "--no-tensorboard")
+    assert not list(bare.glob("events*"))
+
+
+def test_dry_run(run, refused, tmp_path):
+    printed = run("train", *TINY, "--text", tmp_path / "unread", "--out", tmp_path / "out", "--dry-run").stdout
+    assert "parameters" in printed and "vocabulary  256" in printed
+    assert not (tmp_path / "out").exists()
+    assert "7" in refused(2, "train", "--heads", 7, "--d-model", 64, "--dry-run")
+
+
+# Dropout, windows in a new order each epoch (42 steps), averages, and checkpoints that are not where the
+# evaluations are.
+LONG = [*TINY, "--steps", 400, "--dropout", 0.1, "--attention-dropout", 0.1, "--batch-order", "shuffled"]
+LONG += ["--accumulation", 2, "--ema-decay", 0.9, "--evaluate-every", 90, "--save-every", 70, "--average-last", 2]
+
+
+# With 2 threads a batch that is large enough to be shared between them.
+SHARED = ["--threads", 2, "--batch-size", 16, "--steps", 60, "--evaluate-every", 13, "--save-every", 15]
+
+
+@pytest.mark.parametrize("more, steps", [([], 400), (SHARED, 60)], ids=["1 thread", "2 threads"])
+def test_killed_runs_go_on_to_the_same_last_bit(run, program, text, tmp_path, more, steps):
+    arguments = [*LONG, *more, "--text", text]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    run("train", *arguments, "--out", whole)
+    # The first before any checkpoint; what the moments are differs from run to run, so they are printed.
+    moments = [5, *sorted(random.randrange(steps // 4, steps * 9 // 10) for _ in range(2))]
+    command = [program, "train", *arguments, "--out", killed]
+    for moment in moments:
+        stop_when(command, lambda: lines_in(killed / "metrics.jsonl") >= moment, signal.SIGKILL)
+        command = [program, "train", "--resume", "--out", killed]
+    done = run("train", "--resume", "--out", killed)
+    assert "going on after step " in done.stderr
+    assert weights(killed) == weights(whole), moments
+    assert losses(killed) == losses(whole), moments
+    assert not list(killed.rglob("*.partial*"))
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(run, program, text, tmp_path):
+    arguments = [*LONG, "--text", text]
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    run("train", *arguments, "--out", whole)
+    for number, moment in ((signal.SIGINT, 30), (signal.SIGTERM, 150)):
+        command = [program, "train", *(["--resume"] if stopped.exists() else arguments), "--out", stopped]
+        process = stop_when(command, lambda: lines_in(stopped / "metrics.jsonl") >= moment, number)
+        assert process.printed == ""
+        assert f"; go on with: headshare train --resume --out {stopped}" in process.said
+        step = int(process.said.split("stopped after step ")[1].split()[0])
+        state = json.loads((stopped / "checkpoints/last/training.json").read_text())
+        assert state["step"] == step >= moment - 10
+    run("train", "--resume", "--out", stopped)
+    assert weights(stopped) == weights(whole)
+    assert losses(stopped) == losses(whole)
+
+
+def test_resuming_a_finished_run_changes_nothing(run, text, tmp_path):
+    out = tmp_path / "run"
+    first = result(run, *TINY, "--text", text, "--out", out, "--steps", 10)
+    before = weights(out), losses(out)
+    assert result(run, "--resume", "--out", out)["best_loss"] == first["best_loss"]
+    assert (weights(out), losses(out)) == before
+    # More steps than the run was begun with.
+    assert result(run, "--resume", "--out", out, "--steps", 14)["steps"] == 14
+    assert [step for event, step, _ in losses(out) if event == "step"] == [*range(1, 15)]
+
+
+def test_a_directory_in_use(run, refused, text, tmp_path):
+    out = tmp_path / "run"
+    arguments = [*TINY, "--text", text, "--out", out, "--steps", 2]
+    one_line_error(refused(2, "train", "--resume", "--out", out), out, "nothing to resume")
+    assert not out.exists()
+    run("train", *arguments)
+    before = weights(out)
+    one_line_error(refused(1, "train", *arguments), out, "--resume", "--overwrite")
+    one_line_error(refused(2, "train", *arguments, "--resume", "--overwrite"), "exclude each other")
+    one_line_error(refused(2, "train", "--resume", "--out", out, "--config", out / "resolved.yaml"), "--config")
+    # What --overwrite would delete stays when the call fails.
+    refused(1, "train", *arguments, "--overwrite", "--text", tmp_path / "typo")
+    refused(1, "train", *arguments, "--overwrite", "--stride", 17)
+    assert weights(out) == before
+    run("train", *arguments, "--overwrite", "--steps", 3)
+    assert [step for event, step, _ in losses(out) if event == "step"] == [1, 2, 3]
+    assert result(run, "--resume", "--out", out)["steps"] == 3  # --overwrite is not remembered
+    with open(out / ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        one_line_error(refused(1, "train", "--resume", "--out", out), out, "in use")
+    file = tmp_path / "file"
+    file.touch()
+    one_line_error(refused(1, "train", *TINY, "--text", text, "--out", file), file)
+    one_line_error(refused(2, "train", *TINY, "--text", text), "--out")
+
+
+def test_resuming_on_other_text_is_refused(run, refused, text, tmp_path):
+    out = tmp_path / "run"
+    run("train", *TINY, "--text", text, "--out", out, "--steps", 2)
+    text.write_bytes(sentences(5000))
+    one_line_error(refused(1, "train", "--resume", "--out", out), "other text")
+
+
+@pytest.mark.parametrize("what", sorted({*bad_options(""), "empty", "binary", "invalid UTF-8", "directory without text"}))
+def test_bad_input(refused, text, tmp_path, what):
+    arguments, code, expected = {**bad_texts(tmp_path), **bad_options(text)}[what]
+    out = tmp_path / "out"
+    one_line_error(refused(code, "train", *TINY, *arguments, "--out", out), *expected)
+    assert not out.exists()
+    assert not list(tmp_path.rglob("*.partial*"))
+
+
+@pytest.mark.parametrize("what", ["missing", "shorter than a context", "not gzip", "another field", "no text"])
+def test_more_bad_input(refused, tmp_path, what):
+    arguments, code, expected = bad_texts(tmp_path)[what]
+    one_line_error(refused(code, "train", *TINY, *arguments, "--out", tmp_path / "out"), *expected)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_typing_mistake_in_a_configuration(refused, text, tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(f"text: [{text}]\nmodel:\n  laeyrs: 3\n")
+    one_line_error(refused(2, "train", "--config", path, "--out", tmp_path / "out"), f"{path}:3", "did you mean 'layers'?")
+
+
+def test_invalid_utf8_is_bytes_for_the_byte_tokenizer(run, tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes(bytes(byte for byte in range(1, 256)) * 8)
+    out = tmp_path / "run"
+    assert result(run, *TINY, "--text", path, "--out", out, "--steps", 2)["steps"] == 2
+    replaced = tmp_path / "replaced"
+    run("train", *TINY, "--tokenizer", "characters", "--invalid-utf8", "replace", "--text", path, "--out", replaced, "--steps", 1)
+    assert "\ufffd" in json.dumps(json.loads((replaced / "checkpoints/best/tokenizer.json").read_text()), ensure_ascii=False) or (
+        65533 in json.loads((replaced / "checkpoints/best/tokenizer.json").read_text()).get("code-points", [65533])
+    )
+
+
+def limited(program, limit, *arguments):
+    """Runs the program with files of at most `limit` bytes: a full disk, for root too."""
+
+    def no_space():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    return subprocess.run(words(program, *arguments), capture_output=True, text=True, timeout=120, preexec_fn=no_space)
+
+
+@pytest.mark.parametrize("limit", [10, 15000, 40000])
+def test_a_full_disk(run, program, text, tmp_path, limit):
+    """The token cache, the best model, the optimizer's state: whatever does not fit, nothing half-written is left."""
+    arguments = [*TINY, "--text", text, "--steps", 20, "--evaluate-every", 5]
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    if limit > 10:
+        run("train", *arguments, "--out", whole)
+    done = limited(program, limit, "train", *arguments, "--out", full)
+    assert done.returncode == 1 and done.stdout == ""
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith("error: cannot write") and "File too large" in error and str(tmp_path) in error
+    assert not list(tmp_path.rglob("*.partial*"))
+    if limit == 10:
+        assert not full.exists()
+    else:
+        run("train", "--resume", "--out", full)
+        assert weights(full) == weights(whole) and losses(full) == losses(whole)
+
+
+def test_truncated_checkpoints(run, refused, text, tmp_path):
+    out = tmp_path / "run"
+    run("train", *TINY, "--text", text, "--out", out, "--steps", 2)
+    for link, verb in (("best", ["evaluate", out, "--text", text]), ("last", ["train", "--resume", "--out", out])):
+        path = (out / "checkpoints" / link).resolve() / "model.safetensors"
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        assert "model.safetensors" in refused(1, *verb)
+        path.write_bytes(whole)
+    state = (out / "checkpoints/last").resolve() / "training.json"
+    state.write_text(state.read_text()[:50])
+    assert "training.json" in refused(1, "train", "--resume", "--out", out)
+    # The model itself is whole.
+    assert run("evaluate", out, "--text", text).stdout
+
+
+def test_the_same_text_in_every_form(run, refused, text, tmp_path):
+    arguments = [*TINY, "--steps", 3]
+    plain = tmp_path / "plain"
+    run("train", *arguments, "--text", text, "--out", plain)
+    packed = tmp_path / "text.txt.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    records = tmp_path / "text.jsonl"
+    records.write_text(json.dumps({"body": text.read_text()}) + "\n")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    shutil.copy(text, folder)
+    forms = {
+        "gz": (["--text", packed], {}),
+        "jsonl": (["--text", records, "--jsonl-field", "body"], {}),
+        "folder": (["--text", folder], {}),
+        "stdin": (["--text", "-"], {"text_in": text.read_text()}),
+    }
+    for name, (source, options) in forms.items():
+        run("train", *arguments, *source, "--out", tmp_path / name, **options)
+        assert weights(tmp_path / name) == weights(plain), name
+    done = run("train", "--resume", "--out", tmp_path / "stdin", "--steps", 4, text_in=text.read_text())
+    assert "going on after step 3 of 4" in done.stderr
+    for kind in ("bytes", "characters"):
+        one_line_error(
+            refused(1, "train", *arguments, "--tokenizer", kind, "--text", "-", "--out", tmp_path / "none"),
+            "standard input is empty",
+        )
+
+
+def test_text_of_its_own_for_each_part(run, refused, text, tmp_path):
+    held_out = tmp_path / "held_out.txt"
+    held_out.write_bytes(sentences(500))
+    trained = result(
+        run, *TINY, "--text", text, "--validation-text", held_out, "--out", tmp_path / "run", "--steps", 2
+    )
+    assert metrics(tmp_path / "run")[-1]["targets"] == 499 and "test_loss" not in trained
+    message = refused(1, "train", *TINY, "--text", text, "--validation-text", text, "--out", tmp_path / "no", "--steps", 2)
+    one_line_error(message, text, "both")
+    none = result(run, *TINY, "--text", text, "--validation-fraction", 0, "--out", tmp_path / "none", "--steps", 2)
+    assert none["best_model"] == "" and run("info", tmp_path / "none").stdout
+
+
+def test_a_loss_that_is_not_finite(run, text, tmp_path):
+    out = tmp_path / "run"
+    done = run(
+        *["train", *TINY, "--text", text, "--out", out, "--steps", 50, "--schedule", "constant", "--warmup-steps", 0],
+        *["--learning-rate", 1e20, "--save-every", 1, "--validation-fraction", 0],
+        check=False,
+    )
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith("error: the ") and "became" in error and "--learning-rate" in error
+    assert str(out / "checkpoints" / "step-0000000") in error
+
+
+def test_early_stopping(run, text, tmp_path):
+    out = tmp_path / "run"
+    arguments = ["--steps", 50, "--evaluate-every", 2, "--patience", 3, "--learning-rate", 1e-30]
+    trained = result(run, *TINY, "--text", text, "--out", out, *arguments)
+    assert trained["stopped_early"] and trained["steps"] == 8 and trained["best_step"] == 2
+    assert result(run, "--resume", "--out", out)["steps"] == 8
+
+
+def test_activation_checkpointing_changes_nothing(run, text, tmp_path):
+    arguments = [*TINY, "--text", text, "--steps", 5, "--dropout", 0.2]
+    run("train", *arguments, "--out", tmp_path / "kept")
+    run("train", *arguments, "--out", tmp_path / "recomputed", "--activation-checkpointing")
+    assert losses(tmp_path / "recomputed") == losses(tmp_path / "kept")
+
+
+def test_el_refuses_rotary_positions(refused, text, tmp_path):
+    message = refused(2, "train", *TINY, "--scheme", "el_shared", "--positions", "rotary", "--text", text, "--out", tmp_path / "o")
+    one_line_error(message, "el_shared", "rotary")
