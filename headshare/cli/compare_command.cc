@@ -205,15 +205,29 @@ int compare(CompareCommand& command) {
   return kOk;
 }
 
-// A resumed comparison keeps the options it began with; only where it lies is taken from the call.
+// Finished models are taken over, so that what they were trained with must not change; schemes and
+// seeds may, because they only add models.
+void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
+  for (const auto& [name, value] : began.items()) {
+    if (name == "schemes" || name == "seeds" || value == now.at(name)) continue;
+    throw UsageError(join_text("the comparison was begun with ", name, " ", value.dump(), " and cannot go on with ",
+                               now.at(name).dump(), "; leave --", name, " away, or use another --out"));
+  }
+}
+
+// A resumed comparison keeps the options it began with.
 CompareCommand parse_resumed(const Words& words, const std::string& out) {
   const fs::path resolved = fs::path(out) / "resolved.yaml";
   if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
-  CompareCommand command;
   Words all = {"--config", resolved.string()};
+  CompareCommand began;
+  Arguments first = began.arguments();
+  first.parse(all);
   all.insert(all.end(), words.begin(), words.end());
+  CompareCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(all);
+  check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
   return command;
 }
 

@@ -119,7 +119,9 @@ fs::path find_checkpoint(const fs::path& path) {
   HS_CHECK(fs::exists(path), "no model at ", path.string(), ": there is nothing of that name");
   HS_CHECK(fs::is_directory(path), path.string(),
            " is a file; a model is a directory with config.json and model.safetensors");
-  for (const fs::path& candidate : {path, path / "checkpoints" / "best", path / "checkpoints" / "last"}) {
+  if (fs::exists(path / "config.json")) return path;
+  for (const char* name : {"best", "average", "last"}) {
+    const fs::path candidate = path / "checkpoints" / name;
     if (fs::exists(candidate / "config.json")) return candidate;
   }
   throw Error(join_text("no model in ", path.string(),

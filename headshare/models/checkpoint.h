@@ -48,8 +48,8 @@ struct LoadedModel {
   fs::path directory;
 };
 
-// Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else its
-// last). A missing tokenizer is an Error.
+// Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else
+// its averaged weights, else its last). A missing tokenizer is an Error.
 LoadedModel load_model(const fs::path& path);
 
 // The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.

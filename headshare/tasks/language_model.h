@@ -15,13 +15,13 @@ namespace headshare {
 
 // Everything that determines the task but the seed.
 struct LanguageModelOptions {
-  DataOptions data;
-  TokenizerOptions tokenizer;
-  std::string tokenizer_path;                // "": train one on the training text
-  DecoderOptions model;                      // its vocabulary comes from the tokenizer
-  BatchOptions batch;                        // its context is the model's
-  std::optional<int64_t> stride;             // of the evaluation windows; default the context: disjoint windows
-  std::optional<int64_t> evaluation_tokens;  // the first so many of a part; default all
+  DataOptions data = {};
+  TokenizerOptions tokenizer = {};
+  std::string tokenizer_path = {};                // "": train one on the training text
+  DecoderOptions model = {};                      // its vocabulary comes from the tokenizer
+  BatchOptions batch = {};                        // its context is the model's
+  std::optional<int64_t> stride = {};             // of the evaluation windows; default the context: disjoint windows
+  std::optional<int64_t> evaluation_tokens = {};  // the first so many of a part; default all
 };
 
 Fields fields(LanguageModelOptions& options);

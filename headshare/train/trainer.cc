@@ -230,10 +230,15 @@ void Trainer::average_checkpoints() {
     average_.reset();
     evaluate();
   } else {
-    directory_.publish("average", progress_.step, /*keep=*/1, "average",
-                       [this](const fs::path& fresh) { task_.save(fresh.string()); });
+    publish_average();
   }
   load_tensors(*model_, before, "the weights before averaging");
+}
+
+// Without validation data nothing is "best", and averaged weights are what the run was for.
+void Trainer::publish_average() {
+  directory_.publish("average", progress_.step, /*keep=*/1, "average",
+                     [this](const fs::path& fresh) { task_.save(fresh.string()); });
 }
 
 TrainResult Trainer::result() const {
@@ -264,7 +269,13 @@ TrainResult Trainer::run() {
                                   "; a checkpoint is in ", directory_.path().string()));
     }
   }
-  if (options_.average_last > 0) average_checkpoints();
+  if (options_.average_last > 0) {
+    average_checkpoints();
+  } else if (average_ && !judged) {
+    average_->swap();
+    publish_average();
+    average_->swap();
+  }
   return result();
 }
 

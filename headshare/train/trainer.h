@@ -16,11 +16,11 @@ namespace headshare {
 struct TrainOptions {
   int64_t steps = 1000;
   int64_t accumulation = 1;
-  ScheduleOptions schedule;
-  AdamWOptions optimizer;
+  ScheduleOptions schedule = {};
+  AdamWOptions optimizer = {};
   double max_gradient_norm = 1;
-  std::optional<int64_t> evaluate_every;  // default a tenth of the steps
-  std::optional<int64_t> save_every;      // default whenever it evaluates
+  std::optional<int64_t> evaluate_every = {};  // default a tenth of the steps
+  std::optional<int64_t> save_every = {};      // default whenever it evaluates
   int64_t log_every = 10;
   int64_t keep_last = 2;
   int64_t patience = 0;      // 0: never stop early
@@ -81,6 +81,7 @@ class Trainer {
   void save_checkpoint(const std::string& kind);
   void save_best();
   void average_checkpoints();
+  void publish_average();
   bool due(const std::optional<int64_t>& every) const;
   [[noreturn]] void refuse_non_finite(const char* what, double value) const;
   TrainResult result() const;

@@ -170,3 +170,14 @@ def test_a_directory_in_use(run, refused, text, tmp_path):
     cell.write_text("{")
     *_, error = refused(1, "compare", "--resume", "--out", out).splitlines(keepends=True)
     one_line_error(error, cell, "delete it")
+
+
+def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_path):
+    out = tmp_path / "out"
+    run("compare", *TINY, "--schemes", "mha", "--steps", 5, "--text", text, "--out", out)
+    error = refused(2, "compare", "--resume", "--out", out, "--steps", 9)
+    assert "begun with steps 5 and cannot go on with 9" in error
+    assert not (out / "cells/sha-seed0").exists()
+    more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")
+    assert [row["scheme"] for row in json.loads(more.stdout)["rows"]] == ["mha", "sha"]
+    assert "mha seed 0: finished before" in more.stderr

@@ -334,3 +334,11 @@ def test_activation_checkpointing_changes_nothing(run, text, tmp_path):
 def test_el_refuses_rotary_positions(refused, text, tmp_path):
     message = refused(2, "train", *TINY, "--scheme", "el_shared", "--positions", "rotary", "--text", text, "--out", tmp_path / "o")
     one_line_error(message, "el_shared", "rotary")
+
+
+def test_a_moving_average_without_validation_text_is_kept_as_a_model(run, text, tmp_path):
+    out = tmp_path / "out"
+    run("train", *TINY, "--steps", 5, "--validation-fraction", 0, "--ema-decay", 0.5, "--text", text, "--out", out)
+    average, last = (out / "checkpoints" / name / "model.safetensors" for name in ("average", "last"))
+    assert average.read_bytes() != last.read_bytes()
+    assert "average" in run("info", out).stdout.splitlines()[0]
