@@ -30,7 +30,7 @@ CASES = {
     "small": dict(layers=4, heads=6, width=192, context=128, batch=16, vocabulary=8192, steps=12),
     "medium": dict(layers=6, heads=6, width=384, context=256, batch=8, vocabulary=8192, steps=6),
     # GPT-2's width and vocabulary
-    "gpt2": dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=4),
+    "gpt2": dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=2),
 }
 
 

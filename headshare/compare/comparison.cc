@@ -116,7 +116,7 @@ ComparisonOptions preset_options(Preset preset) {
     int64_t layers, d_model, heads, context, batch, steps, vocabulary;
     double learning_rate;
   };
-  const Sizes sizes = preset == Preset::kQuick   ? Sizes{2, 96, 6, 96, 12, 250, 2048, 3e-3}
+  const Sizes sizes = preset == Preset::kQuick   ? Sizes{2, 96, 6, 96, 12, 400, 1024, 3e-3}
                       : preset == Preset::kSmall ? Sizes{4, 192, 6, 128, 16, 2000, 8192, 1e-3}
                                                  : Sizes{6, 384, 6, 256, 32, 10000, 16384, 6e-4};
   ComparisonOptions options;
