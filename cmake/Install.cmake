@@ -10,8 +10,9 @@ install(DIRECTORY headshare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHI
         PATTERN "*_test*" EXCLUDE PATTERN "*_cases.h" EXCLUDE PATTERN "test_*" EXCLUDE
         PATTERN "testing.h" EXCLUDE)
 if(TARGET headshare)
-  # The program finds libtorch where the build found it.
-  set_target_properties(headshare PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  # The program finds libtorch where the build found it, also in the .venv of this tree, which
+  # INSTALL_RPATH_USE_LINK_PATH would leave out as part of the project.
+  set_target_properties(headshare PROPERTIES INSTALL_RPATH ${torch_root}/lib)
   install(TARGETS headshare RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <sstream>
 
 #include "headshare/base/error.h"
@@ -15,10 +16,12 @@ using testing::HasSubstr;
 
 // A progress line that writes to a temporary file, by a clock set by hand.
 class Recorder {
+  std::FILE* file_ = std::tmpfile();  // outlives `line`, which still writes when it goes
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer_{file_, std::fclose};
+
  public:
   explicit Recorder(bool terminal)
       : line("work", {.file = file_, .terminal = terminal, .width = 40, .now = [this] { return now; }}) {}
-  ~Recorder() { std::fclose(file_); }
 
   std::string written() {
     std::string text(static_cast<size_t>(std::ftell(file_)), '\0');
@@ -27,10 +30,6 @@ class Recorder {
     return text;
   }
 
- private:
-  std::FILE* file_ = std::tmpfile();
-
- public:
   double now = 0;
   ProgressLine line;
 };
