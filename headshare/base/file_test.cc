@@ -1,11 +1,8 @@
 #include "headshare/base/file.h"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
-#include <csignal>
-
-#include "headshare/base/error.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {
@@ -23,30 +20,6 @@ class FileTest : public testing::Test {
   }
 
   fs::path directory_;
-};
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-// Until it is destroyed every write past `bytes` of a file fails, for root too.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
 };
 
 TEST_F(FileTest, WritesAndReadsBack) {
@@ -71,7 +44,7 @@ TEST_F(FileTest, AnUncommittedFileLeavesNothing) {
 TEST_F(FileTest, AFullDiskKeepsTheOldFile) {
   write_file(directory_ / "x", "old");
   const FileSizeLimit limit(1000);
-  const std::string text = message([&] { write_file(directory_ / "x", std::string(5000, 'y')); });
+  const std::string text = error_message([&] { write_file(directory_ / "x", std::string(5000, 'y')); });
   EXPECT_THAT(text, testing::HasSubstr((directory_ / "x").string()));
   EXPECT_THAT(text, testing::HasSubstr("after 1000 bytes"));
   EXPECT_EQ(read_file(directory_ / "x"), "old");
@@ -79,14 +52,15 @@ TEST_F(FileTest, AFullDiskKeepsTheOldFile) {
 }
 
 TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
-  EXPECT_THAT(message([&] { read_file(directory_ / "none"); }), testing::HasSubstr("No such file"));
-  EXPECT_THAT(message([&] { read_file(directory_); }), testing::HasSubstr("it is a directory"));
-  EXPECT_THAT(message([&] { check_readable(directory_); }), testing::HasSubstr("it is a directory"));
-  EXPECT_THAT(message([&] { write_file(directory_, "x"); }), testing::HasSubstr("it is a directory"));
-  EXPECT_THAT(message([&] { write_file(directory_ / "no" / "where", "x"); }), testing::HasSubstr("cannot create"));
+  EXPECT_THAT(error_message([&] { read_file(directory_ / "none"); }), testing::HasSubstr("No such file"));
+  EXPECT_THAT(error_message([&] { read_file(directory_); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(error_message([&] { check_readable(directory_); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(error_message([&] { write_file(directory_, "x"); }), testing::HasSubstr("it is a directory"));
+  EXPECT_THAT(error_message([&] { write_file(directory_ / "no" / "where", "x"); }),
+              testing::HasSubstr("cannot create"));
   write_file(directory_ / "large", std::string(100, 'x'));
-  EXPECT_THAT(message([&] { read_file(directory_ / "large", 99); }), testing::HasSubstr("99 bytes"));
-  EXPECT_THAT(message([&] { make_directories(directory_ / "large"); }), testing::HasSubstr("large"));
+  EXPECT_THAT(error_message([&] { read_file(directory_ / "large", 99); }), testing::HasSubstr("99 bytes"));
+  EXPECT_THAT(error_message([&] { make_directories(directory_ / "large"); }), testing::HasSubstr("large"));
 }
 
 TEST_F(FileTest, MapsFilesEvenEmptyOnes) {

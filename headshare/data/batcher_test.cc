@@ -98,17 +98,17 @@ TEST(BatcherTest, SeedsDifferAndTheStreamIsFixed) {
 }
 
 TEST(BatcherTest, MistakesAreNamed) {
-  EXPECT_THAT(error_of([] { Batcher(counting(4), options(BatchOrder::kRandom)); }),
+  EXPECT_THAT(error_message([] { Batcher(counting(4), options(BatchOrder::kRandom)); }),
               HasSubstr("the training text has 4 tokens, but one window of --context 4 needs 5"));
   EXPECT_EQ(Batcher(counting(5), options(BatchOrder::kShuffled)).next().rows, 3);  // one window, three times
   BatchOptions none = options(BatchOrder::kRandom);
   none.batch_size = 0;
-  EXPECT_THAT(error_of([&] { Batcher(counting(50), none); }), HasSubstr("--batch-size 0"));
+  EXPECT_THAT(error_message([&] { Batcher(counting(50), none); }), HasSubstr("--batch-size 0"));
   Batcher batcher(counting(50), options(BatchOrder::kRandom));
-  EXPECT_THAT(error_of([&] { batcher.restore(Batcher(counting(51), options(BatchOrder::kRandom)).state()); }),
+  EXPECT_THAT(error_message([&] { batcher.restore(Batcher(counting(51), options(BatchOrder::kRandom)).state()); }),
               HasSubstr("cannot go on with other text"));
   for (const char* bad : {"[]", "{}", R"({"batches":-1,"fingerprint":""})", R"({"batches":"1","fingerprint":""})"}) {
-    EXPECT_THAT(error_of([&] { batch_state_from_json(nlohmann::json::parse(bad), "state.json"); }),
+    EXPECT_THAT(error_message([&] { batch_state_from_json(nlohmann::json::parse(bad), "state.json"); }),
                 HasSubstr("state.json"))
         << bad;
   }
@@ -121,7 +121,7 @@ TEST(BatcherTest, FieldsSetTheOptions) {
   set_field(all, "batch-order", "shuffled", "test");
   EXPECT_EQ(made.context, 64);
   EXPECT_EQ(made.order, BatchOrder::kShuffled);
-  EXPECT_THAT(error_of([&] { set_field(all, "batch-size", "0", "test"); }), HasSubstr("batch-size must be"));
+  EXPECT_THAT(error_message([&] { set_field(all, "batch-size", "0", "test"); }), HasSubstr("batch-size must be"));
 }
 
 }  // namespace

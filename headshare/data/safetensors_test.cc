@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
@@ -54,7 +55,7 @@ TEST_F(SafetensorsTest, ReadsBackWhatItWrote) {
     EXPECT_TRUE(std::equal(got.data, got.data + got.bytes, wanted.data)) << name;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(got.data) % dtype_bytes(got.dtype), 0u) << name;
   }
-  EXPECT_THAT(error_of([&] { file.at("wieght"); }), HasSubstr("did you mean 'weight'?"));
+  EXPECT_THAT(error_message([&] { file.at("wieght"); }), HasSubstr("did you mean 'weight'?"));
 }
 
 TEST_F(SafetensorsTest, EqualInputGivesEqualBytes) {
@@ -124,7 +125,7 @@ TEST_F(SafetensorsTest, BadHeadersAreRefusedByReason) {
   };
   for (const BadHeader& bad : cases) {
     write_file(directory_ / "x", raw_file(bad.header, bad.data_bytes));
-    const std::string text = error_of([&] { SafetensorsFile file(directory_ / "x"); });
+    const std::string text = error_message([&] { SafetensorsFile file(directory_ / "x"); });
     EXPECT_THAT(text, HasSubstr(bad.message)) << bad.header;
     EXPECT_THAT(text, HasSubstr((directory_ / "x").string())) << bad.header;
   }
@@ -133,7 +134,7 @@ TEST_F(SafetensorsTest, BadHeadersAreRefusedByReason) {
 TEST_F(SafetensorsTest, WrongLengthsAndBombsAreRefused) {
   const auto refusal = [&](const std::string& content) {
     write_file(directory_ / "x", content);
-    return error_of([&] { SafetensorsFile file(directory_ / "x"); });
+    return error_message([&] { SafetensorsFile file(directory_ / "x"); });
   };
   EXPECT_THAT(refusal(""), HasSubstr("0 bytes are too few"));
   EXPECT_THAT(refusal("1234567"), HasSubstr("7 bytes are too few"));
@@ -142,8 +143,8 @@ TEST_F(SafetensorsTest, WrongLengthsAndBombsAreRefused) {
   EXPECT_THAT(refusal(raw_file(std::string("{}\0garbage", 10), 0)), HasSubstr("NUL byte"));
   EXPECT_THAT(refusal(raw_file("{\"a\":" + std::string(10'000'000, '['), 0)), HasSubstr("nested deeper"));
   EXPECT_EQ(refusal(raw_file("{}   ", 0)), "no error");  // padding is part of the format
-  EXPECT_THAT(error_of([&] { SafetensorsFile file(directory_ / "none"); }), HasSubstr("No such file"));
-  EXPECT_THAT(error_of([&] { SafetensorsFile file(directory_); }), HasSubstr("it is a directory"));
+  EXPECT_THAT(error_message([&] { SafetensorsFile file(directory_ / "none"); }), HasSubstr("No such file"));
+  EXPECT_THAT(error_message([&] { SafetensorsFile file(directory_); }), HasSubstr("it is a directory"));
 }
 
 // Thousands of damaged files: each loads or throws Error; a loaded file can be read to the last byte.
@@ -195,7 +196,7 @@ TEST_F(SafetensorsTest, MutatedFilesLoadOrThrowError) {
 TEST_F(SafetensorsTest, WritingRefusesWhatCouldNotBeRead) {
   const fs::path path = directory_ / "x";
   const auto refusal = [&](const std::string& name, const TensorView& tensor, const TensorMetadata& metadata = {}) {
-    return error_of([&] { write_safetensors(path, {{name, tensor}}, metadata); });
+    return error_message([&] { write_safetensors(path, {{name, tensor}}, metadata); });
   };
   EXPECT_THAT(refusal("a", view(DType::kU8, {4}, kBytes)), HasSubstr("3 bytes were given, but shape and dtype need 4"));
   EXPECT_THAT(refusal("a", view(DType::kU8, {-3}, kBytes)), HasSubstr("negative size, -3"));
@@ -211,7 +212,7 @@ TEST_F(SafetensorsTest, AFullDiskLeavesNothing) {
   const std::vector<float> large(10'000);
   const FileSizeLimit limit(5000);
   const TensorMap tensors = {{"w", view(DType::kF32, {10'000}, large)}};
-  EXPECT_THAT(error_of([&] { write_safetensors(directory_ / "x", tensors); }), HasSubstr("after 5000 bytes"));
+  EXPECT_THAT(error_message([&] { write_safetensors(directory_ / "x", tensors); }), HasSubstr("after 5000 bytes"));
   EXPECT_EQ(entries(), 0u);
 }
 
@@ -227,7 +228,7 @@ TEST_F(SafetensorsTest, ShardIndexListsItsFiles) {
 
   const auto refusal = [&](const std::string& content) {
     write_file(index, content);
-    return error_of([&] { read_shard_index(index); });
+    return error_message([&] { read_shard_index(index); });
   };
   EXPECT_THAT(refusal("{}"), HasSubstr("weight_map"));
   EXPECT_THAT(refusal(R"({"weight_map":{}})"), HasSubstr("empty"));

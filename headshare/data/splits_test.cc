@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "headshare/data/fake_tokenizer.h"
 #include "headshare/data/test_support.h"
 
@@ -65,16 +67,16 @@ TEST_F(SplitsTest, FilesReplaceFractions) {
 }
 
 TEST_F(SplitsTest, MistakesAreNamed) {
-  EXPECT_THAT(error_of([&] { open_splits(options_, tokenizer_); }), HasSubstr("--text"));
+  EXPECT_THAT(error_message([&] { open_splits(options_, tokenizer_); }), HasSubstr("--text"));
   options_.text = {file("train.txt", 100)};
   options_.validation_fraction = 0.6;
   options_.test_fraction = 0.4;
-  EXPECT_THAT(error_of([&] { open_splits(options_, tokenizer_); }), HasSubstr("their sum must be below 1"));
+  EXPECT_THAT(error_message([&] { open_splits(options_, tokenizer_); }), HasSubstr("their sum must be below 1"));
   options_.test_text = {(directory_ / "." / "train.txt").string()};
-  EXPECT_THAT(error_of([&] { open_splits(options_, tokenizer_); }), HasSubstr("in both --text and --test-text"));
+  EXPECT_THAT(error_message([&] { open_splits(options_, tokenizer_); }), HasSubstr("in both --text and --test-text"));
   const TokenData tokens = TokenData::from_memory({1, 2, 3}, 3);
-  EXPECT_EQ(error_of([&] { check_long_enough(tokens, 2, "validation"); }), "no error");
-  EXPECT_THAT(error_of([&] { check_long_enough(tokens, 3, "validation"); }),
+  EXPECT_EQ(error_message([&] { check_long_enough(tokens, 2, "validation"); }), "no error");
+  EXPECT_THAT(error_message([&] { check_long_enough(tokens, 3, "validation"); }),
               HasSubstr("the validation text has 3 tokens, but one window of --context 3 needs 4"));
 }
 
@@ -86,7 +88,7 @@ TEST_F(SplitsTest, FieldsKnowOtherToolsNames) {
   EXPECT_EQ(options_.text, (std::vector<std::string>{"a.txt", "b.txt"}));
   EXPECT_EQ(options_.validation_text, std::vector<std::string>{"c.txt"});
   EXPECT_EQ(options_.invalid_utf8, InvalidUtf8::kReplace);
-  EXPECT_THAT(error_of([&] { set_field(all, "validation-fraction", "1.5", "test"); }), HasSubstr("0..0.9"));
+  EXPECT_THAT(error_message([&] { set_field(all, "validation-fraction", "1.5", "test"); }), HasSubstr("0..0.9"));
 }
 
 }  // namespace

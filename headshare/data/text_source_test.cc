@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -54,7 +55,7 @@ class TextSourceTest : public DirectoryTest {
 
   std::string refusal(const std::string& name, const std::string& content, TextSourceOptions options = {}) {
     options.inputs = {file(name, content)};
-    return error_of([&] { documents(options); });
+    return error_message([&] { documents(options); });
   }
 };
 
@@ -84,13 +85,14 @@ TEST_F(TextSourceTest, DirectoriesAreSearchedInOrder) {
   set_notice_handler(before);
   EXPECT_THAT(notices, ElementsAre(HasSubstr("empty.txt is empty and was skipped")));
   make_directories(directory_ / "none");
-  EXPECT_THAT(error_of([&] { documents({.inputs = {(directory_ / "none").string()}}); }), HasSubstr("holds no text"));
+  EXPECT_THAT(error_message([&] { documents({.inputs = {(directory_ / "none").string()}}); }),
+              HasSubstr("holds no text"));
 }
 
 TEST_F(TextSourceTest, MissingInputsAreNamed) {
-  EXPECT_THAT(error_of([] { documents({}); }), HasSubstr("--text"));
-  EXPECT_THAT(error_of([] { documents({.inputs = {"/no/such.txt"}}); }), HasSubstr("/no/such.txt: No such file"));
-  EXPECT_THAT(error_of([] { documents({.inputs = {"-", "-"}}); }), HasSubstr("only once"));
+  EXPECT_THAT(error_message([] { documents({}); }), HasSubstr("--text"));
+  EXPECT_THAT(error_message([] { documents({.inputs = {"/no/such.txt"}}); }), HasSubstr("/no/such.txt: No such file"));
+  EXPECT_THAT(error_message([] { documents({.inputs = {"-", "-"}}); }), HasSubstr("only once"));
   EXPECT_THAT(refusal("x.txt", ""), HasSubstr("x.txt is empty"));
   EXPECT_THAT(refusal("x.txt", "\xEF\xBB\xBF"), HasSubstr("x.txt is empty"));
   EXPECT_THAT(refusal("x.txt.gz", gzip("")), HasSubstr("x.txt.gz is empty"));
@@ -109,8 +111,8 @@ TEST_F(TextSourceTest, BytesThatAreNotTextFollowThePolicy) {
               ElementsAre("\xEF\xBB\xBFgr\xF6sser"));
   const std::string lines = file("l.jsonl", "\xEF\xBB\xBF{\"text\":\"gr\xF6sser\"}\n");
   EXPECT_THAT(documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kReplace}), ElementsAre("gr\uFFFDsser"));
-  EXPECT_THAT(error_of([&] { documents({.inputs = {lines}}); }), HasSubstr("l.jsonl:1 is not UTF-8: byte 11"));
-  EXPECT_THAT(error_of([&] { documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kKeep}); }),
+  EXPECT_THAT(error_message([&] { documents({.inputs = {lines}}); }), HasSubstr("l.jsonl:1 is not UTF-8: byte 11"));
+  EXPECT_THAT(error_message([&] { documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kKeep}); }),
               HasSubstr("l.jsonl:1 is not UTF-8"));
   // The offset counts from the start of the file, also behind the first piece and a byte order mark.
   std::string late = "\xEF\xBB\xBF";

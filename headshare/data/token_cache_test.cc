@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -101,7 +102,7 @@ TEST_F(TokenCacheTest, LargeVocabulariesTake32Bits) {
   EXPECT_EQ(ids(open_tokens({path}, options_, large)), large.encode("one two"));
   EXPECT_EQ(ids(open_tokens({path}, options_, large)), large.encode("one two"));
   FakeTokenizer small(100);
-  EXPECT_THAT(error_of([&] { open_tokens({path}, options_, small); }), HasSubstr("outside its vocabulary of 100"));
+  EXPECT_THAT(error_message([&] { open_tokens({path}, options_, small); }), HasSubstr("outside its vocabulary of 100"));
 }
 
 TEST_F(TokenCacheTest, DocumentsAreSeparatedOnRequest) {
@@ -160,7 +161,7 @@ TEST_F(TokenCacheTest, EveryDamageIsNoticedAndRepaired) {
 TEST_F(TokenCacheTest, AFullDiskLeavesNothing) {
   const std::string path = file("x.txt", random_text(100'000, 2));
   const FileSizeLimit limit(50'000);
-  EXPECT_THAT(error_of([&] { open_tokens({path}, options_, tokenizer_); }), HasSubstr("after 50000 bytes"));
+  EXPECT_THAT(error_message([&] { open_tokens({path}, options_, tokenizer_); }), HasSubstr("after 50000 bytes"));
   EXPECT_THAT(cached(), ElementsAre());
 }
 
@@ -184,7 +185,7 @@ TEST_F(TokenCacheTest, AChangingTextIsRefused) {
   const auto change = [&](const DataProgress& progress) {
     if (progress.stage == "tokenising") std::ofstream(path, std::ios::app) << "more";
   };
-  EXPECT_THAT(error_of([&] { open_tokens({path}, options_, tokenizer_, change); }), HasSubstr("changed while"));
+  EXPECT_THAT(error_message([&] { open_tokens({path}, options_, tokenizer_, change); }), HasSubstr("changed while"));
   EXPECT_THAT(cached(), ElementsAre());
 }
 
@@ -236,9 +237,9 @@ TEST_F(TokenCacheTest, ByteTokenizersTakeAnyBytes) {
   const std::string path = file("x.bin", content);
   const TokenData tokens = open_tokens({path}, options_, bytes);
   EXPECT_EQ(bytes.decode(ids(tokens)), content);
-  EXPECT_THAT(error_of([&] { open_tokens({path}, options_, tokenizer_); }), HasSubstr("NUL"));
+  EXPECT_THAT(error_message([&] { open_tokens({path}, options_, tokenizer_); }), HasSubstr("NUL"));
   options_.invalid_utf8 = InvalidUtf8::kRefuse;  // an explicit wish counts
-  EXPECT_THAT(error_of([&] { open_tokens({path}, options_, bytes); }), HasSubstr("not UTF-8"));
+  EXPECT_THAT(error_message([&] { open_tokens({path}, options_, bytes); }), HasSubstr("not UTF-8"));
 }
 
 TEST_F(TokenCacheTest, BytesOfViewsAreExact) {
@@ -255,9 +256,9 @@ TEST_F(TokenCacheTest, BytesOfViewsAreExact) {
   }
   EXPECT_EQ(tokens.view(70'001, tokens.size(), tokenizer_).view(5, 10, tokenizer_).text_bytes(), 5u);
   EXPECT_EQ(tokens.view(3, 3, tokenizer_).text_bytes(), 0u);
-  EXPECT_THAT(error_of([&] { tokens.view(0, tokens.size() + 1, tokenizer_); }), HasSubstr("but there are"));
+  EXPECT_THAT(error_message([&] { tokens.view(0, tokens.size() + 1, tokenizer_); }), HasSubstr("but there are"));
   std::vector<int64_t> out(4);
-  EXPECT_THAT(error_of([&] { tokens.copy(tokens.size() - 3, 4, out.data()); }), HasSubstr("but there are"));
+  EXPECT_THAT(error_message([&] { tokens.copy(tokens.size() - 3, 4, out.data()); }), HasSubstr("but there are"));
 }
 
 TEST_F(TokenCacheTest, BytesOfLossyViewsAreShared) {
@@ -288,7 +289,7 @@ TEST(CacheDirectoryTest, FollowsTheEnvironment) {
   ::setenv("HEADSHARE_CACHE", "/own", 1);
   EXPECT_EQ(default_cache_directory(), "/own");
   for (const char* name : {"HEADSHARE_CACHE", "XDG_CACHE_HOME", "HOME"}) ::unsetenv(name);
-  EXPECT_THAT(error_of([] { default_cache_directory(); }), HasSubstr("--cache-dir"));
+  EXPECT_THAT(error_message([] { default_cache_directory(); }), HasSubstr("--cache-dir"));
   if (!home.empty()) ::setenv("HOME", home.c_str(), 1);
 }
 

@@ -69,11 +69,11 @@ TEST(WindowsTest, LaterWindowsScoreTheirLastTokens) {
 }
 
 TEST(WindowsTest, MistakesAreNamed) {
-  EXPECT_THAT(error_of([] { EvaluationWindows(counting(1), {}); }), HasSubstr("a text of 1 tokens"));
-  EXPECT_THAT(error_of([] { EvaluationWindows(counting(9), {.context = 4, .stride = 5}); }), HasSubstr("not 5"));
-  EXPECT_THAT(error_of([] { EvaluationWindows(counting(9), {.context = 4, .stride = -1}); }), HasSubstr("not -1"));
-  EXPECT_THAT(error_of([] { EvaluationWindows(counting(9), {.context = 0}); }), HasSubstr("at least 1"));
-  EXPECT_THAT(error_of([] { EvaluationWindows(counting(9), {}).batch(1); }), HasSubstr("no batch 1 among 1"));
+  EXPECT_THAT(error_message([] { EvaluationWindows(counting(1), {}); }), HasSubstr("a text of 1 tokens"));
+  EXPECT_THAT(error_message([] { EvaluationWindows(counting(9), {.context = 4, .stride = 5}); }), HasSubstr("not 5"));
+  EXPECT_THAT(error_message([] { EvaluationWindows(counting(9), {.context = 4, .stride = -1}); }), HasSubstr("not -1"));
+  EXPECT_THAT(error_message([] { EvaluationWindows(counting(9), {.context = 0}); }), HasSubstr("at least 1"));
+  EXPECT_THAT(error_message([] { EvaluationWindows(counting(9), {}).batch(1); }), HasSubstr("no batch 1 among 1"));
 }
 
 }  // namespace
