@@ -40,6 +40,8 @@ if(NOT TARGET headshare::torch)
     # Nothing refers to torch_cuda by symbol: its kernels register themselves when it is loaded.
     target_link_libraries(headshare::torch INTERFACE
       -Wl,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,${torch_root}/lib/libc10_cuda.so,--as-needed)
+    # Its own needs (cuBLAS, NCCL, ...) lie in other wheels, which torch's rpath finds and GNU ld would not.
+    target_link_options(headshare::torch INTERFACE -Wl,--allow-shlib-undefined)
   endif()
   target_link_libraries(headshare::torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
 endif()
