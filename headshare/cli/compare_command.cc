@@ -1,10 +1,6 @@
 // headshare compare: the same model, once per attention scheme and seed; the paper's table on the
 // user's own text.
-#include <ATen/Parallel.h>
-#include <torch/version.h>
-
 #include <algorithm>
-#include <fstream>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
