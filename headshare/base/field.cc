@@ -159,6 +159,18 @@ Field field(std::string name, std::vector<std::string>* target, std::string help
   return made;
 }
 
+Field field(std::string name, std::vector<int64_t>* target, std::string help, FieldOptions options) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range = made.range.empty() ? "comma-separated numbers" : "comma-separated numbers, " + made.range;
+  made.parse = [target, options, name = made.name](const std::string& text) {
+    std::vector<int64_t> numbers;
+    for (const std::string& item : split_commas(text)) numbers.push_back(parse_number<int64_t>(name, item, options));
+    *target = std::move(numbers);
+  };
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
 Field enum_field(std::string name, std::string help, const std::vector<std::string>& choices,
                  std::function<void(size_t)> set, std::function<size_t()> get, FieldOptions options) {
   Field made = make_field(std::move(name), std::move(help), options);

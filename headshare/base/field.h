@@ -40,6 +40,7 @@ Field field(std::string name, bool* target, std::string help, FieldOptions optio
 Field field(std::string name, std::string* target, std::string help, FieldOptions options = {});
 // Written as comma-separated text, or as a YAML or JSON list.
 Field field(std::string name, std::vector<std::string>* target, std::string help, FieldOptions options = {});
+Field field(std::string name, std::vector<int64_t>* target, std::string help, FieldOptions options = {});
 // Written "auto" while unset.
 Field field(std::string name, std::optional<int64_t>* target, std::string help, FieldOptions options = {});
 Field field(std::string name, std::optional<double>* target, std::string help, FieldOptions options = {});

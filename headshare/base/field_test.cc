@@ -49,6 +49,23 @@ TEST(FieldTest, ListItemsMayHoldCommasAndBackslashes) {
   EXPECT_THAT(options.schemes, testing::ElementsAre("a,b", "c\\", "\\d"));
 }
 
+TEST(FieldTest, ListsOfNumbers) {
+  std::vector<int64_t> offsets = {1};
+  Fields list = {field("offsets", &offsets, "places back", {.min = 1, .max = 99})};
+  EXPECT_EQ(list[0].range, "comma-separated numbers, 1..99");
+  set_field(list, "offsets", "3,12,1", "test");
+  EXPECT_THAT(offsets, testing::ElementsAre(3, 12, 1));
+  const nlohmann::json written = to_json(list);
+  EXPECT_EQ(written.dump(), R"({"offsets":[3,12,1]})");
+  for (const char* wrong : {"1,x", "1,0", "1,2.5", "100"}) {
+    EXPECT_THAT(message([&] { set_field(list, "offsets", wrong, "test"); }), testing::HasSubstr("offsets must be"));
+    EXPECT_THAT(offsets, testing::ElementsAre(3, 12, 1)) << wrong;
+  }
+  offsets.clear();
+  from_json(list, written, "copy");
+  EXPECT_THAT(offsets, testing::ElementsAre(3, 12, 1));
+}
+
 TEST(FieldTest, EveryKindReadsWhatItWrites) {
   SampleOptions options;
   Fields list = fields(options);

@@ -131,7 +131,11 @@ fs::path find_checkpoint(const fs::path& path) {
 DecoderOptions read_options(const fs::path& checkpoint) {
   const fs::path path = checkpoint / "config.json";
   const nlohmann::json config = read_json(path);
-  HS_CHECK(config.value("format", nlohmann::json()) == "headshare", path.string(),
+  const nlohmann::json format = config.value("format", nlohmann::json());
+  HS_CHECK(format != kDiagnosticFormat, path.string(), " belongs to a model of the diagnostic task ",
+           config.value("task", nlohmann::json()).dump(),
+           ", which has no text and no tokenizer: only `headshare compare --task` trains and scores such models");
+  HS_CHECK(format == "headshare", path.string(),
            " is not a headshare model; convert a Hugging Face model with `headshare convert --from hf`");
   const nlohmann::json version = config.value("format_version", nlohmann::json());
   HS_CHECK(version.is_number_integer() && version >= 1, path.string(), " has no valid format_version");
@@ -162,11 +166,12 @@ Decoder load_decoder(const fs::path& checkpoint) {
 LoadedModel load_model(const fs::path& path) {
   LoadedModel loaded;
   loaded.directory = find_checkpoint(path);
+  const DecoderOptions options = read_options(loaded.directory);
   const fs::path tokenizer = loaded.directory / "tokenizer.json";
   HS_CHECK(fs::exists(tokenizer), loaded.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   loaded.tokenizer = load_tokenizer(tokenizer);
-  check_vocabulary(*loaded.tokenizer, read_options(loaded.directory), tokenizer.string());
+  check_vocabulary(*loaded.tokenizer, options, tokenizer.string());
   loaded.model = load_decoder(loaded.directory);
   return loaded;
 }

@@ -16,6 +16,10 @@ namespace headshare {
 
 inline constexpr int64_t kModelFormatVersion = 1;
 
+// The format in config.json of a diagnostic task's model (tasks/diagnostics): known here to be refused in
+// words, because it is no language model.
+inline constexpr const char* kDiagnosticFormat = "headshare-diagnostic";
+
 using NamedTensors = std::map<std::string, Tensor>;
 
 // A copy of one tensor of a safetensors file, in its type. `where` (file and name) leads the Error

@@ -2,31 +2,16 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/tasks/evaluation_mode.h"
+
 namespace headshare {
-namespace {
-
-// Puts a model into evaluation mode and back.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(const Decoder& model) : model_(model), training_(model->is_training()) { model_->eval(); }
-  ~EvaluationMode() { model_->train(training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  Decoder model_;
-  bool training_;
-};
-
-}  // namespace
-
 Tensor to_tensor(const std::vector<int64_t>& values, const Batch& batch, c10::Device device) {
   return at::tensor(values, at::kLong).view({batch.rows, batch.length}).to(device);
 }
 
 WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
                               const WindowOptions& options, const WindowProgress& progress) {
-  const EvaluationMode evaluating(model);
+  const EvaluationMode evaluating(model.ptr());
   const at::NoGradGuard no_grad;
   const EvaluationWindows windows(tokens, options);
   WindowLosses result;

@@ -17,8 +17,10 @@ enum class Part { kValidation, kTest };
 struct Evaluation {
   double loss = 0;  // mean nats per target: what early stopping and "best" look at
   int64_t targets = 0;
-  std::vector<Score> scores = {};   // the task's own metrics
-  std::vector<double> blocks = {};  // mean loss of each evaluation block, for intervals
+  std::vector<Score> scores = {};  // the task's own metrics
+  // The number that models are compared by, in each block of the part, for intervals: the mean loss of a
+  // window of text, the accuracy of a diagnostic sequence.
+  std::vector<double> blocks = {};
 };
 
 class Task {

@@ -1,0 +1,94 @@
+// Diagnostic tasks: small synthetic problems that ask something definite of attention heads, so that
+// schemes which a small language model hardly tells apart separate within a minute. Nothing is read:
+// sequences come from random streams.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headshare/base/field.h"
+#include "headshare/base/rng.h"
+#include "headshare/models/options.h"
+
+namespace headshare {
+
+enum class DiagnosticKind { kOffsets, kRecall, kInduction, kDyck };
+
+const EnumNames<DiagnosticKind>& diagnostic_names();
+std::string diagnostic_name(DiagnosticKind kind);
+
+// Everything that determines the task but the seed. A task reads the difficulty options that its
+// Diagnostic::fields names; diagnostic_defaults() has values for them that fit together.
+struct DiagnosticOptions {
+  DiagnosticKind kind = DiagnosticKind::kOffsets;
+  int64_t sequence_length = 32;
+  int64_t alphabet = 16;
+  std::vector<int64_t> offsets = {1, 3, 7, 12};
+  int64_t pairs = 8;
+  int64_t queries = 8;
+  int64_t bracket_kinds = 4;
+  int64_t bracket_depth = 8;
+  int64_t validation_sequences = 256;
+  int64_t test_sequences = 1024;
+  int64_t batch_size = 32;    // sequences in a micro-batch; listed by BatchOptions
+  DecoderOptions model = {};  // its vocabulary and context come from the task
+};
+
+// The options above but for `kind`, `batch_size` and `model`.
+Fields fields(DiagnosticOptions& options);
+
+// Makes the sequences of one task.
+class SequenceGenerator {
+ public:
+  virtual ~SequenceGenerator() = default;
+
+  virtual int64_t vocabulary() const = 0;            // V: tokens, inputs and targets alike
+  virtual int64_t length() const = 0;                // T
+  virtual int64_t outputs() const { return 1; }      // predictions made at each position
+  virtual int64_t targets_per_sequence() const = 0;  // the same for every sequence
+
+  // The accuracy expected of whoever knows the task but not the sequence.
+  virtual double chance() const = 0;
+
+  // Writes one sequence: inputs [T], targets [outputs, T], which hold kIgnoredTarget and keep it
+  // wherever nothing is asked.
+  virtual void fill(Philox& random, std::span<int64_t> inputs, std::span<int64_t> targets) const = 0;
+};
+
+struct DiagnosticDefaults {
+  DiagnosticOptions options;
+  int64_t steps = 0;
+  double learning_rate = 0;
+};
+
+// What there is to know about a task.
+struct Diagnostic {
+  DiagnosticKind kind;
+  std::string sentence;             // what it asks of attention heads
+  std::vector<std::string> fields;  // its difficulty, of fields(DiagnosticOptions&)
+  DiagnosticDefaults defaults;      // separate the schemes within about 20 seconds each on two cores
+  // Throws Error for options that cannot be met, with both numbers and the way out.
+  std::unique_ptr<SequenceGenerator> (*make)(const DiagnosticOptions& options);
+};
+
+const std::vector<Diagnostic>& diagnostics();
+const Diagnostic& diagnostic(DiagnosticKind kind);
+
+// Shorthands for the members above.
+std::string sentence(DiagnosticKind kind);
+DiagnosticDefaults diagnostic_defaults(DiagnosticKind kind);
+std::unique_ptr<SequenceGenerator> make_generator(const DiagnosticOptions& options);
+
+// The tasks that an option of fields(DiagnosticOptions&) belongs to: `pairs` is recall's alone; one that
+// none claims (`test-sequences`) is everyone's.
+std::vector<DiagnosticKind> tasks_with(const std::string& field);
+
+// The difficulty options of `options.kind`, as one JSON object.
+nlohmann::json difficulty(DiagnosticOptions options);
+
+// The decoder of the task, resolved.
+DecoderOptions decoder_options(const DiagnosticOptions& options);
+
+}  // namespace headshare

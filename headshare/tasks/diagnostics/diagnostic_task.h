@@ -1,0 +1,76 @@
+// A diagnostic task to train on: a decoder whose hidden states feed output heads of the task's own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "headshare/models/decoder.h"
+#include "headshare/models/size.h"
+#include "headshare/ops/linear.h"
+#include "headshare/tasks/diagnostics/diagnostic.h"
+#include "headshare/tasks/task.h"
+
+namespace headshare {
+
+class DiagnosticModelImpl : public Layer {
+ public:
+  DiagnosticModelImpl(const DecoderOptions& resolved, int64_t outputs);
+
+  // ids int64 [B, T] -> [B, O, T, V]: for each of O outputs its scores of V tokens.
+  Tensor logits(const Tensor& ids) const;
+
+  Decoder decoder;
+
+ private:
+  int64_t outputs_;
+  Linear heads_;  // E -> O V
+};
+TORCH_MODULE(DiagnosticModel);
+
+// Training sequences come from streams keyed by (seed, task, number) and never repeat; held-out ones from
+// streams that know nothing of the seed, so that every model is judged on the same.
+class DiagnosticTask : public Task {
+ public:
+  // A model with initial values of `seed`; paths that schemes share begin equal. Throws Error for a
+  // difficulty that cannot be met and when training would not fit into memory. Of `shape` the loop says
+  // whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  DiagnosticTask(const DiagnosticOptions& options, uint64_t seed, c10::Device device, TrainingShape shape = {});
+
+  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
+  DropoutClock& clock() override { return model_->decoder->clock(); }
+  int64_t draw(int64_t micro_batches) override;
+  Tensor loss_sum(int64_t index) override;
+  // Score: "accuracy", the share of targets that get the highest logit. Blocks: the accuracy of each
+  // sequence; all have as many targets, so that their mean is the accuracy.
+  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  bool has(Part) const override { return true; }
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state, const std::string& where) override;
+  // model.safetensors and a config.json that names the task and its options; no language model.
+  void save(const std::string& directory) override;
+  double epochs() const override { return 0; }  // there is no data to pass over
+
+  Decoder& decoder() { return model_->decoder; }
+  double chance() const { return generator_->chance(); }
+
+ private:
+  struct Sequences {
+    Tensor inputs;   // int64 [B, T]
+    Tensor targets;  // int64 [B, O, T]
+  };
+
+  // Sequences first .. first + count - 1 of the streams under `key`, on the model's device.
+  Sequences sequences(uint64_t key, int64_t first, int64_t count) const;
+  Tensor losses(const Tensor& logits, const Tensor& targets, at::Reduction::Reduction reduction) const;
+  std::string signature(int64_t sequences) const;
+  int64_t evaluation_batch() const;
+
+  DiagnosticOptions options_;
+  std::unique_ptr<SequenceGenerator> generator_;
+  uint64_t training_key_;
+  DiagnosticModel model_{nullptr};
+  std::vector<Sequences> drawn_;
+  int64_t sequences_drawn_ = 0;
+};
+
+}  // namespace headshare
