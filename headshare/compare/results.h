@@ -1,0 +1,119 @@
+// What a comparison found, as plain facts: what was compared, one Cell per trained model, what failed.
+// results.json holds all of it, so that tables, figures and reports can be made again, or from several
+// comparisons together, without the models. Knows no tensors.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/base/file.h"
+#include "headshare/metrics/retention.h"
+
+namespace headshare {
+
+inline constexpr int64_t kResultsFormatVersion = 2;
+
+// What the models were trained for and by what number they are judged.
+struct Subject {
+  std::string name;      // "language-model", "offsets"
+  std::string sentence;  // what it asks of the heads
+  std::string data;      // "book.txt: 1,115,394 bytes, 412,332 tokens of a bpe tokenizer with 1,024"
+  std::string measure;   // "perplexity" or "accuracy"
+  Direction direction = Direction::kLowerIsBetter;
+  std::string block;                  // what Cell::blocks are: "text windows", "sequences"
+  bool has_test_part = true;          // false: figures are of the validation part, which also chose the checkpoint
+  std::optional<double> chance = {};  // what guessing reaches, where that is known
+};
+
+struct CurvePoint {
+  int64_t step = 0;
+  double seconds = 0;          // of training so far
+  double validation_loss = 0;  // mean nats per target
+};
+
+// What tells one cell of the grid from the others.
+struct CellKey {
+  std::string scheme;   // "mha"
+  std::string setting;  // "learning-rate=0.001" of a sweep; "" without one
+  int64_t seed = 0;
+
+  bool operator==(const CellKey&) const = default;
+};
+
+// One trained model.
+struct Cell {
+  CellKey key;
+  bool trained = true;  // false: el_lossless, which has the weights of mha
+
+  int64_t attention_parameters = 0;  // all attention sub-layers, without biases
+  int64_t attention_parameters_effective = 0;
+  int64_t total_parameters = 0;
+  int64_t feed_forward_width = 0;
+  int64_t cache_elements_per_token = 0;  // one attention sub-layer
+  int64_t cache_bytes_per_token = 0;     // the whole model
+
+  double validation_loss = 0;  // of the checkpoint best on validation
+  double test_loss = 0;        // of the same checkpoint, on the part that is reported; mean nats per target
+  double quality = 0;          // Subject::measure, on the same part
+  std::optional<double> bits_per_byte = {};  // only for tokenizers that lose nothing
+  std::string signature = {};                // of the quality: how it was computed
+  // The compared number (test loss where the measure is perplexity, else the measure) in each block of
+  // the reported part: the same blocks for every cell, so that differences can be taken block by block.
+  std::vector<double> blocks = {};
+
+  int64_t steps = 0;
+  int64_t best_step = 0;
+  int64_t tokens = 0;
+  bool stopped_early = false;
+  double training_seconds = 0;  // evaluations left out
+  double training_tokens_per_second = 0;
+  double decoding_tokens_per_second = 0;
+  int64_t decoding_context = 0;        // tokens in the cache while decoding was timed, one sequence
+  int64_t attention_memory_bytes = 0;  // one attention sub-layer in a training step, measured by allocation
+  int64_t peak_memory_bytes = 0;       // of the whole process that trained it
+  std::vector<CurvePoint> curve = {};
+  std::string model = {};  // directory of the best checkpoint, relative to results.json
+};
+
+struct FailedCell {
+  CellKey key;
+  std::string reason;  // one sentence
+};
+
+struct Results {
+  Subject subject;
+  std::string match = "steps";  // what was made equal: "steps", "time", "parameters"
+  std::string command = {};     // that made it
+  nlohmann::ordered_json environment = {};
+  nlohmann::json options = {};  // all of them, by name
+  std::vector<CellKey> planned = {};
+  std::vector<Cell> cells = {};  // in the order of `planned`, as far as they are finished
+  std::vector<FailedCell> failed = {};
+};
+
+// "mha with learning-rate=0.001 seed 2"
+std::string name_of(const CellKey& key);
+
+// True when every planned cell is finished or failed.
+bool is_complete(const Results& results);
+
+// With the rows of summarise() and the headline beside the facts, for readers that want no statistics
+// of their own. docs/results-format.md describes the keys. Throws Error for a cell with a number that
+// is not finite: such a cell has failed.
+nlohmann::ordered_json to_json(const Results& results);
+
+// As a file holds it: indented, a line feed at the end; what is no UTF-8 is replaced.
+std::string to_text(const nlohmann::ordered_json& object);
+
+// Throws Error naming `where` and the key for anything that is not such an object, and for results of
+// another format version. Keys it does not know are passed over: rows are computed anew.
+Results results_from_json(const nlohmann::json& object, const std::string& where);
+Results read_results(const fs::path& file);
+
+nlohmann::ordered_json to_json(const Cell& cell);
+Cell cell_from_json(const nlohmann::json& object, const std::string& where);
+
+}  // namespace headshare

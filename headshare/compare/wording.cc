@@ -1,0 +1,283 @@
+#include "headshare/compare/wording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+
+namespace headshare {
+namespace {
+
+int quality_digits(const Subject& subject, double value) {
+  if (!compares_loss(subject)) return 3;
+  return std::abs(value) < 1000 ? 2 : 0;
+}
+
+std::string signed_fixed(double value, int digits) {
+  const std::string text = format_fixed(value, digits);
+  return text.starts_with('-') ? text : "+" + text;
+}
+
+// Sentences with the schemes they hold for: one line for many rows that say the same.
+class Grouped {
+ public:
+  void add(const std::string& scheme, const std::string& text) {
+    if (text.empty()) return;
+    const auto found =
+        std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) { return group.first == text; });
+    if (found == groups_.end()) {
+      groups_.push_back({text, {scheme}});
+    } else {
+      found->second.push_back(scheme);
+    }
+  }
+
+  // "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
+  std::string text() const {
+    std::string all;
+    for (const auto& [text, schemes] : groups_) {
+      all += (all.empty() ? "" : "; ") + text;
+      if (groups_.size() > 1) all += " (" + list_text(schemes) + ")";
+    }
+    return all;
+  }
+
+  bool empty() const { return groups_.empty(); }
+
+  // Always with the schemes: "sha: the reference itself; el: ...".
+  std::string by_scheme() const {
+    std::string all;
+    for (const auto& [text, schemes] : groups_) {
+      all += (all.empty() ? "" : "; ") + list_text(schemes) + ": " + text;
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
+};
+
+std::string figures_note(const Results& results, const std::vector<SchemeRow>& rows) {
+  size_t most = 0;
+  for (const SchemeRow& row : rows) most = std::max(most, row.best.seeds.size());
+  const std::string spread = most > 1 ? "; mean ± deviation over seeds" : "";
+  if (results.subject.has_test_part) {
+    return "Figures are those of the test part for the checkpoint best on validation" + spread + ".";
+  }
+  return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
+         "every scheme a little (selection bias)" +
+         spread + ".";
+}
+
+std::string difference_note(const Results& results, const std::vector<SchemeRow>& rows) {
+  Grouped tests;
+  for (const SchemeRow& row : rows) {
+    if (row.against_mha) tests.add(row.scheme, row.against_mha->test);
+  }
+  if (tests.empty()) return "";
+  const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
+  return join_text("Difference to mha: ", compared_name(results.subject), " of the scheme less that of mha, paired; ",
+                   lower ? "above" : "below", " 0 the scheme is worse. ", tests.text(),
+                   ". Intervals are 95% each, not corrected for how many schemes are compared.");
+}
+
+void add_retention_notes(const std::vector<SchemeRow>& rows, const char* name, Retention SchemeRow::*which,
+                         std::vector<std::string>* notes) {
+  Grouped rules, undefined;
+  std::string rule;
+  for (const SchemeRow& row : rows) {
+    const Retention& retention = row.*which;
+    rule = retention.rule;
+    if (retention.value) {
+      rules.add(row.scheme, retention.interval_rule);
+    } else if (row.finished()) {
+      undefined.add(row.scheme, retention.reason_undefined);
+    }
+  }
+  std::string note = rule + ".";
+  if (!rules.empty()) note += " " + rules.text() + ".";
+  if (!undefined.empty()) note += join_text(" No ", name, " for ", undefined.by_scheme(), ".");
+  notes->push_back(note);
+}
+
+void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
+  if (results.match == "time") notes->push_back("Every scheme was given the same training time, not the same steps.");
+  if (results.match == "parameters") {
+    Grouped widths;
+    for (const SchemeRow& row : rows) {
+      if (row.finished()) widths.add(row.scheme, std::to_string(row.feed_forward_width));
+    }
+    notes->push_back("Feed-forward widths were chosen so that total parameters agree: " + widths.text() + ".");
+  }
+  std::string memory;
+  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.attention_memory_bytes > 0; })) {
+    memory = "Attention memory: what one attention sub-layer takes in a training step (saving against mha). ";
+  }
+  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.peak_memory_bytes > 0; })) {
+    memory += "Peak memory: the whole process that trained the model. ";
+  }
+  Grouped contexts;
+  for (const SchemeRow& row : rows) {
+    if (row.decoding_tokens_per_second > 0) contexts.add(row.scheme, std::to_string(row.decoding_context));
+  }
+  if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
+  if (!memory.empty()) notes->push_back(memory + "Speeds and memory are medians over seeds.");
+  std::vector<std::string> untrained;
+  for (const SchemeRow& row : rows) {
+    if (!row.trained) untrained.push_back(row.scheme);
+  }
+  if (!untrained.empty()) {
+    notes->push_back(list_text(untrained) +
+                     ": the weights of mha, rewritten for decoding; not trained, so its quality is mha's.");
+  }
+}
+
+void add_gaps(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
+  if (!is_complete(results)) {
+    notes->push_back(join_text(
+        "Partial: ", results.cells.size(), " of ", plural(results.planned.size(), "model"), " finished",
+        results.failed.empty() ? "" : join_text(", ", results.failed.size(), " failed"), "; figures will change."));
+  }
+  for (const SchemeRow& row : rows) {
+    for (const FailedCell& cell : row.failed) notes->push_back("Failed: " + name_of(cell.key) + ": " + cell.reason);
+  }
+}
+
+}  // namespace
+
+std::string quality_text(const Subject& subject, double value) {
+  return format_fixed(value, quality_digits(subject, value));
+}
+
+std::string quality_text(const Subject& subject, const Summary& summary) {
+  return summary.count == 0 ? "-" : summary_text(summary, quality_digits(subject, summary.mean));
+}
+
+std::string summary_text(const std::optional<Summary>& summary, int digits) {
+  if (!summary || summary->count == 0) return "-";
+  std::string text = format_fixed(summary->mean, digits);
+  if (summary->deviation) text += " ±" + format_fixed(*summary->deviation, digits);
+  return text;
+}
+
+std::string quality_name(const Subject& subject) {
+  return (subject.has_test_part ? "test " : "validation ") + subject.measure;
+}
+
+std::string interval_text(const Interval& interval, int digits, bool with_sign) {
+  const auto number = [&](double value) {
+    return with_sign ? signed_fixed(value, digits) : format_fixed(value, digits);
+  };
+  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
+}
+
+std::string difference_text(const SchemeRow& row) {
+  return row.against_mha ? signed_fixed(row.against_mha->mean, 4) : "-";
+}
+
+std::string difference_interval_text(const std::optional<Interval>& interval) {
+  return interval ? interval_text(*interval, 4, /*with_sign=*/true) : "";
+}
+
+std::string retention_text(const Retention& retention, int digits) {
+  if (!retention.value) return "-";
+  std::string text = format_fixed(*retention.value, digits);
+  if (retention.interval) text += " " + interval_text(*retention.interval, digits);
+  return text;
+}
+
+std::string memory_text(const SchemeRow& row) {
+  if (row.attention_memory_bytes <= 0) return "-";
+  std::string text = format_bytes(row.attention_memory_bytes);
+  if (row.attention_memory_saved_percent && row.scheme != "mha") {
+    text += " (" + signed_fixed(-*row.attention_memory_saved_percent, 1) + "%)";
+  }
+  return text;
+}
+
+std::string rate_text(const SchemeRow& row, double per_second) {
+  if (!row.trained && per_second <= 0) return "as mha";
+  return per_second > 0 ? format_count(per_second) : "-";
+}
+
+std::string count_text(int64_t count) { return count > 0 ? format_count(static_cast<double>(count)) : "-"; }
+
+std::string seeds_text(const SettingRow& row) {
+  const auto finished = static_cast<int64_t>(row.seeds.size());
+  return finished == row.planned ? std::to_string(finished) : join_text(finished, " of ", row.planned);
+}
+
+std::string p_text(double p_value) {
+  return p_value < 0.001 ? "< 0.001" : format_fixed(p_value, p_value < 0.1 ? 3 : 2);
+}
+
+std::string list_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string plural(size_t count, const std::string& noun) { return join_text(count, " ", noun, count == 1 ? "" : "s"); }
+
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r' || c == '\t') {
+      c = ' ';
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      c = '?';
+    }
+  }
+  // The same commands in their 8-bit form: U+0080 to U+009F.
+  for (size_t at = text.find('\xC2'); at != std::string::npos; at = text.find('\xC2', at + 1)) {
+    if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xA0) text.replace(at, 2, "?");
+  }
+  return text;
+}
+
+const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows) {
+  const SchemeRow* best = nullptr;
+  for (const SchemeRow& row : rows) {
+    if (!row.finished() || !row.trained) continue;
+    const bool wins = best == nullptr || (subject.direction == Direction::kLowerIsBetter
+                                              ? row.best.quality.mean < best->best.quality.mean
+                                              : row.best.quality.mean > best->best.quality.mean);
+    if (wins) best = &row;
+  }
+  return best;
+}
+
+bool any_setting(const Results& results) {
+  return std::any_of(results.planned.begin(), results.planned.end(),
+                     [](const CellKey& key) { return !key.setting.empty(); });
+}
+
+bool any_bits_per_byte(const std::vector<SchemeRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.bits_per_byte); });
+}
+
+std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows) {
+  std::vector<std::string> notes = {figures_note(results, rows)};
+  if (any_setting(results)) {
+    notes.push_back("Of the settings of a sweep a scheme's row shows the one with the best mean validation loss.");
+  }
+  if (results.subject.chance) {
+    notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
+  }
+  const std::string difference = difference_note(results, rows);
+  if (!difference.empty()) notes.push_back(difference);
+  if (!rows.empty()) {
+    add_retention_notes(rows, "PRR", &SchemeRow::prr, &notes);
+    add_retention_notes(rows, "PEoP", &SchemeRow::peop, &notes);
+  }
+  add_cost_notes(results, rows, &notes);
+  add_gaps(results, rows, &notes);
+  return notes;
+}
+
+}  // namespace headshare
