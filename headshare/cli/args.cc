@@ -58,6 +58,10 @@ void Arguments::optional(std::string name, std::string help, std::string* target
   page_.positionals.push_back({std::move(name), std::move(help), target, /*required=*/false});
 }
 
+void Arguments::one_or_more(std::string name, std::string help, std::vector<std::string>* targets) {
+  page_.positionals.push_back({std::move(name), std::move(help), nullptr, /*required=*/true, targets});
+}
+
 void Arguments::note(std::string paragraph) { page_.notes.push_back(std::move(paragraph)); }
 
 Field* Arguments::find(const std::string& name) {
@@ -135,6 +139,12 @@ size_t Arguments::parse_flag(const Words& words, size_t at) {
 }
 
 void Arguments::take_positional(const std::string& word) {
+  std::vector<std::string>* rest = page_.positionals.empty() ? nullptr : page_.positionals.back().all;
+  if (rest != nullptr && positionals_taken_ + 1 >= page_.positionals.size()) {
+    rest->push_back(word);
+    positionals_taken_ = page_.positionals.size();
+    return;
+  }
   if (positionals_taken_ == page_.positionals.size()) {
     const bool switch_value = word == "true" || word == "false" || word == "True" || word == "False";
     throw UsageError(join_text("unexpected argument '", word, "'; ",

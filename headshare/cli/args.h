@@ -45,6 +45,7 @@ struct Positional {
   std::string help;
   std::string* target = nullptr;
   bool required = false;
+  std::vector<std::string>* all = nullptr;  // in place of target: takes every argument from here on
 };
 
 // Everything --help shows.
@@ -71,6 +72,7 @@ class Arguments {
   void group(std::string heading, Fields fields);
   void required(std::string name, std::string help, std::string* target);
   void optional(std::string name, std::string help, std::string* target);
+  void one_or_more(std::string name, std::string help, std::vector<std::string>* targets);  // the last to be named
   void note(std::string paragraph);
 
   // False when --help was asked for; it is on standard output then. Throws UsageError.

@@ -177,6 +177,22 @@ TEST_F(ArgumentsTest, HelpFitsTheWidth) {
   EXPECT_THAT(help, HasSubstr("--shape NAME              form (round|square; default round)"));
 }
 
+TEST(ArgumentsListTest, TakesOneOrMore) {
+  std::string first;
+  std::vector<std::string> rest;
+  Arguments arguments("try", "tries things");
+  arguments.required("FIRST", "one", &first);
+  arguments.one_or_more("DIR", "directories", &rest);
+  EXPECT_THAT(help_text(arguments.page(), 80), HasSubstr("headshare try FIRST DIR... [options]"));
+  EXPECT_EQ(error_message([&] { arguments.parse({"a"}); }), "DIR is missing: directories");
+  Arguments again("try", "tries things");
+  again.required("FIRST", "one", &first);
+  again.one_or_more("DIR", "directories", &rest);
+  EXPECT_TRUE(again.parse({"a", "b", "c", "--", "--d"}));
+  EXPECT_EQ(first, "a");
+  EXPECT_THAT(rest, ElementsAre("b", "c", "--d"));
+}
+
 TEST(ArgumentsClashTest, TwoOptionsOfOneNameAreADefect) {
   int64_t a = 0;
   Arguments arguments("try", "tries");

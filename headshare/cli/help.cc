@@ -63,7 +63,9 @@ std::string entry(const std::string& name, const std::string& text, int width) {
 
 std::string usage_line(const HelpPage& page) {
   std::string usage = "Usage: headshare " + page.verb;
-  for (const Positional& one : page.positionals) usage += one.required ? " " + one.name : " [" + one.name + "]";
+  for (const Positional& one : page.positionals) {
+    usage += (one.required ? " " + one.name : " [" + one.name + "]") + (one.all != nullptr ? "..." : "");
+  }
   return usage + " [options]";
 }
 

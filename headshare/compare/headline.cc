@@ -85,7 +85,8 @@ std::string cheapest_sentence(const Subject& subject, const SchemeRow& mha, cons
   kept.insert(kept.end(), verdicts.better.begin(), verdicts.better.end());
   std::erase_if(kept, [&](const SchemeRow* row) { return row->attention_parameters >= mha.attention_parameters; });
   if (kept.empty()) {
-    return verdicts.worse.size() > 1 ? " No scheme with fewer attention parameters keeps up with mha." : "";
+    const bool said = verdicts.level.empty() && verdicts.better.empty();  // that all the others are worse
+    return verdicts.worse.empty() || said ? "" : " No scheme with fewer attention parameters keeps up with mha.";
   }
   const SchemeRow& row = **std::min_element(kept.begin(), kept.end(), [](const SchemeRow* a, const SchemeRow* b) {
     return std::pair(a->attention_parameters, a->cache_bytes_per_token) <

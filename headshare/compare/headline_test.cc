@@ -43,7 +43,12 @@ TEST(HeadlineTest, SaysWhenNothingSeparates) {
 TEST(HeadlineTest, SaysWhenNothingKeepsUp) {
   const Headline made = of(three_seeds(0.1, 0.2));
   EXPECT_THAT(made.finding, HasSubstr("Every other scheme is worse than mha beyond noise."));
-  EXPECT_THAT(made.finding, HasSubstr("No scheme with fewer attention parameters keeps up"));
+  EXPECT_THAT(made.finding, Not(HasSubstr("heapest")));
+  Results results = three_seeds(0.1, 0.005);
+  for (Cell& cell : results.cells) {
+    if (cell.key.scheme == "sha") cell.attention_parameters = kMhaParameters;
+  }
+  EXPECT_THAT(of(results).finding, HasSubstr("No scheme with fewer attention parameters keeps up with mha."));
   EXPECT_THAT(of(three_seeds(-0.1, 0.2)).finding, HasSubstr("Better than mha beyond noise: mqa. Worse"));
 }
 

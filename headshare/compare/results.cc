@@ -11,15 +11,6 @@
 #include "headshare/compare/scheme_rows.h"
 
 namespace headshare {
-namespace {
-
-constexpr const char* kFormat = "headshare comparison";
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-constexpr int kDeepestNesting = 64;  // printing recurses: a million brackets would overflow the stack
-
-constexpr const char* kHigher = "higher is better";
-constexpr const char* kLower = "lower is better";
-
 nlohmann::ordered_json to_json(const CellKey& key) {
   return {{"scheme", key.scheme}, {"setting", key.setting}, {"seed", key.seed}};
 }
@@ -30,6 +21,15 @@ CellKey key_from_json(const nlohmann::json& object, const std::string& where) {
   HS_CHECK(!key.scheme.empty(), read.name("scheme"), " is empty");
   return key;
 }
+
+namespace {
+
+constexpr const char* kFormat = "headshare comparison";
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr int kDeepestNesting = 64;  // printing recurses: a million brackets would overflow the stack
+
+constexpr const char* kHigher = "higher is better";
+constexpr const char* kLower = "lower is better";
 
 FailedCell failed_from_json(const nlohmann::json& object, const std::string& where) {
   return {.key = key_from_json(object, where), .reason = JsonReader(object, where).text("reason")};

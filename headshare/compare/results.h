@@ -113,6 +113,9 @@ std::string to_text(const nlohmann::ordered_json& object);
 Results results_from_json(const nlohmann::json& object, const std::string& where);
 Results read_results(const fs::path& file);
 
+nlohmann::ordered_json to_json(const CellKey& key);
+CellKey key_from_json(const nlohmann::json& object, const std::string& where);
+
 nlohmann::ordered_json to_json(const Cell& cell);
 Cell cell_from_json(const nlohmann::json& object, const std::string& where);
 

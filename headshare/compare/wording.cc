@@ -80,7 +80,7 @@ std::string difference_note(const Results& results, const std::vector<SchemeRow>
   if (tests.empty()) return "";
   const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
   return join_text("Difference to mha: ", compared_name(results.subject), " of the scheme less that of mha, paired; ",
-                   lower ? "above" : "below", " 0 the scheme is worse. ", tests.text(),
+                   lower ? "above" : "below", " 0 the scheme is worse. Test: ", tests.text(),
                    ". Intervals are 95% each, not corrected for how many schemes are compared.");
 }
 
@@ -135,17 +135,6 @@ void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, 
   }
 }
 
-void add_gaps(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
-  if (!is_complete(results)) {
-    notes->push_back(join_text(
-        "Partial: ", results.cells.size(), " of ", plural(results.planned.size(), "model"), " finished",
-        results.failed.empty() ? "" : join_text(", ", results.failed.size(), " failed"), "; figures will change."));
-  }
-  for (const SchemeRow& row : rows) {
-    for (const FailedCell& cell : row.failed) notes->push_back("Failed: " + name_of(cell.key) + ": " + cell.reason);
-  }
-}
-
 }  // namespace
 
 std::string quality_text(const Subject& subject, double value) {
@@ -175,6 +164,7 @@ std::string interval_text(const Interval& interval, int digits, bool with_sign) 
 }
 
 std::string difference_text(const SchemeRow& row) {
+  if (!row.trained && row.against_mha) return "as mha";
   return row.against_mha ? signed_fixed(row.against_mha->mean, 4) : "-";
 }
 
@@ -189,13 +179,15 @@ std::string retention_text(const Retention& retention, int digits) {
   return text;
 }
 
+std::string memory_change_text(const SchemeRow& row) {
+  if (!row.attention_memory_saved_percent || row.scheme == "mha") return "";
+  return signed_fixed(-*row.attention_memory_saved_percent, 1) + "%";
+}
+
 std::string memory_text(const SchemeRow& row) {
   if (row.attention_memory_bytes <= 0) return "-";
-  std::string text = format_bytes(row.attention_memory_bytes);
-  if (row.attention_memory_saved_percent && row.scheme != "mha") {
-    text += " (" + signed_fixed(-*row.attention_memory_saved_percent, 1) + "%)";
-  }
-  return text;
+  const std::string change = memory_change_text(row);
+  return bytes_text(row.attention_memory_bytes) + (change.empty() ? "" : " " + change);
 }
 
 std::string rate_text(const SchemeRow& row, double per_second) {
@@ -203,7 +195,20 @@ std::string rate_text(const SchemeRow& row, double per_second) {
   return per_second > 0 ? format_count(per_second) : "-";
 }
 
-std::string count_text(int64_t count) { return count > 0 ? format_count(static_cast<double>(count)) : "-"; }
+std::string count_text(int64_t count) {
+  if (count <= 0) return "-";
+  if (count >= 1'000'000) return format_count(static_cast<double>(count));
+  // Exact, unlike format_count: the embeddings by which some schemes differ are a few hundred numbers.
+  std::string digits = std::to_string(count);
+  if (digits.size() > 3) digits.insert(digits.size() - 3, ",");
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  const std::string text = format_bytes(bytes);  // "406.2 MiB"
+  return text.find('.') < 3 ? text
+                            : text.substr(0, text.find('.')) + text.substr(std::min(text.size(), text.find(' ')));
+}
 
 std::string seeds_text(const SettingRow& row) {
   const auto finished = static_cast<int64_t>(row.seeds.size());
@@ -238,6 +243,17 @@ std::string printable(std::string text) {
     if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xA0) text.replace(at, 2, "?");
   }
   return text;
+}
+
+std::string shortened(const std::string& text, size_t most) {
+  std::string made = printable(text);
+  size_t characters = 0;
+  size_t cut = 0;  // where the last character that may stay ends
+  for (size_t at = 0; at < made.size(); ++at) {
+    if ((made[at] & 0xC0) == 0x80) continue;
+    if (++characters == most) cut = at;
+  }
+  return characters <= most ? made : made.substr(0, cut) + "…";
 }
 
 const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows) {
@@ -276,7 +292,14 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Sch
     add_retention_notes(rows, "PEoP", &SchemeRow::peop, &notes);
   }
   add_cost_notes(results, rows, &notes);
-  add_gaps(results, rows, &notes);
+  return notes;
+}
+
+std::vector<std::string> failure_notes(const Results& results) {
+  std::vector<std::string> notes;
+  for (const FailedCell& cell : results.failed) {
+    notes.push_back("Failed: " + name_of(cell.key) + ": " + cell.reason);
+  }
   return notes;
 }
 

@@ -20,7 +20,9 @@ std::string interval_text(const Interval& interval, int digits, bool with_sign =
 std::string difference_text(const SchemeRow& row);                                        // "+0.0213", "-"
 std::string difference_interval_text(const std::optional<Interval>& interval);            // "" without one
 std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
-std::string memory_text(const SchemeRow& row);                       // "1.5 MiB (-23.1%)", the saving against mha
+std::string memory_change_text(const SchemeRow& row);                // "-23.1%" of mha's attention memory
+std::string memory_text(const SchemeRow& row);                       // "1.5 MiB -23.1%"
+std::string bytes_text(double bytes);                                // "1.5 MiB", "406 MiB"
 std::string rate_text(const SchemeRow& row, double per_second);      // "1,204", "as mha", "-"
 std::string count_text(int64_t count);                               // "27,648", "-" for 0
 std::string seeds_text(const SettingRow& row);                       // "3", "2 of 3"
@@ -33,6 +35,9 @@ std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seed
 // Control characters (a terminal would obey them) become '?'; line feeds become blanks.
 std::string printable(std::string text);
 
+// Printable, and cut to at most `most` characters, the last of which then is "…".
+std::string shortened(const std::string& text, size_t most);
+
 // The finished, trained row with the best mean quality; null when there is none.
 const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows);
 
@@ -41,7 +46,10 @@ bool any_setting(const Results& results);
 bool any_bits_per_byte(const std::vector<SchemeRow>& rows);
 
 // What has to stand below every table: what the figures are of, tests and rules by name, why a value is
-// missing, which cells failed and why.
+// missing.
 std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows);
+
+// Each failed cell with its reason.
+std::vector<std::string> failure_notes(const Results& results);
 
 }  // namespace headshare

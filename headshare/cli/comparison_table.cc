@@ -1,0 +1,132 @@
+#include "headshare/cli/comparison_table.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/cli/table.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/compare/headline.h"
+#include "headshare/compare/wording.h"
+
+namespace headshare {
+namespace {
+
+// A file may hold any name; with these the tables stay within 100 columns.
+constexpr size_t kLongestScheme = 14;
+constexpr size_t kLongestSetting = 22;
+
+using Rows = std::vector<SchemeRow>;
+
+std::string scheme_cell(const SchemeRow& row, const SchemeRow* best) {
+  return shortened(row.scheme, kLongestScheme) + (&row == best ? " *" : "");
+}
+
+// The best scheme's line in bold; after the layout, which counts columns.
+std::string with_best_in_bold(const std::string& table, const SchemeRow* best) {
+  if (best == nullptr) return table;
+  const std::string marked = scheme_cell(*best, best) + " ";
+  std::istringstream in(table);
+  std::string made;
+  for (std::string line; std::getline(in, line);) {
+    made += (line.starts_with(marked) ? bold(line, Stream::kOut) : line) + "\n";
+  }
+  return made;
+}
+
+std::string quality_table(const Results& results, const Rows& rows, const SchemeRow* best) {
+  const bool settings = any_setting(results);
+  const bool bits = any_bits_per_byte(rows);
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
+  if (settings) columns.push_back({.heading = "setting", .align = Align::kLeft});
+  columns.push_back({.heading = "seeds"});
+  columns.push_back({.heading = "validation loss"});
+  const bool loss = results.subject.has_test_part && !settings;  // of 100 columns a setting takes its place
+  if (loss) columns.push_back({.heading = "test loss"});
+  columns.push_back({.heading = printable(quality_name(results.subject))});
+  if (bits) columns.push_back({.heading = "bits per byte"});
+  TextTable table(columns);
+  for (const SchemeRow& row : rows) {
+    std::vector<std::string> cells = {scheme_cell(row, best)};
+    if (settings) cells.push_back(shortened(row.best.setting, kLongestSetting));
+    cells.push_back(seeds_text(row.best));
+    cells.push_back(summary_text(row.best.validation_loss, 4));
+    if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
+    cells.push_back(quality_text(results.subject, row.best.quality));
+    if (bits) cells.push_back(summary_text(row.best.bits_per_byte, 3));
+    table.add(cells);
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
+std::string reference_table(const Results& results, const Rows& rows, const SchemeRow* best) {
+  const bool p_values = std::any_of(rows.begin(), rows.end(),
+                                    [](const SchemeRow& row) { return row.against_mha && row.against_mha->p_value; });
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft},
+                                 {.heading = printable(compared_name(results.subject)) + " less mha's [95%]"}};
+  if (p_values) columns.push_back({.heading = "p"});
+  columns.push_back({.heading = "PRR"});
+  columns.push_back({.heading = "PEoP"});
+  TextTable table(columns);
+  for (const SchemeRow& row : rows) {
+    const std::string interval =
+        row.against_mha && row.trained ? difference_interval_text(row.against_mha->interval()) : "";
+    std::vector<std::string> cells = {scheme_cell(row, best),
+                                      difference_text(row) + (interval.empty() ? "" : " " + interval)};
+    if (p_values) {
+      cells.push_back(row.trained && row.against_mha && row.against_mha->p_value ? p_text(*row.against_mha->p_value)
+                                                                                 : "");
+    }
+    cells.push_back(retention_text(row.prr, 1));
+    cells.push_back(retention_text(row.peop, 2));
+    table.add(cells);
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
+std::string cost_table(const Rows& rows, const SchemeRow* best) {
+  TextTable table({{.heading = "scheme", .align = Align::kLeft},
+                   {.heading = "attention parameters"},
+                   {.heading = "effective"},
+                   {.heading = "total"},
+                   {.heading = "attention memory"},
+                   {.heading = "cache B/token"},
+                   {.heading = "peak memory"},
+                   {.heading = "training tokens/s"},
+                   {.heading = "decoding tokens/s"}});
+  for (const SchemeRow& row : rows) {
+    table.add({scheme_cell(row, best), count_text(row.attention_parameters),
+               count_text(row.attention_parameters_effective),
+               row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(row),
+               count_text(row.cache_bytes_per_token),
+               row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0),
+               rate_text(row, row.training_tokens_per_second), rate_text(row, row.decoding_tokens_per_second)});
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
+std::string paragraph(const std::string& text) { return wrap(printable(text), terminal_width(Stream::kOut), 0) + "\n"; }
+
+}  // namespace
+
+std::string comparison_text(const Results& results) {
+  const Rows rows = summarise(results);
+  const SchemeRow* best = best_row(results.subject, rows);
+  const Headline words = headline(results, rows);
+  std::string text = paragraph(words.finding);
+  for (const std::string& caveat : words.caveats) text += paragraph(caveat);
+  const auto add_table = [&](const char* title, const std::string& table) {
+    text += join_text("\n", bold(title, Stream::kOut), "\n", with_best_in_bold(table, best));
+  };
+  add_table("Quality", quality_table(results, rows, best));
+  add_table("Against mha, and for each parameter above sha", reference_table(results, rows, best));
+  add_table("Cost", cost_table(rows, best));
+  text += "\n";
+  if (best != nullptr) text += paragraph("* best " + quality_name(results.subject));
+  for (const std::string& note : footnotes(results, rows)) text += paragraph(note);
+  for (const std::string& note : failure_notes(results)) text += paragraph(note);
+  return text;
+}
+
+}  // namespace headshare

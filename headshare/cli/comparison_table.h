@@ -1,0 +1,14 @@
+// A comparison on a terminal: what came out in words, three tables, footnotes.
+#pragma once
+
+#include <string>
+
+#include "headshare/compare/results.h"
+
+namespace headshare {
+
+// Fits 100 columns. The best scheme is marked with '*', and in bold where standard output is a terminal.
+// What came out of a file is stripped of control characters.
+std::string comparison_text(const Results& results);
+
+}  // namespace headshare

@@ -1,0 +1,35 @@
+// The figures of report.html.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/compare/html_table.h"
+#include "headshare/compare/scheme_rows.h"
+#include "headshare/compare/svg_plot.h"
+
+namespace headshare {
+
+// One comparison on its way to a page.
+struct ReportView {
+  const Results& results;
+  const std::vector<SchemeRow>& rows;
+  std::string id;  // begins the ids of its elements
+
+  SeriesStyle style(const std::string& scheme) const;
+  std::string key(const std::string& scheme) const;  // marker and escaped name
+};
+
+// Those there is data for: learning curves, differences to mha, quality against attention parameters and
+// against cache, seeds one by one, settings of a sweep.
+std::vector<HtmlFigure> report_figures(const ReportView& view);
+
+// The single figures; without data their svg is empty.
+HtmlFigure curve_figure(const ReportView& view);
+HtmlFigure difference_figure(const ReportView& view);
+HtmlFigure parameter_figure(const ReportView& view);
+HtmlFigure cache_figure(const ReportView& view);
+HtmlFigure seed_figure(const ReportView& view);
+HtmlFigure sweep_figure(const ReportView& view);
+
+}  // namespace headshare

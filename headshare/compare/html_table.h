@@ -1,0 +1,58 @@
+// Tables and figures of report.html.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headshare {
+
+// One cell: its markup, and the number to sort by.
+struct HtmlCell {
+  std::string html;
+  std::optional<double> value = {};
+};
+
+HtmlCell text_cell(const std::string& text);  // escaped
+// Escaped, with real minus signs before numbers.
+std::string escape_numbers(const std::string& text);
+// The same; "-" becomes a dash.
+HtmlCell number_cell(const std::string& text, std::optional<double> value = {});
+
+class HtmlTable {
+ public:
+  struct Heading {
+    std::string text;
+    bool number = true;
+    std::string unit = {};  // a second, smaller line
+  };
+
+  explicit HtmlTable(std::vector<Heading> headings) : headings_(std::move(headings)) {}
+
+  // The first cell is the row's heading.
+  void add(std::vector<HtmlCell> cells, bool marked = false);
+
+  // In a region of its own that scrolls where the page is narrower, also by keyboard. `caption` names it.
+  std::string html(const std::string& caption, bool sortable) const;
+
+ private:
+  struct Row {
+    std::vector<HtmlCell> cells;
+    bool marked = false;
+  };
+
+  std::vector<Heading> headings_;
+  std::vector<Row> rows_;
+};
+
+struct HtmlFigure {
+  std::string id;
+  std::string title;
+  std::string caption;  // what to see in it, and how it was drawn
+  std::string svg;
+  std::string data;  // the same as a table
+};
+
+std::string to_html(const HtmlFigure& figure);
+
+}  // namespace headshare

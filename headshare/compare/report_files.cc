@@ -1,0 +1,18 @@
+#include "headshare/compare/report_files.h"
+
+#include "headshare/compare/exports.h"
+#include "headshare/compare/html_report.h"
+
+namespace headshare {
+
+void write_reports(const fs::path& directory, const Results& results, ReportFiles files) {
+  if (files.results) write_file(directory / "results.json", to_text(to_json(results)));
+  if (files.csv) {
+    write_file(directory / "results.csv", schemes_csv({results}));
+    write_file(directory / "cells.csv", cells_csv({results}));
+  }
+  if (files.html) write_file(directory / "report.html", html_report({results}));
+  if (files.latex) write_file(directory / "table.tex", latex_table(results));
+}
+
+}  // namespace headshare
