@@ -1,174 +1,278 @@
 // headshare compare: the same model, once per attention scheme and seed; the paper's table on the
-// user's own text.
+// user's own text, or on a diagnostic task.
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/args.h"
+#include "headshare/cli/cell_process.h"
+#include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
+#include "headshare/cli/grid_progress.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/machine.h"
 #include "headshare/cli/model_input.h"
-#include "headshare/cli/progress.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/compare/summary.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/exports.h"
+#include "headshare/compare/measure.h"
+#include "headshare/compare/report_files.h"
+#include "headshare/data/text_source.h"
 
 namespace headshare {
 namespace {
+
+constexpr double kSecondsPerDay = 24 * 60 * 60;
 
 struct CompareCommand {
   std::string out;
   bool resume = false;
   bool overwrite = false;
   bool dry_run = false;
+  bool beyond_a_day = false;
   bool json = false;
+  bool latex = false;
   ComparisonOptions comparison;
   RuntimeOptions runtime;
 
   Arguments arguments() {
     Arguments made("compare",
                    "Trains the same model once per attention scheme and seed, and prints the paper's table.");
-    made.group("Comparison",
-               {field("out", &out, "directory for results.json and the models", {.aliases = {"output-dir"}}),
-                field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
-                field("overwrite", &overwrite, "delete the comparison in --out first"),
-                field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
-                field("json", &json, "print results.json instead of the table")});
+    made.group(
+        "Comparison",
+        {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
+         field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
+         field("overwrite", &overwrite, "delete the comparison in --out first"),
+         field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
+         field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
+         field("json", &json, "print results.json instead of the table"),
+         field("latex", &latex, "print the table in LaTeX instead, and keep it as table.tex")});
     made.group("What is trained", fields(comparison));
     made.group("Computing", fields(runtime));
     made.note(
-        "PRR is the share of mha's quality a scheme keeps, by perplexity: 100 (2 - M / M_mha). PEoP is the relative "
-        "gain over sha per relative growth in attention parameters. Figures are those of the test part for the "
+        "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
+        "with the same initial values for what two schemes share. Figures are those of the test part for the "
         "checkpoint that was best on validation.");
+    made.note(
+        "PRR is the share of mha's quality a scheme keeps: 100 M / M_mha, for perplexities 100 (2 - M / M_mha). PEoP "
+        "is the relative gain over sha per relative growth in attention parameters.");
     return made;
   }
 };
 
-// The preset comes first and everything else on top of it, wherever --preset stands.
-std::string wanted_preset(const Words& words) {
+// Task and preset come first and everything else on top of them, wherever they stand. False: --help.
+bool begin_with_preset(const Words& words, CompareCommand* command) {
   CompareCommand probe;
   Arguments arguments = probe.arguments();
-  if (!arguments.parse(words)) return "";
-  return to_json(fields(probe.comparison))["preset"];
+  if (!arguments.parse(words)) return false;
+  command->comparison = preset_options(probe.comparison.task, probe.comparison.preset);
+  return true;
 }
 
-class GridProgress : public ComparisonObserver {
- public:
-  GridProgress() : line_("comparing") {}
-
-  void on_cell(const CellPlan& plan) override {
-    plan_ = plan;
-    if (plan.finished) notice(join_text(title(), ": finished before, taken over"));
+Words quoted(const Words& words) {
+  Words safe;
+  for (const std::string& word : words) {
+    const bool plain =
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+") ==
+        std::string::npos;
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    safe.push_back(plain && !word.empty() ? word : text + "'");
   }
-
-  void on_step(const StepReport& report) override {
-    const double done = static_cast<double>(plan_.number - 1) +
-                        static_cast<double>(report.step) / static_cast<double>(report.total_steps);
-    last_ = done;
-    line_.update(done, static_cast<double>(plan_.count),
-                 join_text(title(), "  loss ", format_fixed(report.loss, 4), "  ",
-                           format_count(report.tokens_per_second), " tokens/s"));
-  }
-
-  void on_evaluation_progress(int64_t, int64_t) override {
-    line_.update(last_, static_cast<double>(plan_.count), title() + "  evaluating");
-  }
-
-  void finish() { line_.hide(); }
-
- private:
-  std::string title() const {
-    return join_text(plan_.number, "/", plan_.count, " ", scheme_name(plan_.scheme), " seed ", plan_.seed);
-  }
-
-  ProgressLine line_;
-  CellPlan plan_{};
-  double last_ = 0;
-};
-
-std::string with_deviation(const Summary& summary, int digits) {
-  std::string text = format_fixed(summary.mean, digits);
-  if (summary.deviation) text += " ±" + format_fixed(*summary.deviation, digits);
-  return text;
+  return safe;
 }
 
-std::string retention_text(const Retention& retention, int digits) {
-  return retention.value ? format_fixed(*retention.value, digits) : "-";
-}
-
-std::string table_text(const std::vector<SchemeSummary>& rows, const ComparisonOptions& options) {
-  TextTable table({{.heading = "scheme", .align = Align::kLeft},
-                   {.heading = "attention parameters"},
-                   {.heading = "test loss"},
-                   {.heading = "perplexity"},
-                   {.heading = "PRR"},
-                   {.heading = "PEoP"},
-                   {.heading = "cache B/token"},
-                   {.heading = "training tokens/s"}});
-  for (const SchemeSummary& row : rows) {
-    const bool trained = row.scheme != SchemeKind::kElLossless;
-    table.add({scheme_name(row.scheme), format_count(static_cast<double>(row.size.attention_parameters)),
-               with_deviation(row.test_loss, 4), with_deviation(row.perplexity, 2), retention_text(row.prr, 1),
-               retention_text(row.peop, 2), format_count(static_cast<double>(row.size.cache_bytes_per_token)),
-               trained ? format_count(row.tokens_per_second) : "as mha"});
-  }
-  std::string text = table.text(terminal_width(Stream::kOut));
-  text += join_text("\n", options.seeds, options.seeds == 1 ? " seed" : " seeds (mean ±deviation)",
-                    "; figures of the test part for the checkpoint best on validation.\n");
-  if (options.seeds == 1) {
-    text += "One seed tells no noise from difference: use --seeds 3 or more before drawing conclusions.\n";
-  }
-  return text;
+std::string command_line(const Words& words) {
+  std::string line = "headshare compare";
+  for (const std::string& word : quoted(words)) line += " " + word;
+  return line;
 }
 
 void explain_left_out(const ComparisonOptions& options) {
-  for (const SchemeKind scheme : chosen_schemes(options.schemes)) {
+  for (const SchemeKind scheme : chosen_schemes(options)) {
     const std::string reason = why_not(options, scheme);
     if (!reason.empty()) notice(join_text(scheme_name(scheme), " is left out: ", reason));
+  }
+}
+
+// Options of another task, changed from what they start with: the user believes that they matter.
+void refuse_foreign_options(const ComparisonOptions& options) {
+  ComparisonOptions given = options;
+  ComparisonOptions untouched = preset_options(options.task, options.preset);
+  const nlohmann::json values = to_json(fields(given));
+  const nlohmann::json defaults = to_json(fields(untouched));
+  const auto changed = [&](const Field& one) { return values.at(one.name) != defaults.at(one.name); };
+  for (const Field& one : fields(given.diagnostic)) {
+    const std::vector<DiagnosticKind> tasks = tasks_with(one.name);
+    const bool mine = is_diagnostic(options.task) &&
+                      std::find(tasks.begin(), tasks.end(), diagnostic_kind(options.task)) != tasks.end();
+    if (mine || !changed(one)) continue;
+    std::string names;
+    for (const DiagnosticKind kind : tasks) names += (names.empty() ? "" : " or ") + diagnostic_name(kind);
+    throw UsageError(join_text("--", one.name, " belongs to --task ", names, "; this comparison's task is ",
+                               values.at("task").get<std::string>()));
+  }
+  if (!is_diagnostic(options.task)) return;
+  Fields text = fields(given.language.data);
+  append(&text, fields(given.language.tokenizer));
+  for (const Field& one : text) {
+    if (!changed(one)) continue;
+    throw UsageError(join_text("--", one.name, " is about text, and --task ", values.at("task").get<std::string>(),
+                               " makes its own sequences; leave it away"));
+  }
+  if (values.at("context") != defaults.at("context")) {
+    throw UsageError("--context is a text model's; the sequences of a diagnostic task set it (--sequence-length)");
   }
 }
 
 // What the options mean together, before any text is read.
 void check_options(const ComparisonOptions& options) {
   as_usage([&] {
-    learning_rate_at(options.train.schedule, 0, options.train.steps);
-    const std::vector<SchemeKind> schemes = chosen_schemes(options.schemes);
-    const std::string first = why_not(options, schemes.front());
-    const bool any =
-        std::any_of(schemes.begin(), schemes.end(), [&](SchemeKind one) { return why_not(options, one).empty(); });
-    HS_CHECK(any, "no scheme can be trained with these options; ", scheme_name(schemes.front()), ": ", first);
+    refuse_foreign_options(options);
+    check_scheme_steps(options);
+    for (const SweepSetting& setting : sweep_settings(options)) {
+      const ComparisonOptions set = with_setting(options, setting);
+      learning_rate_at(set.train.schedule, 0, set.train.steps);
+      if (is_diagnostic(set.task)) open_experiment(set);  // refuses impossible sizes
+      const std::vector<SchemeKind> schemes = chosen_schemes(set);
+      const bool any =
+          std::any_of(schemes.begin(), schemes.end(), [&](SchemeKind one) { return why_not(set, one).empty(); });
+      HS_CHECK(any, "no scheme can be trained with these options; ", scheme_name(schemes.front()), ": ",
+               why_not(set, schemes.front()));
+    }
   });
 }
 
-// What each scheme would take; the vocabulary is the one the tokenizer is asked for.
+// What each scheme would take; the vocabulary of text is the one the tokenizer is asked for.
+DecoderOptions likely_model(const ComparisonOptions& options, SchemeKind scheme) {
+  ComparisonOptions cell = options;
+  cell.language.model.attention.scheme = scheme;
+  if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
+  cell.language.model.vocabulary = likely_vocabulary(cell.language);
+  return resolve(cell.language.model);
+}
+
 std::string plan_text(const ComparisonOptions& options) {
   TextTable table({{.heading = "scheme", .align = Align::kLeft},
                    {.heading = "attention parameters"},
                    {.heading = "total parameters"},
                    {.heading = "cache B/token"}});
-  DecoderOptions model = options.language.model;
-  model.vocabulary = likely_vocabulary(options.language);
-  for (const SchemeKind scheme : chosen_schemes(options.schemes)) {
+  for (const SchemeKind scheme : chosen_schemes(options)) {
     const std::string reason = why_not(options, scheme);
     if (!reason.empty()) {
       table.add_spanning(scheme_name(scheme), "left out: " + reason);
       continue;
     }
-    model.attention.scheme = scheme;
-    const ModelSize size = measure(resolve(model));
+    const ModelSize size = measure(likely_model(options, scheme));
     table.add({scheme_name(scheme), format_count(static_cast<double>(size.attention_parameters)),
                format_count(static_cast<double>(size.total_parameters)),
                format_count(static_cast<double>(size.cache_bytes_per_token))});
   }
-  return table.text(terminal_width(Stream::kOut)) + join_text("\n", options.train.steps, " steps each, ", options.seeds,
-                                                              options.seeds == 1 ? " seed\n" : " seeds\n");
+  std::string text =
+      table.text(terminal_width(Stream::kOut)) +
+      join_text("\n", options.train.steps, " steps each, ", options.seeds, options.seeds == 1 ? " seed" : " seeds");
+  const size_t settings = sweep_settings(options).size();
+  if (settings > 1) text += join_text(", ", settings, " settings");
+  return text + "\n";
 }
 
-int compare(CompareCommand& command) {
+// Standard input can be read once, and every model's process reads the text: it is kept with the run,
+// which so can be repeated.
+void keep_standard_input(const fs::path& home, ComparisonOptions* options) {
+  std::vector<std::string>& inputs = options->language.data.text;
+  const auto dash = std::find(inputs.begin(), inputs.end(), "-");
+  if (dash == inputs.end()) return;
+  const fs::path kept = home / "input.txt";
+  save_standard_input(kept);
+  *dash = kept.string();
+}
+
+// Says how long it will take; refuses what takes more than a day or does not fit onto the disk.
+void check_effort(const CompareCommand& command, const std::vector<CellPlan>& plans, const Experiment& experiment,
+                  const fs::path& home, c10::Device device) {
+  const auto measured = [&](const ComparisonOptions& cell) {
+    check_interrupted();
+    return seconds_per_step(experiment, cell, device);
+  };
+  const double seconds = estimated_seconds(plans, home, measured);
+  HS_CHECK(command.beyond_a_day || seconds <= kSecondsPerDay, "training these ", plans.size(),
+           " models would take about ", format_duration(seconds), " (hours:minutes:seconds; ", at::get_num_threads(),
+           " threads), longer than a day; take fewer --steps, --seeds or --schemes, a smaller ",
+           "--preset, or start it all the same with --beyond-a-day");
+  check_disk(plans, experiment, home);
+  if (seconds > 60) notice(join_text("training ", plans.size(), " models takes about ", format_duration(seconds)));
+}
+
+// Another text or tokenizer than at the beginning would put two experiments into one table.
+void check_same_data(const fs::path& home, const Subject& subject) {
+  if (!fs::exists(home / "results.json")) return;
+  const Results before = read_results(home / "results.json");
+  HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
+           before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
+}
+
+// Forgets an earlier comparison and writes down what this one is.
+void begin_anew(const CompareCommand& command, const fs::path& home) {
+  for (const char* name : {"cells", "results.json", "results.csv", "cells.csv", "report.html", "table.tex"}) {
+    fs::remove_all(home / name);
+  }
+  CompareCommand lasting = command;
+  lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;  // facts of this call alone
+  lasting.arguments().write_resolved(home / "resolved.yaml");
+}
+
+Words child_words(const RuntimeOptions& runtime, const fs::path& home, const CellPlan& plan) {
+  Words words = {"train-cell", home.string(), plan.directory()};
+  RuntimeOptions copy = runtime;
+  for (const Field& one : fields(copy)) {
+    const std::string value = field_text(one.value(), one.name);
+    if (value != "auto") words.insert(words.end(), {"--" + one.name, value});
+  }
+  return words;
+}
+
+// Runs a cell in a process of its own.
+CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, const ComparisonOptions& shared,
+                          GridProgress& progress) {
+  return [&runtime, home, &shared, &progress](const CellPlan& plan) {
+    CellPlan complete = plan;
+    complete.options.language.tokenizer_path = shared.language.tokenizer_path;
+    make_directories(cell_home(home, plan));
+    write_file(cell_home(home, plan) / "plan.json", to_json(complete).dump(2) + "\n");
+    const CellProcess process{.words = child_words(runtime, home, plan),
+                              .observer = &progress,
+                              .on_note = [&progress](const std::string& note) { progress.on_note(note); },
+                              .stop_requested = stop_requested};
+    return process.run();
+  };
+}
+
+Results begin_results(const CompareCommand& command, const Words& words, const Experiment& experiment) {
+  ComparisonOptions options = command.comparison;
+  return {.subject = experiment.subject(),
+          .match = match_name(options.match),
+          .command = command_line(words),
+          .environment = describe_machine(),
+          .options = to_json(fields(options))};
+}
+
+void print_results(const CompareCommand& command, const Results& results) {
+  if (command.json) {
+    print(to_json(results).dump(2) + "\n");
+  } else if (command.latex) {
+    print(latex_table(results));
+  } else {
+    print(comparison_text(results));
+  }
+}
+
+int compare(CompareCommand& command, const Words& words) {
   RunDirectory directory(command.out);
   const fs::path home = directory.path();
   const bool begun = fs::exists(home / "cells") || fs::exists(home / "results.json");
@@ -176,36 +280,41 @@ int compare(CompareCommand& command) {
            " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
   const c10::Device device = start_runtime(command.runtime);
   explain_left_out(command.comparison);
+  keep_standard_input(home, &command.comparison);
 
   ProgressLine reading("text");
-  const LanguageData data = open_language_data(command.comparison.language, show_reading(reading));
+  const std::unique_ptr<Experiment> experiment = open_experiment(command.comparison, show_reading(reading));
   reading.hide();
-  check_parts(data);
-  if (!command.resume) {
-    // Nothing of an earlier comparison is touched until its text could be read.
-    fs::remove_all(home / "cells");
-    fs::remove(home / "results.json");
-    CompareCommand lasting = command;
-    lasting.overwrite = lasting.json = false;  // facts of this call, which --resume must not repeat
-    lasting.arguments().write_resolved(home / "resolved.yaml");
+  if (command.comparison.match == Match::kTime && command.comparison.scheme_steps.empty()) {
+    match_time(
+        trainable_schemes(command.comparison),
+        [&](const ComparisonOptions& cell) { return seconds_per_step(*experiment, cell, device); },
+        &command.comparison);
+  }
+  const std::vector<CellPlan> plans = plan_cells(command.comparison, *experiment);
+  check_effort(command, plans, *experiment, home, device);
+  if (command.resume) {
+    check_same_data(home, experiment->subject());
+  } else {
+    begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
   }
 
-  GridProgress progress;
-  const std::vector<Cell> cells =
-      run_comparison(command.comparison, data, home.string(), device, progress, stop_requested);
+  ComparisonOptions shared = command.comparison;
+  experiment->share(home, &shared);
+  Results results = begin_results(command, words, *experiment);
+  GridProgress progress(home);
+  run_comparison(plans, home, process_runner(command.runtime, home, shared, progress), progress, &results);
   progress.finish();
-  const std::vector<SchemeSummary> rows = summarise(command.comparison, cells, data.tokenizer->vocabulary_size());
-  const nlohmann::json results = results_json(command.comparison, cells, rows, describe_machine());
-  write_file(home / "results.json", results.dump(2) + "\n");
-  print(command.json ? results.dump(2) + "\n" : table_text(rows, command.comparison));
-  return kOk;
+  write_reports(home, results, {.latex = command.latex});
+  print_results(command, results);
+  return results.failed.empty() ? kOk : kFailure;
 }
 
 // Finished models are taken over, so that what they were trained with must not change; schemes and
 // seeds may, because they only add models.
 void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
   for (const auto& [name, value] : began.items()) {
-    if (name == "schemes" || name == "seeds" || value == now.at(name)) continue;
+    if (name == "schemes" || name == "seeds" || name == "peop" || value == now.at(name)) continue;
     throw UsageError(join_text("the comparison was begun with ", name, " ", value.dump(), " and cannot go on with ",
                                now.at(name).dump(), "; leave --", name, " away, or use another --out"));
   }
@@ -230,16 +339,15 @@ CompareCommand parse_resumed(const Words& words, const std::string& out) {
 }  // namespace
 
 int run_compare(const Words& words) {
-  const std::string preset = wanted_preset(words);
-  if (preset.empty()) return kOk;  // --help
   CompareCommand command;
-  command.comparison = preset_options(parse_preset(preset));
+  if (!begin_with_preset(words, &command)) return kOk;  // --help
   Arguments arguments = command.arguments();
   arguments.parse(words);
   // The preset's vocabulary is for tokenizers that are trained to a size; others refuse one.
   const TokenizerKind tokenizer = command.comparison.language.tokenizer.kind;
   const bool fixed_size = tokenizer == TokenizerKind::kBytes || tokenizer == TokenizerKind::kCharacters;
   if (fixed_size && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
+  if (command.json && command.latex) throw UsageError("--json and --latex exclude each other: one thing is printed");
   if (command.dry_run) {
     check_options(command.comparison);
     print(plan_text(command.comparison));
@@ -251,7 +359,7 @@ int run_compare(const Words& words) {
   check_options(command.comparison);
   catch_interrupts();
   try {
-    return compare(command);
+    return compare(command, words);
   } catch (const Interrupted& stopped) {
     if (!fs::exists(fs::path(command.out) / "resolved.yaml")) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare compare --resume --out ", command.out));

@@ -8,7 +8,7 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/units.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/compare/comparison.h"
+#include "headshare/compare/options.h"
 #include "headshare/models/size.h"
 
 namespace headshare {

@@ -44,7 +44,13 @@ std::string overview() {
   return text + "\n`headshare VERB --help` shows a verb's options; `headshare --version` the version.\n";
 }
 
+// Verbs that the program calls itself; --help does not list them.
+constexpr std::array kInnerVerbs = {Verb{"train-cell", "one cell of a comparison", run_train_cell}};
+
 const Verb& find_verb(const std::string& name) {
+  for (const Verb& verb : kInnerVerbs) {
+    if (name == verb.name) return verb;
+  }
   std::vector<std::string> known;
   for (const Verb& verb : kVerbs) {
     if (name == verb.name) return verb;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iostream>
 #include <utility>
 
 #include "headshare/base/error.h"
@@ -240,6 +241,15 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
     }
   }
   return files;
+}
+
+void save_standard_input(const std::string& path) {
+  AtomicFile file(path);
+  std::array<char, 1 << 16> buffer;
+  while (std::cin.read(buffer.data(), buffer.size()) || std::cin.gcount() > 0) {
+    file.write(buffer.data(), static_cast<size_t>(std::cin.gcount()));
+  }
+  file.commit();
 }
 
 bool is_jsonl(const std::string& input) { return without_gz(input).ends_with(".jsonl"); }

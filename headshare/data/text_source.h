@@ -37,6 +37,9 @@ struct TextPiece {
 // that does not exist, a directory without text, an empty list, or "-" given twice.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 
+// Writes what standard input holds to `path`, byte for byte, for those who must read it more than once.
+void save_standard_input(const std::string& path);
+
 bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 
 // Every text file and every JSONL record is one document. Pieces have about 1 MiB and end where a

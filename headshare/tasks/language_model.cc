@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "headshare/base/error.h"
 #include "headshare/data/text_source.h"
@@ -28,12 +27,7 @@ class SpooledInput {
     const auto dash = std::find(inputs->begin(), inputs->end(), "-");
     if (dash == inputs->end()) return;
     path_ = fs::temp_directory_path() / ("headshare-input-" + std::to_string(::getpid()) + ".txt");
-    AtomicFile file(path_);
-    char buffer[1 << 16];
-    while (std::cin.read(buffer, sizeof buffer) || std::cin.gcount() > 0) {
-      file.write(buffer, static_cast<size_t>(std::cin.gcount()));
-    }
-    file.commit();
+    save_standard_input(path_.string());
     *dash = path_.string();
   }
   ~SpooledInput() {

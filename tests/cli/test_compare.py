@@ -2,7 +2,11 @@
 
 import json
 import math
+import os
+import pathlib
 import signal
+import subprocess
+import time
 
 import pytest
 from training import (  # noqa: F401 (two fixtures)
@@ -14,6 +18,7 @@ from training import (  # noqa: F401 (two fixtures)
     own_cache,
     stop_when,
     text,
+    words,
 )
 
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", "none"]
@@ -30,10 +35,15 @@ def rows_of(results):
 
 def without_times(value):
     """Results less what depends on the clock and the machine."""
-    times = {"seconds", "tokens_per_second", "training_tokens_per_second", "environment"}
+    times = {"seconds", "training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "environment"}
+    times |= {"peak_memory_bytes", "command"}
     if isinstance(value, dict):
         return {key: without_times(one) for key, one in value.items() if key not in times}
     return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def cells_of(results):
+    return [(cell["scheme"], cell["seed"]) for cell in results["cells"]]
 
 
 def test_results(run, text, tmp_path):
@@ -41,42 +51,43 @@ def test_results(run, text, tmp_path):
     arguments = ["--schemes", "sha,mha,el_lossless", "--seeds", 2, "--seed", 5, "--steps", 20, "--text", text, "--out", out]
     results = compare(run, *arguments)
     assert json.loads((out / "results.json").read_text()) == results
-    assert results["format"] == "headshare comparison" and results["format_version"] == 1
+    assert results["format"] == "headshare comparison" and results["format_version"] == 2 and results["complete"]
     assert results["environment"]["torch"] and results["options"]["steps"] == 20
-    assert [(cell["scheme"], cell["seed"]) for cell in results["cells"]] == [
-        *[("mha", 5), ("sha", 5), ("mha", 6), ("sha", 6)],
-        *[("el_lossless", 5), ("el_lossless", 6)],
-    ]
+    assert results["command"].startswith("headshare compare --json") and str(out) in results["command"]
+    assert cells_of(results) == [(scheme, seed) for seed in (5, 6) for scheme in ("mha", "sha", "el_lossless")]
     rows = rows_of(results)
     assert list(rows) == ["mha", "sha", "el_lossless"]
     mha, sha, el = rows.values()
-    cells = [cell["perplexity"] for cell in results["cells"] if cell["scheme"] == "sha"]
-    assert sha["perplexity"]["mean"] == pytest.approx(sum(cells) / 2)
-    assert sha["prr"]["value"] == pytest.approx(100 * (2 - sha["perplexity"]["mean"] / mha["perplexity"]["mean"]))
+    cells = [cell["quality"] for cell in results["cells"] if cell["scheme"] == "sha"]
+    assert sha["quality"]["mean"] == pytest.approx(sum(cells) / 2)
+    assert sha["prr"]["value"] == pytest.approx(100 * (2 - sha["quality"]["mean"] / mha["quality"]["mean"]))
     growth = mha["attention_parameters"] / sha["attention_parameters"] - 1
-    assert mha["peop"]["value"] == pytest.approx((1 - mha["perplexity"]["mean"] / sha["perplexity"]["mean"]) / growth)
+    assert mha["peop"]["value"] == pytest.approx((1 - mha["quality"]["mean"] / sha["quality"]["mean"]) / growth)
     assert sha["peop"]["value"] is None and sha["peop"]["reason_undefined"]
     assert mha["prr"]["value"] == 100 and len(mha["prr"]["interval"]) == 2
-    assert sha["test_loss_minus_mha"]["mean"] == pytest.approx(sha["test_loss"]["mean"] - mha["test_loss"]["mean"])
+    assert sha["minus_mha"]["mean"] == pytest.approx(sha["test_loss"]["mean"] - mha["test_loss"]["mean"])
     # el_lossless is mha with another cache.
-    assert el["perplexity"] == mha["perplexity"] and el["prr"]["value"] == 100 and el["trained"] is False
-    assert 2 * el["kv_cache_elements_per_token"] == mha["kv_cache_elements_per_token"] == 32
+    assert el["quality"]["mean"] == pytest.approx(mha["quality"]["mean"], rel=1e-6) and el["trained"] is False
+    assert el["prr"]["value"] == pytest.approx(100, abs=1e-4)
+    assert 2 * el["cache_elements_per_token"] == mha["cache_elements_per_token"] == 32
 
     # The figures are those of the best checkpoint on the test part.
     cell = results["cells"][0]
     scored = run(
-        *["evaluate", out / "cells/mha-seed5", "--json", "--threads", 1, "--text", text],
+        *["evaluate", out / cell["model"], "--json", "--threads", 1, "--text", text],
         *["--part", "test", "--test-fraction", 0.1],
     )
     assert json.loads(scored.stdout)["loss"] == pytest.approx(cell["test_loss"], rel=1e-5)
-    assert cell["perplexity"] == pytest.approx(math.exp(cell["test_loss"]))
+    assert cell["quality"] == pytest.approx(math.exp(cell["test_loss"]))
+    assert cell["peak_memory_bytes"] > 50e6 and cell["attention_memory_bytes"] > 0 and cell["decoding_context"] == 16
+    assert {path.name for path in out.iterdir()} > {"results.json", "results.csv", "cells.csv", "report.html", "resolved.yaml"}
 
     # --json is not remembered.
     table = run("compare", "--resume", "--out", out).stdout
-    assert "PEoP" in table and "2 seeds (mean" in table
+    assert "PEoP" in table and "over" in table
     for row in ("mha", "sha", "el_lossless"):
         assert any(line.startswith(row) for line in table.splitlines())
-    assert "as mha" in table
+    assert "as mha" in table and all(len(line) <= 100 for line in table.splitlines())
 
 
 def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp_path):
@@ -95,6 +106,9 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
         command = [program, "compare", "--resume", "--out", "out"]
     finished = {path: path.stat().st_mtime_ns for path in cells.glob("*/cell.json")}
     assert len(finished) == 3
+    # What was found so far can be looked at.
+    partial = json.loads((killed / "out" / "results.json").read_text())
+    assert not partial["complete"] and len(partial["cells"]) == 3 and len(partial["planned"]) == 4
     done = run("compare", "--resume", "--out", "out", cwd=killed)
     assert done.stderr.count("finished before, taken over") == 3
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
@@ -111,8 +125,50 @@ def test_ctrl_c(run, program, text, tmp_path):
     metrics = out / "cells" / "mqa-seed0" / "metrics.jsonl"
     process = stop_when([program, "compare", *arguments], lambda: lines_in(metrics) >= 10, signal.SIGINT)
     assert f"; go on with: headshare compare --resume --out {out}" in process.said
-    assert (out / "cells/mqa-seed0/checkpoints/last").exists() and not (out / "results.json").exists()
+    assert (out / "cells/mqa-seed0/checkpoints/last").exists()
+    assert not json.loads((out / "results.json").read_text())["complete"]
     assert "1/2 mha seed 0: finished before" in run("compare", "--resume", "--out", out).stderr
+
+
+def children(process):
+    return [int(child) for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def test_a_crash_costs_one_cell(run, program, text, tmp_path):
+    out = tmp_path / "out"
+    arguments = [*TINY, "--schemes", "mha,mqa,sha", "--steps", 400, "--text", text, "--out", out]
+    process = subprocess.Popen(
+        words(program, "compare", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and lines_in(out / "cells/mqa-seed0/metrics.jsonl") < 5:
+        time.sleep(0.002)
+    (child,) = children(process)
+    os.kill(child, signal.SIGKILL)
+    printed, said = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "2/3 mqa seed 0 failed: its process was ended by signal 9" in said
+    results = json.loads((out / "results.json").read_text())
+    assert cells_of(results) == [("mha", 0), ("sha", 0)] and results["complete"]
+    assert [failed["scheme"] for failed in results["failed"]] == ["mqa"]
+    assert "signal 9" in printed and "signal 9" in (out / "report.html").read_text()
+    # The next call tries it again.
+    again = run("compare", "--resume", "--out", out, "--json")
+    assert cells_of(json.loads(again.stdout)) == [("mha", 0), ("mqa", 0), ("sha", 0)]
+
+
+def test_the_processes_of_a_killed_comparison_end_too(program, text, tmp_path):
+    out = tmp_path / "out"
+    arguments = [*TINY, "--schemes", "mha", "--steps", 100000, "--text", text, "--out", out]
+    process = subprocess.Popen(words(program, "compare", *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and lines_in(out / "cells/mha-seed0/metrics.jsonl") < 5:
+        time.sleep(0.002)
+    (child,) = children(process)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while pathlib.Path(f"/proc/{child}/cmdline").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not pathlib.Path(f"/proc/{child}/cmdline").exists()
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -127,12 +183,113 @@ def test_every_scheme_trains_with_every_position_kind(run, text, tmp_path, posit
     assert done.stderr.count("left out") == len(left_out)
 
 
+@pytest.mark.parametrize("task", ["offsets", "recall", "induction", "dyck"])
+def test_diagnostic_tasks_need_no_data(run, tmp_path, task):
+    out = tmp_path / "out"
+    done = run("compare", "--task", task, "--schemes", "mha,sha", "--steps", 3, "--threads", 1, "--out", out, "--json")
+    results = json.loads(done.stdout)
+    assert results["subject"]["name"] == task and results["subject"]["measure"] == "accuracy"
+    assert results["subject"]["sentence"] in (out / "report.html").read_text()
+    for row in results["rows"]:
+        assert 0 < row["quality"]["mean"] < 1 and row["bits_per_byte"] is None
+    mha, sha = (row["quality"]["mean"] for row in results["rows"])
+    assert results["rows"][1]["prr"]["value"] == pytest.approx(100 * sha / mha)
+    # Its checkpoints are no language models.
+    for verb in (["evaluate", "--text", "x"], ["generate", "--prompt", "x"]):
+        refusal = run(verb[0], out / results["cells"][0]["model"], *verb[1:], check=False)
+        assert refusal.returncode == 1 and task in refusal.stderr and "defect" not in refusal.stderr
+
+
+def test_options_of_another_task_are_refused(refused, text):
+    for arguments, expected in [
+        (["--task", "offsets", "--pairs", 3], ["--pairs", "recall", "offsets"]),
+        (["--pairs", 3, "--text", text], ["--pairs", "recall", "language-model"]),
+        (["--task", "dyck", "--text", text], ["--text", "dyck"]),
+        (["--task", "dyck", "--context", 77], ["--context", "--sequence-length"]),
+        (["--task", "ofsets"], ["ofsets", "offsets"]),
+        (["--task", "offsets", "--offsets", "1,40"], ["40", "32"]),
+        (["--sweep", "pairs=1,2", "--text", text], ["--sweep", "pairs"]),
+        (["--scheme-steps", "mha=3", "--text", text], ["--match time"]),
+        (["--json", "--latex", "--text", text], ["--json", "--latex"]),
+    ]:
+        one_line_error(refused(2, "compare", *arguments, "--dry-run"), *expected)
+
+
+def losses_of(results):
+    return [(cell["scheme"], cell["setting"], cell["seed"], cell["steps"], cell["test_loss"]) for cell in results["cells"]]
+
+
+@pytest.mark.parametrize("match", ["steps", "time", "parameters"])
+def test_the_resolved_configuration_repeats_the_comparison(run, text, tmp_path, match):
+    out = tmp_path / "out"
+    arguments = ["--schemes", "mha,sha", "--steps", 60, "--match", match, "--dropout", 0.1, "--text", text, "--out", out]
+    first = compare(run, *arguments)
+    second = json.loads(
+        run("compare", "--config", out / "resolved.yaml", "--out", tmp_path / "again", "--json").stdout
+    )
+    assert losses_of(first) == losses_of(second)
+    mha, sha = first["cells"]
+    assert first["match"] == match and mha["steps"] == 60
+    if match == "time":
+        assert first["options"]["scheme-steps"] == ["mha=60", f"sha={sha['steps']}"]
+    else:
+        assert sha["steps"] == 60
+    if match == "parameters":
+        unit = 2 * 16 + 1  # a column, a row and a bias
+        assert abs(mha["total_parameters"] - sha["total_parameters"]) <= unit / 2
+        assert sha["feed_forward_width"] > mha["feed_forward_width"] == 64
+    else:
+        assert sha["feed_forward_width"] == 64
+
+
+def test_a_sweep_reports_the_best_setting_and_keeps_the_rest(run, text, tmp_path):
+    out = tmp_path / "out"
+    results = compare(
+        run, *["--schemes", "mha,sha", "--seeds", 2, "--sweep", "learning_rate=1e-5,1e-2", "--steps", 40],
+        *["--text", text, "--out", out],
+    )
+    assert len(results["cells"]) == 8
+    for row in results["rows"]:
+        assert row["setting"] == "learning-rate=0.01"
+        assert [one["setting"] for one in row["settings"]] == ["learning-rate=1e-05", "learning-rate=0.01"]
+        means = [one["validation_loss"]["mean"] for one in row["settings"]]
+        assert means[1] < means[0] and row["validation_loss"]["mean"] == means[1]
+    # Every setting is a model of its own.
+    assert (out / "cells/sha-learning-rate=0.01-seed1/cell.json").exists()
+
+
+def test_a_setting_that_diverges_fails_alone(run, text, tmp_path):
+    arguments = ["--schemes", "mha", "--sweep", "learning-rate=1e-3,1e30", "--max-gradient-norm", 0, "--steps", 30]
+    done = run("compare", *TINY, *arguments, "--text", text, "--out", tmp_path / "out", check=False)
+    assert done.returncode == 1
+    results = json.loads((tmp_path / "out/results.json").read_text())
+    assert [cell["setting"] for cell in results["cells"]] == ["learning-rate=0.001"]
+    assert "learning-rate" in results["failed"][0]["reason"]
+
+
+def test_standard_input_is_kept_with_the_run(run, text, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["--schemes", "mha", "--steps", 5, "--text", "-", "--out", out]
+    first = compare(run, *arguments, text_in=text.read_text())
+    assert (out / "input.txt").read_text() == text.read_text()
+    second = json.loads(run("compare", "--config", out / "resolved.yaml", "--out", tmp_path / "b", "--json").stdout)
+    assert losses_of(first) == losses_of(second)
+
+
 def test_dry_run(run, refused, tmp_path):
     printed = run("compare", "--dry-run", "--positions", "rotary", "--seeds", 3, "--steps", 7, cwd=tmp_path).stdout
     assert "left out:" in printed and "collaborative" in printed and "7 steps each, 3 seeds" in printed
     assert not list(tmp_path.iterdir())
+    assert "2 settings" in run("compare", "--dry-run", "--task", "dyck", "--sweep", "lr=1e-3,1e-2", cwd=tmp_path).stdout
     assert "7" in refused(2, "compare", "--dry-run", "--heads", 7, "--d-model", 64)
     assert "did you mean 'mhe_add'?" in refused(2, "compare", "--dry-run", "--schemes", "mha,mhe_ad")
+
+
+def test_what_takes_too_long_is_said_before_it_starts(run, refused, text, tmp_path):
+    out = tmp_path / "out"
+    arguments = [*TINY, "--schemes", "mha", "--text", text, "--out", out]
+    one_line_error(refused(1, "compare", *arguments, "--steps", 10**12), "1 models", "about", "--beyond-a-day")
+    assert not (out / "cells").exists()
 
 
 @pytest.mark.parametrize("what", ["empty", "binary", "missing", "shorter than a context", *bad_options("")])
@@ -145,15 +302,26 @@ def test_bad_input(refused, text, tmp_path, what):
     assert not (out / "results.json").exists()
 
 
-def test_a_comparison_needs_all_three_parts(refused, text, tmp_path):
-    for fraction in ("--test-fraction", "--validation-fraction"):
-        message = refused(1, "compare", *TINY, "--text", text, fraction, 0, "--out", tmp_path / "out")
-        one_line_error(message, fraction)
+def test_without_a_test_part_the_figures_are_marked(run, refused, text, tmp_path):
+    message = refused(1, "compare", *TINY, "--text", text, "--validation-fraction", 0, "--out", tmp_path / "out")
+    one_line_error(message, "--validation-fraction")
     message = refused(1, "compare", *TINY, "--text", text, "--schemes", "el_lossless", "--out", tmp_path / "out")
     one_line_error(message, "add mha")
+    arguments = [*TINY, "--schemes", "mha", "--steps", 5, "--text", text, "--out", tmp_path / "out"]
+    table = run("compare", *arguments, "--test-fraction", 0).stdout
+    assert "biased" in table
+    results = json.loads((tmp_path / "out/results.json").read_text())
+    assert results["subject"]["has_test_part"] is False
+    assert results["cells"][0]["test_loss"] == pytest.approx(results["cells"][0]["validation_loss"])
 
 
-def test_a_directory_in_use(run, refused, text, tmp_path):
+def test_peop_brings_sha_along(run, text, tmp_path):
+    results = compare(run, "--schemes", "mha,mqa", "--peop", "--steps", 3, "--text", text, "--out", tmp_path / "out")
+    assert [row["scheme"] for row in results["rows"]] == ["mha", "mqa", "sha"]
+    assert results["rows"][1]["peop"]["value"] is not None
+
+
+def test_a_directory_in_use(run, refused, program, text, tmp_path):
     out = tmp_path / "out"
     arguments = [*TINY, "--schemes", "mha", "--steps", 2, "--text", text, "--out", out]
     one_line_error(refused(2, "compare", "--resume", "--out", out), "nothing to resume")
@@ -165,11 +333,23 @@ def test_a_directory_in_use(run, refused, text, tmp_path):
     refused(1, "compare", *arguments, "--overwrite", "--text", tmp_path / "typo")
     assert (out / "results.json").read_bytes() == before
     run("compare", *arguments, "--overwrite", "--steps", 3)
-    assert json.loads((out / "results.json").read_text())["cells"][0]["training"]["steps"] == 3
+    assert json.loads((out / "results.json").read_text())["cells"][0]["steps"] == 3
     cell = out / "cells/mha-seed0/cell.json"
     cell.write_text("{")
     *_, error = refused(1, "compare", "--resume", "--out", out).splitlines(keepends=True)
     one_line_error(error, cell, "delete it")
+
+    # Two at once.
+    busy = tmp_path / "busy"
+    long = [*TINY, "--schemes", "mha", "--steps", 100000, "--text", text, "--out", busy]
+    process = subprocess.Popen(words(program, "compare", *long), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (busy / "cells").exists():
+        time.sleep(0.01)
+    try:
+        one_line_error(refused(1, "compare", *long, "--overwrite"), busy, "in use")
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_path):
@@ -181,3 +361,6 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")
     assert [row["scheme"] for row in json.loads(more.stdout)["rows"]] == ["mha", "sha"]
     assert "mha seed 0: finished before" in more.stderr
+    # Nor may the text become another one.
+    text.write_bytes(text.read_bytes() * 2)
+    one_line_error(refused(1, "compare", "--resume", "--out", out), out, "changed since", "--overwrite")

@@ -1,0 +1,39 @@
+// headshare train-cell: one cell of a comparison. Not for people: `compare` starts it.
+#include <nlohmann/json.hpp>
+
+#include "headshare/base/error.h"
+#include "headshare/cli/cell_process.h"
+#include "headshare/cli/exit_codes.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/compare/cell_run.h"
+
+namespace headshare {
+namespace {
+
+CellPlan read_plan(const fs::path& path) {
+  return plan_from_json(nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false), path.string());
+}
+
+}  // namespace
+
+int run_train_cell(const Words& words) {
+  std::string home;
+  std::string name;
+  RuntimeOptions runtime;
+  Arguments arguments("train-cell", "Trains one cell of a comparison; `headshare compare` starts it.");
+  arguments.required("DIR", "the comparison", &home);
+  arguments.required("CELL", "the cell's directory below DIR/cells", &name);
+  arguments.group("Computing", fields(runtime));
+  if (!arguments.parse(words)) return kOk;
+  die_with_parent();
+  catch_interrupts();
+  const c10::Device device = start_runtime(runtime);
+  const CellPlan plan = read_plan(fs::path(home) / "cells" / name / "plan.json");
+  ReportingObserver observer;
+  run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
+  return kOk;
+}
+
+}  // namespace headshare

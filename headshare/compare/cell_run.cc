@@ -1,0 +1,171 @@
+#include "headshare/compare/cell_run.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "headshare/base/error.h"
+#include "headshare/compare/measure.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/train/file_observers.h"
+
+namespace headshare {
+namespace {
+
+// Blocks for a bootstrap: more than this many change no interval, and neighbours are no strangers.
+constexpr size_t kMostBlocks = 200;
+
+// Means over runs of neighbouring blocks of equal number, at most kMostBlocks of them.
+std::vector<double> gathered(const std::vector<double>& blocks) {
+  const size_t run = (blocks.size() + kMostBlocks - 1) / kMostBlocks;
+  std::vector<double> means;
+  for (size_t begin = 0; begin < blocks.size(); begin += run) {
+    const size_t end = std::min(begin + run, blocks.size());
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += blocks[i];
+    means.push_back(sum / static_cast<double>(end - begin));
+  }
+  return means;
+}
+
+void load_weights(Task& task, const fs::path& checkpoint) {
+  const fs::path weights = checkpoint / "model.safetensors";
+  load_tensors(*task.model(), read_tensors(weights), weights.string());
+}
+
+// What the model is worth on the part that is reported.
+void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
+  const Part part = subject.has_test_part ? Part::kTest : Part::kValidation;
+  const Evaluation found =
+      task.evaluate(part, [&observer](int64_t done, int64_t total) { observer.on_evaluation_progress(done, total); });
+  cell->test_loss = found.loss;
+  cell->blocks = gathered(found.blocks);
+  for (const Score& score : found.scores) {
+    if (score.name == "bits-per-byte") cell->bits_per_byte = score.value;
+    if (score.name != subject.measure) continue;
+    cell->quality = score.value;
+    cell->signature = score.signature;
+  }
+}
+
+void describe_model(const DecoderOptions& model, Cell* cell) {
+  const ModelSize size = measure(model);
+  cell->attention_parameters = size.attention_parameters;
+  cell->attention_parameters_effective = size.attention_parameters_effective;
+  cell->total_parameters = size.total_parameters;
+  cell->feed_forward_width = *model.feed_forward_width;
+  cell->cache_elements_per_token = size.cache_elements_per_token;
+  cell->cache_bytes_per_token = size.cache_bytes_per_token;
+}
+
+void take_result(const TrainResult& result, Cell* cell) {
+  cell->validation_loss = result.best_loss;
+  cell->steps = result.steps;
+  cell->best_step = result.best_step;
+  cell->tokens = result.tokens;
+  cell->stopped_early = result.stopped_early;
+  cell->training_seconds = result.seconds;
+  cell->training_tokens_per_second = result.tokens_per_second;
+}
+
+// The evaluations in metrics.jsonl, those before a resumption included.
+std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step) {
+  std::vector<CurvePoint> curve;
+  std::ifstream in(metrics);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || event.value("event", "") != "evaluation") continue;
+    const int64_t step = event.value("step", int64_t{0});
+    if (!curve.empty() && curve.back().step >= step) continue;  // written again by a resumed run
+    curve.push_back({.step = step,
+                     .seconds = seconds_per_step * static_cast<double>(step),
+                     .validation_loss = event.value("loss", 0.0)});
+  }
+  return curve;
+}
+
+TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observer& observer,
+                  const std::function<bool()>& stop_requested) {
+  RunDirectory run(home);
+  Trainer trainer(task, plan.options.train, run, {&observer}, stop_requested);
+  const std::optional<int64_t> resumed_after = trainer.resume();
+  if (!resumed_after) run.clear();
+  const auto metrics = make_jsonl_observer(home / "metrics.jsonl", resumed_after);
+  trainer.observe(metrics.get());
+  const TrainResult result = trainer.run();
+  HS_CHECK(!result.best_model.empty(), "no finite validation loss was ever reached; try a smaller --learning-rate");
+  load_weights(task, result.best_model);
+  return result;
+}
+
+Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
+                  Observer& observer, const std::function<bool()>& stop_requested) {
+  Cell cell{.key = plan.key};
+  const Trial trial = experiment.trial(plan.options, device);
+  const TrainResult result = train(plan, *trial.task, home, observer, stop_requested);
+  take_result(result, &cell);
+  cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps));
+  cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
+  const DecoderOptions& model = trial.decoder->options();
+  describe_model(model, &cell);
+  score(*trial.task, experiment.subject(), observer, &cell);
+  cell.peak_memory_bytes = peak_memory_bytes();
+  cell.attention_memory_bytes =
+      attention_memory_bytes(model, plan.options.language.batch.batch_size, model.context, device);
+  const DecodingSpeed speed = decoding_speed(trial.decoder);
+  cell.decoding_tokens_per_second = speed.tokens_per_second;
+  cell.decoding_context = speed.context;
+  return cell;
+}
+
+// The weights of `trained` under another scheme: its quality is computed again, its training is not.
+Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, const Cell& trained,
+                    c10::Device device, Observer& observer) {
+  Cell cell = trained;
+  cell.key = plan.key;
+  cell.trained = false;
+  const Trial trial = experiment.trial(plan.options, device);
+  load_weights(*trial.task, home / trained.model);
+  describe_model(trial.decoder->options(), &cell);
+  score(*trial.task, experiment.subject(), observer, &cell);
+  cell.decoding_tokens_per_second = decoding_speed(trial.decoder).tokens_per_second;
+  return cell;
+}
+
+Cell read_cell(const fs::path& path) {
+  const nlohmann::json object = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  HS_CHECK(object.is_object(), path.string(), " is not a JSON object: it is damaged; delete it to run that cell again");
+  return cell_from_json(object, path.string());
+}
+
+}  // namespace
+
+fs::path cell_home(const fs::path& home, const CellPlan& plan) { return home / "cells" / plan.directory(); }
+
+std::optional<Cell> finished_cell(const fs::path& home, const CellPlan& plan) {
+  const fs::path path = cell_home(home, plan) / "cell.json";
+  if (!fs::exists(path)) return {};
+  return read_cell(path);
+}
+
+Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
+              Observer& observer, const std::function<bool()>& stop_requested) {
+  const fs::path own = cell_home(home, plan);
+  Cell cell;
+  if (plan.weights_of) {
+    const std::optional<Cell> trained = finished_cell(home, {.key = *plan.weights_of, .options = {}});
+    HS_CHECK(trained, "needs the weights of ", plan.weights_of->scheme, ", which was not trained");
+    make_directories(own);
+    cell = rewritten_cell(plan, experiment, home, *trained, device, observer);
+  } else {
+    cell = trained_cell(plan, experiment, own, device, observer, stop_requested);
+  }
+  write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
+  // The best model stays; the optimizer's moments, three times its size, are of no more use.
+  RunDirectory run(own);
+  for (const char* kind : {"step", "stopped"}) run.drop(kind);
+  std::error_code ignored;
+  fs::remove(run.checkpoints() / "last", ignored);
+  return cell;
+}
+
+}  // namespace headshare

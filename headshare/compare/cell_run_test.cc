@@ -1,0 +1,137 @@
+#include "headshare/compare/cell_run.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "headshare/compare/testing.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Runs every planned cell in this process.
+std::vector<Cell> run_all(const ComparisonOptions& options, const fs::path& home) {
+  const auto experiment = open_experiment(options);
+  Observer silent;
+  std::vector<Cell> cells;
+  for (const CellPlan& plan : plan_cells(options, *experiment)) {
+    cells.push_back(run_cell(plan, *experiment, home, at::kCPU, silent, kNeverStop));
+  }
+  return cells;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
+  const TemporaryDirectory home;
+  const ComparisonOptions options = small_text({"mha", "sha", "el_lossless"}, home.path());
+  const std::vector<Cell> cells = run_all(options, home.path());
+  ASSERT_EQ(cells.size(), 3u);
+  const LanguageData data = open_language_data(options.language);
+  for (const Cell& cell : cells) {
+    EXPECT_EQ(cell.steps, 4);
+    EXPECT_EQ(cell.tokens, 4 * 3 * 8);
+    EXPECT_NEAR(cell.quality, std::exp(cell.test_loss), 1e-9);
+    EXPECT_TRUE(cell.bits_per_byte);
+    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));  // the test part's
+    ASSERT_EQ(cell.curve.size(), 2u);
+    EXPECT_EQ(cell.curve[1].step, 4);
+    EXPECT_EQ(std::min(cell.curve[0].validation_loss, cell.curve[1].validation_loss), cell.validation_loss);
+    EXPECT_EQ(cell.blocks.size(), 13u);                    // 99 tokens in windows of 8
+    EXPECT_NEAR(mean(cell.blocks), cell.test_loss, 0.05);  // the last window is shorter
+    EXPECT_GT(cell.peak_memory_bytes, 1 << 20);
+    EXPECT_GT(cell.decoding_tokens_per_second, 0);
+    EXPECT_EQ(cell.decoding_context, 8);
+
+    const LoadedModel best = load_model(home.path() / cell.model);
+    const LanguageSums sums = evaluate_language(best.model, data.splits.test, *data.tokenizer, {.context = 8});
+    EXPECT_NEAR(sums.nats / static_cast<double>(sums.tokens), cell.test_loss, 1e-6);
+  }
+  // el_lossless has mha's weights, and so its quality, with a smaller cache.
+  EXPECT_TRUE(cells[0].trained);
+  EXPECT_FALSE(cells[2].trained);
+  EXPECT_EQ(cells[2].key.scheme, "el_lossless");
+  EXPECT_NEAR(cells[2].test_loss, cells[0].test_loss, 1e-6);
+  EXPECT_EQ(2 * cells[2].cache_elements_per_token, cells[0].cache_elements_per_token);
+  EXPECT_GT(cells[0].attention_memory_bytes, cells[1].attention_memory_bytes);
+}
+
+TEST(RunCellTest, WithoutATestPartTheValidationPartIsReported) {
+  const TemporaryDirectory home;
+  ComparisonOptions options = small_text({"mha"}, home.path());
+  options.language.data.test_fraction = 0;
+  EXPECT_FALSE(open_experiment(options)->subject().has_test_part);
+  const Cell cell = run_all(options, home.path()).front();
+  EXPECT_NEAR(cell.test_loss, cell.validation_loss, 1e-9);
+  options.language.data.validation_fraction = 0;
+  EXPECT_THAT(error_message([&] { open_experiment(options); }), HasSubstr("--validation-fraction"));
+}
+
+TEST(RunCellTest, DiagnosticTasksAreJudgedByAccuracy) {
+  for (const auto task :
+       {ComparisonTask::kOffsets, ComparisonTask::kRecall, ComparisonTask::kInduction, ComparisonTask::kDyck}) {
+    const TemporaryDirectory home;
+    ComparisonOptions options = preset_options(task, Preset::kQuick);
+    options.schemes = {"mqa"};
+    options.train.steps = 2;
+    options.diagnostic.validation_sequences = options.diagnostic.test_sequences = 8;
+    const Cell cell = run_all(options, home.path()).front();
+    EXPECT_EQ(cell.blocks.size(), 8u);
+    EXPECT_NEAR(mean(cell.blocks), cell.quality, 1e-12);
+    EXPECT_FALSE(cell.bits_per_byte);
+    EXPECT_EQ(open_experiment(options)->subject().measure, "accuracy");
+  }
+}
+
+TEST(RunCellTest, KeepsTheBestModelAloneAndIsFoundAgain) {
+  const TemporaryDirectory home;
+  const ComparisonOptions options = small_diagnostic({"mha"});
+  const Cell cell = run_all(options, home.path()).front();
+  const CellPlan plan = plan_cells(options, *open_experiment(options)).front();
+  int64_t models = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(cell_home(home.path(), plan))) {
+    if (entry.path().extension() == ".safetensors") ++models;
+  }
+  EXPECT_EQ(models, 1);
+  EXPECT_EQ(to_json(*finished_cell(home.path(), plan)), to_json(cell));
+
+  write_file(cell_home(home.path(), plan) / "cell.json", "{");
+  EXPECT_THAT(error_message([&] { finished_cell(home.path(), plan); }),
+              AllOf(HasSubstr("mha-seed3"), HasSubstr("delete it")));
+}
+
+TEST(RunCellTest, AStoppedCellGoesOnToTheSameResult) {
+  const TemporaryDirectory home;
+  const ComparisonOptions options = small_diagnostic({"mha"});
+  const Cell whole = run_all(options, home / "whole").front();
+  const auto experiment = open_experiment(options);
+  const CellPlan plan = plan_cells(options, *experiment).front();
+  Observer silent;
+  int64_t asked = 0;
+  EXPECT_THROW(run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, [&] { return ++asked == 3; }),
+               Interrupted);
+  EXPECT_FALSE(finished_cell(home / "stopped", plan));
+  const Cell resumed = run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, kNeverStop);
+  EXPECT_EQ(resumed.test_loss, whole.test_loss);
+  EXPECT_EQ(resumed.blocks, whole.blocks);
+  EXPECT_EQ(resumed.curve.size(), whole.curve.size());
+}
+
+TEST(RunCellTest, ElLosslessNeedsTheWeightsOfMha) {
+  const TemporaryDirectory home;
+  const ComparisonOptions options = small_diagnostic({"mha", "el_lossless"});
+  const auto experiment = open_experiment(options);
+  const CellPlan plan = plan_cells(options, *experiment).back();
+  Observer silent;
+  EXPECT_THAT(error_message([&] { run_cell(plan, *experiment, home.path(), at::kCPU, silent, kNeverStop); }),
+              HasSubstr("mha, which was not trained"));
+}
+
+}  // namespace
+}  // namespace headshare

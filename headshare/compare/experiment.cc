@@ -1,0 +1,131 @@
+#include "headshare/compare/experiment.h"
+
+#include <fmt/format.h>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/tasks/diagnostics/diagnostic_task.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+TrainingShape training_shape(const TrainOptions& train) {
+  return {.moving_averages = train.ema_decay > 0 ? 1 : 0, .recompute = train.activation_checkpointing};
+}
+
+std::string file_names(const std::vector<std::string>& paths) {
+  std::string names;
+  for (const std::string& path : paths) names += (names.empty() ? "" : ", ") + fs::path(path).filename().string();
+  return names;
+}
+
+std::string describe_text(const LanguageModelOptions& options, const LanguageData& data) {
+  const TextSplits& s = data.splits;
+  return join_text(file_names(options.data.text), ": ", format_count(static_cast<double>(s.train.size())), " + ",
+                   format_count(static_cast<double>(s.validation.size())), " + ",
+                   format_count(static_cast<double>(s.test.size())), " tokens to train, validate and test on; ",
+                   data.tokenizer->kind(), " tokenizer with ", data.tokenizer->vocabulary_size(), " (",
+                   fingerprint(*data.tokenizer), ")");
+}
+
+// "sequences drawn from a seed; alphabet 16, offsets [1,3,7,12], ..."
+std::string describe(const DiagnosticOptions& options) {
+  std::string text = "sequences made from random numbers";
+  for (const auto& [name, value] : difficulty(options).items())
+    text += join_text("; ", name, " ", field_text(value, ""));
+  return text;
+}
+
+class TextExperiment : public Experiment {
+ public:
+  TextExperiment(const ComparisonOptions& options, const Progress& progress)
+      : data_(open_language_data(options.language, progress)) {
+    HS_CHECK(!data_.splits.validation.empty(),
+             "a comparison picks each model's best checkpoint on validation text, and there is none; set ",
+             "--validation-fraction above 0, or --validation-text");
+    subject_ = {.name = "language-model",
+                .sentence = "Predict the next token of the text from those before it.",
+                .data = describe_text(options.language, data_),
+                .measure = "perplexity",
+                .direction = Direction::kLowerIsBetter,
+                .block = "text windows",
+                .has_test_part = !data_.splits.test.empty()};
+  }
+
+  const Subject& subject() const override { return subject_; }
+
+  DecoderOptions model(const ComparisonOptions& cell) const override {
+    DecoderOptions model = cell.language.model;
+    model.vocabulary = data_.tokenizer->vocabulary_size();
+    return resolve(model);
+  }
+
+  Trial trial(const ComparisonOptions& cell, c10::Device device) const override {
+    auto task = std::make_unique<LanguageModelTask>(cell.language, data_, static_cast<uint64_t>(cell.train.seed),
+                                                    device, training_shape(cell.train));
+    const Decoder decoder = task->decoder();
+    return {std::move(task), decoder};
+  }
+
+  void share(const fs::path& home, ComparisonOptions* options) const override {
+    const fs::path path = home / "tokenizer.json";
+    save_tokenizer(*data_.tokenizer, path);
+    options->language.tokenizer_path = path.string();
+  }
+
+ private:
+  LanguageData data_;
+  Subject subject_;
+};
+
+class DiagnosticExperiment : public Experiment {
+ public:
+  explicit DiagnosticExperiment(const ComparisonOptions& options) {
+    const DiagnosticOptions task = diagnostic(options);
+    subject_ = {.name = diagnostic_name(task.kind),
+                .sentence = sentence(task.kind),
+                .data = describe(task),
+                .measure = "accuracy",
+                .direction = Direction::kHigherIsBetter,
+                .block = "sequences",
+                .has_test_part = true,
+                .chance = make_generator(task)->chance()};
+  }
+
+  const Subject& subject() const override { return subject_; }
+
+  DecoderOptions model(const ComparisonOptions& cell) const override {
+    return resolve(decoder_options(diagnostic(cell)));
+  }
+
+  Trial trial(const ComparisonOptions& cell, c10::Device device) const override {
+    auto task = std::make_unique<DiagnosticTask>(diagnostic(cell), static_cast<uint64_t>(cell.train.seed), device,
+                                                 training_shape(cell.train));
+    const Decoder decoder = task->decoder();
+    return {std::move(task), decoder};
+  }
+
+  void share(const fs::path&, ComparisonOptions*) const override {}
+
+ private:
+  // The command has one list of model options and one batch size for every task.
+  static DiagnosticOptions diagnostic(const ComparisonOptions& cell) {
+    DiagnosticOptions options = cell.diagnostic;
+    options.kind = diagnostic_kind(cell.task);
+    options.model = cell.language.model;
+    options.batch_size = cell.language.batch.batch_size;
+    return options;
+  }
+
+  Subject subject_;
+};
+
+}  // namespace
+
+std::unique_ptr<Experiment> open_experiment(const ComparisonOptions& options, const Progress& progress) {
+  if (is_diagnostic(options.task)) return std::make_unique<DiagnosticExperiment>(options);
+  return std::make_unique<TextExperiment>(options, progress);
+}
+
+}  // namespace headshare

@@ -1,0 +1,126 @@
+#include "headshare/compare/grid.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+// The options of one model: scheme, seed and, where the user says so, its own number of steps.
+ComparisonOptions of_cell(ComparisonOptions options, SchemeKind scheme, int64_t seed) {
+  options.language.model.attention.scheme = scheme;
+  options.train.seed = seed;
+  for (const std::string& item : options.scheme_steps) {
+    const std::string name = scheme_name(scheme) + "=";
+    if (!item.starts_with(name)) continue;
+    int64_t steps = 0;
+    field("scheme-steps", &steps, "", {.min = 1}).parse(item.substr(name.size()));
+    options.train.steps = steps;
+  }
+  return options;
+}
+
+bool contains(const std::vector<SchemeKind>& schemes, SchemeKind scheme) {
+  return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
+}
+
+}  // namespace
+
+std::string CellPlan::directory() const {
+  std::string middle = key.setting.empty() ? "" : key.setting + "-";
+  std::replace(middle.begin(), middle.end(), ' ', '-');
+  return key.scheme + "-" + middle + "seed" + std::to_string(key.seed);
+}
+
+std::vector<SchemeKind> trainable_schemes(const ComparisonOptions& options) {
+  std::vector<SchemeKind> schemes = chosen_schemes(options);
+  std::erase_if(schemes, [&](SchemeKind scheme) {
+    return scheme == SchemeKind::kElLossless || !why_not(options, scheme).empty();
+  });
+  return schemes;
+}
+
+std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experiment& experiment) {
+  const std::vector<SchemeKind> chosen = chosen_schemes(options);
+  const bool rewrite = contains(chosen, SchemeKind::kElLossless);
+  HS_CHECK(!rewrite || contains(chosen, SchemeKind::kMha),
+           "el_lossless is mha rewritten for decoding and is not trained by itself; add mha to --schemes");
+  check_scheme_steps(options);
+  std::vector<CellPlan> plans;
+  for (int64_t i = 0; i < options.seeds; ++i) {
+    const int64_t seed = options.train.seed + i;
+    for (const SweepSetting& setting : sweep_settings(options)) {
+      const ComparisonOptions set = with_setting(options, setting);
+      const std::vector<SchemeKind> schemes = trainable_schemes(set);
+      const auto key = [&](SchemeKind scheme) { return CellKey{scheme_name(scheme), setting.name(), seed}; };
+      for (const SchemeKind scheme : schemes) {
+        plans.push_back({.key = key(scheme), .options = of_cell(set, scheme, seed)});
+        if (options.match == Match::kParameters) match_parameters(experiment, schemes, &plans.back().options);
+      }
+      if (rewrite && contains(schemes, SchemeKind::kMha) && why_not(set, SchemeKind::kElLossless).empty()) {
+        plans.push_back({.key = key(SchemeKind::kElLossless),
+                         .options = of_cell(set, SchemeKind::kElLossless, seed),
+                         .weights_of = key(SchemeKind::kMha)});
+        if (options.match == Match::kParameters) match_parameters(experiment, schemes, &plans.back().options);
+      }
+    }
+  }
+  HS_CHECK(!plans.empty(), "none of the schemes can be trained with these options");
+  return plans;
+}
+
+void match_parameters(const Experiment& experiment, const std::vector<SchemeKind>& schemes, ComparisonOptions* cell) {
+  const auto total = [&](SchemeKind scheme, std::optional<int64_t> width) {
+    ComparisonOptions options = *cell;
+    options.language.model.attention.scheme = scheme;
+    if (width) options.language.model.feed_forward_width = width;
+    return measure(experiment.model(options)).total_parameters;
+  };
+  int64_t largest = 0;
+  for (const SchemeKind scheme : schemes) largest = std::max(largest, total(scheme, {}));
+  const SchemeKind own = cell->language.model.attention.scheme;
+  const int64_t width = *experiment.model(*cell).feed_forward_width;
+  // Parameters grow linearly with the width.
+  const int64_t narrow = total(own, width);
+  const double per_unit = static_cast<double>(total(own, width + 1) - narrow);
+  cell->language.model.feed_forward_width =
+      width + static_cast<int64_t>(std::llround(static_cast<double>(largest - narrow) / per_unit));
+}
+
+void match_time(const std::vector<SchemeKind>& schemes,
+                const std::function<double(const ComparisonOptions& cell)>& seconds_per_step,
+                ComparisonOptions* options) {
+  const SchemeKind reference = contains(schemes, SchemeKind::kMha) ? SchemeKind::kMha : schemes.front();
+  const double budget =
+      seconds_per_step(of_cell(*options, reference, options->train.seed)) * static_cast<double>(options->train.steps);
+  for (const SchemeKind scheme : schemes) {
+    int64_t steps = options->train.steps;
+    if (scheme != reference) {
+      const double step = seconds_per_step(of_cell(*options, scheme, options->train.seed));
+      steps = std::max<int64_t>(1, std::llround(budget / step));
+    }
+    options->scheme_steps.push_back(scheme_name(scheme) + "=" + std::to_string(steps));
+  }
+}
+
+nlohmann::json to_json(const CellPlan& plan) {
+  ComparisonOptions options = plan.options;
+  nlohmann::json object = {{"key", to_json(plan.key)}, {"options", to_json(fields(options))}};
+  if (plan.weights_of) object["weights_of"] = to_json(*plan.weights_of);
+  return object;
+}
+
+CellPlan plan_from_json(const nlohmann::json& object, const std::string& where) {
+  HS_CHECK(object.is_object() && object.contains("key") && object.contains("options"), where,
+           ": not the plan of a comparison's cell");
+  CellPlan plan{.key = key_from_json(object["key"], where), .options = {}};
+  Fields list = fields(plan.options);
+  from_json(list, object["options"], where);
+  plan.options.language.model.attention.scheme = parse_scheme(plan.key.scheme);
+  if (object.contains("weights_of")) plan.weights_of = key_from_json(object["weights_of"], where);
+  return plan;
+}
+
+}  // namespace headshare

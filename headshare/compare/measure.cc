@@ -1,0 +1,117 @@
+#include "headshare/compare/measure.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <mutex>
+
+#include "headshare/metrics/statistics.h"
+
+namespace headshare {
+namespace {
+
+// Hears of every allocation that libtorch makes on behalf of the thread it is installed in, and of the
+// threads of its backward pass.
+class AllocationMeter : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    now_ += bytes;
+    peak_ = std::max(peak_, now_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  int64_t peak() const { return peak_; }
+
+ private:
+  std::mutex mutex_;
+  int64_t now_ = 0;
+  int64_t peak_ = 0;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+constexpr int kRepetitions = 3;
+constexpr int64_t kDecodedTokens = 64;
+constexpr double kProbeSeconds = 0.5;
+
+// Fills a cache up to `context` token by token, the last `timed` of them against the clock.
+double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
+  DecodingState state = model->new_state(context);
+  const Tensor prompt = at::zeros({1, context - timed}, at::TensorOptions(at::kLong).device(model->device()));
+  Tensor hidden = model->hidden(prompt, &state);
+  const double began = now();
+  for (int64_t i = 0; i < timed; ++i) {
+    const Tensor next = model->logits(hidden.narrow(1, hidden.size(1) - 1, 1)).argmax(-1);
+    hidden = model->hidden(next, &state);
+  }
+  hidden.sum().item();  // a GPU answers only now
+  return now() - began;
+}
+
+}  // namespace
+
+int64_t attention_memory_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length, c10::Device device) {
+  const auto meter = std::make_shared<AllocationMeter>();
+  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  Attention attention(resolved.attention);
+  attach(*attention, std::make_shared<DropoutClock>());
+  initialise(*attention, /*seed=*/0);
+  attention->to(device);
+  attention->train();
+  const auto like = at::TensorOptions(at::kFloat).device(device);
+  const Tensor x = at::ones({batch, length, resolved.attention.d_model}, like).requires_grad_();
+  attention->self(x, {.causal = true}).sum().backward();
+  return meter->peak();
+}
+
+DecodingSpeed decoding_speed(Decoder model) {
+  const at::NoGradGuard no_grad;
+  const bool training = model->is_training();
+  model->eval();
+  const int64_t context = model->options().context;
+  const int64_t timed = std::max<int64_t>(1, std::min(kDecodedTokens, context / 2));
+  std::vector<double> seconds;
+  decoding_seconds(model, context, timed);  // warms up
+  for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
+  model->train(training);
+  return {.tokens_per_second = static_cast<double>(timed) / median(seconds), .context = context};
+}
+
+int64_t peak_memory_bytes() {
+  // Not getrusage(): its figure includes that of the process that started this one.
+  std::ifstream in("/proc/self/status");
+  for (std::string key, rest; in >> key; std::getline(in, rest)) {
+    int64_t kilobytes = 0;
+    if (key == "VmHWM:" && in >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
+  const Trial trial = experiment.trial(cell, device);
+  trial.task->model()->train();
+  AdamW optimizer(*trial.task->model(), cell.train.optimizer);
+  const auto step = [&] {
+    const double began = now();
+    const int64_t targets = trial.task->draw(cell.train.accumulation);
+    optimizer.zero_gradients();
+    for (int64_t i = 0; i < cell.train.accumulation; ++i) {
+      (trial.task->loss_sum(i) / static_cast<double>(targets)).backward();
+    }
+    optimizer.clip_gradients(cell.train.max_gradient_norm);
+    optimizer.step(/*learning_rate=*/0);
+    return now() - began;
+  };
+  const double first = step();  // warms up: slower than those after it
+  if (first > kProbeSeconds) return first;
+  std::vector<double> steps;
+  for (const double begin = now(); now() - begin < kProbeSeconds;) steps.push_back(step());
+  return median(steps);
+}
+
+}  // namespace headshare

@@ -1,0 +1,27 @@
+// What a model costs, measured on this machine.
+#pragma once
+
+#include "headshare/compare/experiment.h"
+
+namespace headshare {
+
+// Bytes that one attention sub-layer takes in a training step at its highest point: its parameters,
+// their gradients, and everything allocated by a forward and backward pass over [batch, length, E],
+// counted by libtorch's allocators.
+int64_t attention_memory_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length, c10::Device device);
+
+// Decoding one sequence greedily with a cache, token by token.
+struct DecodingSpeed {
+  double tokens_per_second = 0;  // median of a few repetitions
+  int64_t context = 0;           // tokens in the cache at the end
+};
+DecodingSpeed decoding_speed(Decoder model);
+
+// The most memory this process has held since it began, from the kernel; 0 where it does not say.
+int64_t peak_memory_bytes();
+
+// The time of one training step of this cell: the median of half a second's, or the first where that
+// took longer.
+double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);
+
+}  // namespace headshare

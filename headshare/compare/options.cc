@@ -1,0 +1,254 @@
+#include "headshare/compare/options.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+const EnumNames<ComparisonTask>& task_names() {
+  static const EnumNames<ComparisonTask> names = {{ComparisonTask::kLanguageModel, "language-model"},
+                                                  {ComparisonTask::kOffsets, "offsets"},
+                                                  {ComparisonTask::kRecall, "recall"},
+                                                  {ComparisonTask::kInduction, "induction"},
+                                                  {ComparisonTask::kDyck, "dyck"}};
+  return names;
+}
+
+const EnumNames<Preset>& preset_names() {
+  static const EnumNames<Preset> names = {
+      {Preset::kQuick, "quick"}, {Preset::kSmall, "small"}, {Preset::kBase, "base"}};
+  return names;
+}
+
+const EnumNames<Match>& match_names() {
+  static const EnumNames<Match> names = {
+      {Match::kSteps, "steps"}, {Match::kTime, "time"}, {Match::kParameters, "parameters"}};
+  return names;
+}
+
+// The name an enumeration's value goes by, and back.
+template <class E>
+E parse_name(const char* option, const std::string& name, const EnumNames<E>& names) {
+  E value{};
+  field(option, &value, "", names).parse(name);
+  return value;
+}
+
+Fields own_fields(ComparisonOptions& o) {
+  return {
+      field("task", &o.task, "what the models learn: text, or a built-in diagnostic task that needs no data",
+            task_names()),
+      field("preset", &o.preset,
+            "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
+      field("schemes", &o.schemes, "attention schemes to compare, or all"),
+      field("seeds", &o.seeds, "models per scheme, each with its own initial values and batches",
+            {.min = 1, .max = 1000}),
+      field("peop", &o.peop, "PEoP is wanted: sha, which it is relative to, joins the schemes"),
+      field("match", &o.match,
+            "what is made equal: optimizer steps, training time (of mha in --steps), or total parameters (by wider "
+            "feed-forward parts)",
+            match_names()),
+      field("scheme-steps", &o.scheme_steps,
+            "with --match time, the steps of each scheme (mha=400,...); empty: as many as its speed allows"),
+      field("sweep", &o.sweep,
+            "try each of these values for every scheme and report its best by validation: "
+            "learning-rate=3e-4,1e-3; any option of model or training, several times"),
+  };
+}
+
+// What a sweep may vary: everything a model and its training are made of, but not the data.
+Fields swept_fields(ComparisonOptions& options) {
+  Fields list = fields(options.language.model);
+  for (Field& one : fields(options.train)) {
+    if (one.name != "seed") list.push_back(std::move(one));
+  }
+  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
+  return list;
+}
+
+struct SweptOption {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+// "learning-rate=3e-4", "1e-3", "heads=2", "4": items without "=" belong to the option before them.
+std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
+  ComparisonOptions probe = options;
+  Fields known = swept_fields(probe);
+  std::vector<SweptOption> swept;
+  for (const std::string& item : options.sweep) {
+    const size_t equals = item.find('=');
+    HS_CHECK(equals != std::string::npos || !swept.empty(), "--sweep ", item,
+             ": an option and its values are wanted, as in --sweep learning-rate=3e-4,1e-3");
+    const std::string text = equals == std::string::npos ? item : item.substr(equals + 1);
+    const std::string name = equals == std::string::npos ? swept.back().name : item.substr(0, equals);
+    set_field(known, name, text, "--sweep");
+    const Field& field = *find_field(known, name);
+    if (equals != std::string::npos) swept.push_back({.name = field.name, .values = {}});
+    // As the field prints it: 3e-4 and 0.0003 are one setting.
+    const std::string value = field_text(field.value(), "--sweep");
+    std::vector<std::string>& values = swept.back().values;
+    HS_CHECK(std::find(values.begin(), values.end(), value) == values.end(), "--sweep ", field.name, " names ", value,
+             " twice");
+    values.push_back(value);
+  }
+  return swept;
+}
+
+struct Sizes {
+  int64_t layers, d_model, heads, context, batch, steps, vocabulary;
+  double learning_rate;
+};
+
+Sizes text_sizes(Preset preset) {
+  if (preset == Preset::kQuick) return {2, 96, 6, 96, 12, 400, 1024, 3e-3};
+  if (preset == Preset::kSmall) return {4, 192, 6, 128, 16, 2000, 8192, 1e-3};
+  return {6, 384, 6, 256, 32, 10000, 16384, 6e-4};
+}
+
+// Longer training for the larger presets: the sizes are those in which the tasks tell schemes apart.
+int64_t diagnostic_steps_factor(Preset preset) {
+  return preset == Preset::kQuick ? 1 : preset == Preset::kSmall ? 5 : 20;
+}
+
+}  // namespace
+
+Fields fields(ComparisonOptions& o) {
+  Fields list = own_fields(o);
+  for (Field& one : fields(o.language)) {
+    if (one.name != "scheme") list.push_back(std::move(one));
+  }
+  append(&list, fields(o.diagnostic));
+  append(&list, fields(o.train));
+  return list;
+}
+
+bool is_diagnostic(ComparisonTask task) { return task != ComparisonTask::kLanguageModel; }
+
+DiagnosticKind diagnostic_kind(ComparisonTask task) {
+  switch (task) {
+    case ComparisonTask::kRecall:
+      return DiagnosticKind::kRecall;
+    case ComparisonTask::kInduction:
+      return DiagnosticKind::kInduction;
+    case ComparisonTask::kDyck:
+      return DiagnosticKind::kDyck;
+    default:
+      return DiagnosticKind::kOffsets;
+  }
+}
+
+Preset parse_preset(const std::string& name) { return parse_name("preset", name, preset_names()); }
+
+ComparisonTask parse_task(const std::string& name) { return parse_name("task", name, task_names()); }
+
+std::string match_name(Match match) {
+  for (const auto& [value, name] : match_names()) {
+    if (value == match) return name;
+  }
+  return "";
+}
+
+ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
+  ComparisonOptions options;
+  options.task = task;
+  options.preset = preset;
+  options.train.keep_last = 1;
+  options.train.tensorboard = false;
+  if (is_diagnostic(task)) {
+    const DiagnosticDefaults defaults = diagnostic_defaults(diagnostic_kind(task));
+    options.diagnostic = defaults.options;
+    options.language.model = defaults.options.model;
+    options.language.batch.batch_size = defaults.options.batch_size;
+    options.train.steps = defaults.steps * diagnostic_steps_factor(preset);
+    options.train.schedule.learning_rate = defaults.learning_rate;
+    return options;
+  }
+  const Sizes sizes = text_sizes(preset);
+  options.language.model.layers = sizes.layers;
+  options.language.model.attention.d_model = sizes.d_model;
+  options.language.model.attention.heads = sizes.heads;
+  options.language.model.context = sizes.context;
+  options.language.batch.batch_size = sizes.batch;
+  options.language.tokenizer.vocabulary_size = sizes.vocabulary;
+  options.language.data.test_fraction = 0.1;
+  options.train.steps = sizes.steps;
+  options.train.schedule.learning_rate = sizes.learning_rate;
+  return options;
+}
+
+std::vector<SchemeKind> chosen_schemes(const std::vector<std::string>& names) {
+  HS_CHECK(!names.empty(), "no scheme was named; give --schemes mha,sha,... or all");
+  std::vector<SchemeKind> wanted;
+  bool all = false;
+  for (const std::string& name : names) {
+    if (name == "all") {
+      all = true;
+    } else {
+      wanted.push_back(parse_scheme(name));
+    }
+  }
+  std::vector<SchemeKind> chosen;
+  for (const auto& [kind, name] : scheme_names()) {
+    if (all || std::find(wanted.begin(), wanted.end(), kind) != wanted.end()) chosen.push_back(kind);
+  }
+  return chosen;
+}
+
+std::vector<SchemeKind> chosen_schemes(const ComparisonOptions& options) {
+  std::vector<std::string> names = options.schemes;
+  if (options.peop && !names.empty()) names.push_back(scheme_name(SchemeKind::kSha));
+  return chosen_schemes(names);
+}
+
+void check_scheme_steps(const ComparisonOptions& options) {
+  HS_CHECK(options.scheme_steps.empty() || options.match == Match::kTime,
+           "--scheme-steps is what --match time came to; give --match time with it, or --steps for all schemes");
+  for (const std::string& item : options.scheme_steps) {
+    const size_t equals = item.find('=');
+    HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
+    parse_scheme(item.substr(0, equals));
+  }
+}
+
+std::string SweepSetting::name() const {
+  std::string text;
+  for (const auto& [option, value] : values) text += (text.empty() ? "" : " ") + option + "=" + value;
+  return text;
+}
+
+std::vector<SweepSetting> sweep_settings(const ComparisonOptions& options) {
+  std::vector<SweepSetting> all = {SweepSetting()};
+  for (const SweptOption& swept : swept_options(options)) {
+    std::vector<SweepSetting> longer;
+    for (const SweepSetting& shorter : all) {
+      for (const std::string& value : swept.values) {
+        longer.push_back(shorter);
+        longer.back().values.emplace_back(swept.name, value);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& setting) {
+  Fields known = swept_fields(options);
+  for (const auto& [name, value] : setting.values) set_field(known, name, value, "--sweep");
+  return options;
+}
+
+std::string why_not(const ComparisonOptions& options, SchemeKind scheme) {
+  DecoderOptions model = options.language.model;
+  model.attention.scheme = scheme;
+  try {
+    resolve(model);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace headshare

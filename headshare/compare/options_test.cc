@@ -1,0 +1,86 @@
+#include "headshare/compare/options.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/compare/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ChosenSchemesTest, AllNamesDuplicatesAndMistakes) {
+  EXPECT_EQ(chosen_schemes({"all"}).size(), scheme_names().size());
+  EXPECT_EQ(chosen_schemes({"sha", "all"}).size(), scheme_names().size());
+  EXPECT_THAT(chosen_schemes({"sha", "mha", "sha"}), ElementsAre(SchemeKind::kMha, SchemeKind::kSha));
+  EXPECT_THAT(error_message([] { chosen_schemes({"mha", "mhee_add"}); }), HasSubstr("mhe_add"));
+  EXPECT_THAT(error_message([] { chosen_schemes(std::vector<std::string>()); }), HasSubstr("--schemes"));
+}
+
+TEST(ChosenSchemesTest, ShaJoinsWhenPeopIsAskedFor) {
+  ComparisonOptions options;
+  options.schemes = {"mha", "mhe_add"};
+  options.peop = true;
+  EXPECT_THAT(chosen_schemes(options), ElementsAre(SchemeKind::kMha, SchemeKind::kSha, SchemeKind::kMheAdd));
+}
+
+TEST(WhyNotTest, NamesWhatAPositionKindRulesOut) {
+  ComparisonOptions options = small_diagnostic({"all"});
+  EXPECT_EQ(why_not(options, SchemeKind::kElShared), "");
+  options.language.model.positions = PositionKind::kRotary;
+  EXPECT_THAT(why_not(options, SchemeKind::kElShared), HasSubstr("rotary"));
+  EXPECT_EQ(why_not(options, SchemeKind::kMha), "");
+}
+
+TEST(PresetTest, EveryPresetOfEveryTaskCanBeTrainedWithEveryScheme) {
+  for (const char* task : {"language-model", "offsets", "recall", "induction", "dyck"}) {
+    for (const char* name : {"quick", "small", "base"}) {
+      const ComparisonOptions options = preset_options(parse_task(task), parse_preset(name));
+      for (const SchemeKind scheme : chosen_schemes(options)) EXPECT_EQ(why_not(options, scheme), "") << task << name;
+      EXPECT_GT(options.train.steps, 0);
+    }
+  }
+  EXPECT_GT(preset_options(ComparisonTask::kLanguageModel, Preset::kBase).language.data.test_fraction, 0);
+  EXPECT_THAT(error_message([] { parse_preset("quik"); }), HasSubstr("quick"));
+  EXPECT_THAT(error_message([] { parse_task("ofsets"); }), HasSubstr("offsets"));
+}
+
+std::vector<std::string> names_of(const std::vector<std::string>& sweep) {
+  ComparisonOptions options;
+  options.sweep = sweep;
+  std::vector<std::string> names;
+  for (const SweepSetting& setting : sweep_settings(options)) names.push_back(setting.name());
+  return names;
+}
+
+TEST(SweepTest, MakesEveryCombination) {
+  EXPECT_THAT(names_of({}), ElementsAre(""));
+  // As the command line's commas cut it.
+  EXPECT_THAT(names_of({"learning_rate=3e-4", "1e-3"}), ElementsAre("learning-rate=0.0003", "learning-rate=0.001"));
+  EXPECT_THAT(names_of({"heads=2", "4", "content-bias=true", "false"}),
+              ElementsAre("heads=2 content-bias=true", "heads=2 content-bias=false", "heads=4 content-bias=true",
+                          "heads=4 content-bias=false"));
+}
+
+TEST(SweepTest, SetsTheOptionsOfACell) {
+  ComparisonOptions options;
+  options.sweep = {"lr=0.5", "heads=8"};
+  const ComparisonOptions set = with_setting(options, sweep_settings(options).front());
+  EXPECT_EQ(set.train.schedule.learning_rate, 0.5);
+  EXPECT_EQ(set.language.model.attention.heads, 8);
+}
+
+TEST(SweepTest, RefusesWhatCannotVary) {
+  EXPECT_THAT(error_message([] { names_of({"3e-4"}); }), HasSubstr("--sweep learning-rate=3e-4,1e-3"));
+  EXPECT_THAT(error_message([] { names_of({"learning_rat=1"}); }), HasSubstr("learning-rate"));
+  EXPECT_THAT(error_message([] { names_of({"learning-rate=fast"}); }), HasSubstr("fast"));
+  EXPECT_THAT(error_message([] { names_of({"lr=1e-3", "0.001"}); }), AllOf(HasSubstr("0.001"), HasSubstr("twice")));
+  for (const char* fixed : {"seed=1", "scheme=mha", "validation-fraction=0.1", "pairs=2"}) {
+    EXPECT_THAT(error_message([&] { names_of({fixed}); }), HasSubstr("--sweep")) << fixed;
+  }
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,48 @@
+// For tests only: comparisons of a second.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/base/testing.h"
+#include "headshare/compare/grid.h"
+#include "headshare/tasks/testing.h"
+
+namespace headshare {
+
+inline const auto kNeverStop = [] { return false; };
+
+// 4 steps of a model of width 16 on the offsets task, with seed 3.
+inline ComparisonOptions small_diagnostic(const std::vector<std::string>& schemes) {
+  ComparisonOptions options = preset_options(ComparisonTask::kOffsets, Preset::kQuick);
+  options.schemes = schemes;
+  options.diagnostic.sequence_length = 8;
+  options.diagnostic.offsets = {1, 2};
+  options.diagnostic.validation_sequences = options.diagnostic.test_sequences = 8;
+  options.language.model.layers = 1;
+  options.language.model.attention.d_model = 16;
+  options.language.model.attention.heads = 2;
+  options.language.batch.batch_size = 4;
+  options.train.steps = 4;
+  options.train.evaluate_every = 2;
+  options.train.log_every = 1;
+  options.train.seed = 3;
+  return options;
+}
+
+// The same on a text of 1,000 bytes below `folder`.
+inline ComparisonOptions small_text(const std::vector<std::string>& schemes, const fs::path& folder) {
+  const ComparisonOptions sizes = small_diagnostic(schemes);
+  ComparisonOptions options;
+  options.schemes = schemes;
+  options.train = sizes.train;
+  options.language = small_language();
+  options.language.data.validation_fraction = 0.2;
+  options.language.data.test_fraction = 0.1;
+  options.language.data.cache_directory = (folder / "cache").string();
+  options.language.data.text = {(folder / "book.txt").string()};
+  write_file(folder / "book.txt", sentences(1000));
+  return options;
+}
+
+}  // namespace headshare
