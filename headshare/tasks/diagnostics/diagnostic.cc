@@ -48,7 +48,7 @@ Fields fields(DiagnosticOptions& o) {
       field("offsets", &o.offsets, "offsets: how many places back the tokens to predict are",
             {.min = 1, .max = kMostTokens}),
       field("pairs", &o.pairs, "recall: key-value pairs in a sequence", {.min = 1, .max = kMostTokens}),
-      field("queries", &o.queries, "recall: pairs that are asked for", {.min = 1, .max = kMostTokens}),
+      field("queries", &o.queries, "recall: keys asked for after the pairs", {.min = 1, .max = kMostTokens}),
       field("bracket-kinds", &o.bracket_kinds, "dyck: kinds of brackets", {.min = 1, .max = kMostTokens}),
       field("bracket-depth", &o.bracket_depth, "dyck: brackets open at once", {.min = 1, .max = kMostTokens}),
       field("validation-sequences", &o.validation_sequences, "diagnostic tasks: sequences to choose the best model by",

@@ -42,7 +42,9 @@ class Induction : public SequenceGenerator {
 };
 
 DiagnosticDefaults defaults() {
-  DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kInduction}, .steps = 400, .learning_rate = 3e-3};
+  DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kInduction, .sequence_length = 32, .alphabet = 32},
+                       .steps = 400,
+                       .learning_rate = 3e-3};
   d.options.model.layers = 2;
   d.options.model.attention.d_model = 64;
   return d;

@@ -1,5 +1,5 @@
-// recall: key-value pairs, then some of the keys again, each followed by its value; what is asked is
-// that value when its key has just been read.
+// recall: key-value pairs, then keys drawn from them again and again, each followed by its value; what is
+// asked is that value when its key has just been read.
 #include "headshare/base/error.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 
@@ -12,8 +12,6 @@ class Recall : public SequenceGenerator {
   explicit Recall(const DiagnosticOptions& o) : alphabet_(o.alphabet), pairs_(o.pairs), queries_(o.queries) {
     HS_CHECK(pairs_ <= alphabet_, "each pair needs a key of its own: ", pairs_, " pairs, ", alphabet_,
              " keys; use fewer --pairs or a larger --alphabet");
-    HS_CHECK(queries_ <= pairs_, "each pair is asked for once at most: ", queries_, " queries, ", pairs_,
-             " pairs; use fewer --queries or more --pairs");
   }
 
   int64_t vocabulary() const override { return 2 * alphabet_; }
@@ -28,10 +26,8 @@ class Recall : public SequenceGenerator {
       inputs[2 * i] = keys[i];
       inputs[2 * i + 1] = alphabet_ + static_cast<int64_t>(random.below(static_cast<uint64_t>(alphabet_)));
     }
-    const std::vector<int64_t> asked = draw_distinct(random, pairs_, queries_);
-    for (size_t i = 0; i < asked.size(); ++i) {
-      const auto pair = static_cast<size_t>(asked[i]);
-      const size_t place = 2 * (pairs + i);
+    for (size_t place = 2 * pairs; place < inputs.size(); place += 2) {
+      const size_t pair = random.below(pairs);
       inputs[place] = inputs[2 * pair];
       inputs[place + 1] = targets[place] = inputs[2 * pair + 1];
     }
@@ -41,9 +37,14 @@ class Recall : public SequenceGenerator {
   int64_t alphabet_, pairs_, queries_;
 };
 
+// From the usual initial deviation of 0.02 hardly a scheme learned more than which values are there within
+// 1000 steps; from 0.1 they find the answer, one after the other.
 DiagnosticDefaults defaults() {
-  DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kRecall}, .steps = 400, .learning_rate = 3e-3};
+  DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kRecall, .alphabet = 16, .pairs = 4, .queries = 12},
+                       .steps = 500,
+                       .learning_rate = 1e-3};
   d.options.model.layers = 2;
+  d.options.model.init_deviation = 0.1;
   d.options.model.attention.d_model = 64;
   return d;
 }
