@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "commit.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/head_attention.h"
@@ -39,11 +40,17 @@ nlohmann::ordered_json describe_machine() {
   for (const HeadBackend& backend : head_backends()) {
     backends.push_back({{"name", backend.name}, {"summary", backend.summary}});
   }
-  return {{"headshare", HEADSHARE_VERSION},          {"torch", TORCH_VERSION},
-          {"processor", processor_name()},           {"cores", std::thread::hardware_concurrency()},
-          {"threads", at::get_num_threads()},        {"instructions", at::get_cpu_capability()},
-          {"memory_bytes", memory_info("MemTotal")}, {"memory_available_bytes", available_memory_bytes()},
-          {"cuda_devices", cuda_devices()},          {"attention_backends", backends}};
+  return {{"headshare", HEADSHARE_VERSION},
+          {"commit", HEADSHARE_COMMIT},
+          {"torch", TORCH_VERSION},
+          {"processor", processor_name()},
+          {"cores", std::thread::hardware_concurrency()},
+          {"threads", at::get_num_threads()},
+          {"instructions", at::get_cpu_capability()},
+          {"memory_bytes", memory_info("MemTotal")},
+          {"memory_available_bytes", available_memory_bytes()},
+          {"cuda_devices", cuda_devices()},
+          {"attention_backends", backends}};
 }
 
 }  // namespace headshare
