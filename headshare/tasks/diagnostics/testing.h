@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -18,7 +17,7 @@ struct Sequence {
   std::vector<int64_t> inputs;   // [T]
   std::vector<int64_t> targets;  // [outputs, T]
 
-  auto operator<=>(const Sequence&) const = default;
+  bool operator==(const Sequence&) const = default;
 };
 
 inline Sequence draw_sequence(const SequenceGenerator& generator, uint64_t key) {
