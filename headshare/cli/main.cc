@@ -23,6 +23,7 @@ struct Verb {
 // In the order of --help.
 constexpr std::array kVerbs = {
     Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare},
+    Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
     Verb{"train", "trains one language model on text", run_train},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte", run_evaluate},
     Verb{"generate", "continues text", run_generate},

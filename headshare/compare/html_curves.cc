@@ -1,4 +1,4 @@
-// Figures with lines: learning curves and the settings of a sweep.
+// The figure of learning curves.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,10 +9,6 @@
 
 namespace headshare {
 namespace {
-
-const Box kFrame{58, 40, 424, 330};  // names stand to the right
-constexpr double kHeight = 380;
-constexpr double kNames = 436;
 
 struct Curve {
   std::string scheme;
@@ -50,31 +46,41 @@ std::vector<Curve> curves_of(const ReportView& view) {
   return curves;
 }
 
+// What the figure shows: x is the step, or the time where that was made equal.
+struct CurveAxes {
+  bool by_time = false;
+  Scale across;
+  Scale up;
+  bool cut = false;  // losses above the frame
+
+  double x(const CurvePoint& point) const { return by_time ? point.seconds : static_cast<double>(point.step); }
+
+  std::vector<PlotPoint> place(const std::vector<CurvePoint>& points) const {
+    std::vector<PlotPoint> placed;
+    for (const CurvePoint& point : points) placed.push_back({across(x(point)), up(point.validation_loss)});
+    return placed;
+  }
+};
+
 // The first losses are so large that the differences at the end, which matter, would vanish: what lies
 // above the losses after a third of the training runs off the top.
-double highest_shown(const std::vector<Curve>& curves, double x_end, const auto& x) {
-  double highest = -HUGE_VAL;
-  double last = -HUGE_VAL;
+CurveAxes curve_axes(const std::vector<Curve>& curves, bool by_time) {
+  CurveAxes axes{.by_time = by_time, .across = {}, .up = {}};
+  double x_end = 0;
+  for (const Curve& curve : curves) x_end = std::max(x_end, axes.x(curve.mean.back()));
+  std::vector<double> losses;
+  double highest = curves.front().mean.back().validation_loss;
   for (const Curve& curve : curves) {
     for (const CurvePoint& point : curve.mean) {
-      if (x(point) >= x_end / 3) highest = std::max(highest, point.validation_loss);
+      losses.push_back(point.validation_loss);
+      if (3 * axes.x(point) >= x_end) highest = std::max(highest, point.validation_loss);
     }
-    last = std::max(last, curve.mean.back().validation_loss);
+    highest = std::max(highest, curve.mean.back().validation_loss);
   }
-  return std::max(highest, last);
-}
-
-// Names at the ends of lines, spread so that none covers another, with a line to each.
-void name_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& schemes,
-               const std::vector<PlotPoint>& ends) {
-  std::vector<double> wished;
-  for (const PlotPoint& end : ends) wished.push_back(end.y);
-  const std::vector<double> heights = spread(wished, 16, plot->frame().top, plot->frame().bottom);
-  for (size_t i = 0; i < ends.size(); ++i) {
-    plot->segment({ends[i].x + 3, ends[i].y}, {kNames - 4, heights[i]}, "leader");
-    plot->marker({kNames + 4, heights[i]}, view.style(schemes[i]), 4);
-    plot->text({kNames + 14, heights[i] + 4}, shortened(schemes[i], 13), "name");
-  }
+  axes.cut = std::erase_if(losses, [highest](double loss) { return loss > highest; }) > 0;
+  axes.across = {.low = 0, .high = x_end > 0 ? x_end : 1, .from = kLineFrame.left, .to = kLineFrame.right};
+  axes.up = fitted_scale(losses, false, kLineFrame.bottom, kLineFrame.top);
+  return axes;
 }
 
 std::string curve_data(const std::vector<Curve>& curves, const std::string& caption) {
@@ -100,143 +106,34 @@ std::string curve_data(const std::vector<Curve>& curves, const std::string& capt
 }  // namespace
 
 HtmlFigure curve_figure(const ReportView& view) {
-  const bool by_time = view.results.match == "time";
-  HtmlFigure figure{.id = view.id + "-curves",
-                    .title = "Learning curves",
-                    .caption = std::string("Validation loss in nats over ") +
-                               (by_time ? "seconds of training" : "optimizer steps") + ", mean over seeds",
-                    .svg = {},
-                    .data = {}};
+  HtmlFigure figure{.id = view.id + "-curves", .title = "Learning curves", .caption = {}, .svg = {}, .data = {}};
   const std::vector<Curve> curves = curves_of(view);
   if (curves.empty()) return figure;
-  const auto x = [by_time](const CurvePoint& p) { return by_time ? p.seconds : static_cast<double>(p.step); };
-  double x_end = 0;
-  std::vector<double> losses;
-  bool many_seeds = false;
-  for (const Curve& curve : curves) {
-    x_end = std::max(x_end, x(curve.mean.back()));
-    many_seeds = many_seeds || curve.seeds.size() > 1;
-    for (const CurvePoint& point : curve.mean) losses.push_back(point.validation_loss);
-  }
-  const double top = highest_shown(curves, x_end, x);
-  figure.caption += many_seeds ? "; faint lines are the single seeds." : ".";
-  if (std::erase_if(losses, [top](double loss) { return loss > top; }) > 0) {
-    figure.caption += " The first losses run off the top, so that the last can be told apart.";
-  }
-  const Scale up = fitted_scale(losses, false, kFrame.bottom, kFrame.top);
-  const Scale across{.low = 0, .high = x_end > 0 ? x_end : 1, .from = kFrame.left, .to = kFrame.right};
-  const auto place = [&](const std::vector<CurvePoint>& points) {
-    std::vector<PlotPoint> placed;
-    for (const CurvePoint& point : points) placed.push_back({across(x(point)), up(point.validation_loss)});
-    return placed;
-  };
-  SvgPlot plot(kHeight, kFrame);
-  plot.x_axis(across, by_time ? "seconds of training" : "step");
-  plot.y_axis(up, "validation loss (lower is better)");
+  const CurveAxes axes = curve_axes(curves, view.results.match == "time");
+  const bool many_seeds =
+      std::any_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.seeds.size() > 1; });
+  figure.caption = std::string("Validation loss in nats over ") +
+                   (axes.by_time ? "seconds of training" : "optimizer steps") +
+                   (many_seeds ? ", mean over seeds; faint lines are the single seeds." : ".") +
+                   (axes.cut ? " The first losses run off the top, so that the last can be told apart." : "");
+  SvgPlot plot(kFigureHeight, kLineFrame);
+  plot.x_axis(axes.across, axes.by_time ? "seconds of training" : "step");
+  plot.y_axis(axes.up, "validation loss (lower is better)");
   std::vector<std::string> schemes;
   std::vector<PlotPoint> ends;
   for (const Curve& curve : curves) {
     if (curve.seeds.size() < 2) continue;
-    for (const auto& seed : curve.seeds) plot.line(place(seed), view.style(curve.scheme), /*faint=*/true);
+    for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.scheme), /*faint=*/true);
   }
   for (const Curve& curve : curves) {
-    const std::vector<PlotPoint> points = place(curve.mean);
+    const std::vector<PlotPoint> points = axes.place(curve.mean);
     plot.line(points, view.style(curve.scheme));
     schemes.push_back(curve.scheme);
     ends.push_back(points.back());
   }
-  name_ends(&plot, view, schemes, ends);
+  name_line_ends(&plot, view, schemes, ends);
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = curve_data(curves, figure.title);
-  return figure;
-}
-
-namespace {
-
-std::vector<std::string> settings_of(const Results& results) {
-  std::vector<std::string> settings;
-  for (const CellKey& key : results.planned) {
-    if (std::find(settings.begin(), settings.end(), key.setting) == settings.end()) settings.push_back(key.setting);
-  }
-  return settings;
-}
-
-std::string sweep_data(const ReportView& view, const std::string& caption) {
-  HtmlTable table({{.text = "scheme", .number = false},
-                   {.text = "setting", .number = false},
-                   {.text = "seeds"},
-                   {.text = "validation loss"},
-                   {.text = quality_name(view.results.subject)},
-                   {.text = "chosen", .number = false}});
-  for (const SchemeRow& row : view.rows) {
-    for (const SettingRow& setting : row.settings) {
-      const bool chosen = setting.setting == row.best.setting && !setting.seeds.empty();
-      table.add({{view.key(row.scheme)},
-                 text_cell(setting.setting),
-                 number_cell(seeds_text(setting)),
-                 number_cell(summary_text(setting.validation_loss, 4)),
-                 number_cell(quality_text(view.results.subject, setting.quality)),
-                 text_cell(chosen ? "yes" : "")},
-                chosen);
-    }
-  }
-  return table.html(caption, /*sortable=*/false);
-}
-
-}  // namespace
-
-HtmlFigure sweep_figure(const ReportView& view) {
-  HtmlFigure figure{.id = view.id + "-sweep",
-                    .title = "Settings of the sweep",
-                    .caption = "Mean validation loss of every setting; the one each scheme is shown with has a marker.",
-                    .svg = {},
-                    .data = {}};
-  const std::vector<std::string> settings = settings_of(view.results);
-  if (settings.size() < 2) return figure;
-  std::vector<double> losses;
-  for (const SchemeRow& row : view.rows) {
-    for (const SettingRow& setting : row.settings) {
-      if (!setting.seeds.empty()) losses.push_back(setting.validation_loss.mean);
-    }
-  }
-  if (losses.empty()) return figure;
-  const Scale up = fitted_scale(losses, false, kFrame.bottom, kFrame.top);
-  const double width = (kFrame.right - kFrame.left) / static_cast<double>(settings.size());
-  SvgPlot plot(kHeight, kFrame);
-  plot.y_axis(up, "validation loss (lower is better)");
-  plot.segment({kFrame.left, kFrame.bottom}, {kFrame.right, kFrame.bottom}, "axis");
-  const auto place = [&](size_t i) { return kFrame.left + width * (static_cast<double>(i) + 0.5); };
-  for (size_t i = 0; i < settings.size(); ++i) {
-    // Of "learning-rate=0.001" the value: the name is the same for all, and in the data.
-    const size_t value = settings[i].find('=');
-    const bool one_option = value != std::string::npos && settings[i].find('=', value + 1) == std::string::npos;
-    const std::string label = shortened(one_option ? settings[i].substr(value + 1) : settings[i], 18);
-    plot.text({place(i), kFrame.bottom + 16 + (settings.size() > 4 && i % 2 == 1 ? 14 : 0)}, label, "tick", "middle");
-  }
-  const size_t name_end = settings.back().find('=');
-  plot.text({(kFrame.left + kFrame.right) / 2, kFrame.bottom + 44},
-            name_end == std::string::npos ? "setting" : shortened(settings.back().substr(0, name_end), 40), "label",
-            "middle");
-  std::vector<std::string> schemes;
-  std::vector<PlotPoint> ends;
-  for (const SchemeRow& row : view.rows) {
-    std::vector<PlotPoint> points;
-    for (size_t i = 0; i < settings.size(); ++i) {
-      const auto found = std::find_if(row.settings.begin(), row.settings.end(), [&](const SettingRow& setting) {
-        return setting.setting == settings[i] && !setting.seeds.empty();
-      });
-      if (found != row.settings.end()) points.push_back({place(i), up(found->validation_loss.mean)});
-    }
-    if (points.empty() || !row.trained) continue;
-    plot.line(points, view.style(row.scheme));
-    const auto chosen = std::find(settings.begin(), settings.end(), row.best.setting) - settings.begin();
-    plot.marker({place(static_cast<size_t>(chosen)), up(row.best.validation_loss.mean)}, view.style(row.scheme));
-    schemes.push_back(row.scheme);
-    ends.push_back(points.back());
-  }
-  name_ends(&plot, view, schemes, ends);
-  figure.svg = plot.svg(figure.id, figure.title, figure.caption);
-  figure.data = sweep_data(view, figure.title);
   return figure;
 }
 

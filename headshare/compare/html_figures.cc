@@ -14,7 +14,6 @@ namespace {
 // Each known scheme keeps its colour and marker in every report.
 constexpr std::array kKnown = {"mha",       "gqa",         "mqa",     "sha",     "skv",
                                "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"};
-constexpr double kHeight = 380;
 const Box kFrame{58, 40, 524, 330};
 
 std::string better_side(const Subject& subject, const char* axis) {
@@ -64,7 +63,7 @@ HtmlFigure scatter(const ReportView& view, HtmlFigure figure, const std::string&
   const Scale across = fitted_scale(xs, *most > 4 * *least, kFrame.left, kFrame.right);
   const Scale up = fitted_scale(ys, false, kFrame.bottom, kFrame.top);
 
-  SvgPlot plot(kHeight, kFrame);
+  SvgPlot plot(kFigureHeight, kFrame);
   plot.x_axis(across, x_name + (across.logarithmic ? ", logarithmic" : ""));
   plot.y_axis(up, quality_name(view.results.subject) + better_side(view.results.subject, "y"));
   std::vector<LabelRequest> names;
@@ -137,6 +136,18 @@ SeriesStyle ReportView::style(const std::string& scheme) const {
 
 std::string ReportView::key(const std::string& scheme) const {
   return SvgPlot::key(style(scheme)) + "<span class=\"scheme\">" + escape_html(scheme) + "</span>";
+}
+
+void name_line_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& schemes,
+                    const std::vector<PlotPoint>& ends) {
+  std::vector<double> wished;
+  for (const PlotPoint& end : ends) wished.push_back(end.y);
+  const std::vector<double> heights = spread(wished, 16, plot->frame().top, plot->frame().bottom);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    plot->segment({ends[i].x + 3, ends[i].y}, {kLineNames - 4, heights[i]}, "leader");
+    plot->marker({kLineNames + 4, heights[i]}, view.style(schemes[i]), 4);
+    plot->text({kLineNames + 14, heights[i] + 4}, shortened(schemes[i], 13), "name");
+  }
 }
 
 HtmlFigure parameter_figure(const ReportView& view) {

@@ -20,6 +20,15 @@ struct ReportView {
   std::string key(const std::string& scheme) const;  // marker and escaped name
 };
 
+// For figures of lines: their frame, and the column right of it where the names stand.
+inline constexpr double kFigureHeight = 380;
+inline constexpr Box kLineFrame{58, 40, 424, 330};
+inline constexpr double kLineNames = 436;
+
+// Names at the ends of lines, spread so that none covers another, with a leader to each.
+void name_line_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& schemes,
+                    const std::vector<PlotPoint>& ends);
+
 // Those there is data for: learning curves, differences to mha, quality against attention parameters and
 // against cache, seeds one by one, settings of a sweep.
 std::vector<HtmlFigure> report_figures(const ReportView& view);

@@ -3,8 +3,8 @@
 namespace headshare {
 
 // Ten colours, s0 to s9, one set for each scheme of light: every colour has a contrast of at least 3 to
-// the page, and any two differ by at least 0.068 (OKLab) also as people without one of the three kinds of
-// cones see them (tests/cli/test_report.py computes both).
+// the page, and any two differ by at least 0.067 (OKLab) also as people without one of the three kinds of
+// cones see them (tests/cli/test_report_page.py computes both).
 const char* const kPageStyle = R"css(
 :root {
   color-scheme: light dark;
@@ -158,7 +158,7 @@ td.reason, .reason { white-space: normal; overflow-wrap: anywhere; min-width: 16
   body { font-size: 10.5pt; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   main, .foot { max-width: none; padding: 0; }
   h3 { margin-top: 24px; break-after: avoid; }
-  .scroll { overflow: visible; }
+  .scroll { overflow: visible; break-inside: avoid; }
   table { font-size: 7.6pt; }
   th, td { padding: 4px 0 4px 8px; }
   thead th { font-size: 7.6pt; min-width: 0; }

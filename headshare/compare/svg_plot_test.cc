@@ -64,11 +64,21 @@ Box text_box(const LabelRequest& request, const PlacedLabel& label) {
   return {left, label.y - 10, left + width - 4, label.y + 3};
 }
 
-// Ten names, as crowded as results are: two at one point, a column of three, a pair side by side.
+// Names as crowded as results are: two at one point, columns whose points are nearer than lines of text.
 TEST(LabelsTest, NoneCoversAnother) {
-  const std::vector<LabelRequest> requests = {
-      {480, 250, "mha"}, {480, 250, "el_lossless"},   {80, 60, "sha"},   {82, 100, "mhe_add"}, {82, 118, "mhe_mul"},
-      {300, 230, "skv"}, {306, 236, "collaborative"}, {200, 220, "mqa"}, {210, 226, "gqa"},    {190, 235, "el_shared"}};
+  const std::vector<LabelRequest> requests = {{480, 250, "mha"},
+                                              {480, 250, "el_lossless"},
+                                              {80, 60, "sha"},
+                                              {82, 100, "mhe_add"},
+                                              {82, 118, "mhe_mul"},
+                                              {300, 230, "skv"},
+                                              {306, 236, "collaborative"},
+                                              {200, 220, "mqa"},
+                                              {210, 226, "gqa"},
+                                              {190, 235, "el_shared"},
+                                              {400, 100, "a"},
+                                              {400, 108, "b"},
+                                              {400, 116, "c"}};
   const Box frame{58, 40, 524, 330};
   const std::vector<PlacedLabel> placed = place_labels(requests, {{78, 40, 86, 140}}, frame);
   ASSERT_EQ(placed.size(), requests.size());
