@@ -15,7 +15,7 @@
 namespace headshare {
 
 struct DataProgress {
-  std::string_view stage;         // "reading" (looking for a cached copy), then "tokenising"
+  std::string_view stage;         // "training a tokenizer", "reading" (looking for a cached copy), "tokenising"
   uint64_t done = 0;              // bytes of the inputs as stored
   std::optional<uint64_t> total;  // unknown for standard input
 };

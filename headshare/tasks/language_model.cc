@@ -43,14 +43,18 @@ class SpooledInput {
   fs::path path_;
 };
 
-std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data) {
+std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
+                                         const Progress& progress) {
   HS_CHECK(!data.text.empty(), "no text to train a tokenizer on: give --text FILE, or --tokenizer-path");
   TextSource source({.inputs = data.text,
                      .jsonl_field = data.jsonl_field,
                      .invalid_utf8 = data.invalid_utf8,
                      .allow_binary = data.allow_binary});
-  return train_tokenizer(options, [&source](std::string* chunk) {
+  return train_tokenizer(options, [&](std::string* chunk) {
     const std::optional<TextPiece> piece = source.next();
+    if (progress) {
+      progress({.stage = "training a tokenizer", .done = source.bytes_done(), .total = source.bytes_total()});
+    }
     if (piece) chunk->assign(piece->text);
     return piece.has_value();
   });
@@ -108,7 +112,7 @@ LanguageData open_language_data(const LanguageModelOptions& options, const Progr
   }
   const SpooledInput spooled(&sources.text);
   try {
-    data.tokenizer = train_on_text(options.tokenizer, sources);
+    data.tokenizer = train_on_text(options.tokenizer, sources, progress);
     data.splits = open_splits(sources, *data.tokenizer, progress);
   } catch (const Error& error) {
     throw Error(without_spool(error.what(), spooled.path()));
