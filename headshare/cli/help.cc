@@ -21,7 +21,9 @@ std::string placeholder(const Field& field, const nlohmann::json& value) {
 std::string default_text(const nlohmann::json& value) {
   if (value.is_array()) {
     std::string joined;
-    for (const nlohmann::json& item : value) joined += (joined.empty() ? "" : ",") + item.get<std::string>();
+    for (const nlohmann::json& item : value) {
+      joined += (joined.empty() ? "" : ",") + (item.is_string() ? item.get<std::string>() : item.dump());
+    }
     return joined;
   }
   if (value == false) return "";  // what a switch is without being given

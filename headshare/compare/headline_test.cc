@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/compare/results_cases.h"
+#include "headshare/compare/wording.h"
 
 namespace headshare {
 namespace {
@@ -81,6 +82,11 @@ TEST(HeadlineTest, LeavesNothingToCompareUnsaid) {
   nothing.failed.push_back({{"mha", "", 0}, "killed"});
   EXPECT_EQ(of(nothing).finding, "Every model failed.");
   EXPECT_THAT(of(loss_results({loss_cell("mha", 0, 2.1)})).text(), Not(HasSubstr("noise is")));
+}
+
+TEST(WordingTest, ZeroHasNoSign) {
+  EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
+  EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");
 }
 
 }  // namespace

@@ -83,7 +83,9 @@ HtmlCell retention_cell(const Retention& retention, int digits) {
     return {fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>",
                         escape_html(retention.reason_undefined))};
   }
-  return with_second_line(number_cell(format_fixed(*retention.value, digits), retention.value),
+  Retention alone = retention;
+  alone.interval.reset();
+  return with_second_line(number_cell(retention_text(alone, digits), retention.value),
                           retention.interval ? interval_text(*retention.interval, digits) : "");
 }
 

@@ -16,8 +16,14 @@ int quality_digits(const Subject& subject, double value) {
   return std::abs(value) < 1000 ? 2 : 0;
 }
 
-std::string signed_fixed(double value, int digits) {
+// Without the sign of a number that is 0 in so many digits.
+std::string fixed(double value, int digits) {
   const std::string text = format_fixed(value, digits);
+  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;
+}
+
+std::string signed_fixed(double value, int digits) {
+  const std::string text = fixed(value, digits);
   return text.starts_with('-') ? text : "+" + text;
 }
 
@@ -157,9 +163,7 @@ std::string quality_name(const Subject& subject) {
 }
 
 std::string interval_text(const Interval& interval, int digits, bool with_sign) {
-  const auto number = [&](double value) {
-    return with_sign ? signed_fixed(value, digits) : format_fixed(value, digits);
-  };
+  const auto number = [&](double value) { return with_sign ? signed_fixed(value, digits) : fixed(value, digits); };
   return "[" + number(interval.low) + ", " + number(interval.high) + "]";
 }
 
@@ -174,7 +178,7 @@ std::string difference_interval_text(const std::optional<Interval>& interval) {
 
 std::string retention_text(const Retention& retention, int digits) {
   if (!retention.value) return "-";
-  std::string text = format_fixed(*retention.value, digits);
+  std::string text = fixed(*retention.value, digits);
   if (retention.interval) text += " " + interval_text(*retention.interval, digits);
   return text;
 }
