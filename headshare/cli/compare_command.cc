@@ -20,7 +20,6 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/cell_run.h"
-#include "headshare/compare/exports.h"
 #include "headshare/compare/measure.h"
 #include "headshare/compare/report_files.h"
 #include "headshare/data/text_source.h"
@@ -52,7 +51,7 @@ struct CompareCommand {
          field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
          field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
          field("json", &json, "print results.json instead of the table"),
-         field("latex", &latex, "print the table in LaTeX instead, and keep it as table.tex")});
+         field("latex", &latex, "also write the table in LaTeX, table.tex")});
     made.group("What is trained", fields(comparison));
     made.group("Computing", fields(runtime));
     made.note(
@@ -262,16 +261,6 @@ Results begin_results(const CompareCommand& command, const Words& words, const E
           .options = to_json(fields(options))};
 }
 
-void print_results(const CompareCommand& command, const Results& results) {
-  if (command.json) {
-    print(to_json(results).dump(2) + "\n");
-  } else if (command.latex) {
-    print(latex_table(results));
-  } else {
-    print(comparison_text(results));
-  }
-}
-
 int compare(CompareCommand& command, const Words& words) {
   RunDirectory directory(command.out);
   const fs::path home = directory.path();
@@ -306,7 +295,7 @@ int compare(CompareCommand& command, const Words& words) {
   run_comparison(plans, home, process_runner(command.runtime, home, shared, progress), progress, &results);
   progress.finish();
   write_reports(home, results, {.latex = command.latex});
-  print_results(command, results);
+  print(command.json ? to_text(to_json(results)) : comparison_text(results));
   return results.failed.empty() ? kOk : kFailure;
 }
 
@@ -347,7 +336,6 @@ int run_compare(const Words& words) {
   const TokenizerKind tokenizer = command.comparison.language.tokenizer.kind;
   const bool fixed_size = tokenizer == TokenizerKind::kBytes || tokenizer == TokenizerKind::kCharacters;
   if (fixed_size && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
-  if (command.json && command.latex) throw UsageError("--json and --latex exclude each other: one thing is printed");
   if (command.dry_run) {
     check_options(command.comparison);
     print(plan_text(command.comparison));
