@@ -29,11 +29,11 @@ std::string describe_text(const LanguageModelOptions& options, const LanguageDat
                    fingerprint(*data.tokenizer), ")");
 }
 
-// "sequences drawn from a seed; alphabet 16, offsets [1,3,7,12], ..."
+// "sequences made from random numbers; alphabet 16; offsets 1,3,7,12; ..."
 std::string describe(const DiagnosticOptions& options) {
   std::string text = "sequences made from random numbers";
-  for (const auto& [name, value] : difficulty(options).items())
-    text += join_text("; ", name, " ", field_text(value, ""));
+  const nlohmann::json difficulties = difficulty(options);
+  for (const auto& [name, value] : difficulties.items()) text += join_text("; ", name, " ", field_text(value, name));
   return text;
 }
 

@@ -24,7 +24,8 @@ std::vector<std::string> names(const Rows& rows) {
   return made;
 }
 
-// The trained schemes beside mha, by where the interval of their difference lies.
+// The trained schemes beside mha, by where the interval of their difference over seeds lies. One seed judges
+// nobody: how a model starts moves its quality more than which part of the text is scored.
 struct Verdicts {
   Rows better, level, worse, unjudged;
 
@@ -36,7 +37,7 @@ Verdicts judge(const Subject& subject, const std::vector<SchemeRow>& rows) {
   Verdicts verdicts;
   for (const SchemeRow& row : rows) {
     if (!row.against_mha || !row.trained) continue;
-    const std::optional<Interval> interval = row.against_mha->interval();
+    const std::optional<Interval> interval = row.against_mha->over_seeds;
     if (!interval) {
       verdicts.unjudged.push_back(&row);
     } else if (interval->low <= 0 && interval->high >= 0) {
@@ -102,7 +103,7 @@ std::string cheapest_sentence(const Subject& subject, const SchemeRow& mha, cons
     text += join_text(" and ", share(row.cache_bytes_per_token, mha.cache_bytes_per_token), " of its cache");
   }
   return text + join_text(", at ", difference_text(row), " ", compared_name(subject), " ",
-                          difference_interval_text(row.against_mha->interval()), ".");
+                          difference_interval_text(row.against_mha->over_seeds), ".");
 }
 
 // How large a difference the seeds could have shown.
@@ -122,11 +123,9 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, 
 void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,
                      std::vector<std::string>* caveats) {
   if (seeds == 1) {
-    caveats->push_back(verdicts.judged() > 0
-                           ? "One seed: the intervals cover which " + results.subject.block +
-                                 " were evaluated, not how another start would have trained; take 3 seeds or more "
-                                 "before deciding."
-                           : "One seed tells no noise from difference; take 3 seeds or more before deciding.");
+    caveats->push_back(
+        "One seed tells no noise from difference: another start may change the order. Take 3 seeds or more before "
+        "deciding.");
     return;
   }
   const std::string resolution = resolution_caveat(results.subject, verdicts, seeds);

@@ -40,7 +40,7 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
     if case == "accuracy":
         assert "two-sided p-value" in printed and "guessing reaches 0.062" in printed
     if case == "one seed":
-        assert "One seed: the intervals cover which text windows" in printed
+        assert "One seed tells no noise from difference" in printed and "beyond noise" not in printed
     if case == "hostile":
         assert "Failed: <script>" in printed
 
