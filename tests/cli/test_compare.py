@@ -190,7 +190,7 @@ def test_diagnostic_tasks_need_no_data(run, tmp_path, task):
     done = run("compare", "--task", task, "--schemes", "mha,sha", "--steps", 3, "--threads", 1, "--out", out, "--json")
     results = json.loads(done.stdout)
     assert results["subject"]["name"] == task and results["subject"]["measure"] == "accuracy"
-    assert re.search(r"; sequence-length \d+", results["subject"]["data"]) and "auto" not in results["subject"]["data"]
+    assert re.search(r"; (sequence-length|pairs) \d+", results["subject"]["data"]) and "auto" not in results["subject"]["data"]
     assert results["subject"]["sentence"] in (out / "report.html").read_text()
     for row in results["rows"]:
         assert 0 < row["quality"]["mean"] < 1 and row["bits_per_byte"] is None
