@@ -1,7 +1,9 @@
 // The program: finds the verb, and turns whatever goes wrong into one line and an exit code.
 #include <c10/util/Exception.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <new>
 #include <string>
 
@@ -18,15 +20,17 @@ struct Verb {
   const char* name;
   const char* summary;
   int (*run)(const Words& words);
+  bool computes = false;  // with all cores
 };
 
 // In the order of --help.
 constexpr std::array kVerbs = {
-    Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare},
+    Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare,
+         /*computes=*/true},
     Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
-    Verb{"train", "trains one language model on text", run_train},
-    Verb{"evaluate", "scores a model on text: perplexity, bits per byte", run_evaluate},
-    Verb{"generate", "continues text", run_generate},
+    Verb{"train", "trains one language model on text", run_train, /*computes=*/true},
+    Verb{"evaluate", "scores a model on text: perplexity, bits per byte", run_evaluate, /*computes=*/true},
+    Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"convert", "turns a Hugging Face GPT-2 into a headshare model", run_convert},
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},
     Verb{"info", "what is in a model; what this machine supports; which kernel runs and why", run_info},
@@ -46,7 +50,7 @@ std::string overview() {
 }
 
 // Verbs that the program calls itself; --help does not list them.
-constexpr std::array kInnerVerbs = {Verb{"train-cell", "one cell of a comparison", run_train_cell}};
+constexpr std::array kInnerVerbs = {Verb{"train-cell", "one cell of a comparison", run_train_cell, true}};
 
 const Verb& find_verb(const std::string& name) {
   for (const Verb& verb : kInnerVerbs) {
@@ -61,7 +65,17 @@ const Verb& find_verb(const std::string& name) {
       join_text("unknown verb '", name, "'", did_you_mean(name, known), "; `headshare --help` lists them"));
 }
 
-int run(Words words) {
+// Threads that wait for each other spin before they sleep: libgomp's default of 300,000 turns (milliseconds)
+// makes training on two cores some 30 times slower as soon as another process wants one of them. 3,000 turns
+// cost nothing when the machine is idle (docs/design/012-waiting-threads.md). libgomp reads the environment
+// when it is loaded, so the program starts once more; who sets either variable decides.
+void wait_briefly(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  ::setenv("GOMP_SPINCOUNT", "3000", /*overwrite=*/0);
+  ::execv("/proc/self/exe", argv);  // comes back only where there is no /proc
+}
+
+int run(Words words, char** argv) {
   if (words.empty()) {
     print_error("a verb is missing; `headshare --help` lists them");
     return kUsage;
@@ -76,6 +90,7 @@ int run(Words words) {
     return kOk;
   }
   const Verb& verb = find_verb(words[0]);
+  if (verb.computes) wait_briefly(argv);
   words.erase(words.begin());
   return verb.run(words);
 }
@@ -91,9 +106,9 @@ int explain(const c10::Error& error) {
   return kFailure;
 }
 
-int run_and_explain(const Words& words) {
+int run_and_explain(const Words& words, char** argv) {
   try {
-    const int code = run(words);
+    const int code = run(words, argv);
     flush_output();
     return code;
   } catch (const UsageError& error) {
@@ -122,5 +137,5 @@ int run_and_explain(const Words& words) {
 int main(int argc, char** argv) {
   headshare::ignore_write_signals();
   headshare::set_notice_handler([](const std::string& sentence) { headshare::print_note(sentence); });
-  return headshare::run_and_explain(headshare::Words(argv + (argc > 0 ? 1 : 0), argv + argc));
+  return headshare::run_and_explain(headshare::Words(argv + (argc > 0 ? 1 : 0), argv + argc), argv);
 }

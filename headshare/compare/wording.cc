@@ -184,7 +184,7 @@ std::string retention_text(const Retention& retention, int digits) {
 }
 
 std::string memory_change_text(const SchemeRow& row) {
-  if (!row.attention_memory_saved_percent || row.scheme == "mha") return "";
+  if (!row.attention_memory_saved_percent || row.scheme == "mha" || !row.trained) return "";
   return signed_fixed(-*row.attention_memory_saved_percent, 1) + "%";
 }
 
