@@ -109,8 +109,28 @@ void add_retention_notes(const std::vector<SchemeRow>& rows, const char* name, R
   notes->push_back(note);
 }
 
+// "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
+std::string steps_and_seconds(const Results& results, const std::vector<SchemeRow>& rows) {
+  std::string text;
+  for (const SchemeRow& row : rows) {
+    if (!row.finished() || !row.trained) continue;
+    std::vector<double> seconds;
+    int64_t steps = 0;
+    for (const Cell* cell : cells_of(results, row.scheme, row.best.setting)) {
+      steps = cell->steps;
+      seconds.push_back(cell->training_seconds);
+    }
+    text += join_text(text.empty() ? "" : ", ", row.scheme, " ", plural(static_cast<size_t>(steps), "step"), " in ",
+                      format_duration(median(seconds)));
+  }
+  return text;
+}
+
 void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
-  if (results.match == "time") notes->push_back("Every scheme was given the same training time, not the same steps.");
+  if (results.match == "time") {
+    notes->push_back(
+        "Every scheme was given the same training time, not the same steps: " + steps_and_seconds(results, rows) + ".");
+  }
   if (results.match == "parameters") {
     Grouped widths;
     for (const SchemeRow& row : rows) {

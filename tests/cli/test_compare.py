@@ -233,6 +233,8 @@ def test_the_resolved_configuration_repeats_the_comparison(run, text, tmp_path, 
     assert first["match"] == match and mha["steps"] == 60
     if match == "time":
         assert first["options"]["scheme-steps"] == ["mha=60", f"sha={sha['steps']}"]
+        table = " ".join(run("report", out).stdout.split())
+        assert re.search(rf"same training time, not the same steps: mha 60 steps in [\d.]+ m?s, sha {sha['steps']} steps in", table)
     else:
         assert sha["steps"] == 60
     if match == "parameters":
