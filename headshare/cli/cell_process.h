@@ -14,15 +14,14 @@
 
 namespace headshare {
 
-// How a child process ended: nothing when well, else a sentence.
 struct CellProcess {
   Words words;                                      // behind the program's name
   Observer* observer = nullptr;                     // hears of steps and evaluations
   std::function<void(const std::string&)> on_note;  // what the child says to people
   std::function<bool()> stop_requested;
 
-  // Throws Interrupted when asked to stop, after the child has saved its state; Error when no process
-  // can be started.
+  // How the process ended: nothing when well, else a sentence. Throws Interrupted when asked to stop, after the child
+  // has saved its state; Error when no process can be started.
   std::optional<std::string> run() const;
 };
 

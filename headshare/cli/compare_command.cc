@@ -21,7 +21,6 @@
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/measure.h"
-#include "headshare/compare/report_files.h"
 #include "headshare/data/text_source.h"
 
 namespace headshare {
@@ -291,10 +290,9 @@ int compare(CompareCommand& command, const Words& words) {
   ComparisonOptions shared = command.comparison;
   experiment->share(home, &shared);
   Results results = begin_results(command, words, *experiment);
-  GridProgress progress(home);
+  GridProgress progress(home, {.latex = command.latex});
   run_comparison(plans, home, process_runner(command.runtime, home, shared, progress), progress, &results);
   progress.finish();
-  write_reports(home, results, {.latex = command.latex});
   print(command.json ? to_text(to_json(results)) : comparison_text(results));
   return results.failed.empty() ? kOk : kFailure;
 }

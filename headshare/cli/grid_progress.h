@@ -6,6 +6,7 @@
 
 #include "headshare/cli/progress.h"
 #include "headshare/compare/comparison.h"
+#include "headshare/compare/report_files.h"
 
 namespace headshare {
 
@@ -13,7 +14,7 @@ namespace headshare {
 // written to `home` after every cell, so that an unfinished comparison can be looked at.
 class GridProgress : public ComparisonObserver, public Observer {
  public:
-  explicit GridProgress(fs::path home) : home_(std::move(home)), line_("comparing") {}
+  GridProgress(fs::path home, ReportFiles files) : home_(std::move(home)), files_(files), line_("comparing") {}
 
   void on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) override;
   void on_failure(const CellPlan& plan, const std::string& reason) override;
@@ -31,6 +32,7 @@ class GridProgress : public ComparisonObserver, public Observer {
   std::string title() const;
 
   fs::path home_;
+  ReportFiles files_;
   ProgressLine line_;
   CellKey key_;
   int64_t number_ = 0;

@@ -7,24 +7,16 @@
 #include "headshare/compare/cell_run.h"
 
 namespace headshare {
-namespace {
-
-void forget(const CellKey& key, Results* results) {
-  std::erase_if(results->failed, [&](const FailedCell& one) { return one.key == key; });
-}
-
-}  // namespace
 
 void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, const CellRunner& runner,
                     ComparisonObserver& observer, Results* results) {
-  results->planned.clear();
   for (const CellPlan& plan : plans) results->planned.push_back(plan.key);
   int64_t number = 0;
   for (const CellPlan& plan : plans) {
     std::optional<Cell> cell = finished_cell(home, plan);
-    observer.on_cell(plan, ++number, static_cast<int64_t>(plans.size()), cell.has_value());
-    if (!cell) {
-      forget(plan.key, results);
+    const bool taken_over = cell.has_value();
+    observer.on_cell(plan, ++number, static_cast<int64_t>(plans.size()), taken_over);
+    if (!taken_over) {
       const std::optional<std::string> failure = runner(plan);
       if (failure) {
         results->failed.push_back({.key = plan.key, .reason = *failure});
@@ -35,7 +27,8 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
       }
     }
     if (cell) results->cells.push_back(std::move(*cell));
-    observer.on_results(*results);
+    const bool last = number == static_cast<int64_t>(plans.size());
+    if (!taken_over || last) observer.on_results(*results);
   }
 }
 

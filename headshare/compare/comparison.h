@@ -16,12 +16,13 @@ class ComparisonObserver {
   // Before each cell; `number` counts from 1. Taken over: finished by an earlier, interrupted call.
   virtual void on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) = 0;
   virtual void on_failure(const CellPlan& plan, const std::string& reason) = 0;
-  // After each cell, with everything so far.
+  // After each cell that was not taken over, and after the last, with everything so far.
   virtual void on_results(const Results& results) = 0;
 };
 
 // Cells finished below `home` before are taken over, failed ones are tried again. `results` holds the
-// facts about the whole; its cells and failures are filled in. What the runner throws ends the comparison.
+// facts about the whole; its plan, cells and failures, empty at first, are filled in. What the runner throws ends the
+// comparison.
 void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, const CellRunner& runner,
                     ComparisonObserver& observer, Results* results);
 

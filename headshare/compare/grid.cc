@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// The options of one model: scheme, seed and, where the user says so, its own number of steps.
+// The options of one model: scheme, seed and, where time is matched, its own number of steps.
 ComparisonOptions of_cell(ComparisonOptions options, SchemeKind scheme, int64_t seed) {
   options.language.model.attention.scheme = scheme;
   options.train.seed = seed;
@@ -55,15 +55,14 @@ std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experim
       const ComparisonOptions set = with_setting(options, setting);
       const std::vector<SchemeKind> schemes = trainable_schemes(set);
       const auto key = [&](SchemeKind scheme) { return CellKey{scheme_name(scheme), setting.name(), seed}; };
-      for (const SchemeKind scheme : schemes) {
+      const auto add = [&](SchemeKind scheme) {
         plans.push_back({.key = key(scheme), .options = of_cell(set, scheme, seed)});
         if (options.match == Match::kParameters) match_parameters(experiment, schemes, &plans.back().options);
-      }
+      };
+      for (const SchemeKind scheme : schemes) add(scheme);
       if (rewrite && contains(schemes, SchemeKind::kMha) && why_not(set, SchemeKind::kElLossless).empty()) {
-        plans.push_back({.key = key(SchemeKind::kElLossless),
-                         .options = of_cell(set, SchemeKind::kElLossless, seed),
-                         .weights_of = key(SchemeKind::kMha)});
-        if (options.match == Match::kParameters) match_parameters(experiment, schemes, &plans.back().options);
+        add(SchemeKind::kElLossless);
+        plans.back().weights_of = key(SchemeKind::kMha);
       }
     }
   }

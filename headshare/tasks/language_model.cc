@@ -9,15 +9,11 @@
 #include "headshare/data/text_source.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
 namespace {
-
-// Training windows are short in small recipes; evaluation works through about this many tokens at a
-// time, or a whole training batch where that is more, as long as the logits stay below 256 MiB.
-constexpr int64_t kEvaluationBatchTokens = 4096;
-constexpr int64_t kMostLogits = 1 << 26;
 
 // Standard input can be read once, and training a tokenizer is the first of two readings: it goes
 // into a temporary file, which is deleted with this object.
@@ -145,9 +141,9 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, Langua
 
 WindowOptions LanguageModelTask::windows() const {
   const int64_t context = options_.model.context;
-  const int64_t wanted = std::max(options_.batch.batch_size, kEvaluationBatchTokens / context);
-  const int64_t fitting = std::max<int64_t>(1, kMostLogits / (context * options_.model.vocabulary));
-  return {.batch_size = std::min(wanted, fitting), .context = context, .stride = options_.stride.value_or(context)};
+  return {.batch_size = evaluation_batch(options_.batch.batch_size, context, options_.model.vocabulary),
+          .context = context,
+          .stride = options_.stride.value_or(context)};
 }
 
 TokenData LanguageModelTask::scored(Part part) const {

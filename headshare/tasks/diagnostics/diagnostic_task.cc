@@ -6,15 +6,11 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
 namespace {
-
-// Evaluation works through about this many tokens at a time, or a whole training batch where that is
-// more, as long as the logits stay below 256 MiB.
-constexpr int64_t kEvaluationBatchTokens = 4096;
-constexpr int64_t kMostLogits = 1 << 26;
 
 // Held-out sequences are the same for every seed.
 constexpr uint64_t kHeldOutSeed = 0;
@@ -96,23 +92,19 @@ Tensor DiagnosticTask::loss_sum(int64_t index) {
   return losses(model_->logits(batch.inputs), batch.targets, at::Reduction::Sum);
 }
 
-int64_t DiagnosticTask::evaluation_batch() const {
-  const int64_t length = generator_->length();
-  const int64_t wanted = std::max(options_.batch_size, kEvaluationBatchTokens / length);
-  return std::clamp<int64_t>(kMostLogits / (length * generator_->outputs() * generator_->vocabulary()), 1, wanted);
-}
-
 Evaluation DiagnosticTask::evaluate(Part part, const Task::Progress& progress) {
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
   const int64_t total = held_out(options_, part);
   const uint64_t key = task_key(kHeldOutSeed, options_.kind, part == Part::kValidation ? "validation" : "test");
+  const int64_t at_once =
+      evaluation_batch(options_.batch_size, generator_->length(), generator_->outputs() * generator_->vocabulary());
   const auto per_sequence = static_cast<double>(generator_->targets_per_sequence());
   double nats = 0;
   double right = 0;
   Evaluation result{.targets = total * generator_->targets_per_sequence()};
   for (int64_t first = 0; first < total;) {
-    const int64_t count = std::min(evaluation_batch(), total - first);
+    const int64_t count = std::min(at_once, total - first);
     const Sequences batch = sequences(key, first, count);
     const Tensor logits = model_->logits(batch.inputs);
     // An ignored target is no token, so that no answer equals it.

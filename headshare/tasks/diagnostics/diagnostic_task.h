@@ -63,7 +63,6 @@ class DiagnosticTask : public Task {
   Sequences sequences(uint64_t key, int64_t first, int64_t count) const;
   Tensor losses(const Tensor& logits, const Tensor& targets, at::Reduction::Reduction reduction) const;
   std::string signature(int64_t sequences) const;
-  int64_t evaluation_batch() const;
 
   DiagnosticOptions options_;
   std::unique_ptr<SequenceGenerator> generator_;
