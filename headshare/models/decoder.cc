@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/cross_entropy.h"
 #include "headshare/ops/recompute.h"
 
 namespace headshare {
@@ -119,14 +120,14 @@ Tensor DecoderImpl::hidden(const Tensor& ids, DecodingState* state) const {
 Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(hidden, output_embedding_); }
 
 SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
-  const Tensor all = logits(hidden(ids)).flatten(0, 1);  // [B T, V]
-  const Tensor sum = at::cross_entropy_loss(all, targets.flatten(), {}, at::Reduction::Sum, kIgnoredTarget);
-  return {sum, (targets != kIgnoredTarget).sum().item<int64_t>()};
+  const Tensor flat = targets.flatten();
+  const Tensor sum = cross_entropy_sum(hidden(ids).flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
+  return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
 }
 
 Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const {
-  const Tensor all = logits(hidden(ids)).flatten(0, 1);
-  return at::cross_entropy_loss(all, targets.flatten(), {}, at::Reduction::None, kIgnoredTarget).view(targets.sizes());
+  return cross_entropy_rows(hidden(ids).flatten(0, 1), output_embedding_, targets.flatten(), kIgnoredTarget)
+      .view(targets.sizes());
 }
 
 DecodingState DecoderImpl::new_state(int64_t capacity) const {

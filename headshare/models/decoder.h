@@ -65,7 +65,7 @@ class DecoderImpl : public Layer {
   // [.., E] -> [.., V].
   Tensor logits(const Tensor& hidden) const;
 
-  // Sum of -log p(targets | ids); ids, targets int64 [B, T].
+  // Sum of -log p(targets | ids); ids, targets int64 [B, T]. The scores of all tokens are never held at once.
   SummedLoss loss(const Tensor& ids, const Tensor& targets) const;
 
   // -log p of every target, [B, T], 0 where ignored.

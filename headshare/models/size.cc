@@ -10,6 +10,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/models/decoder.h"
+#include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
 namespace {
@@ -34,6 +35,16 @@ double kept_scores(const DecoderOptions& o, double batch, double length) {
   if (fused) return 0;
   const double matrices = a.attention_dropout > 0 ? 3 : 2;
   return matrices * batch * static_cast<double>(a.heads) * length * length / 2;
+}
+
+// Scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
+// embeddings the gradient of the one use beside the other's.
+double output_layer(const DecoderOptions& o, const TrainingShape& shape) {
+  const auto V = static_cast<double>(o.vocabulary);
+  const auto E = static_cast<double>(o.attention.d_model);
+  const int64_t tokens = shape.batch * shape.length;
+  const auto chunk = static_cast<double>(cross_entropy_chunk(tokens, o.vocabulary));
+  return 2 * chunk * V + 2 * static_cast<double>(tokens) * E + (o.tie_embeddings ? V * E : 0);
 }
 
 double read_number(const char* path) {
@@ -92,8 +103,8 @@ double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
       tokens * kept_per_token(o) + kept_scores(o, static_cast<double>(shape.batch), static_cast<double>(shape.length));
   const double blocks =
       shape.recompute ? layers * tokens * static_cast<double>(o.attention.d_model) + block : layers * block;
-  const double logits = 3 * tokens * static_cast<double>(o.vocabulary);  // logits, log-softmax, gradient
-  return kFloatBytes * (parameters * (4 + static_cast<double>(shape.moving_averages)) + blocks + logits);
+  return kFloatBytes *
+         (parameters * (4 + static_cast<double>(shape.moving_averages)) + blocks + output_layer(o, shape));
 }
 
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {

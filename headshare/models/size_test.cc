@@ -74,8 +74,21 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
   EXPECT_GT(bytes([](DecoderOptions& o, TrainingShape&) { o.dropout = 0.1; }), plain);
   EXPECT_GT(bytes([](DecoderOptions& o, TrainingShape&) { o.attention.attention_dropout = 0.1; }), plain);
   EXPECT_EQ(bytes([](DecoderOptions&, TrainingShape& s) { s.moving_averages = 1; }), plain + parameters);
-  const double twice = bytes([](DecoderOptions&, TrainingShape& s) { s.batch *= 2; });
-  EXPECT_NEAR(twice - plain, plain - 4 * parameters, 1);  // activations double, the rest stays
+  const auto batch = [&](int64_t sequences) {
+    return bytes([&](DecoderOptions& o, TrainingShape& s) {
+      o.tie_embeddings = false;
+      s.batch = sequences;
+    });
+  };
+  EXPECT_NEAR(batch(4) - batch(2), 2 * (batch(2) - batch(1)), 1);  // activations double, the rest stays
+  // Of the scores there is never more than a chunk.
+  const auto vocabulary = [&](int64_t tokens) {
+    return bytes([&](DecoderOptions& o, TrainingShape& s) {
+      o.vocabulary = tokens;
+      s.batch = 1000;
+    });
+  };
+  EXPECT_LT(vocabulary(50000) - vocabulary(5000), 1 << 30);
 }
 
 TEST(Size, MemoryThatIsNotThereIsRefusedWithTheEstimate) {

@@ -23,10 +23,13 @@ int64_t held_out(const DiagnosticOptions& options, Part part) {
   return part == Part::kValidation ? options.validation_sequences : options.test_sequences;
 }
 
-// What training needs. To memory the output heads are a vocabulary as large as all of them together.
+// What training needs. To memory the output heads are a vocabulary as large as all of them together, of
+// which, unlike a language model's, all scores are held at once: they, their log-softmax and its gradient.
 double needed_bytes(DecoderOptions resolved, int64_t outputs, const TrainingShape& shape) {
   resolved.vocabulary *= outputs;
-  return training_bytes(resolved, shape);
+  const double scores =
+      static_cast<double>(shape.batch) * static_cast<double>(shape.length) * static_cast<double>(resolved.vocabulary);
+  return training_bytes(resolved, shape) + 3 * sizeof(float) * scores;
 }
 
 }  // namespace

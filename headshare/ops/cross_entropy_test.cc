@@ -1,0 +1,218 @@
+#include "headshare/ops/cross_entropy.h"
+
+#include <ATen/autocast_mode.h>
+#include <gmock/gmock.h>
+#include <torch/autograd.h>
+
+#include <array>
+#include <tuple>
+
+#include "headshare/base/testing.h"
+#include "headshare/ops/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kIgnored = -100;
+
+struct Inputs {
+  Tensor hidden;     // [N, E]
+  Tensor embedding;  // [V, E]
+  Tensor targets;    // [N]
+};
+
+// Every third target is ignored.
+Inputs random_inputs(int64_t N, int64_t E, int64_t V, double deviation = 1) {
+  Tensor targets = at::arange(N).mul(7).remainder(V);
+  for (int64_t i = 2; i < N; i += 3) targets[i] = kIgnored;
+  return {random_tensor({N, E}, 1, at::kDouble, deviation).requires_grad_(),
+          random_tensor({V, E}, 2, at::kDouble, deviation).requires_grad_(), targets};
+}
+
+Inputs cast(const Inputs& in, at::ScalarType type) {
+  const auto leaf = [&](const Tensor& x) { return x.detach().to(type).requires_grad_(); };
+  return {leaf(in.hidden), leaf(in.embedding), in.targets};
+}
+
+struct Outcome {
+  Tensor loss, hidden, embedding;
+};
+
+Outcome outcome(const Tensor& loss, const Inputs& in) {
+  const auto gradients = torch::autograd::grad({loss * 0.5}, {in.hidden, in.embedding});
+  return {loss.detach(), gradients[0], gradients[1]};
+}
+
+Outcome chunked(const Inputs& in) {
+  return outcome(cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored), in);
+}
+
+// The whole matrix of scores at once.
+Outcome plain(const Inputs& in) {
+  const Tensor scores = in.hidden.matmul(in.embedding.t());
+  return outcome(at::cross_entropy_loss(scores, in.targets, {}, at::Reduction::Sum, kIgnored), in);
+}
+
+// The last needs two chunks, of four rows and of three.
+const std::vector<std::array<int64_t, 3>> kSizes = {{1, 1, 1}, {1, 4, 7}, {5, 3, 2}, {33, 8, 65}, {7, 1, 1 << 23}};
+
+TEST(CrossEntropy, IsTheFormulaWithItsGradients) {
+  for (const auto& [N, E, V] : kSizes) {
+    const Inputs in = random_inputs(N, E, V);
+    const Outcome found = chunked(in);
+    const Outcome expected = plain(in);
+    EXPECT_TRUE(same(found.loss, expected.loss)) << N << " " << E << " " << V;
+    EXPECT_TRUE(same(found.hidden, expected.hidden)) << N << " " << E << " " << V;
+    EXPECT_TRUE(same(found.embedding, expected.embedding)) << N << " " << E << " " << V;
+    const Tensor rows = cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored);
+    EXPECT_TRUE(same(rows.sum(), expected.loss));
+    EXPECT_FALSE(rows.requires_grad());
+  }
+}
+
+TEST(CrossEntropy, GradientsAreThoseOfFiniteDifferences) {
+  const Inputs in = random_inputs(5, 3, 6);
+  const Outcome found = chunked(in);
+  const at::NoGradGuard no_grad;
+  const auto loss = [&] {
+    return 0.5 * cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored).item<double>();
+  };
+  constexpr double kStep = 1e-5;
+  for (const auto& [tensor, gradient] :
+       {std::pair(in.hidden, found.hidden), std::pair(in.embedding, found.embedding)}) {
+    for (int64_t i = 0; i < tensor.numel(); ++i) {
+      double* value = tensor.mutable_data_ptr<double>() + i;
+      const double before = *value;
+      *value = before + kStep;
+      const double above = loss();
+      *value = before - kStep;
+      const double below = loss();
+      *value = before;
+      // Third derivatives times step^2, and rounding divided by the step.
+      EXPECT_NEAR(gradient.flatten()[i].item<double>(), (above - below) / (2 * kStep), 1e-9);
+    }
+  }
+}
+
+TEST(CrossEntropy, RowsAreMinusTheLogarithmAndZeroWhereIgnored) {
+  const Inputs in = random_inputs(7, 4, 9);
+  const Tensor rows = cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored);
+  const Tensor logs = at::log_softmax(in.hidden.matmul(in.embedding.t()), 1);
+  for (int64_t i = 0; i < 7; ++i) {
+    const int64_t target = in.targets[i].item<int64_t>();
+    EXPECT_NEAR(rows[i].item<double>(), target == kIgnored ? 0 : -logs[i][target].item<double>(), 1e-12);
+  }
+}
+
+// Nothing else than the plain computation in the same type loses, twice, and some roundings.
+TEST(CrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
+  for (const auto& [type, epsilon] : {std::pair(at::kFloat, 0x1p-23), std::pair(at::kBFloat16, 0x1p-8)}) {
+    for (const double deviation : {0.3, 3.0}) {
+      const Inputs in = random_inputs(64, 32, 300, deviation);
+      const Outcome exact = plain(in);
+      const Outcome found = chunked(cast(in, type));
+      const Outcome direct = plain(cast(in, type));
+      const auto bound = [&, epsilon = epsilon](const Tensor& plain, const Tensor& truth) {
+        return 2 * distance(plain, truth) + 4 * epsilon * magnitude(truth);
+      };
+      EXPECT_TRUE(close(found.loss, exact.loss, bound(direct.loss, exact.loss)));
+      EXPECT_TRUE(close(found.hidden, exact.hidden, bound(direct.hidden, exact.hidden)));
+      EXPECT_TRUE(close(found.embedding, exact.embedding, bound(direct.embedding, exact.embedding)));
+      EXPECT_EQ(found.hidden.scalar_type(), type);
+      EXPECT_EQ(found.embedding.scalar_type(), type);
+    }
+  }
+}
+
+TEST(CrossEntropy, TakesScoresThatOverflowTheExponential) {
+  Inputs in{at::full({2, 1}, 1.0), at::tensor({-5000.0, 0.0, 5000.0}).unsqueeze(1), at::tensor({0, 2}, at::kLong)};
+  in = cast(in, at::kFloat);
+  const Outcome found = chunked(in);
+  EXPECT_EQ(found.loss.item<double>(), 10000);
+  EXPECT_TRUE(close(found.hidden, at::tensor({0.5 * 10000, 0.0}).unsqueeze(1), 0));
+}
+
+TEST(CrossEntropy, WithoutTargetsIsZero) {
+  for (const int64_t N : {0, 3}) {
+    Inputs in = random_inputs(N, 4, 5);
+    in.targets.fill_(kIgnored);
+    const Outcome found = chunked(in);
+    EXPECT_EQ(found.loss.item<double>(), 0);
+    EXPECT_EQ(found.hidden.abs().sum().item<double>(), 0);
+    EXPECT_EQ(found.embedding.abs().sum().item<double>(), 0);
+    EXPECT_EQ(cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored).sizes(), in.targets.sizes());
+  }
+}
+
+TEST(CrossEntropy, ComputesOnlyGradientsThatAreWanted) {
+  const Inputs in = random_inputs(6, 4, 5);
+  const Outcome both = chunked(in);
+  const Tensor frozen = in.embedding.detach();
+  const Tensor loss = cross_entropy_sum(in.hidden, frozen, in.targets, kIgnored);
+  EXPECT_TRUE(at::equal(torch::autograd::grad({loss}, {in.hidden})[0] * 0.5, both.hidden));
+  EXPECT_FALSE(cross_entropy_sum(in.hidden.detach(), frozen, in.targets, kIgnored).requires_grad());
+}
+
+TEST(CrossEntropy, GivesTheSameBitsAgain) {
+  const Inputs in = cast(random_inputs(9, 2, 1 << 22), at::kFloat);
+  const Outcome first = chunked(in);
+  const Outcome second = chunked(in);
+  EXPECT_TRUE(at::equal(first.loss, second.loss));
+  EXPECT_TRUE(at::equal(first.embedding, second.embedding));
+}
+
+TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
+  const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);
+  const Outcome exact = chunked(in);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const Outcome found = chunked(in);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(found.loss.scalar_type(), at::kFloat);
+  EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
+  EXPECT_EQ(found.embedding.scalar_type(), at::kFloat);
+  const Outcome rounded = chunked(cast(in, at::kBFloat16));
+  EXPECT_TRUE(close(found.loss, rounded.loss, 0));
+  EXPECT_GT(distance(found.loss, exact.loss), 0);
+  // Half a bfloat16 epsilon for each factor of a product and for the slopes.
+  EXPECT_TRUE(close(found.embedding, exact.embedding, 4 * 0x1p-8 * magnitude(exact.embedding)));
+}
+
+TEST(CrossEntropy, RefusesWhatIsNoTargetAndASecondBackwardPass) {
+  const Inputs in = random_inputs(4, 3, 5);
+  Tensor targets = in.targets.clone();
+  targets[1] = 5;
+  EXPECT_THAT(error_message([&] { cross_entropy_sum(in.hidden, in.embedding, targets, kIgnored); }),
+              HasSubstr("target 5 is no token of a vocabulary of 5"));
+  EXPECT_THAT(error_message([&] { cross_entropy_rows(in.hidden, in.embedding, targets.narrow(0, 0, 3), kIgnored); }),
+              HasSubstr("for each of 4 rows, not [3]"));
+  EXPECT_THAT(error_message([&] { cross_entropy_rows(in.hidden, in.hidden.t(), in.targets, kIgnored); }),
+              HasSubstr("not [4, 3] and [3, 4]"));
+  const Tensor loss = cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored);
+  torch::autograd::grad({loss}, {in.hidden}, {}, /*retain_graph=*/true);
+  EXPECT_THAT(error_message([&] { torch::autograd::grad({loss}, {in.hidden}); }), HasSubstr("computed once"));
+}
+
+TEST(CrossEntropy, ChunksAreOfEqualSize) {
+  EXPECT_EQ(cross_entropy_chunk(7, 1 << 23), 4);
+  EXPECT_EQ(cross_entropy_chunk(2048, 50257), 512);
+  EXPECT_EQ(cross_entropy_chunk(2048, 256), 2048);
+  EXPECT_EQ(cross_entropy_chunk(0, 256), 1);
+  EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);
+}
+
+TEST(CrossEntropy, OnCuda) {
+  HS_NEEDS_CUDA();
+  const Inputs in = random_inputs(9, 16, 1 << 12);
+  Inputs there{in.hidden.detach().cuda().requires_grad_(), in.embedding.detach().cuda().requires_grad_(),
+               in.targets.cuda()};
+  const Outcome found = chunked(there);
+  const Outcome expected = plain(in);
+  EXPECT_TRUE(same(found.loss, expected.loss));
+  EXPECT_TRUE(same(found.hidden, expected.hidden));
+  EXPECT_TRUE(same(found.embedding, expected.embedding));
+}
+
+}  // namespace
+}  // namespace headshare
