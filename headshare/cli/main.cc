@@ -33,6 +33,8 @@ constexpr std::array kVerbs = {
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"convert", "turns a Hugging Face GPT-2 into a headshare model", run_convert},
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},
+    Verb{"bench", "how fast this machine computes attention, against libtorch in the same process", run_bench,
+         /*computes=*/true},
     Verb{"info", "what is in a model; what this machine supports; which kernel runs and why", run_info},
 };
 

@@ -1,0 +1,190 @@
+#include "headshare/bench/attention_bench.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headshare/base/error.h"
+#include "headshare/bench/attention_check.h"
+#include "headshare/bench/process_memory.h"
+#include "headshare/ops/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr SchemeKind kSchemes[] = {SchemeKind::kMha,    SchemeKind::kGqa,    SchemeKind::kMqa,
+                                   SchemeKind::kMheAdd, SchemeKind::kMheMul, SchemeKind::kCollaborative};
+
+class AttentionBench : public testing::Test {
+ protected:
+  // Small cases on several threads mostly wait for one another.
+  AttentionBench() { at::set_num_threads(1); }
+};
+
+AttentionCase small_case(SchemeKind scheme) {
+  return {.scheme = scheme, .batch = 2, .heads = 4, .head_width = 8, .key_width = 16, .queries = 70, .keys = 70};
+}
+
+AttentionBenchOptions quick() { return {.turns = {.least_rounds = 1, .most_rounds = 1}}; }
+
+std::vector<AttentionRow> bench(const AttentionCase& one, const AttentionBenchOptions& options = quick()) {
+  return bench_attention({one}, options);
+}
+
+TEST_F(AttentionBench, EveryContenderOfEverySchemeIsRight) {
+  for (const SchemeKind scheme : kSchemes) {
+    for (const Pass pass : {Pass::kForward, Pass::kTraining}) {
+      for (const bool causal : {false, true}) {
+        for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+          AttentionCase one = small_case(scheme);
+          one.pass = pass;
+          one.causal = causal;
+          one.precision = precision;
+          SCOPED_TRACE(case_name(one));
+          double fastest = 0;
+          for (const AttentionRow& row : bench(one)) {
+            EXPECT_EQ(row.refused, "") << row.contender;
+            ASSERT_TRUE(row.ratio.has_value());
+            EXPECT_GT(row.timing.median_ms, 0);
+            if (row.is_baseline) fastest = std::max(fastest, *row.ratio);
+          }
+          EXPECT_EQ(fastest, 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AttentionBench, DropoutIsCheckedByItsStatisticsAndMasks) {
+  for (const SchemeKind scheme : kSchemes) {
+    for (const bool causal : {false, true}) {
+      AttentionCase one = small_case(scheme);
+      one.batch = 4;
+      one.queries = one.keys = 128;
+      one.causal = causal;
+      one.pass = Pass::kTraining;
+      one.dropout = 0.1;
+      SCOPED_TRACE(case_name(one));
+      for (const AttentionRow& row : bench(one)) EXPECT_EQ(row.refused, "") << row.contender;
+    }
+  }
+}
+
+// Contenders that are wrong in one way each.
+AttentionBenchOptions spoilt(std::function<void(Contender*)> spoil) {
+  AttentionBenchOptions options = quick();
+  options.contenders = [spoil](const AttentionInputs& inputs) {
+    std::vector<Contender> contenders = make_contenders(inputs);
+    spoil(&contenders.front());
+    return contenders;
+  };
+  return options;
+}
+
+void expect_refusal(const AttentionCase& one, const AttentionBenchOptions& options, const std::string& why) {
+  const auto rows = bench(one, options);
+  EXPECT_THAT(rows.front().refused, HasSubstr(why));
+  EXPECT_EQ(rows.front().timing.repetitions, 0);
+  EXPECT_FALSE(rows.front().ratio.has_value());
+  EXPECT_EQ(rows[1].refused, "");
+}
+
+TEST_F(AttentionBench, WrongContendersAreNotTimed) {
+  AttentionCase one = small_case(SchemeKind::kMheAdd);
+  const auto wrong_heads = spoilt([](Contender* c) { c->heads = [run = c->heads] { return run() * 1.001; }; });
+  expect_refusal(one, wrong_heads, "heads differ");
+  one.pass = Pass::kTraining;
+  expect_refusal(one, wrong_heads, "heads differ");
+  const auto wrong_gradient = spoilt([](Contender* c) {
+    c->heads = [run = c->heads, keys = c->leaves[1]] {
+      const Tensor unseen = 0.001 * keys.sum();  // a gradient that the heads themselves do not show
+      return run() + unseen - unseen.detach();
+    };
+  });
+  expect_refusal(one, wrong_gradient, "gradients of keys differ");
+}
+
+TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
+  AttentionCase one = small_case(SchemeKind::kMha);
+  one.batch = 8;
+  one.pass = Pass::kTraining;
+  one.dropout = 0.1;
+  AttentionBenchOptions none = quick();
+  none.contenders = [](const AttentionInputs& inputs) {
+    AttentionInputs without = inputs;
+    without.dropout.p = 0;
+    return std::vector<Contender>{make_contenders(without)[0], make_contenders(inputs)[1]};
+  };
+  expect_refusal(one, none, "a variance of 0");
+  AttentionBenchOptions too_much = quick();
+  too_much.contenders = [](const AttentionInputs& inputs) {
+    AttentionInputs twice = inputs;
+    twice.dropout.p *= 2;
+    return std::vector<Contender>{make_contenders(twice)[0], make_contenders(inputs)[1]};
+  };
+  expect_refusal(one, too_much, "a variance of 2.");
+  const auto other_mask = spoilt([](Contender* c) {
+    c->heads = [run = c->heads] {
+      const Tensor backward = run();
+      return backward + (at::rand_like(backward) < 0.1).to(at::kFloat).mul(backward.detach());
+    };
+  });
+  one.dropout = 0.1;
+  const AttentionInputs inputs = make_inputs(one, Fill::kNormal);
+  EXPECT_FALSE(check_dropout_gradient(make_contenders(inputs)[0]).has_value());
+  EXPECT_THAT(check_dropout_gradient(other_mask.contenders(inputs)[0]).value_or(""), HasSubstr("another dropout mask"));
+}
+
+TEST_F(AttentionBench, SharedMemoryHasItsTorchForms) {
+  const auto names = [](const AttentionCase& one) {
+    std::vector<std::string> list;
+    for (const Contender& c : make_contenders(make_inputs(one, Fill::kNormal))) list.push_back(c.name);
+    return list;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(small_case(SchemeKind::kMha)), (Names{"headshare", "torch_sdpa"}));
+  EXPECT_EQ(names(small_case(SchemeKind::kMqa)),
+            (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
+  EXPECT_EQ(names(small_case(SchemeKind::kCollaborative)),
+            (Names{"headshare", "torch_sdpa", "torch_sdpa_padded", "torch_sdpa_expanded"}));
+  AttentionCase decode = small_case(SchemeKind::kMqa);
+  decode.queries = 1;
+  EXPECT_EQ(names(decode), (Names{"headshare", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
+}
+
+TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
+  std::vector<AttentionCase> group;
+  for (const SchemeKind scheme : {SchemeKind::kMha, SchemeKind::kMheAdd}) {
+    group.push_back(small_case(scheme));
+    group.back().queries = 1;
+    group.back().causal = true;
+  }
+  const auto rows = bench_attention(group, quick());
+  EXPECT_EQ(rows.front().cache_bytes, 2 * 2 * 4 * 70 * 8 * 4);  // keys and values, B, H, S, D, bytes
+  EXPECT_EQ(rows.back().cache_bytes * 4, rows.front().cache_bytes);
+  for (const AttentionRow& row : rows) EXPECT_EQ(row.refused, "") << row.contender;
+}
+
+TEST_F(AttentionBench, SchemesWithoutKeysAndValuesAreRefused) {
+  EXPECT_THROW(make_inputs(small_case(SchemeKind::kSkv), Fill::kNormal), Error);
+  AttentionCase uneven = small_case(SchemeKind::kMha);
+  uneven.causal = true;
+  uneven.keys = 90;
+  EXPECT_THROW(make_contenders(make_inputs(uneven, Fill::kNormal)), Error);
+}
+
+TEST(ProcessMemory, CountsWhatWasTakenAtThePeak) {
+  const auto peak = peak_bytes_of([] { at::ones({64, 1 << 20}, at::kChar); });
+  if (!peak) GTEST_SKIP() << "the system does not tell";
+  EXPECT_GE(*peak, 60 << 20);
+  EXPECT_LT(*peak, 100 << 20);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,120 @@
+#include "headshare/bench/attention_case.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kEmbeddingDeviation = 0.5;
+
+template <class E>
+std::string name_of(const EnumNames<E>& names, E value) {
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == value; });
+  return found->second;
+}
+
+std::shared_ptr<Scheme> make_scheme_of(const AttentionCase& one, at::ScalarType type) {
+  AttentionOptions options = {.scheme = one.scheme,
+                              .d_model = one.heads * one.head_width,
+                              .heads = one.heads,
+                              .mhe_deviation = kEmbeddingDeviation};
+  if (one.scheme == SchemeKind::kCollaborative) options.key_width = one.key_width;
+  std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
+  attach(*scheme, std::make_shared<DropoutClock>(DropoutClock{.seed = 1}));
+  initialise(*scheme, /*seed=*/1);
+  scheme->to(type);
+  scheme->train(one.dropout > 0);
+  return scheme;
+}
+
+class Filler {
+ public:
+  Filler(Fill fill, at::TensorOptions options) : fill_(fill), options_(options) {}
+
+  // A leaf of the shape of `like`, [B, heads, length, width].
+  Tensor operator()(const Tensor& like, double uniform) {
+    const auto& s = like.sizes();
+    const Tensor flat = at::empty({s[0], s[2], s[1], s[3]}, at::kFloat);
+    if (fill_ == Fill::kNormal) {
+      flat.normal_(0, 1, generator_);
+    } else {
+      flat.fill_(uniform);
+    }
+    return flat.to(options_).transpose(1, 2).requires_grad_();
+  }
+
+ private:
+  Fill fill_;
+  at::TensorOptions options_;
+  at::Generator generator_ = keyed_generator(at::kCPU, /*key=*/23);
+};
+
+// What the scheme's projections would give, as shapes only: one token of one sequence is enough.
+struct Shapes {
+  Tensor queries;
+  Memory memory;
+};
+
+Shapes shapes_of(const Scheme& scheme, const AttentionCase& one, at::TensorOptions options) {
+  const at::NoGradGuard no_grad;
+  const Tensor token = at::zeros({1, 1, one.heads * one.head_width}, options);
+  const auto longer = [&](const Tensor& x, int64_t length) {
+    return x.expand({one.batch, x.size(1), length, x.size(3)});
+  };
+  Shapes shapes{longer(scheme.project_queries(token, 0), one.queries), {}};
+  for (const Tensor& part : scheme.remember(token, 0)) shapes.memory.push_back(longer(part, one.keys));
+  HS_CHECK(shapes.memory.size() == 2, "attention benchmarks need a scheme that keeps keys and values, not ",
+           scheme_name(one.scheme));
+  return shapes;
+}
+
+}  // namespace
+
+const EnumNames<Pass>& pass_names() {
+  static const EnumNames<Pass> names = {{Pass::kForward, "forward"}, {Pass::kTraining, "training"}};
+  return names;
+}
+
+const EnumNames<Precision>& precision_names() {
+  static const EnumNames<Precision> names = {{Precision::kFloat32, "fp32"}, {Precision::kBfloat16, "bf16"}};
+  return names;
+}
+
+std::string pass_name(Pass pass) { return name_of(pass_names(), pass); }
+std::string precision_name(Precision precision) { return name_of(precision_names(), precision); }
+
+std::string case_name(const AttentionCase& one) {
+  std::string name = join_text(scheme_name(one.scheme), " ", pass_name(one.pass), one.causal ? " causal" : "", " B",
+                               one.batch, " H", one.heads, " T", one.queries);
+  if (one.keys != one.queries) name += join_text(" S", one.keys);
+  name += join_text(" D", one.head_width);
+  if (one.scheme == SchemeKind::kCollaborative) name += join_text(" R", one.key_width);
+  if (one.dropout > 0) name += join_text(" dropout ", one.dropout);
+  if (one.precision != Precision::kFloat32) name += join_text(" ", precision_name(one.precision));
+  return name;
+}
+
+AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
+  const auto type = one.precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
+  AttentionInputs in{.scheme = make_scheme_of(one, type)};
+  const Shapes shapes = shapes_of(*in.scheme, one, type);
+  Filler filled(fill, type);
+  in.queries = filled(shapes.queries, 0);
+  in.memory = {filled(shapes.memory[0], 0), filled(shapes.memory[1], 1)};
+  if (one.pass == Pass::kForward && one.queries == 1) {
+    in.cache = std::make_shared<KvCache>(one.keys);
+    in.memory = in.cache->append(in.memory);
+  }
+  const HeadProblem problem = in.problem();
+  in.output_gradient =
+      filled(at::empty({1}, type).expand({one.batch, one.heads, one.queries, problem.value.size(3)}), 1).detach();
+  in.mask.causal = one.causal;
+  in.dropout = {.p = one.dropout, .site = in.scheme.get()};
+  return in;
+}
+
+}  // namespace headshare

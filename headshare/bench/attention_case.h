@@ -1,0 +1,64 @@
+// What the attention benchmarks ask: one problem of a scheme, its sizes, and whether gradients are wanted.
+// Letters as in attention/dims.h.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <string>
+#include <vector>
+
+#include "headshare/attention/kv_cache.h"
+#include "headshare/attention/options.h"
+#include "headshare/attention/scheme.h"
+
+namespace headshare {
+
+enum class Pass { kForward, kTraining };  // training: forward, then the gradients of all inputs
+enum class Precision { kFloat32, kBfloat16 };
+
+struct AttentionCase {
+  SchemeKind scheme = SchemeKind::kMha;
+  int64_t batch = 4;        // B
+  int64_t heads = 12;       // H
+  int64_t head_width = 64;  // D
+  int64_t key_width = 128;  // R, of collaborative attention
+  int64_t queries = 512;    // T
+  int64_t keys = 512;       // S
+  bool causal = false;
+  double dropout = 0;
+  Pass pass = Pass::kForward;
+  Precision precision = Precision::kFloat32;
+};
+
+const EnumNames<Pass>& pass_names();
+const EnumNames<Precision>& precision_names();
+std::string pass_name(Pass pass);
+std::string precision_name(Precision precision);
+
+// "mhe_add training causal B4 H12 T512 D64 dropout 0.1": what differs between the cases of one run.
+std::string case_name(const AttentionCase& one);
+
+// Problems like the ones that models pose: made by the scheme itself from queries and a memory, whose
+// heads lie side by side as projections leave them, [B, T, heads, width] seen as [B, heads, T, width].
+struct AttentionInputs {
+  std::shared_ptr<Scheme> scheme;  // in training when the case has dropout
+  Tensor queries = {};             // leaf
+  Memory memory = {};              // leaves: keys, values
+  Tensor output_gradient = {};     // [B, H, T, D]
+  HeadMask mask = {};
+  HeadDropout dropout = {};
+  std::shared_ptr<KvCache> cache = {};  // decoding: holds the memory, which is no leaf then
+
+  HeadProblem problem() const { return scheme->problem(queries, memory); }
+};
+
+enum class Fill {
+  kNormal,   // everything N(0, 1), and head embeddings wide enough that heads differ
+  kUniform,  // all scores 0 and all values 1: a head is the sum of its weights
+};
+
+// One query in a forward pass is decoding: its memory lies in a KvCache, as in a model.
+// Throws Error for schemes whose memory is not keys and values.
+AttentionInputs make_inputs(const AttentionCase& one, Fill fill);
+
+}  // namespace headshare

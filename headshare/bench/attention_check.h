@@ -1,0 +1,47 @@
+// Whether a contender of the attention benchmarks computes what it should. Wrong ones are not timed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headshare/bench/attention_contender.h"
+
+namespace headshare {
+
+// A sentence on what is wrong, or nothing.
+using Objection = std::optional<std::string>;
+
+// Without dropout: heads and gradients of a few blocks of queries (the first, the last, some in between) of
+// the last sentence against the plain formula in double precision. Allowed is twice the error of the plain
+// formula in the case's own precision, and some roundings of the result's magnitude.
+class FormulaCheck {
+ public:
+  // `inputs`: filled with Fill::kNormal, without dropout.
+  FormulaCheck(const AttentionInputs& inputs, Pass pass);
+
+  Objection operator()(const Contender& contender) const;
+
+ private:
+  struct Expected {
+    std::string what;  // "heads", "gradient of keys"
+    Tensor value;      // double
+    double tolerance;
+  };
+
+  Pass pass_;
+  std::vector<std::pair<int64_t, int64_t>> blocks_;  // of queries: first, last + 1
+  Tensor output_gradient_;                           // zero outside the blocks and the last sentence
+  Expected heads_;                                   // [H, queries of all blocks, D]
+  std::vector<Expected> gradients_;                  // of queries, keys, values, the query shift
+};
+
+// With dropout: where all scores are equal and all values 1, a query that sees n keys gives
+// (keys kept) / (n (1 - p)), which must be spread as drawn independently: mean 1, variance p / (n (1 - p)).
+// `contender` must have been made from inputs of Fill::kUniform.
+Objection check_dropout_statistics(const Contender& contender, const AttentionInputs& uniform);
+
+// With dropout: heads are linear in the values for a fixed mask, so <heads, heads> = <values, gradient of the
+// values for the heads' gradient `heads`> shows that backward used the mask of forward.
+Objection check_dropout_gradient(const Contender& contender);
+
+}  // namespace headshare

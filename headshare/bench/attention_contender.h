@@ -1,0 +1,42 @@
+// Who competes in the attention benchmarks: ways to compute the same heads from the same inputs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headshare/bench/attention_case.h"
+
+namespace headshare {
+
+struct Contender {
+  std::string name;
+  std::string backend;      // what computes inside
+  bool is_baseline = true;  // one of the torch forms; the fastest of them is what ratios refer to
+  // Queries, keys, values and, where the problem has it, the query shift: what gradients are for. Heads
+  // that the problem shares may stand here once each, as tensors of their own.
+  std::vector<Tensor> leaves;
+  std::function<Tensor()> heads;  // [B, H, T, D]
+};
+
+// headshare's choice for the problem, then the forms of torch's scaled_dot_product_attention:
+//   torch_sdpa            every head's queries, keys and values lie ready
+//   torch_sdpa_expanded   shared keys and values are seen as H heads without copying
+//   torch_sdpa_gqa        the same through enable_gqa
+// Heads that share scores but not queries (mhe_add) reach torch as H ready queries. Decoding (T = 1)
+// leaves out ready copies of a shared cache: they would be another scheme's cache.
+// Where keys are wider than values, torch has no fused kernel; torch_sdpa_padded gives it values with zeros
+// up to that width. That is no form people use, so it is no baseline.
+std::vector<Contender> make_contenders(const AttentionInputs& inputs);
+
+// Heads, and the gradients of all leaves for the heads' gradient `output_gradient`.
+struct Gradients {
+  Tensor heads;
+  std::vector<Tensor> leaves;
+};
+Gradients run_training(const Contender& contender, const Tensor& output_gradient);
+
+// What is timed: heads alone without recording them, or heads and gradients.
+void run_once(const Contender& contender, Pass pass, const Tensor& output_gradient);
+
+}  // namespace headshare

@@ -1,0 +1,112 @@
+#include "headshare/bench/attention_grid.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+
+namespace headshare {
+namespace {
+
+template <class E>
+E parse_name(const std::string& option, const std::string& text, const EnumNames<E>& names) {
+  std::vector<std::string> known;
+  for (const auto& [value, name] : names) {
+    if (name == text) return value;
+    known.push_back(name);
+  }
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  throw Error(join_text("--", option, ": unknown '", text, "'", did_you_mean(text, known), " Known: ", list));
+}
+
+template <class E>
+std::vector<E> parse_names(const std::string& option, const std::vector<std::string>& texts,
+                           const EnumNames<E>& names) {
+  std::vector<E> values;
+  for (const std::string& text : texts) values.push_back(parse_name(option, text, names));
+  return values;
+}
+
+std::vector<double> parse_dropout(const std::vector<std::string>& texts) {
+  std::vector<double> values;
+  for (const std::string& text : texts) {
+    double value = 0;
+    field("dropout", &value, "", {.min = 0, .max = 0.9}).parse(text);
+    values.push_back(value);
+  }
+  return values;
+}
+
+// Everything of a case but its scheme, in the grid's order.
+std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
+  const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
+  std::vector<AttentionCase> cases;
+  for (const Precision precision : parse_names("precisions", grid.precisions, precision_names())) {
+    for (const Pass pass : parse_names("passes", grid.passes, pass_names())) {
+      for (const double dropout : parse_dropout(grid.dropout)) {
+        if (dropout > 0 && pass == Pass::kForward) continue;
+        for (const bool causal : parse_names("masks", grid.masks, masks)) {
+          cases.push_back({.head_width = grid.head_width,
+                           .causal = causal,
+                           .dropout = dropout,
+                           .pass = pass,
+                           .precision = precision});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+// The same case for every scheme; collaborative attention once for every key width.
+void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<AttentionCase>* cases) {
+  const std::vector<int64_t> automatic = {2 * grid.head_width};
+  for (const std::string& name : grid.schemes) {
+    one.scheme = parse_scheme(name);
+    const bool has_width = one.scheme == SchemeKind::kCollaborative && !grid.key_widths.empty();
+    for (const int64_t width : has_width ? grid.key_widths : automatic) {
+      one.key_width = width;
+      cases->push_back(one);
+    }
+  }
+}
+
+}  // namespace
+
+Fields fields(AttentionGrid& g) {
+  const FieldOptions size = {.min = 1, .max = 1 << 24};
+  return {
+      field("schemes", &g.schemes, "attention schemes that keep keys and values", {.aliases = {"scheme"}}),
+      field("passes", &g.passes, "forward, training (forward and gradients)"),
+      field("masks", &g.masks, "full, causal"),
+      field("dropout", &g.dropout, "on the attention weights; above 0 in training only"),
+      field("precisions", &g.precisions, "fp32, bf16"),
+      field("heads", &g.heads, "attention heads", {.min = 1, .max = 4096}),
+      field("lengths", &g.lengths, "keys per sequence", size),
+      field("queries", &g.queries, "queries per sequence, 1 for decoding; auto: as many as keys", size),
+      field("head-width", &g.head_width, "width of a head", {.min = 1, .max = 4096}),
+      field("key-widths", &g.key_widths, "key widths of collaborative attention; default twice the head width", size),
+      field("tokens", &g.tokens, "batch size x length, for an automatic batch size", size),
+      field("batch-size", &g.batch_size, "sequences; auto: tokens / length", size),
+  };
+}
+
+std::vector<AttentionCase> cases_of(const AttentionGrid& grid) {
+  std::vector<AttentionCase> cases;
+  for (AttentionCase one : settings_of(grid)) {
+    for (const int64_t heads : grid.heads) {
+      for (const int64_t length : grid.lengths) {
+        one.heads = heads;
+        one.keys = length;
+        one.queries = grid.queries.value_or(length);
+        one.batch = grid.batch_size.value_or(std::max<int64_t>(1, grid.tokens / length));
+        add_schemes(grid, one, &cases);
+      }
+    }
+  }
+  HS_CHECK(!cases.empty(), "no case is left: dropout above 0 is measured in training only");
+  return cases;
+}
+
+}  // namespace headshare

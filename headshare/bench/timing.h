@@ -1,0 +1,28 @@
+// Times of things that take turns: what disturbs a machine for a second hits all of them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace headshare {
+
+struct Timing {
+  double median_ms = 0;
+  double minimum_ms = 0;
+  int repetitions = 0;
+};
+
+// Of at least one time.
+Timing summarise(std::vector<double> milliseconds);
+
+struct TurnOptions {
+  int least_rounds = 3;
+  int most_rounds = 15;
+  double seconds = 2;                     // no further round after the least once all of them took this long
+  std::function<void()> between = [] {};  // before every turn, untimed; it may throw to end the work
+};
+
+// Runs each action once untimed, then round by round in changing order. The times of action i, one a round.
+std::vector<Timing> take_turns(const std::vector<std::function<void()>>& actions, const TurnOptions& options);
+
+}  // namespace headshare

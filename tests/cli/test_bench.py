@@ -1,0 +1,61 @@
+"""headshare bench attention: every contender is right, every row says what was measured with what."""
+
+import json
+
+import pytest
+
+TINY = ["bench", "attention", "--quick", "--lengths", 70, "--threads", 1, "--json"]
+
+
+@pytest.fixture
+def bench(run):
+    return lambda *arguments: json.loads(run(*TINY, *arguments).stdout)
+
+
+def test_every_case_and_contender(bench):
+    rows = bench()
+    assert {row["scheme"] for row in rows} == {"mha", "mqa", "mhe_add", "mhe_mul", "collaborative"}
+    assert {(row["pass"], row["dropout"]) for row in rows} == {("forward", 0), ("training", 0), ("training", 0.1)}
+    assert {row["causal"] for row in rows} == {False, True}
+    for row in rows:
+        assert 0 < row["minimum_ms"] <= row["median_ms"] and row["repetitions"] == 3
+        assert row["backend"] and row["instructions"] and row["commit"] and row["torch"] and row["threads"] == 1
+        assert "refused" not in row
+    for name in {row["name"] for row in rows}:
+        case = {row["contender"]: row for row in rows if row["name"] == name}
+        fastest = min(row["median_ms"] for row in case.values() if row["is_baseline"])
+        assert "torch_sdpa" in case and not case["headshare"]["is_baseline"]
+        for row in case.values():
+            assert row["ratio_to_torch_sdpa"] == pytest.approx(fastest / row["median_ms"])
+        shares = case["headshare"]["scheme"] in ("mqa", "mhe_add", "mhe_mul")
+        assert ("torch_sdpa_gqa" in case) == shares
+
+
+def test_a_forced_backend_is_the_one_that_runs(run):
+    arguments = [*TINY, "--schemes", "mha", "--passes", "forward"]
+    rows = json.loads(run(*arguments, env={"HEADSHARE_BACKEND": "reference"}).stdout)
+    assert {row["backend"] for row in rows if row["contender"] == "headshare"} == {"reference"}
+
+
+def test_decoding_together(bench):
+    rows = bench("--queries", 1, "--lengths", 300, "--masks", "causal", "--passes", "forward", "--together",
+                 "--schemes", "mha,mqa", "--batch-size", 2)  # fmt: skip
+    cache = {row["scheme"]: row["cache_bytes"] for row in rows}
+    assert cache["mha"] == 4 * cache["mqa"] == 2 * 2 * 4 * 300 * 16 * 4
+    assert {row["queries"] for row in rows} == {1}
+
+
+def test_table(run):
+    done = run(*[word for word in TINY if word != "--json"], "--schemes", "mha", "--passes", "forward")
+    assert "mha forward causal B7 H4 T70 D16" in done.stdout
+    assert "torch_sdpa" in done.stdout and "1 thread, libtorch" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_what_cannot_be_measured_is_refused(refused):
+    assert "did you mean 'attention'?" in refused(2, "bench", "atention")
+    assert "QUESTION" in refused(2, "bench")
+    assert "did you mean 'mqa'?" in refused(2, *TINY, "--schemes", "mqaa")
+    assert "training only" in refused(2, *TINY, "--passes", "forward", "--dropout", 0.1)
+    assert "keeps keys and values, not el_shared" in refused(1, *TINY, "--schemes", "el-shared")
+    assert "as many keys as queries" in refused(1, *TINY, "--queries", 3)
