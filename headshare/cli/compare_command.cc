@@ -267,6 +267,8 @@ int compare(CompareCommand& command, const Words& words) {
   HS_CHECK(command.resume || command.overwrite || !begun, home.string(),
            " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
   const c10::Device device = start_runtime(command.runtime);
+  warn_if_slow(command.comparison.train.precision, device);
+  command.comparison.train.precision = resolve_precision(command.comparison.train.precision, device);
   explain_left_out(command.comparison);
   keep_standard_input(home, &command.comparison);
 

@@ -146,6 +146,8 @@ int train(TrainCommand& command) {
   RunDirectory directory(command.out);
   check_target(command, directory);
   const c10::Device device = start_runtime(command.runtime);
+  warn_if_slow(command.train.precision, device);
+  command.train.precision = resolve_precision(command.train.precision, device);
 
   ProgressLine reading("text");
   LanguageData data = open_language_data(command.language, show_reading(reading));

@@ -96,12 +96,13 @@ double seconds_per_step(const Experiment& experiment, const ComparisonOptions& c
   const Trial trial = experiment.trial(cell, device);
   trial.task->model()->train();
   AdamW optimizer(*trial.task->model(), cell.train.optimizer);
+  const Precision precision = resolve_precision(cell.train.precision, device);
   const auto step = [&] {
     const double began = now();
     const int64_t targets = trial.task->draw(cell.train.accumulation);
     optimizer.zero_gradients();
     for (int64_t i = 0; i < cell.train.accumulation; ++i) {
-      (trial.task->loss_sum(i) / static_cast<double>(targets)).backward();
+      (loss_sum(*trial.task, i, precision) / static_cast<double>(targets)).backward();
     }
     optimizer.clip_gradients(cell.train.max_gradient_norm);
     optimizer.step(/*learning_rate=*/0);

@@ -10,6 +10,7 @@
 #include "headshare/base/testing.h"
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"
+#include "headshare/ops/precision.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -148,6 +149,27 @@ TEST_P(DecoderCase, RecomputingGivesTheSameGradientsWithDropout) {
   model->clock().tick = 8;
   EXPECT_GT(distance(gradients(model, ids, targets).at("token_embedding"), kept.at("token_embedding")), 0)
       << "dropout drew the same masks at another tick";
+}
+
+// What bfloat16 changes is of the order of its epsilon, 2^-8, in every scheme; parameters and their
+// gradients stay float32.
+TEST_P(DecoderCase, Bf16IsCloseToFp32) {
+  Decoder model = small_decoder(options());
+  randomise(model);
+  model->train();
+  const Tensor ids = random_ids(2, 9, 13, 1);
+  const Tensor targets = random_ids(2, 9, 13, 2);
+  const double exact = model->loss(ids, targets).sum.item<double>();
+  const auto expected = gradients(model, ids, targets);
+  const ComputeIn bf16(Precision::kBf16, at::kCPU);
+  const double rounded = model->loss(ids, targets).sum.item<double>();
+  EXPECT_NE(rounded, exact);
+  EXPECT_NEAR(rounded, exact, 0.02 * exact);
+  for (const auto& [name, gradient] : gradients(model, ids, targets)) {
+    EXPECT_EQ(gradient.scalar_type(), at::kFloat) << name;
+    const double gap = (gradient - expected.at(name)).norm().item<double>();
+    EXPECT_LT(gap, 0.1 * expected.at(name).norm().item<double>() + 0.02 * exact) << name;
+  }
 }
 
 TEST_P(DecoderCase, EveryLearnedParameterGetsAGradientAndNoInertOne) {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "headshare/ops/precision.h"
+
 namespace headshare {
 namespace {
 
@@ -25,6 +27,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
   static Tensor forward(AutogradContext* context, const Tensor& input, c10::intrusive_ptr<PieceHolder> holder) {
     context->save_for_backward({input});
     context->saved_data["piece"] = c10::IValue::make_capsule(holder);
+    context->saved_data["precision"] = static_cast<int64_t>(ComputeIn::current(input.device().type()));
     const at::NoGradGuard no_grad;
     return holder->piece(input);
   }
@@ -33,6 +36,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto capsule = context->saved_data["piece"].toCapsule();
     const auto& piece = static_cast<PieceHolder*>(capsule.get())->piece;
     const Tensor saved = context->get_saved_variables()[0];
+    const ComputeIn as_before(static_cast<Precision>(context->saved_data["precision"].toInt()), saved.device().type());
     const Tensor input = saved.detach().requires_grad_(saved.requires_grad());
     Tensor output;
     {

@@ -12,7 +12,8 @@ using at::Tensor;
 
 // piece(input), whose intermediate results are not kept. Gradients reach `input` and every parameter
 // the piece uses, exactly as without. Without gradient mode it simply calls the piece. The piece must
-// outlive the backward pass and must not depend on state that changes in between.
+// outlive the backward pass and must not depend on state that changes in between, except on ComputeIn, which is
+// restored.
 Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input);
 
 }  // namespace headshare

@@ -12,9 +12,16 @@
 namespace headshare {
 namespace {
 
+c10::Device device_of(Task& task) { return task.model()->parameters().front().device(); }
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
+
+Tensor loss_sum(Task& task, int64_t index, Precision precision) {
+  const ComputeIn guard(precision, device_of(task).type());
+  return task.loss_sum(index);
+}
 
 Fields fields(TrainOptions& o) {
   Fields list = {
@@ -40,6 +47,7 @@ Fields fields(TrainOptions& o) {
       field("activation-checkpointing", &o.activation_checkpointing,
             "keep only each block's input and compute the rest twice: less memory, more time",
             {.aliases = {"gradient-checkpointing"}}),
+      precision_field(&o.precision),
       field("tensorboard", &o.tensorboard, "write TensorBoard events beside metrics.jsonl"),
       field("seed", &o.seed, "of initial values, batches and dropout", {.min = 0}),
   };
@@ -56,6 +64,7 @@ nlohmann::json to_json(const TrainResult& r) {
           {"stopped_early", r.stopped_early},
           {"seconds", r.seconds},
           {"tokens_per_second", r.tokens_per_second},
+          {"precision", r.precision},
           {"best_model", r.best_model}};
 }
 
@@ -68,6 +77,7 @@ Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& director
       stop_requested_(std::move(stop_requested)),
       model_(task.model()),
       optimizer_(*model_, options.optimizer) {
+  options_.precision = resolve_precision(options_.precision, device_of(task));
   if (!options_.evaluate_every) options_.evaluate_every = std::max<int64_t>(1, options_.steps / 10);
   if (!options_.save_every) options_.save_every = options_.evaluate_every;
   options_.keep_last = std::max(options_.keep_last, options_.average_last);
@@ -93,7 +103,7 @@ double Trainer::train_one_step() {
   for (int64_t i = 0; i < options_.accumulation; ++i) {
     task_.clock().tick = static_cast<uint64_t>(progress_.step * options_.accumulation + i);
     // Weighted by tokens: the sum over all micro-batches is the mean over their targets together.
-    const Tensor part = task_.loss_sum(i) / static_cast<double>(targets);
+    const Tensor part = loss_sum(task_, i, options_.precision) / static_cast<double>(targets);
     loss += part.item<double>();
     if (!std::isfinite(loss)) refuse_non_finite("loss", loss);
     part.backward();
@@ -249,6 +259,7 @@ TrainResult Trainer::result() const {
                      .stopped_early = stopped_early_,
                      .seconds = progress_.seconds,
                      .tokens_per_second = static_cast<double>(progress_.tokens) / std::max(progress_.seconds, 1e-9)};
+  result.precision = precision_name(options_.precision);
   if (const auto best = directory_.best_model()) result.best_model = best->string();
   return result;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "headshare/ops/precision.h"
 #include "headshare/train/observer.h"
 #include "headshare/train/optimizer.h"
 #include "headshare/train/run_directory.h"
@@ -27,6 +28,7 @@ struct TrainOptions {
   int64_t average_last = 0;  // 0: no averaging
   double ema_decay = 0;      // 0: no moving average
   bool activation_checkpointing = false;
+  Precision precision = Precision::kFp32;  // of training steps; evaluations are float32
   bool tensorboard = true;
   int64_t seed = 0;
 };
@@ -41,10 +43,14 @@ struct TrainResult {
   bool stopped_early = false;
   double seconds = 0;            // of training, all processes of the run together, evaluations left out
   double tokens_per_second = 0;  // tokens / seconds
+  std::string precision = {};    // of the training steps: "fp32" or "bf16"
   std::string best_model = {};   // directory; empty without validation data
 };
 
 nlohmann::json to_json(const TrainResult& result);
+
+// task.loss_sum(index), computed in `precision` (not kAuto).
+Tensor loss_sum(Task& task, int64_t index, Precision precision);
 
 class Trainer {
  public:

@@ -1,0 +1,48 @@
+// In which number format the products of a training step are computed.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <string>
+
+#include "headshare/base/field.h"
+
+namespace headshare {
+
+// kBf16: matrix products and attention take bfloat16 (autocast); parameters, gradients, optimizer, residual
+// stream, norms, softmax and loss stay float32. kAuto: kBf16 where has_bf16_instructions(), else kFp32.
+enum class Precision { kFp32, kBf16, kAuto };
+
+Field precision_field(Precision* target);
+std::string precision_name(Precision precision);
+
+// Whether bfloat16 products are faster than float32 ones: on the CPU, whether /proc/cpuinfo names
+// avx512_bf16, amx_bf16 or (Arm) bf16; on CUDA always.
+bool has_bf16_instructions(c10::Device device);
+
+// kFp32 or kBf16.
+Precision resolve_precision(Precision wanted, c10::Device device);
+
+// Gives notice when `wanted` will be slower than fp32 on `device`.
+void warn_if_slow(Precision wanted, c10::Device device);
+
+// While one of these lives, this thread computes products as `precision` (not kAuto) says. Weights are
+// converted on every use: torch's cache would keep those of a recomputed block alive.
+class ComputeIn {
+ public:
+  ComputeIn(Precision precision, c10::DeviceType device);
+  ~ComputeIn();
+  ComputeIn(const ComputeIn&) = delete;
+  ComputeIn& operator=(const ComputeIn&) = delete;
+
+  // What this thread computes in now.
+  static Precision current(c10::DeviceType device);
+
+ private:
+  c10::DeviceType device_;
+  bool enabled_before_, cached_before_;
+  c10::ScalarType type_before_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,65 @@
+#include "headshare/ops/precision.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/notice.h"
+#include "headshare/ops/recompute.h"
+#include "headshare/ops/testing.h"
+
+namespace headshare {
+namespace {
+
+const c10::Device kCpu(at::kCPU);
+
+TEST(Precision, ProductsAreBf16AndTheRestIsNot) {
+  const Tensor weight = random_tensor({4, 8}, 1, at::kFloat).requires_grad_();
+  const Tensor x = random_tensor({3, 8}, 2, at::kFloat);
+  {
+    const ComputeIn bf16(Precision::kBf16, at::kCPU);
+    EXPECT_EQ(ComputeIn::current(at::kCPU), Precision::kBf16);
+    const Tensor y = at::linear(x, weight);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    EXPECT_EQ((x.sum() + y.sum()).scalar_type(), at::kFloat);
+    EXPECT_EQ(at::layer_norm(x, {8}).scalar_type(), at::kFloat);
+    y.sum().backward();
+    const ComputeIn fp32(Precision::kFp32, at::kCPU);
+    EXPECT_EQ(at::linear(x, weight).scalar_type(), at::kFloat);
+  }
+  EXPECT_EQ(weight.grad().scalar_type(), at::kFloat);
+  EXPECT_EQ(ComputeIn::current(at::kCPU), Precision::kFp32);
+  EXPECT_EQ(at::linear(x, weight).scalar_type(), at::kFloat);
+}
+
+TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
+  const bool fast = has_bf16_instructions(kCpu);
+  EXPECT_EQ(resolve_precision(Precision::kAuto, kCpu), fast ? Precision::kBf16 : Precision::kFp32);
+  EXPECT_EQ(resolve_precision(Precision::kFp32, kCpu), Precision::kFp32);
+  std::string said;
+  const NoticeHandler before = set_notice_handler([&](const std::string& sentence) { said += sentence; });
+  EXPECT_EQ(resolve_precision(Precision::kBf16, kCpu), Precision::kBf16);
+  warn_if_slow(Precision::kBf16, kCpu);
+  set_notice_handler(before);
+  EXPECT_EQ(said.find("no bf16 instructions") == std::string::npos, fast);
+}
+
+// The second run happens in the backward pass, outside the guard of the first.
+TEST(Precision, RecomputedPiecesRunTwiceInTheSame) {
+  const Tensor weight = random_tensor({4, 4}, 1, at::kFloat).requires_grad_();
+  std::vector<at::ScalarType> types;
+  const auto piece = [&](const Tensor& in) {
+    const Tensor out = at::linear(in, weight);
+    types.push_back(out.scalar_type());
+    return out.to(at::kFloat);
+  };
+  const Tensor x = random_tensor({3, 4}, 2, at::kFloat).requires_grad_();
+  Tensor sum;
+  {
+    const ComputeIn bf16(Precision::kBf16, at::kCPU);
+    sum = recomputed(piece, x).sum();
+  }
+  sum.backward();
+  EXPECT_THAT(types, testing::ElementsAre(at::kBFloat16, at::kBFloat16));
+}
+
+}  // namespace
+}  // namespace headshare
