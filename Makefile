@@ -10,7 +10,7 @@ demo:   ## compares attention schemes on English text that is on this machine
 test:   ## builds everything, runs the C++ and the Python tests
 	@tools/setup tests && tools/build && tools/test
 
-bench:  ## measures headshare against its peers; results in build/bench
+bench:  ## measures headshare against its peers; results in docs/results and the README
 	@tools/setup tests && tools/build && tools/bench
 
 check:  ## format, layers, sizes, docs: what .ci/run checks after the tests

@@ -41,7 +41,7 @@ TEST_F(AttentionBench, EveryContenderOfEverySchemeIsRight) {
   for (const SchemeKind scheme : kSchemes) {
     for (const Pass pass : {Pass::kForward, Pass::kTraining}) {
       for (const bool causal : {false, true}) {
-        for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+        for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
           AttentionCase one = small_case(scheme);
           one.pass = pass;
           one.causal = causal;

@@ -11,12 +11,6 @@ namespace {
 
 constexpr double kEmbeddingDeviation = 0.5;
 
-template <class E>
-std::string name_of(const EnumNames<E>& names, E value) {
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == value; });
-  return found->second;
-}
-
 std::shared_ptr<Scheme> make_scheme_of(const AttentionCase& one, at::ScalarType type) {
   AttentionOptions options = {.scheme = one.scheme,
                               .d_model = one.heads * one.head_width,
@@ -79,13 +73,10 @@ const EnumNames<Pass>& pass_names() {
   return names;
 }
 
-const EnumNames<Precision>& precision_names() {
-  static const EnumNames<Precision> names = {{Precision::kFloat32, "fp32"}, {Precision::kBfloat16, "bf16"}};
-  return names;
+std::string pass_name(Pass pass) {
+  const auto& names = pass_names();
+  return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == pass; })->second;
 }
-
-std::string pass_name(Pass pass) { return name_of(pass_names(), pass); }
-std::string precision_name(Precision precision) { return name_of(precision_names(), precision); }
 
 std::string case_name(const AttentionCase& one) {
   std::string name = join_text(scheme_name(one.scheme), " ", pass_name(one.pass), one.causal ? " causal" : "", " B",
@@ -94,12 +85,12 @@ std::string case_name(const AttentionCase& one) {
   name += join_text(" D", one.head_width);
   if (one.scheme == SchemeKind::kCollaborative) name += join_text(" R", one.key_width);
   if (one.dropout > 0) name += join_text(" dropout ", one.dropout);
-  if (one.precision != Precision::kFloat32) name += join_text(" ", precision_name(one.precision));
+  if (one.precision != Precision::kFp32) name += join_text(" ", precision_name(one.precision));
   return name;
 }
 
 AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
-  const auto type = one.precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
+  const auto type = one.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
   AttentionInputs in{.scheme = make_scheme_of(one, type)};
   const Shapes shapes = shapes_of(*in.scheme, one, type);
   Filler filled(fill, type);

@@ -10,11 +10,11 @@
 #include "headshare/attention/kv_cache.h"
 #include "headshare/attention/options.h"
 #include "headshare/attention/scheme.h"
+#include "headshare/ops/precision.h"
 
 namespace headshare {
 
 enum class Pass { kForward, kTraining };  // training: forward, then the gradients of all inputs
-enum class Precision { kFloat32, kBfloat16 };
 
 struct AttentionCase {
   SchemeKind scheme = SchemeKind::kMha;
@@ -27,13 +27,11 @@ struct AttentionCase {
   bool causal = false;
   double dropout = 0;
   Pass pass = Pass::kForward;
-  Precision precision = Precision::kFloat32;
+  Precision precision = Precision::kFp32;  // of all inputs; not kAuto
 };
 
 const EnumNames<Pass>& pass_names();
-const EnumNames<Precision>& precision_names();
 std::string pass_name(Pass pass);
-std::string precision_name(Precision precision);
 
 // "mhe_add training causal B4 H12 T512 D64 dropout 0.1": what differs between the cases of one run.
 std::string case_name(const AttentionCase& one);

@@ -41,8 +41,9 @@ std::vector<double> parse_dropout(const std::vector<std::string>& texts) {
 // Everything of a case but its scheme, in the grid's order.
 std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
+  const EnumNames<Precision> precisions = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
   std::vector<AttentionCase> cases;
-  for (const Precision precision : parse_names("precisions", grid.precisions, precision_names())) {
+  for (const Precision precision : parse_names("precisions", grid.precisions, precisions)) {
     for (const Pass pass : parse_names("passes", grid.passes, pass_names())) {
       for (const double dropout : parse_dropout(grid.dropout)) {
         if (dropout > 0 && pass == Pass::kForward) continue;

@@ -72,6 +72,7 @@ Json to_object(const AttentionRow& row, const Json& machine) {
                  {"pass", pass_name(c.pass)},
                  {"causal", c.causal},
                  {"dropout", c.dropout},
+                 {"dropout_masks", "per_head"},
                  {"precision", precision_name(c.precision)},
                  {"batch_size", c.batch},
                  {"heads", c.heads},

@@ -1,0 +1,39 @@
+"""How fast are heads computed, without gradients?
+
+`headshare bench attention` times headshare and torch's forms of scaled_dot_product_attention in one process;
+transformers' eager attention, and the same under torch.compile, are timed in turns with torch in Python.
+
+    .venv/bin/python bench/attention_forward/run.py --out build/bench/attention_forward.json [--quick]
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import common  # noqa: E402
+
+FORWARD = dict(passes="forward")
+GRIDS = [
+    dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], key_widths=[128, 384]),
+    dict(FORWARD, heads=12, lengths=[512, 2048], precisions="bf16", schemes=["mha", "mhe_add"]),
+    # without a bound: wide heads, few heads, short and odd sizes
+    dict(FORWARD, heads=32, head_width=128, lengths=512),
+    dict(FORWARD, heads=8, lengths=512),
+    dict(FORWARD, heads=12, lengths=128),
+    dict(FORWARD, heads=7, head_width=59, lengths=257, tokens=771),
+]
+QUICK = [dict(FORWARD, heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]
+
+
+def main():
+    arguments = common.arguments_of(__doc__)
+    rows = common.measure_attention(
+        arguments,
+        QUICK if arguments.quick else GRIDS,
+        python_case=lambda row: arguments.quick or (row["heads"] == 12 and row["queries"] >= 512),
+    )
+    common.write_results(arguments.out, arguments.program, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""How fast are heads and their gradients computed, as training needs them?
+
+As bench/attention_forward, with the gradients of all inputs, and with dropout on the attention weights.
+
+    .venv/bin/python bench/attention_training/run.py --out build/bench/attention_training.json [--quick]
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import common  # noqa: E402
+
+PLAIN = dict(passes="training", dropout="0")
+DROPOUT = dict(passes="training", dropout="0.1")
+GRIDS = [
+    dict(PLAIN, heads=[12, 16], lengths=[512, 1024, 2048], key_widths=[128, 384]),
+    dict(PLAIN, heads=12, lengths=[512, 2048], precisions="bf16", schemes=["mha", "mhe_add"]),
+    dict(DROPOUT, heads=[12, 16], lengths=[512, 2048], masks="full"),
+    dict(DROPOUT, heads=12, lengths=512, masks="causal"),
+    # without a bound: wide heads, few heads, short and odd sizes
+    dict(PLAIN, heads=32, head_width=128, lengths=512),
+    dict(PLAIN, heads=8, lengths=512),
+    dict(PLAIN, heads=12, lengths=128),
+    dict(PLAIN, heads=7, head_width=59, lengths=257, tokens=771),
+]
+QUICK = [dict(passes="training", heads=2, head_width=16, lengths=65, tokens=650, repetitions=3)]
+
+
+def main():
+    arguments = common.arguments_of(__doc__)
+    rows = common.measure_attention(
+        arguments,
+        QUICK if arguments.quick else GRIDS,
+        python_case=lambda row: arguments.quick or (row["heads"] == 12 and row["queries"] >= 512),
+    )
+    common.write_results(arguments.out, arguments.program, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What the benchmarks must reach, against what they measured: `tools/bench --targets`.
+
+Each target is read from the rows of docs/results/ (or another folder: `--from build/bench`); what counts is the
+worst row it covers. Ratios are times, torch's fastest form over headshare, unless said. Training-step rows carry
+case, scheme, dropout, precision and, for each contender, `ratio_to_NAME` (bench/training_step).
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SHARING = ("mqa", "mhe_add", "mhe_mul")
+
+
+@dataclasses.dataclass
+class Target:
+    what: str
+    bound: float
+    question: str  # whose results
+    where: dict  # field: value, or a tuple of them
+    ratio: str = "ratio_to_torch_sdpa"
+    at_most: bool = False
+    of: Callable = None  # rows -> [(value, name)], where the figure is not a field
+
+
+def attention(what, bound, length, training=False, causal=False, dropout=0, precision="fp32", **where):
+    sizes = {"contender": "headshare", "heads": (12, 16), "head_width": 64, "queries": length, "dropout": dropout}
+    pass_ = "training" if training else "forward"
+    where = {"dropout_masks": "per_head", **where} if dropout else where
+    settings = {**sizes, "pass": pass_, "causal": causal, "precision": precision, **where}
+    return Target(what, bound, f"attention_{pass_}", settings)
+
+
+def growth_of_memory(rows):
+    """Peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T)."""
+    by_length = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("threads", "heads", "key_width", "causal", "dropout"))
+        by_length.setdefault(key, {})[row["queries"]] = row
+    pairs = [pair for pair in by_length.values() if {512, 2048} <= pair.keys()]
+    return [(pair[2048]["peak_bytes"] / pair[512]["peak_bytes"], describe(pair[2048])) for pair in pairs]
+
+
+def step(what, bound, scheme, baseline, dropout=0, precision="fp32"):
+    where = dict(case="gpt2", scheme=scheme, dropout=dropout, precision=precision)
+    return Target(what, bound, "training_step", where, ratio=f"ratio_to_{baseline}")
+
+
+COLLABORATIVE = dict(scheme="collaborative", training=True)
+DECODE = dict(contender="headshare", scheme=SHARING, heads=12, keys=8192, batch_size=8)
+ANY = (512, 1024, 2048)
+PLAIN_SCHEMES = ("mha", "mqa", "mhe_add", "mhe_mul")
+
+TARGETS = [
+    attention("MHE-ADD forward", 1.8, ANY, scheme="mhe_add"),
+    attention("MHE-ADD forward + backward, T 512 and 1024", 2.3, (512, 1024), training=True, scheme="mhe_add"),
+    attention("MHE-ADD forward + backward, T 2048", 2.1, 2048, training=True, scheme="mhe_add"),
+    attention("MHE-ADD forward, causal, T 512", 2.8, 512, causal=True, scheme="mhe_add"),
+    attention("MHE-ADD forward, causal, T 2048", 2.0, 2048, causal=True, scheme="mhe_add"),
+    attention("any scheme, causal, T 512, forward", 1.5, 512, causal=True),
+    attention("any scheme, any shape, forward", 0.95, ANY, causal=(False, True)),
+    attention("any scheme, any shape, forward + backward", 0.95, ANY, training=True, causal=(False, True)),
+    attention("forward + backward, dropout 0.1, T 512", 2.2, 512, True, dropout=0.1, scheme=PLAIN_SCHEMES),
+    attention("forward + backward, dropout 0.1, T 2048", 3.2, 2048, True, dropout=0.1, scheme=PLAIN_SCHEMES),
+    attention("the same, MHE-ADD with a shared mask, T 512", 4.5, 512, True, dropout=0.1, scheme="mhe_add",
+              dropout_masks="shared"),
+    attention("the same, MHE-ADD with a shared mask, T 2048", 6, 2048, True, dropout=0.1, scheme="mhe_add",
+              dropout_masks="shared"),
+    attention("collaborative forward + backward, key width 2 D, T 512", 1.1, 512, key_width=128, **COLLABORATIVE),
+    attention("collaborative forward + backward, key width 2 D, T 2048", 1.4, 2048, key_width=128, **COLLABORATIVE),
+    attention("collaborative forward + backward, key width 6 D", 0.95, ANY, key_width=384, **COLLABORATIVE),
+    attention("collaborative forward + backward, dropout 0.1", 1.8, ANY, dropout=0.1, **COLLABORATIVE),
+    dataclasses.replace(
+        attention("collaborative, memory at T 2048 over T 512", 1.5, (512, 2048), **COLLABORATIVE, dropout=(0, 0.1)),
+        at_most=True, of=growth_of_memory),
+    attention("bf16 forward + backward, MHA", 1.5, ANY, training=True, precision="bf16", scheme="mha"),
+    attention("bf16 forward + backward, MHE-ADD", 2.5, ANY, training=True, precision="bf16", scheme="mhe_add"),
+    Target("decode against MHA", 6, "decode", DECODE, "ratio_to_mha"),
+    Target("decode, cache smaller than MHA's", 12, "decode", DECODE, "cache_ratio_to_mha"),
+    step("training step, MHA against transformers eager", 1.35, "mha", "transformers_eager"),
+    step("the same, dropout 0.1", 1.5, "mha", "transformers_eager", dropout=0.1),
+    step("training step, MHE-ADD against transformers eager", 1.6, "mhe_add", "transformers_eager"),
+    step("the same, dropout 0.1", 1.75, "mhe_add", "transformers_eager", dropout=0.1),
+    step("training step, MHA against torch.compile", 1.1, "mha", "transformers_compiled"),
+    step("training step, MHE-ADD against torch.compile", 1.3, "mhe_add", "transformers_compiled"),
+    step("training step in bf16, MHA against autocast", 1.4, "mha", "transformers_eager", precision="bf16"),
+    step("training step in bf16, MHE-ADD against autocast", 1.6, "mhe_add", "transformers_eager", precision="bf16"),
+    Target("peak memory of the step over transformers'", 0.6, "peak_memory",
+           dict(contender=("headshare_mha", "headshare_mhe_add"), width=768), "step_ratio_to_transformers_eager",
+           at_most=True),
+]  # fmt: skip
+
+
+def describe(row):
+    name = row.get("name") or " ".join(str(row[key]) for key in ("contender", "scheme", "dropout") if key in row)
+    return f"{name}, {row['threads']} thread{'s' * (row['threads'] != 1)}"
+
+
+def load(folder, question):
+    """The rows of a question; none when it has not been measured."""
+    for name in (f"bench_{question}.json", f"{question}.json"):
+        if (folder / name).is_file():
+            return json.loads((folder / name).read_text())["results"]
+    return []
+
+
+def covers(where, row):
+    def fits(field, wanted):
+        return row.get(field) in wanted if isinstance(wanted, tuple) else row.get(field) == wanted
+
+    return all(fits(field, wanted) for field, wanted in where.items())
+
+
+def judge(target, rows):
+    """(worst value, name of its row, how many rows, reached?); None, "", 0, None where nothing was measured."""
+    chosen = [row for row in rows if covers(target.where, row)]
+    found = target.of(chosen) if target.of else [(row.get(target.ratio), describe(row)) for row in chosen]
+    found = [one for one in found if one[0] is not None]
+    if not found:
+        return None, "", 0, None
+    value, name = (max if target.at_most else min)(found)
+    return value, name, len(found), value <= target.bound if target.at_most else value >= target.bound
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="folder", type=pathlib.Path, default=ROOT / "docs/results")
+    folder = parser.parse_args().folder
+    missed = 0
+    for target in TARGETS:
+        value, name, count, reached = judge(target, load(folder, target.question))
+        bound = f"{'<=' if target.at_most else '>='} {target.bound:g}"
+        measured = "-" if value is None else f"{value:.2f}"
+        verdict = {None: "not measured", True: "reached", False: "NOT REACHED"}[reached]
+        missed += reached is not True
+        worst = f"worst of {count}: {name}" if count else ""
+        print(f"{target.what:58} {bound:>8} {measured:>7}  {verdict:12} {worst}".rstrip())
+    print(f"{len(TARGETS) - missed} of {len(TARGETS)} targets reached")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

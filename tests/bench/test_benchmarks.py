@@ -1,0 +1,105 @@
+"""The benchmarks of bench/: they run, refuse to time wrong contenders, and judge their targets by the worst row."""
+
+import json
+import subprocess
+import sys
+import types
+
+import pytest
+from conftest import ROOT, run_command
+
+sys.path.insert(0, str(ROOT / "bench"))
+import common  # noqa: E402
+import targets  # noqa: E402
+
+
+def question(name, program, path, *flags):
+    command = [sys.executable, ROOT / f"bench/{name}/run.py", "--program", program, "--out", path, "--quick", *flags]
+    run_command(command)
+    results = json.loads(path.read_text())
+    assert {"commit", "processor", "instructions", "torch", "transformers"} <= results["environment"].keys()
+    return results["results"]
+
+
+@pytest.mark.parametrize("name", ["attention_forward", "attention_training"])
+def test_attention(name, program, tmp_path):
+    rows = question(name, program, tmp_path / "out.json", "--threads", 1)
+    names = {row["contender"] for row in rows}
+    assert {"headshare", "torch_sdpa", "torch_sdpa_gqa", "python_torch_sdpa", "python_transformers_eager"} <= names
+    assert all(row["median_ms"] > 0 and row["ratio_to_torch_sdpa"] > 0 and row["threads"] == 1 for row in rows)
+
+
+def test_decode(program, tmp_path):
+    rows = question("decode", program, tmp_path / "out.json", "--threads", 1)
+    ours = {row["scheme"]: row for row in rows if row["contender"] == "headshare"}
+    assert ours["mha"]["ratio_to_mha"] == 1
+    assert {ours[name]["cache_ratio_to_mha"] for name in ("mqa", "mhe_add", "mhe_mul")} == {12}
+
+
+def test_turns_change_their_order():
+    order = []
+    actions = {name: lambda name=name: order.append(name) for name in "ab"}
+    seconds = common.take_turns(actions, least=2, most=2)
+    assert "".join(order) == "ab" + "ab" + "ba"
+    assert len(seconds["a"]) == 2
+    assert common.summary([0.003, 0.001, 0.002]) == dict(median_ms=2, minimum_ms=1, repetitions=3)
+
+
+CASE = dict(
+    name="mha", scheme="mha", batch_size=2, heads=2, head_width=8, queries=70, keys=70, causal=True, precision="fp32"
+)
+
+
+def spoilt(spoil):
+    """torch's SDPA with its result passed through `spoil`."""
+    contender = common.importlib.import_module("bench.contenders.torch_sdpa")
+    return types.SimpleNamespace(NAME="spoilt", heads=lambda case, q, k, v: spoil(contender.heads(case, q, k, v), k))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("kind", ["forward", "training"])
+def test_wrong_contenders_are_refused(kind, dropout, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    case = dict(CASE, dropout=dropout, batch_size=32, **{"pass": kind})
+    common.check(spoilt(lambda heads, keys: heads), case)
+    with pytest.raises(AssertionError, match="heads off by"):
+        common.check(spoilt(lambda heads, keys: 1.001 * heads), case)
+    with_wrong_gradient = spoilt(lambda heads, keys: heads + 0.01 * (keys.sum() - keys.sum().detach()))
+    if kind == "training":
+        with pytest.raises(AssertionError, match="keys' gradient off by"):
+            common.check(with_wrong_gradient, case)
+    if dropout > 0:
+        none = spoilt(lambda heads, keys: heads)
+        forgets = types.SimpleNamespace(NAME="none", heads=lambda c, *x: none.heads(dict(c, dropout=0.0), *x))
+        with pytest.raises(AssertionError, match="wrong statistics"):
+            common.check(forgets, case)
+
+
+def test_targets_count_their_worst_row():
+    target = next(one for one in targets.TARGETS if one.what == "MHE-ADD forward")
+    row = dict(contender="headshare", scheme="mhe_add", heads=12, head_width=64, queries=512, causal=False, dropout=0.0,
+               precision="fp32", threads=1, name="x", ratio_to_torch_sdpa=2.0, **{"pass": "forward"})  # fmt: skip
+    assert targets.judge(target, [row]) == (2.0, "x, 1 thread", 1, True)
+    slower = dict(row, heads=16, threads=2, ratio_to_torch_sdpa=1.7)
+    outside = ({"causal": True}, {"heads": 8}, {"scheme": "mha"})
+    others = [{**row, "ratio_to_torch_sdpa": 0.1, **other} for other in outside]
+    assert targets.judge(target, [row, slower, *others]) == (1.7, "x, 2 threads", 2, False)
+    assert targets.judge(target, others) == (None, "", 0, None)
+
+
+def test_growth_of_memory_compares_the_same_tokens():
+    target = next(one for one in targets.TARGETS if "memory at T 2048" in one.what)
+    row = dict(contender="headshare", scheme="collaborative", heads=12, head_width=64, causal=False, dropout=0.0,
+               precision="fp32", dropout_masks="per_head", threads=1, key_width=128, name="x",
+               **{"pass": "training"})  # fmt: skip
+    rows = [dict(row, queries=512, peak_bytes=100), dict(row, queries=2048, peak_bytes=400)]
+    value, _, count, reached = targets.judge(target, rows)
+    assert (value, count, reached) == (4, 1, False)
+    rows[1]["peak_bytes"] = 110
+    assert targets.judge(target, rows)[3] is True
+
+
+def test_tools_bench_prints_every_target(tmp_path):
+    done = subprocess.run([ROOT / "tools/bench", "--targets", "--from", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout.count("not measured") == len(targets.TARGETS)
