@@ -1,28 +1,30 @@
-"""How fast does headshare train a GPT-2, against transformers?
+"""How fast does headshare train a GPT-2, against transformers, and in how much memory?
 
-The same shape, batch, threads and optimizer in both: `headshare train --scheme mha` against
-transformers' GPT2LMHeadModel (attn_implementation="sdpa", not compiled, dropout 0, torch's fused AdamW,
-gradients clipped) in one process each, taking turns. Before anything is timed, a random GPT-2 of that
-shape goes through `headshare convert` and must give transformers' logits. Per contender the median
-and the least seconds of a step, the first two steps of each turn left out; the ratio is of medians.
+The same shape, batch, threads and optimizer in all: `headshare train` with the schemes mha and mhe_add against
+transformers' GPT2LMHeadModel with eager attention, with `scaled_dot_product_attention` and under torch.compile,
+torch's fused AdamW, gradients clipped; in float32 and in bf16 (autocast), with and without dropout, in one process
+each, taking turns. Before anything is timed, a random GPT-2 of that shape goes through `headshare convert` and must
+give transformers' logits, every first loss must be that of a model that knows nothing, and transformers' must agree
+without dropout. A row per contender: median and least seconds of a step (the first two steps of a process left
+out), its peak memory, and for headshare `ratio_to_NAME`: NAME's median over its own.
 
-    .venv/bin/python bench/training_step/run.py --out build/bench/training_step.json [--case small]
+    .venv/bin/python bench/training_step/run.py --out build/bench/training_step.json [--case gpt2] [--quick]
 """
 
 import argparse
 import json
+import math
+import multiprocessing
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TURNS = 3
-SKIPPED = 2  # steps of a turn that warm up
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import common  # noqa: E402
+import transformers_process  # noqa: E402
 
 CASES = {
     # nanoGPT's recipe for a CPU: dominated by the cost of starting each operation
@@ -32,106 +34,103 @@ CASES = {
     # GPT-2's width and vocabulary
     "gpt2": dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=2),
 }
+QUICK = dict(layers=1, heads=2, width=32, context=32, batch=2, vocabulary=300, steps=2)
+SCHEMES = ("mha", "mhe_add")
+MODELS = ("eager", "sdpa", "compiled")
 
 
-def hf_model(case):
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=case["vocabulary"],
-        n_positions=case["context"],
-        n_embd=case["width"],
-        n_layer=case["layers"],
-        n_head=case["heads"],
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        attn_implementation="sdpa",
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    return GPT2LMHeadModel(config)
-
-
-def time_transformers(case, threads):
-    """Seconds of each step, in a process of its own."""
-    code = f"import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r}); import run; run.hf_steps({case!r})"
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, env=environment, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def hf_steps(case):
-    import torch
-
-    torch.manual_seed(0)
-    model = hf_model(case).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-    seconds = []
-    for _ in range(case["steps"] + SKIPPED):
-        ids = torch.randint(case["vocabulary"], (case["batch"], case["context"] + 1))
-        began = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        loss.item()
-        seconds.append(time.perf_counter() - began)
-    print(json.dumps(seconds[SKIPPED:]))
-
-
-def bytes_tokenizer(case, folder):
-    """A tokenizer with the case's vocabulary: bytes, else GPT-2's files or a trained one."""
-    if case["vocabulary"] == 256:
-        return ["--tokenizer", "bytes"]
-    return ["--tokenizer-path", str(folder / "tokenizer.json")]
-
-
-def write_tokenizer(case, folder):
-    """A word list of exactly the case's size, so that any text fits it."""
-    if case["vocabulary"] == 256:
-        return
+def write_inputs(folder, case):
+    """Text longer than a batch, and a word list of exactly the case's size."""
+    (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
     words = ["<unk>", "<eos>"] + [f"w{i}" for i in range(case["vocabulary"] - 2)]
-    form = json.loads((folder / "words.json").read_text())
-    form["words"] = words
+    form = dict(format="headshare-tokenizer", kind="words", version=1, words=words)
     (folder / "tokenizer.json").write_text(json.dumps(form))
 
 
-def train_command(program, case, folder, threads):
-    steps = case["steps"] + SKIPPED
-    return [
-        program, "train", "--text", folder / "text.txt", *bytes_tokenizer(case, folder),
-        "--scheme", "mha", "--projection-bias", "--layers", case["layers"], "--heads", case["heads"],
-        "--d-model", case["width"], "--context", case["context"], "--batch-size", case["batch"],
-        "--steps", steps, "--log-every", 1, "--evaluate-every", steps, "--validation-fraction", 0,
-        "--threads", threads, "--device", "cpu", "--out", folder / "run", "--overwrite",
-    ]  # fmt: skip
+class Headshare:
+    """`headshare train`, started anew each turn."""
+
+    def __init__(self, program, folder, case, scheme):
+        self.program, self.folder, self.case, self.scheme = program, folder, case, scheme
+        self.name, self.peak_bytes = "headshare", 0
+
+    def start(self):
+        return self.lines(1)[0]["loss"]
+
+    def lines(self, steps):
+        case = self.case
+        flags = {
+            "text": self.folder / "text.txt", "tokenizer-path": self.folder / "tokenizer.json",
+            "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
+            "context": case["context"], "batch-size": case["batch"], "dropout": case["dropout"],
+            "attention-dropout": case["dropout"], "precision": case["precision"], "steps": steps, "log-every": 1,
+            "evaluate-every": steps, "validation-fraction": 0, "threads": case["threads"], "device": "cpu",
+            "out": self.folder / "run",
+        }  # fmt: skip
+        words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
+        command = [self.program, "train", "--projection-bias", "--overwrite", *words]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        errors = process.stderr.read().decode()
+        self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, errors))
+        lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        return [line for line in lines if line["event"] == "step"]
+
+    def seconds(self, steps):
+        lines = self.lines(steps + transformers_process.WARM_UP)[transformers_process.WARM_UP :]
+        return [self.case["batch"] * self.case["context"] / line["tokens_per_second"] for line in lines]
+
+    def stop(self):
+        pass
 
 
-def time_headshare(program, case, folder, threads):
-    command = [str(word) for word in train_command(program, case, folder, threads)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    lines = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
-    steps = [line for line in lines if line["event"] == "step"]
-    targets = case["batch"] * case["context"]
-    return [targets / line["tokens_per_second"] for line in steps][SKIPPED:]
+class Transformers:
+    """A process that lives through all turns and waits while others have theirs."""
+
+    def __init__(self, case, model):
+        self.case, self.scheme = dict(case, model=model), "transformers"  # its attention is MHA
+        self.name, self.peak_bytes = f"transformers_{model}", 0
+
+    def start(self):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(self.case["threads"]))
+        self.process = subprocess.Popen(
+            [sys.executable, transformers_process.__file__, json.dumps(self.case)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True,
+        )  # fmt: skip
+        return json.loads(self.answer())
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        return line or sys.exit(f"{self.name} ended: {self.process.wait()}")
+
+    def seconds(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return json.loads(self.answer())
+
+    def stop(self):
+        self.process.stdin.close()
+        self.peak_bytes = peak_of_ended(self.process, self.name)
 
 
-def check_equal(program, case, folder):
+def peak_of_ended(process, errors):
+    """Waits for the process; the highest resident memory it had."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    return usage.ru_maxrss * 1024 if status == 0 else sys.exit(f"exit {status}: {errors}")
+
+
+def logit_difference(program, case, folder):
     """The largest difference of logits between the two, on the same weights."""
     import torch
     from safetensors.torch import load_file
 
     torch.manual_seed(0)
-    model = hf_model(case).eval()
+    model = transformers_process.make_model(dict(case, model="eager")).eval()
     model.save_pretrained(folder / "hf")
     converted = folder / "converted"
-    tokenizer = folder / "tokenizer.json"
     subprocess.run(
-        [program, "convert", "--from", "hf", folder / "hf", converted, "--overwrite", "--tokenizer", tokenizer],
-        check=True, stdout=subprocess.DEVNULL,
+        [program, "convert", "--from", "hf", folder / "hf", converted, "--overwrite", "--tokenizer",
+         folder / "tokenizer.json"], check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     ids = torch.randint(case["vocabulary"], (1, case["context"]))
     (folder / "ids.json").write_text(json.dumps(ids.tolist()))
@@ -139,85 +138,87 @@ def check_equal(program, case, folder):
     subprocess.run([tool, converted, folder / "ids.json", folder / "out.safetensors"], check=True)
     with torch.no_grad():
         expected = model(input_ids=ids).logits
-    difference = (load_file(folder / "out.safetensors")["logits"] - expected).abs().max().item()
+    return (load_file(folder / "out.safetensors")["logits"] - expected).abs().max().item()
+
+
+def checked_logits(*arguments):
+    """In a process of its own: what this one holds would count as its children's peak memory."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        difference = pool.apply(logit_difference, arguments)
     if difference > 1e-3:
         sys.exit(f"logits differ by {difference}: not timing a wrong result")
     return difference
 
 
-def prepare(program, case, folder):
-    """Text longer than a batch, and a tokenizer file of the case's vocabulary."""
-    (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
-    kind = "bytes" if case["vocabulary"] == 256 else "words"
-    command = [
-        program, "train", "--text", folder / "text.txt", "--tokenizer", kind, "--layers", 1, "--d-model", 8,
-        "--heads", 1, "--context", 8, "--steps", 1, "--out", folder / "tiny", "--overwrite",
-    ]  # fmt: skip
-    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    written = (folder / "tiny/checkpoints/best/tokenizer.json").read_text()
-    (folder / f"{kind}.json").write_text(written)
-    (folder / "tokenizer.json").write_text(written)
-    write_tokenizer(case, folder)
+def check_losses(losses, case):
+    for name, loss in losses.items():
+        if abs(loss - math.log(case["vocabulary"])) > 0.5:
+            sys.exit(f"{name}: first loss {loss}, expected about {math.log(case['vocabulary']):.2f}: not timed")
+    theirs = [loss for name, loss in losses.items() if name.startswith("transformers")]
+    allowed = 0.02 if case["precision"] == "bf16" else 1e-3
+    if case["dropout"] == 0 and max(theirs) - min(theirs) > allowed:
+        sys.exit(f"transformers' first losses differ: {losses}: not timed")
 
 
-def measure(program, name, case, threads):
+def measure(program, case, turns):
+    """One row a contender."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        prepare(program, case, folder)
-        difference = check_equal(program, case, folder)
-        ours, theirs = [], []
-        for _ in range(TURNS):
-            ours += time_headshare(program, case, folder, threads)
-            theirs += time_transformers(case, threads)
-    targets = case["batch"] * case["context"]
-    result = dict(case=name, threads=threads, **case, largest_logit_difference=difference)
-    for contender, seconds in (("headshare", ours), ("transformers", theirs)):
-        result[contender] = dict(
-            median_seconds=statistics.median(seconds),
-            least_seconds=min(seconds),
-            tokens_per_second=targets / statistics.median(seconds),
-            steps=len(seconds),
+        write_inputs(folder, case)
+        difference = checked_logits(program, case, folder)
+        contenders = [Headshare(program, folder, case, scheme) for scheme in SCHEMES]
+        contenders += [Transformers(case, model) for model in MODELS]
+        check_losses({f"{one.name} {one.scheme}": one.start() for one in contenders}, case)
+        seconds = {one: [] for one in contenders}
+        for turn in range(turns):
+            at = turn % len(contenders)
+            for one in contenders[at:] + contenders[:at]:
+                seconds[one] += one.seconds(case["steps"])
+        for one in contenders:
+            one.stop()
+    medians = {one.name: statistics.median(seconds[one]) for one in contenders if one.scheme == "transformers"}
+    rows = []
+    for one in contenders:
+        timing = common.summary(seconds[one])
+        row = dict(contender=one.name, scheme=one.scheme, **case, **timing)
+        row["tokens_per_second"] = case["batch"] * case["context"] * 1000 / timing["median_ms"]
+        row["peak_bytes"] = one.peak_bytes
+        if one.name == "headshare":
+            row.update({f"ratio_to_{name}": 1000 * theirs / timing["median_ms"] for name, theirs in medians.items()})
+            row["largest_logit_difference"] = difference if one.scheme == "mha" else None
+        rows.append(row)
+        ratios = "  ".join(f"{key[9:]} {value:.2f}" for key, value in row.items() if key.startswith("ratio_to_"))
+        print(
+            f"  {one.name:22}{one.scheme:13}{row['tokens_per_second']:9.0f} tokens/s"
+            f"{one.peak_bytes / 2**20:8.0f} MiB  {ratios}".rstrip(),
+            flush=True,
         )
-    result["ratio"] = statistics.median(theirs) / statistics.median(ours)
-    return result
-
-
-def environment():
-    import torch
-    import transformers
-
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    model = [line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return dict(
-        commit=commit.stdout.strip(),
-        torch=torch.__version__,
-        transformers=transformers.__version__,
-        python=platform.python_version(),
-        processor=model[0].split(":")[1].strip() if model else "",
-        cores=os.cpu_count(),
-        instructions=torch.backends.cpu.get_cpu_capability(),
-    )
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--case", action="append", choices=CASES)
-    parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/headshare")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
+    parser.add_argument("--program", type=pathlib.Path, default=common.ROOT / "build/headshare")
+    parser.add_argument("--case", action="append", choices=CASES, help="default: all; gpt2 in every form, others fp32")
+    parser.add_argument("--threads", type=int, action="append", help="default: all cores")
+    parser.add_argument("--precision", action="append", choices=("fp32", "bf16"))
+    parser.add_argument("--dropout", action="append", type=float)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one tiny case: shows that it works")
     arguments = parser.parse_args()
-    results = []
-    for name in arguments.case or CASES:
+    program = arguments.program.resolve()
+    cases = {"quick": QUICK} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
+    rows = []
+    for name, sizes in cases.items():
+        full = name == "gpt2"
         for threads in arguments.threads or [os.cpu_count()]:
-            result = measure(arguments.program.resolve(), name, CASES[name], threads)
-            results.append(result)
-            print(
-                f"{name:8} {threads} threads: headshare {result['headshare']['tokens_per_second']:9.0f} tokens/s, "
-                f"transformers {result['transformers']['tokens_per_second']:9.0f}, ratio {result['ratio']:.2f}",
-                flush=True,
-            )
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(dict(environment=environment(), results=results), indent=2) + "\n")
+            for precision in arguments.precision or (("fp32", "bf16") if full else ("fp32",)):
+                for dropout in arguments.dropout or ((0.0, 0.1) if full else (0.0,)):
+                    case = dict(case=name, threads=threads, precision=precision, dropout=dropout, **sizes)
+                    print(f"{name}, {threads} threads, {precision}, dropout {dropout}", flush=True)
+                    rows += measure(program, case, 1 if arguments.quick else arguments.turns)
+    common.write_results(arguments.out, program, rows)
 
 
 if __name__ == "__main__":
