@@ -29,7 +29,9 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options) {
 
 Tensor AttentionImpl::attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const {
   const HeadProblem problem = scheme_->problem(queries, std::move(memory));
-  const HeadDropout dropout{.p = scheme_->options().attention_dropout, .site = this};
+  const HeadDropout dropout{.p = scheme_->options().attention_dropout,
+                            .site = this,
+                            .shared = scheme_->options().attention_dropout_mask == DropoutMaskKind::kShared};
   return scheme_->merge(attend(problem, mask, dropout), live_queries(problem, mask));
 }
 

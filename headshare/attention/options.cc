@@ -37,6 +37,18 @@ SchemeKind parse_scheme(const std::string& name) {
   return kind;
 }
 
+namespace {
+
+const EnumNames<DropoutMaskKind>& dropout_mask_names() {
+  static const EnumNames<DropoutMaskKind> names = {
+      {DropoutMaskKind::kPerHead, "per_head"},
+      {DropoutMaskKind::kShared, "shared"},
+  };
+  return names;
+}
+
+}  // namespace
+
 Fields fields(AttentionOptions& o) {
   return {
       field("head-width", &o.head_width, "width of one head; auto: d-model / heads", {.min = 1, .max = 1 << 16}),
@@ -55,6 +67,9 @@ Fields fields(AttentionOptions& o) {
             {.min = 0, .max = 10}),
       field("attention-dropout", &o.attention_dropout, "dropout on the attention weights",
             {.min = 0, .max = 0.99, .aliases = {"attention-probs-dropout-prob", "attn-pdrop"}}),
+      field("attention-dropout-mask", &o.attention_dropout_mask,
+            "a mask for each head, or one shared by all heads (which mhe_add and sha train faster with)",
+            dropout_mask_names()),
   };
 }
 

@@ -30,6 +30,10 @@ std::string scheme_name(SchemeKind kind);
 // Reads "mha", "mhe-add", ...; an unknown name is refused with the nearest.
 SchemeKind parse_scheme(const std::string& name);
 
+// Which dropout mask a head's weights get. One for all heads is what the factorised kernel can use; a
+// comparison gives all its schemes the same kind.
+enum class DropoutMaskKind { kPerHead, kShared };
+
 struct AttentionOptions {
   SchemeKind scheme = SchemeKind::kMha;
   int64_t d_model = 256;                   // E
@@ -45,6 +49,7 @@ struct AttentionOptions {
   double mhe_mul_offset = 1;               // mhe_mul multiplies by (offset + embedding): 1 or 0
   double mixing_deviation = 0.2;           // collaborative mixing starts from N(0, this^2)
   double attention_dropout = 0;            // on the attention weights, in training
+  DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
   // Set by the model, not by the user:
   bool rotary = false;  // positions are rotated into queries and keys
   double rotary_base = 10000;

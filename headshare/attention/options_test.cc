@@ -105,7 +105,8 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
                               .mhe_deviation = 0.5,
                               .mhe_mul_offset = 0,
                               .mixing_deviation = 1,
-                              .attention_dropout = 0.1};
+                              .attention_dropout = 0.1,
+                              .attention_dropout_mask = DropoutMaskKind::kShared};
   const nlohmann::json written = to_json(fields(options));
   AttentionOptions read;
   Fields reader = fields(read);
@@ -123,7 +124,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
 
 TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
   AttentionOptions options;
-  EXPECT_EQ(fields(options).size(), 11U);  // as many as the test above sets
+  EXPECT_EQ(fields(options).size(), 12U);  // as many as the test above sets
 }
 
 TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {

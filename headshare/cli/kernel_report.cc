@@ -42,7 +42,9 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
     mask.alibi_slopes = at::tensor(alibi_slopes(model.attention.heads), at::TensorOptions(at::kFloat)).to(device);
   }
   scheme->train(situation.training);
-  const HeadDropout dropout{.p = model.attention.attention_dropout, .site = scheme.get()};
+  const HeadDropout dropout{.p = model.attention.attention_dropout,
+                            .site = scheme.get(),
+                            .shared = model.attention.attention_dropout_mask == DropoutMaskKind::kShared};
   const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
   nlohmann::ordered_json object = {
       {"situation", situation.name}, {"batch_size", B}, {"queries", T}, {"keys", S}, {"backend", chosen.name}};

@@ -27,16 +27,6 @@ double kept_per_token(const DecoderOptions& o) {
   return 6 * E + 4 * heads_width + 2 * F + dropout_masks;
 }
 
-// Score matrices per block, where no fused attention can run.
-double kept_scores(const DecoderOptions& o, double batch, double length) {
-  const AttentionOptions& a = o.attention;
-  const bool unequal = a.scheme == SchemeKind::kCollaborative || *a.key_width != a.heads * *a.head_width;
-  const bool fused = a.attention_dropout == 0 && !a.content_bias && !a.alibi && !unequal;
-  if (fused) return 0;
-  const double matrices = a.attention_dropout > 0 ? 3 : 2;
-  return matrices * batch * static_cast<double>(a.heads) * length * length / 2;
-}
-
 // Scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
 // embeddings the gradient of the one use beside the other's.
 double output_layer(const DecoderOptions& o, const TrainingShape& shape) {
@@ -99,8 +89,7 @@ double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
   const auto parameters = static_cast<double>(measure(o).total_parameters);
   const double tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.length);
   const auto layers = static_cast<double>(o.layers);
-  const double block =
-      tokens * kept_per_token(o) + kept_scores(o, static_cast<double>(shape.batch), static_cast<double>(shape.length));
+  const double block = tokens * kept_per_token(o);  // attention keeps no scores (docs/design/014)
   const double blocks =
       shape.recompute ? layers * tokens * static_cast<double>(o.attention.d_model) + block : layers * block;
   return kFloatBytes *

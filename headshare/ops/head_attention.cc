@@ -60,7 +60,8 @@ const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, 
 }  // namespace
 
 const std::vector<HeadBackend>& head_backends() {
-  static const std::vector<HeadBackend> backends = {kSdpaBackend, kBlockedBackend, kReferenceBackend};
+  static const std::vector<HeadBackend> backends = {kDecodeBackend, kFactorisedBackend, kFusedBackend,
+                                                    kSdpaBackend,   kBlockedBackend,    kReferenceBackend};
   return backends;
 }
 

@@ -34,11 +34,13 @@ struct HeadMask {
   Tensor alibi_slopes = {};  // [H] or undefined: score gains -slope_h * |i + S - T - j|, after scaling
 };
 
-// Dropout on the attention weights. `site` names the random stream; p counts only while it trains.
+// Dropout on the attention weights. `site` names the random stream; p counts only while it trains. On the
+// CPU p is the nearest multiple of 1/65536, and every backend draws the same mask.
 struct HeadDropout {
   double p = 0;
   const Layer* site = nullptr;
-  uint64_t part = 0;  // a site that draws several masks in one pass numbers them
+  bool shared = false;      // one mask for all heads
+  int64_t first_query = 0;  // which query of the whole mask the problem's first one is
 
   bool active() const { return p > 0 && site != nullptr && site->is_training(); }
 };

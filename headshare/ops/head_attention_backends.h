@@ -12,6 +12,11 @@ extern const HeadBackend kReferenceBackend;
 // work and memory of the reference under a causal mask.
 extern const HeadBackend kBlockedBackend;
 
+// headshare/kernels on the CPU, in float32 and bfloat16 and O(T + S) memory per head.
+extern const HeadBackend kDecodeBackend;
+extern const HeadBackend kFactorisedBackend;
+extern const HeadBackend kFusedBackend;
+
 // libtorch's fused scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 

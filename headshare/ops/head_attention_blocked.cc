@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/rng.h"
 #include "headshare/ops/head_attention_backends.h"
 
 namespace headshare {
@@ -30,7 +29,7 @@ Tensor run_blocked(const HeadProblem& p, const HeadMask& mask, const HeadDropout
     const int64_t keys = mask.causal ? std::clamp<int64_t>(last + S - T, 0, S) : S;
     HeadProblem block = p;
     HeadDropout block_dropout = dropout;
-    block_dropout.part = stream_key(dropout.part, static_cast<uint64_t>(first));
+    block_dropout.first_query = dropout.first_query + first;
     HeadMask block_mask = mask;
     block.query = p.query.slice(2, first, last);
     block.key = p.key.slice(2, 0, keys);

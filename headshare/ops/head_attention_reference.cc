@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "headshare/ops/head_attention_backends.h"
+#include "headshare/ops/head_dropout.h"
 
 namespace headshare {
 
@@ -64,7 +65,7 @@ Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
   return scores;
 }
 
-Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout_options) {
+Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   Tensor scores = scores_of(p, mask);
   const Tensor visible = visible_pairs(p, mask);
   const Tensor dead = dead_rows(live_queries(p, mask));
@@ -75,8 +76,10 @@ Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropo
     scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   }
   Tensor weights = scores.softmax(-1);
-  if (dropout_options.active()) {
-    weights = dropout(weights, dropout_options.p, *dropout_options.site, dropout_options.part);
+  if (dropout.active()) {
+    // Heads that have their scores in common differ once each drops its own.
+    if (!dropout.shared) weights = expand_heads(weights, p.heads);
+    weights = weights * dropout_factors(dropout, p.heads, weights, dropout.first_query);
   }
   Tensor heads = grouped_matmul(expand_heads(weights, p.heads), p.value);  // [B, H, T, Dv]
   return dead.defined() ? heads.masked_fill(dead, 0.0) : heads;

@@ -35,10 +35,14 @@ at::Generator keyed_generator(c10::Device device, uint64_t key) {
   return generator;
 }
 
-at::Generator Layer::dropout_generator(const Tensor& like, uint64_t part) const {
+uint64_t Layer::dropout_key(uint64_t part) const {
   HS_CHECK(clock_ != nullptr, "dropout needs to know its site: call attach() on the model first");
   const uint64_t site = stream_key(clock_->seed, path_);
-  return keyed_generator(like.device(), stream_key(stream_key(site, clock_->tick), part));
+  return stream_key(stream_key(site, clock_->tick), part);
+}
+
+at::Generator Layer::dropout_generator(const Tensor& like, uint64_t part) const {
+  return keyed_generator(like.device(), dropout_key(part));
 }
 
 void attach(torch::nn::Module& root, std::shared_ptr<DropoutClock> clock) {

@@ -65,7 +65,9 @@ class Layer : public torch::nn::Module {
   const std::vector<Declared>& declared() const { return declared_; }
   const std::string& path() const { return path_; }
 
-  // A generator for mask number `part` of this site at this tick, on the device of `like`.
+  // What keys mask number `part` of this site at this tick.
+  uint64_t dropout_key(uint64_t part) const;
+  // A generator that starts there, on the device of `like`.
   at::Generator dropout_generator(const Tensor& like, uint64_t part) const;
 
  protected:

@@ -1,0 +1,411 @@
+#include "headshare/kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "headshare/kernels/attention_reference.h"
+#include "headshare/kernels/factorised.h"
+#include "headshare/kernels/testing.h"
+#include "headshare/kernels/tiles.h"
+
+namespace headshare::kernels {
+namespace {
+
+// A problem by its sizes: edges around lanes (16), query blocks (64) and key blocks (128) by construction.
+struct Case {
+  std::string name;
+  AttentionSizes s;
+  float scale = 0.35F;
+  bool causal = false, bias = false, alibi = false;
+  int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
+  double dropout = 0;
+  bool shared = false;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"one_of_each", {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+      {"lanes_less_one", {2, 2, 2, 2, 2, 15, 15, 7, 5}, 0.35F, true},
+      {"lanes", {1, 2, 2, 2, 2, 16, 16, 16, 16}, 0.35F, true},
+      {"lanes_and_one", {1, 2, 2, 2, 2, 17, 17, 8, 24}, 0.35F, true, true},
+      {"query_block_and_one", {1, 2, 2, 1, 1, 65, 65, 8, 8}, 0.35F, true},
+      {"key_block_and_one", {1, 2, 2, 2, 2, 40, 129, 8, 8}},
+      {"several_blocks", {1, 2, 2, 2, 2, 150, 300, 12, 10}, 0.35F, true, true, true},
+      {"fewer_keys", {1, 2, 2, 2, 2, 130, 30, 4, 6}, 0.35F, true},
+      {"groups", {2, 6, 6, 2, 2, 33, 70, 6, 6}, 0.35F, true},
+      {"shared_queries", {1, 4, 1, 1, 1, 33, 34, 6, 6}, 0.35F, true, true},
+      {"wide_keys", {1, 3, 3, 1, 3, 66, 66, 40, 8}, 0.35F, true},
+      {"all_counts_differ", {1, 12, 4, 6, 2, 20, 21, 4, 4}, 0.35F, false, true},
+      {"padded", {3, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, false, true, false, 5},
+      {"all_hidden", {2, 2, 2, 2, 2, 20, 20, 8, 8}, 0.35F, true, false, true, 20},
+      {"zero_scale", {1, 2, 2, 2, 2, 20, 20, 8, 8}, 0.0F, true},
+      {"large_scores", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 30.0F, true, true},
+      {"dropout", {2, 3, 3, 3, 3, 70, 140, 8, 8}, 0.35F, true, false, false, 0, 0.3},
+      {"dropout_shared", {2, 3, 3, 1, 1, 70, 140, 8, 8}, 0.35F, false, true, true, 3, 0.5, true},
+  };
+}
+
+// Numbers in layouts with room between rows; the room is NaN, which nobody may read into a result.
+struct Poisoned {
+  std::vector<float> data;
+  HeadsView<float> view;
+
+  Poisoned(int64_t B, int64_t heads, int64_t rows, int64_t width, const std::vector<float>& dense) {
+    const int64_t row = heads * (width + 3);
+    data.assign(static_cast<size_t>(B * rows * row), std::nanf(""));
+    view = {data.data(), rows * row, width + 3, row};  // [B, rows, heads, width + 3]
+    if (dense.empty()) return;
+    for (int64_t i = 0; i < B * heads * rows; ++i) {
+      const int64_t b = i / (heads * rows), h = i / rows % heads, r = i % rows;
+      for (int64_t d = 0; d < width; ++d) view.at(b, h)[r * row + d] = dense[static_cast<size_t>(i * width + d)];
+    }
+  }
+
+  HeadsView<const float> read() const { return {view.data, view.batch, view.head, view.row}; }
+};
+
+struct Problem {
+  Case c;
+  Poisoned query, key, value, gradient;
+  std::vector<float> bias, slopes;
+  std::unique_ptr<bool[]> visible;
+
+  explicit Problem(const Case& one)
+      : c(one),
+        query(c.s.B, c.s.Hq, c.s.T, c.s.Dk, random_floats(c.s.B * c.s.Hq * c.s.T * c.s.Dk, 1)),
+        key(c.s.B, c.s.Hk, c.s.S, c.s.Dk, random_floats(c.s.B * c.s.Hk * c.s.S * c.s.Dk, 2)),
+        value(c.s.B, c.s.Hv, c.s.S, c.s.Dv, random_floats(c.s.B * c.s.Hv * c.s.S * c.s.Dv, 3)),
+        gradient(c.s.B, c.s.H, c.s.T, c.s.Dv, random_floats(c.s.B * c.s.H * c.s.T * c.s.Dv, 4)) {
+    if (c.bias) bias = random_floats(c.s.B * c.s.H * c.s.S, 5);
+    for (int64_t h = 0; c.alibi && h < c.s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
+    if (c.hidden_tail == 0) return;
+    visible = std::make_unique<bool[]>(static_cast<size_t>(c.s.B * c.s.S));
+    for (int64_t i = 0; i < c.s.B * c.s.S; ++i) visible[i] = i % c.s.S < c.s.S - c.hidden_tail - i / c.s.S;
+  }
+
+  AttentionRule rule() const {
+    return {c.scale,
+            c.causal,
+            visible.get(),
+            bias.empty() ? nullptr : bias.data(),
+            slopes.empty() ? nullptr : slopes.data(),
+            c.dropout > 0 ? dropout_mask(c.dropout, 9, c.shared) : DropoutMask{}};
+  }
+  AttentionInputs<float> inputs() const { return {query.read(), key.read(), value.read()}; }
+};
+
+// The largest |actual - expected| over [B, heads, rows, width].
+double gap(const HeadsView<float>& actual, int64_t B, int64_t heads, int64_t rows, int64_t width,
+           const std::vector<double>& expected) {
+  double largest = 0;
+  for (int64_t i = 0; i < B * heads * rows; ++i) {
+    const float* row = actual.at(i / (heads * rows), i / rows % heads) + i % rows * actual.row;
+    for (int64_t d = 0; d < width; ++d) {
+      const double difference = std::abs(row[d] - expected[static_cast<size_t>(i * width + d)]);
+      if (!(difference <= largest)) largest = std::isnan(difference) ? 1e30 : difference;
+    }
+  }
+  return largest;
+}
+
+double largest_of(const std::vector<double>& x) {
+  double largest = 1;
+  for (const double one : x) largest = std::max(largest, std::abs(one));
+  return largest;
+}
+
+// What rounding may do: exponents of size e are wrong by e times epsilon, and sums of n terms by sqrt(n).
+double tolerance(const Case& c, const std::vector<double>& expected) {
+  const double exponents = 1 + c.scale * 4 * static_cast<double>(c.s.Dk) + (c.alibi ? 50 : 0);
+  const double terms = std::sqrt(static_cast<double>(c.s.T + c.s.S + c.s.Dk));
+  return std::numeric_limits<float>::epsilon() * (exponents + terms) * largest_of(expected);
+}
+
+// The results of the kernels of attention.h, forward and backward.
+struct Results {
+  Poisoned out, query, key, value;
+  std::vector<float> lse, bias;
+
+  explicit Results(const AttentionSizes& s)
+      : out(s.B, s.H, s.T, s.Dv, {}),
+        query(s.B, s.Hq, s.T, s.Dk, {}),
+        key(s.B, s.Hk, s.S, s.Dk, {}),
+        value(s.B, s.Hv, s.S, s.Dv, {}),
+        lse(static_cast<size_t>(s.B * s.H * s.T)),
+        bias(static_cast<size_t>(s.B * s.H * s.S), std::nanf("")) {}
+
+  AttentionGradients<float> gradients() { return {query.view, key.view, value.view, bias.data()}; }
+};
+
+void expect_results(const Problem& p, Results& actual) {
+  const AttentionSizes& s = p.c.s;
+  const ReferenceResult forward = reference_forward(s, p.rule(), p.inputs());
+  const ReferenceGradients backward = reference_backward(s, p.rule(), p.inputs(), p.gradient.read());
+  EXPECT_LE(gap(actual.out.view, s.B, s.H, s.T, s.Dv, forward.out), tolerance(p.c, forward.out)) << "out";
+  EXPECT_LE(gap(actual.query.view, s.B, s.Hq, s.T, s.Dk, backward.query), tolerance(p.c, backward.query)) << "query";
+  EXPECT_LE(gap(actual.key.view, s.B, s.Hk, s.S, s.Dk, backward.key), tolerance(p.c, backward.key)) << "key";
+  EXPECT_LE(gap(actual.value.view, s.B, s.Hv, s.S, s.Dv, backward.value), tolerance(p.c, backward.value)) << "value";
+  EXPECT_LE(gap({actual.bias.data(), s.H * s.S, s.S, 1}, s.B, s.H, s.S, 1, backward.key_bias),
+            tolerance(p.c, backward.key_bias))
+      << "key bias";
+}
+
+Results run(const Problem& p, const Parallel& parallel) {
+  const Machine machine{&plain_gemm(), parallel};
+  Results results(p.c.s);
+  attention_forward<float>(p.c.s, p.rule(), p.inputs(), results.out.view, results.lse.data(), machine);
+  attention_backward<float>(p.c.s, p.rule(), p.inputs(), results.out.read(), results.lse.data(), p.gradient.read(),
+                            results.gradients(), machine);
+  return results;
+}
+
+class AttentionTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_tiles_target(GetParam()); }
+  void TearDown() override { force_tiles_target(""); }
+};
+
+TEST_P(AttentionTest, EqualsTheReferenceForwardAndBackward) {
+  for (const Case& one : cases()) {
+    SCOPED_TRACE(one.name);
+    const Problem problem(one);
+    Results results = run(problem, serial());
+    expect_results(problem, results);
+  }
+}
+
+// Whether heads are split, shared gradients added up or queries divided depends on the number of threads.
+TEST_P(AttentionTest, EqualsTheReferenceWithThreads) {
+  for (const Case& one : cases()) {
+    for (const int64_t threads : {2, 7}) {
+      SCOPED_TRACE(one.name);
+      const Problem problem(one);
+      Results results = run(problem, std_threads(threads));
+      expect_results(problem, results);
+    }
+  }
+}
+
+// Gaps between rows are NaN and unequal to themselves: compared by value where there are values.
+bool equal(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST(Attention, RepeatsToTheLastBitForANumberOfThreads) {
+  for (const Case& one : cases()) {
+    SCOPED_TRACE(one.name);
+    const Problem problem(one);
+    const Results once = run(problem, std_threads(3));
+    const Results again = run(problem, std_threads(3));
+    EXPECT_TRUE(equal(once.out.data, again.out.data));
+    EXPECT_TRUE(equal(once.query.data, again.query.data));
+    EXPECT_TRUE(equal(once.key.data, again.key.data));
+    EXPECT_TRUE(equal(once.value.data, again.value.data));
+    EXPECT_TRUE(equal(once.bias, again.bias));
+  }
+}
+
+TEST_P(AttentionTest, DecodingEqualsTheReference) {
+  for (Case one : cases()) {
+    if (one.dropout > 0) continue;
+    one.s.T = 1;
+    SCOPED_TRACE(one.name);
+    const Problem problem(one);
+    const ReferenceResult expected = reference_forward(one.s, problem.rule(), problem.inputs());
+    for (const int64_t threads : {1, 5}) {
+      Poisoned out(one.s.B, one.s.H, 1, one.s.Dv, {});
+      attention_decode<float>(one.s, problem.rule(), problem.inputs(), out.view, {&plain_gemm(), std_threads(threads)});
+      EXPECT_LE(gap(out.view, one.s.B, one.s.H, 1, one.s.Dv, expected.out), tolerance(one, expected.out));
+    }
+  }
+}
+
+// Inputs rounded to bf16 and the reference of those: what remains is the rounding of weights and results.
+TEST_P(AttentionTest, Bf16EqualsTheReferenceOfItsInputs) {
+  for (const Case& one : cases()) {
+    if (one.s.Dk % 2 != 0 || one.s.Dv % 2 != 0 || one.scale > 1) continue;
+    SCOPED_TRACE(one.name);
+    Problem problem(one);
+    const AttentionSizes& s = one.s;
+    const auto narrowed = [](Poisoned* x) {
+      std::vector<Bf16> narrow(x->data.size());
+      for (size_t i = 0; i < narrow.size(); ++i) {
+        narrow[i] = to_bf16(x->data[i]);
+        x->data[i] = to_float(narrow[i]);
+      }
+      return narrow;
+    };
+    const auto seen = [](const std::vector<Bf16>& data, const Poisoned& like) {
+      return HeadsView<const Bf16>{data.data(), like.view.batch, like.view.head, like.view.row};
+    };
+    const auto query = narrowed(&problem.query), key = narrowed(&problem.key), value = narrowed(&problem.value);
+    const auto gradient = narrowed(&problem.gradient);
+    const AttentionInputs<Bf16> in{seen(query, problem.query), seen(key, problem.key), seen(value, problem.value)};
+    Results like(s);
+    const auto room = [](const Poisoned& x) { return std::vector<Bf16>(x.data.size()); };
+    auto out = room(like.out), dq = room(like.query), dk = room(like.key), dv = room(like.value);
+    const auto written = [](std::vector<Bf16>& data, const Poisoned& x) {
+      return HeadsView<Bf16>{data.data(), x.view.batch, x.view.head, x.view.row};
+    };
+    const Machine machine{&plain_gemm(), std_threads(2)};
+    attention_forward<Bf16>(s, problem.rule(), in, written(out, like.out), like.lse.data(), machine);
+    attention_backward<Bf16>(
+        s, problem.rule(), in, seen(out, like.out), like.lse.data(), seen(gradient, problem.gradient),
+        {written(dq, like.query), written(dk, like.key), written(dv, like.value), like.bias.data()}, machine);
+    const ReferenceResult forward = reference_forward(s, problem.rule(), problem.inputs());
+    const ReferenceGradients backward =
+        reference_backward(s, problem.rule(), problem.inputs(), problem.gradient.read());
+    const auto close = [&](const std::vector<Bf16>& actual, Poisoned& as, int64_t heads, int64_t rows, int64_t width,
+                           const std::vector<double>& expected, const char* what) {
+      for (size_t i = 0; i < actual.size(); ++i) as.data[i] = to_float(actual[i]);
+      EXPECT_LE(gap(as.view, s.B, heads, rows, width, expected), 0x1p-6 * largest_of(expected)) << what;
+    };
+    close(out, like.out, s.H, s.T, s.Dv, forward.out, "out");
+    close(dq, like.query, s.Hq, s.T, s.Dk, backward.query, "query");
+    close(dk, like.key, s.Hk, s.S, s.Dk, backward.key, "key");
+    close(dv, like.value, s.Hv, s.S, s.Dv, backward.value, "value");
+  }
+}
+
+// The same for the factorised form.
+Results run_factorised(const Problem& p, const Parallel& parallel, int64_t* by_head) {
+  const AttentionSizes& a = p.c.s;
+  const FactorisedSizes s{a.B, a.H, a.T, a.S, a.Dk, a.Dv};
+  const Machine machine{&plain_gemm(), parallel};
+  Results results(a);
+  std::vector<float> m(static_cast<size_t>(s.B * s.T));
+  const auto flags = std::make_unique<bool[]>(static_cast<size_t>(s.B * s.H * s.blocks()));
+  const FactorisedState state{results.lse.data(), m.data(), flags.get()};
+  factorised_forward(s, p.rule(), p.inputs(), results.out.view, state, machine);
+  factorised_backward(s, p.rule(), p.inputs(), results.out.read(), state, p.gradient.read(), results.gradients(),
+                      machine);
+  *by_head = 0;
+  for (int64_t i = 0; i < s.B * s.H * s.blocks(); ++i) *by_head += flags[i] ? 1 : 0;
+  return results;
+}
+
+std::vector<Case> factorised_cases() {
+  const auto one_head = [](int64_t B, int64_t H, int64_t T, int64_t S, int64_t Dk, int64_t Dv) {
+    return AttentionSizes{B, H, 1, 1, 1, T, S, Dk, Dv};
+  };
+  return {
+      {"one_of_each", one_head(1, 1, 1, 1, 1, 1), 0.35F, false, true},
+      {"open", one_head(2, 5, 65, 129, 8, 8), 0.35F, false, true},
+      {"open_odd", one_head(1, 17, 15, 31, 5, 7), 0.35F, false, true},
+      {"causal", one_head(1, 3, 130, 130, 8, 8), 0.35F, true, true},
+      {"causal_more_keys", one_head(1, 3, 70, 201, 8, 8), 0.35F, true, true},
+      {"causal_fewer_keys", one_head(1, 3, 150, 67, 8, 8), 0.35F, true, true},
+      {"causal_alibi", one_head(1, 3, 200, 230, 8, 8), 0.35F, true, true, true},
+      {"padded", one_head(3, 3, 70, 140, 8, 8), 0.35F, false, true, false, 9},
+      {"padded_causal", one_head(2, 3, 140, 140, 8, 8), 0.35F, true, true, true, 70},
+      {"all_hidden", one_head(2, 3, 20, 20, 8, 8), 0.35F, true, true, false, 20},
+      {"dropout", one_head(2, 3, 70, 140, 8, 8), 0.35F, true, true, false, 0, 0.3, true},
+  };
+}
+
+TEST_P(AttentionTest, FactorisedEqualsTheReference) {
+  for (const Case& one : factorised_cases()) {
+    for (const int64_t threads : {1, 3}) {
+      SCOPED_TRACE(one.name);
+      const Problem problem(one);
+      int64_t by_head = 0;
+      Results results = run_factorised(problem, std_threads(threads), &by_head);
+      expect_results(problem, results);
+      EXPECT_EQ(by_head, 0);
+    }
+  }
+}
+
+// Ranges of q.k and of the biases up to 200 nats, in opposite orders: P0 and w are both tiny at the key that
+// counts, and their product loses it unless the head is done on its own.
+Problem far_apart(bool causal, double dropout) {
+  Case one{"far_apart", {1, 3, 1, 1, 1, 70, 140, 2, 4}, 1.0F, causal, true, false, 0, dropout, true};
+  Problem p(one);
+  for (int64_t i = 0; i < 70; ++i) {
+    p.query.view.at(0, 0)[i * p.query.view.row] = 1;
+    p.query.view.at(0, 0)[i * p.query.view.row + 1] = 0;
+  }
+  for (int64_t j = 0; j < 140; ++j) {
+    const auto t = static_cast<float>(j) / 139;
+    p.key.view.at(0, 0)[j * p.key.view.row] = -200 * t;  // q.k falls from 0 to -200
+    for (int64_t h = 0; h < 3; ++h) p.bias[static_cast<size_t>(h * 140 + j)] = 199.0F * t * static_cast<float>(h) / 2;
+  }
+  return p;
+}
+
+TEST_P(AttentionTest, FactorisedSurvivesRangesThatLieFarApart) {
+  for (const bool causal : {false, true}) {
+    for (const double dropout : {0.0, 0.4}) {
+      const Problem problem = far_apart(causal, dropout);
+      int64_t by_head = 0;
+      Results results = run_factorised(problem, std_threads(2), &by_head);
+      Case wide = problem.c;
+      wide.scale = 100;  // exponents of 200 nats: the tolerance must know
+      const ReferenceResult forward = reference_forward(problem.c.s, problem.rule(), problem.inputs());
+      const ReferenceGradients backward =
+          reference_backward(problem.c.s, problem.rule(), problem.inputs(), problem.gradient.read());
+      EXPECT_GT(by_head, 0);  // some heads fall back,
+      EXPECT_LT(by_head, 6);  // not those whose biases are small
+      EXPECT_LE(gap(results.out.view, 1, 3, 70, 4, forward.out), tolerance(wide, forward.out));
+      EXPECT_LE(gap(results.query.view, 1, 1, 70, 2, backward.query), tolerance(wide, backward.query));
+      EXPECT_LE(gap(results.key.view, 1, 1, 140, 2, backward.key), tolerance(wide, backward.key));
+      EXPECT_LE(gap(results.value.view, 1, 1, 140, 4, backward.value), tolerance(wide, backward.value));
+    }
+  }
+}
+
+// kernels.md: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to zero one by one although together
+// they weigh 0.41; the denominator alone does not show it.
+TEST_P(AttentionTest, FactorisedSeesAddendsThatWereFlushed) {
+  Case one{"flushed", {1, 2, 1, 1, 1, 1, 2048, 1, 1}, 1.0F, false, true};
+  Problem p(one);
+  p.query.view.at(0, 0)[0] = 1;
+  for (int64_t j = 0; j < 2048; ++j) {
+    p.key.view.at(0, 0)[j * p.key.view.row] = j == 7 ? 0 : -88;
+    p.value.view.at(0, 0)[j * p.value.view.row] = j == 7 ? 1 : 0;
+    p.bias[static_cast<size_t>(j)] = 0;
+    p.bias[static_cast<size_t>(2048 + j)] = j == 7 ? -80 : 0;
+  }
+  int64_t by_head = 0;
+  const Results results = run_factorised(p, serial(), &by_head);
+  EXPECT_EQ(by_head, 1);
+  const double others = 2047 * std::exp(-8.0);
+  EXPECT_NEAR(results.out.view.at(0, 1)[0], 1 / (1 + others), 1e-5);
+  EXPECT_NEAR(results.out.view.at(0, 0)[0], 1, 1e-6);
+}
+
+// One entry far above all others takes the whole softmax.
+TEST_P(AttentionTest, OneHugeScoreTakesAll) {
+  Case one{"huge", {1, 2, 1, 1, 1, 5, 300, 2, 3}, 1.0F, false, true};
+  Problem p(one);
+  p.key.view.at(0, 0)[77 * p.key.view.row] = 1e6F;
+  for (int64_t i = 0; i < 5; ++i) p.query.view.at(0, 0)[i * p.query.view.row] = 1;
+  int64_t by_head = 0;
+  const Results factorised = run_factorised(p, serial(), &by_head);
+  const Results blocked = run(p, serial());
+  for (int64_t i = 0; i < 10; ++i) {
+    for (int64_t d = 0; d < 3; ++d) {
+      const float expected = p.value.view.at(0, 0)[77 * p.value.view.row + d];
+      EXPECT_FLOAT_EQ(factorised.out.view.at(0, i % 2)[i / 2 * factorised.out.view.row + d], expected);
+      EXPECT_EQ(blocked.out.view.at(0, i % 2)[i / 2 * blocked.out.view.row + d], expected);
+    }
+  }
+}
+
+TEST(Attention, NanInTheInputShows) {
+  Case one{"nan", {1, 1, 1, 1, 1, 20, 20, 4, 4}};
+  Problem p(one);
+  p.query.view.at(0, 0)[3 * p.query.view.row] = std::nanf("");
+  const Results results = run(p, serial());
+  EXPECT_TRUE(std::isnan(results.out.view.at(0, 0)[3 * results.out.view.row]));
+  EXPECT_FALSE(std::isnan(results.out.view.at(0, 0)[4 * results.out.view.row]));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, AttentionTest, testing::ValuesIn(tiles_targets()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace headshare::kernels

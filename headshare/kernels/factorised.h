@@ -1,0 +1,38 @@
+// The factorised form of attention whose heads differ only by a bias per (head, key), as in MHE-ADD:
+//   score_h[i,j] = scale * (q_i . k_j + key_bias_h[j]) - slope_h * (i + S - T - j)
+// With P0[i,j] = exp(scale q_i.k_j - m_i), one matrix for all heads, and w_h[j] = exp(what head h adds to key j):
+//   out_h[i] = sum_j P0[i,j] w_h[j] v_j / sum_j P0[i,j] w_h[j]
+// H + 1 products of width D instead of 2 H, and one exponential instead of H (docs/design/014).
+#pragma once
+
+#include "headshare/kernels/attention.h"
+
+namespace headshare::kernels {
+
+struct FactorisedSizes {
+  int64_t B = 1, H = 1, T = 1, S = 1, Dk = 1, Dv = 1;
+
+  // The same problem for the kernels of attention.h.
+  AttentionSizes by_head() const { return {B, H, 1, 1, 1, T, S, Dk, Dv}; }
+  // Blocks of kTileQueries queries.
+  int64_t blocks() const;
+};
+
+// What the backward pass needs besides inputs and output.
+struct FactorisedState {
+  float* lse;     // [B, H, T], to the base 2, relative to what head h adds to its last reachable key's distance
+  float* m;       // [B, T]: what the exponents of P0 were measured from, to the base 2
+  bool* by_head;  // [B, H, blocks]: the maxima of q.k and of the bias lay so far apart that this head of this
+                  // block was computed on its own
+};
+
+// query [B, 1, T, Dk], key [B, 1, S, Dk], value [B, 1, S, Dv], out [B, H, T, Dv]. ALiBi needs `causal`, dropout
+// must be `shared`: it multiplies P0 in the numerator. T, S, B >= 1; hidden keys and values are finite.
+void factorised_forward(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
+                        HeadsView<float> out, const FactorisedState& state, const Machine& machine);
+
+void factorised_backward(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
+                         HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
+                         const AttentionGradients<float>& gradients, const Machine& machine);
+
+}  // namespace headshare::kernels

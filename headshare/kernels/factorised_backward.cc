@@ -1,0 +1,320 @@
+#include <cmath>
+#include <memory>
+
+#include "headshare/kernels/factorised_plan.h"
+
+namespace headshare::kernels {
+namespace {
+
+// Per sentence, for all items: dO^T of every head and delta_h[i] = dO_h[i] . O_h[i].
+struct GradientRows {
+  int64_t stride = 0;                   // of a row of `transposed`
+  std::unique_ptr<float[]> transposed;  // [B, H, Dv, stride]
+  std::unique_ptr<float[]> delta;       // [B, H, stride]
+};
+
+GradientRows gradient_rows(const FactorisedSizes& s, HeadsView<const float> out, HeadsView<const float> gradient,
+                           const Parallel& parallel) {
+  GradientRows rows{round_up(s.T, kTileQueries), nullptr, nullptr};
+  const auto heads = static_cast<size_t>(s.B * s.H * rows.stride);
+  rows.transposed = std::make_unique_for_overwrite<float[]>(heads * static_cast<size_t>(s.Dv));
+  rows.delta = std::make_unique_for_overwrite<float[]>(heads);
+  parallel.run(s.B * s.H, [&](int64_t i) {
+    const int64_t b = i / s.H;
+    const int64_t h = i % s.H;
+    float* transposed = rows.transposed.get() + i * s.Dv * rows.stride;
+    float* delta = rows.delta.get() + i * rows.stride;
+    tiles().transpose(gradient.at(b, h), gradient.row, s.T, s.Dv, transposed, rows.stride);
+    for (int64_t d = 0; d < s.Dv; ++d) {
+      std::fill(transposed + d * rows.stride + s.T, transposed + (d + 1) * rows.stride, 0.0F);
+    }
+    std::fill(delta, delta + rows.stride, 0.0F);
+    for (int64_t t = 0; t < s.T; ++t) {
+      const float* x = gradient.at(b, h) + t * gradient.row;
+      const float* y = out.at(b, h) + t * out.row;
+      for (int64_t d = 0; d < s.Dv; ++d) delta[t] += x[d] * y[d];
+    }
+  });
+  return rows;
+}
+
+struct Gradients {
+  HeadsView<float> key, value;
+  float* key_bias;  // [B, H, S] or null
+};
+
+// Blocks of keys of one sentence, each against all the queries that reach it. With
+//   e_h[i] = 2^(m_i + c_h - lse_h[i]), G_h = e_h dO_h, g_h = -e_h delta_h, c_h the largest bias among these keys:
+//   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
+//   dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T = scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
+// and at the end dV = sum_h w_h dVW_h, d key_bias_h = scale w_h (dVW_h . V + dw_h).
+class BackwardItem {
+ public:
+  BackwardItem(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
+               const FactorisedState& state, const GradientRows& rows, HeadsView<const float> gradient,
+               const Gradients& out, const TileGemm& gemm, int64_t b, float* query_gradient)
+      : s_(sizes),
+        rule_(rule),
+        shared_(shared_rule(rule)),
+        in_(in),
+        state_(state),
+        rows_in_(rows),
+        gradient_(gradient),
+        out_(out),
+        gemm_(gemm),
+        b_(b),
+        query_gradient_(query_gradient) {
+    take_scratch();
+  }
+
+  void run(int64_t key, int64_t keys) {
+    key_ = key;
+    keys_ = keys;
+    heads_ = round_up(s_.H, kLaneStep);
+    measure_keys();
+    std::fill(value_sums_, value_sums_ + keys * s_.H * s_.Dv, 0.0F);
+    std::fill(factor_sums_, factor_sums_ + keys * heads_, 0.0F);
+    for (int64_t r = 0; r < keys; ++r) {
+      std::fill(key_row(r), key_row(r) + s_.Dk, 0.0F);
+    }
+    const int64_t first = rule_.causal ? std::max<int64_t>(0, key - (s_.S - s_.T)) / kTileQueries * kTileQueries : 0;
+    for (int64_t block = first; block < s_.T; block += kTileQueries) {
+      const int64_t rows = std::min(kTileQueries, s_.T - block);
+      // Where key and query blocks end together this is all or nothing; hidden keys have no factor.
+      if (reachable_keys(s_.by_head(), rule_, b_, block + rows) > key) queries(block, rows);
+    }
+    finish();
+  }
+
+ private:
+  void take_scratch() {
+    Scratch& scratch = Scratch::mine();
+    const int64_t tile = kTileKeys * kTileQueries;
+    const int64_t heads = round_up(s_.H, kLaneStep);
+    const auto bytes = [](int64_t n) { return Scratch::bytes_for<float>(n); };
+    scratch.reserve(4 * bytes(tile) + bytes(s_.Dk * kTileQueries) + 2 * bytes(s_.Dv * kTileQueries) +
+                    bytes(kTileKeys * s_.Dv) + bytes(kTileKeys * s_.H * s_.Dv) + 2 * bytes(kTileKeys * heads) +
+                    bytes(s_.H * kTileKeys) + 2 * bytes(heads * kTileQueries) + bytes(s_.H) + 3 * bytes(kTileQueries) +
+                    bytes(kTileKeys));
+    p0_ = scratch.take<float>(tile);
+    change_ = scratch.take<float>(tile);
+    keep_ = scratch.take<float>(tile);
+    turned_ = scratch.take<float>(tile);
+    query_ = scratch.take<float>(s_.Dk * kTileQueries);
+    scaled_t_ = scratch.take<float>(s_.Dv * kTileQueries);
+    scaled_rows_ = scratch.take<float>(s_.Dv * kTileQueries);
+    scaled_values_ = scratch.take<float>(kTileKeys * s_.Dv);
+    value_sums_ = scratch.take<float>(kTileKeys * s_.H * s_.Dv);
+    factor_sums_ = scratch.take<float>(kTileKeys * heads);
+    factors_by_key_ = scratch.take<float>(kTileKeys * heads);
+    factors_ = scratch.take<float>(s_.H * kTileKeys);
+    own_t_ = scratch.take<float>(heads * kTileQueries);
+    own_ = scratch.take<float>(heads * kTileQueries);
+    largest_ = scratch.take<float>(s_.H);
+    m_ = scratch.take<float>(kTileQueries);
+    e_ = scratch.take<float>(kTileQueries);
+    zero_ = scratch.take<float>(kTileQueries);
+    bias_ = scratch.take<float>(kTileKeys);
+    std::fill(zero_, zero_ + kTileQueries, 0.0F);
+  }
+
+  float* key_row(int64_t r) const { return out_.key.at(b_, 0) + (key_ + r) * out_.key.row; }
+
+  // w_h [H, keys] measured from the largest of these keys, and the same by key [keys, H].
+  void measure_keys() {
+    std::fill(factors_by_key_, factors_by_key_ + keys_ * heads_, 0.0F);
+    for (int64_t h = 0; h < s_.H; ++h) {
+      float* factors = factors_ + h * kTileKeys;
+      key_exponents(s_, rule_, b_, h, key_, keys_, key_ + keys_ - 1, factors);
+      largest_[h] = key_factors(t_, keys_, factors);
+      for (int64_t j = 0; j < keys_; ++j) factors_by_key_[j * heads_ + h] = factors[j];
+    }
+  }
+
+  void queries(int64_t first, int64_t rows) {
+    const int64_t lanes = round_up(rows, kLaneStep);
+    const float* query = in_.query.at(b_, 0) + first * in_.query.row;
+    const Tile p0{p0_, kTileQueries, keys_, lanes};
+    const Tile change{change_, kTileQueries, keys_, lanes};
+    recompute(query, first, rows, p0);
+    measure_rows(first, rows, lanes);
+    // The denominator's part first: dropout does not touch it.
+    gemm_.f32(keys_, heads_, rows, p0_, kTileQueries, own_, heads_, factor_sums_, heads_, true);
+    const bool drops = rule_.dropout.active();
+    for (int64_t h = 0; h < s_.H; ++h) values_change(h, first, rows, lanes, drops);
+    if (drops) t_.multiply(change, keep_);
+    gemm_.f32(keys_, lanes, s_.H, factors_by_key_, heads_, own_t_, kTileQueries, change_, kTileQueries, true);
+    // Undropped weights are what dS is proportional to.
+    if (drops) recompute(query, first, rows, p0);
+    t_.score_gradients(p0, change, nullptr, zero_, rule_.scale, nullptr);
+    gemm_.f32(keys_, s_.Dk, rows, change_, kTileQueries, query, in_.query.row, key_row(0), out_.key.row, true);
+    t_.transpose(change_, kTileQueries, keys_, rows, turned_, kTileKeys);
+    gemm_.f32(rows, s_.Dk, keys_, turned_, kTileKeys, in_.key.at(b_, 0) + key_ * in_.key.row, in_.key.row,
+              query_gradient_ + first * s_.Dk, s_.Dk, true);
+  }
+
+  // P0^T of these keys and queries.
+  void recompute(const float* query, int64_t first, int64_t rows, const Tile& p0) {
+    std::fill(query_, query_ + s_.Dk * p0.lanes, 0.0F);
+    t_.transpose(query, in_.query.row, rows, s_.Dk, query_, p0.lanes);
+    // A query that sees nothing has m = -inf: give it, and the lanes without a query, weight zero.
+    std::fill(m_, m_ + p0.lanes, std::numeric_limits<float>::infinity());
+    for (int64_t i = 0; i < rows; ++i) {
+      const float m = state_.m[b_ * s_.T + first + i];
+      if (!std::isinf(m)) m_[i] = m;
+    }
+    gemm_.f32(keys_, p0.lanes, s_.Dk, in_.key.at(b_, 0) + key_ * in_.key.row, in_.key.row, query_, p0.lanes, p0.data,
+              p0.stride, false);
+    t_.weights(p0, tile_rule(s_.by_head(), shared_, b_, 0, first, key_, keys_, bias_), m_);
+  }
+
+  // e_h of these queries into row h of own_t_ for later, g_h = -e_h delta_h into own_ and own_t_.
+  void measure_rows(int64_t first, int64_t rows, int64_t lanes) {
+    if (rule_.dropout.active()) t_.keep_tile(keep_, keys_, lanes, rule_.dropout, b_, 0, first, key_);
+    std::fill(own_t_, own_t_ + heads_ * kTileQueries, 0.0F);
+    for (int64_t h = 0; h < s_.H; ++h) {
+      scale_of_rows(h, first, rows, lanes);
+      const float* delta = rows_in_.delta.get() + (b_ * s_.H + h) * rows_in_.stride + first;
+      for (int64_t i = 0; i < lanes; ++i) own_t_[h * kTileQueries + i] = -e_[i] * delta[i];
+    }
+    t_.transpose(own_t_, kTileQueries, heads_, rows, own_, heads_);
+  }
+
+  // e_h, zero for queries that see nothing and for blocks that were computed head by head.
+  void scale_of_rows(int64_t h, int64_t first, int64_t rows, int64_t lanes) {
+    std::fill(e_, e_ + lanes, -std::numeric_limits<float>::infinity());
+    if (!state_.by_head[(b_ * s_.H + h) * s_.blocks() + first / kTileQueries]) {
+      const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
+      const int64_t origin = reachable_keys(s_.by_head(), rule_, b_, first + rows) - 1;  // as in the forward pass
+      const float moved = largest_[h] + slope * static_cast<float>(key_ + keys_ - 1 - origin);
+      const float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first;
+      for (int64_t i = 0; i < rows; ++i) {
+        if (!std::isinf(m_[i])) e_[i] = m_[i] + moved - lse[i];
+      }
+    }
+    t_.exp2(e_, lanes, e_);
+  }
+
+  void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, bool drops) {
+    const float* transposed = rows_in_.transposed.get() + (b_ * s_.H + h) * s_.Dv * rows_in_.stride + first;
+    if (drops && h == 0) t_.multiply({p0_, kTileQueries, keys_, lanes}, keep_);
+    scale_of_rows(h, first, rows, lanes);
+    t_.scaled_lanes({const_cast<float*>(transposed), rows_in_.stride, s_.Dv, lanes}, e_, scaled_t_, kTileQueries);
+    t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e_, scaled_rows_, s_.Dv);
+    t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors_ + h * kTileKeys,
+                   scaled_values_, s_.Dv);
+    gemm_.f32(keys_, lanes, s_.Dv, scaled_values_, s_.Dv, scaled_t_, kTileQueries, change_, kTileQueries, h > 0);
+    gemm_.f32(keys_, s_.Dv, rows, p0_, kTileQueries, scaled_rows_, s_.Dv, value_sums_ + h * s_.Dv, s_.H * s_.Dv, true);
+  }
+
+  void finish() {
+    for (int64_t j = 0; j < keys_; ++j) {
+      const float* value = in_.value.at(b_, 0) + (key_ + j) * in_.value.row;
+      float* value_gradient = out_.value.at(b_, 0) + (key_ + j) * out_.value.row;
+      std::fill(value_gradient, value_gradient + s_.Dv, 0.0F);
+      for (int64_t h = 0; h < s_.H; ++h) {
+        const float w = factors_[h * kTileKeys + j];
+        const float* sums = value_sums_ + (j * s_.H + h) * s_.Dv;
+        float product = factor_sums_[j * heads_ + h];
+        for (int64_t d = 0; d < s_.Dv; ++d) {
+          value_gradient[d] += w * sums[d];
+          product += sums[d] * value[d];
+        }
+        if (out_.key_bias != nullptr) {
+          out_.key_bias[(b_ * s_.H + h) * s_.S + key_ + j] = rule_.scale * w * product;
+        }
+      }
+    }
+  }
+
+  const FactorisedSizes& s_;
+  const AttentionRule& rule_;
+  AttentionRule shared_;
+  const AttentionInputs<float>& in_;
+  const FactorisedState& state_;
+  const GradientRows& rows_in_;
+  HeadsView<const float> gradient_;
+  const Gradients& out_;
+  const TileGemm& gemm_;
+  const Tiles& t_ = tiles();
+  int64_t b_, key_ = 0, keys_ = 0, heads_ = 0;
+  float* query_gradient_;  // [T, Dk]
+  float *p0_, *change_, *keep_, *turned_, *query_, *scaled_t_, *scaled_rows_, *scaled_values_, *value_sums_;
+  float *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_;
+};
+
+// Where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of
+// queries reaches a block of keys wholly or not at all, and biases beyond its reach cannot overflow.
+std::vector<int64_t> key_block_ends(const FactorisedSizes& s, bool causal) {
+  std::vector<int64_t> ends;
+  const int64_t step = causal ? kTileQueries : kTileKeys;
+  int64_t end = causal ? (s.S - s.T) % step : 0;
+  if (end <= 0) end += step;
+  for (; end < s.S; end += step) ends.push_back(end);
+  ends.push_back(s.S);
+  return ends;
+}
+
+void add(const FactorisedSizes& s, int64_t rows, int64_t width, const float* from, HeadsView<float> to) {
+  for (int64_t b = 0; b < s.B; ++b) {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = to.at(b, 0) + r * to.row;
+      for (int64_t d = 0; d < width; ++d) row[d] += from[(b * rows + r) * width + d];
+    }
+  }
+}
+
+// What the blocks give that were left to the kernel that goes head by head.
+void add_left(const std::vector<WorkItem>& left, const FactorisedSizes& s, const AttentionRule& rule,
+              const AttentionInputs<float>& in, HeadsView<const float> out, const float* lse,
+              HeadsView<const float> out_gradient, const AttentionGradients<float>& gradients, const Machine& machine) {
+  std::vector<float> query(static_cast<size_t>(s.B * s.T * s.Dk)), key(static_cast<size_t>(s.B * s.S * s.Dk)),
+      value(static_cast<size_t>(s.B * s.S * s.Dv)), bias(static_cast<size_t>(s.B * s.H * s.S));
+  backward_items<float>(left, s.by_head(), rule, in, out, lse, out_gradient,
+                        {{query.data(), s.T * s.Dk, 0, s.Dk},
+                         {key.data(), s.S * s.Dk, 0, s.Dk},
+                         {value.data(), s.S * s.Dv, 0, s.Dv},
+                         gradients.key_bias == nullptr ? nullptr : bias.data()},
+                        machine);
+  add(s, s.T, s.Dk, query.data(), gradients.query);
+  add(s, s.S, s.Dk, key.data(), gradients.key);
+  add(s, s.S, s.Dv, value.data(), gradients.value);
+  for (size_t i = 0; gradients.key_bias != nullptr && i < bias.size(); ++i) gradients.key_bias[i] += bias[i];
+}
+
+}  // namespace
+
+void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
+                         HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
+                         const AttentionGradients<float>& gradients, const Machine& machine) {
+  const GradientRows rows = gradient_rows(s, out, out_gradient, machine.parallel);
+  const Gradients results{gradients.key, gradients.value, gradients.key_bias};
+  const std::vector<int64_t> ends = key_block_ends(s, rule.causal);
+  const auto blocks = static_cast<int64_t>(ends.size());
+  const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, blocks);
+  // The gradients of queries, one sum for each item.
+  const int64_t size = s.T * s.Dk;
+  const auto sums = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(s.B * parts * size));
+  machine.parallel.run(s.B * parts, [&](int64_t i) {
+    float* sum = sums.get() + i * size;
+    std::fill(sum, sum + size, 0.0F);
+    BackwardItem item(s, rule, in, state, rows, out_gradient, results, *machine.gemm, i / parts, sum);
+    for (int64_t block = i % parts; block < blocks; block += parts) {
+      const int64_t begin = block == 0 ? 0 : ends[static_cast<size_t>(block - 1)];
+      item.run(begin, ends[static_cast<size_t>(block)] - begin);
+    }
+  });
+  machine.parallel.run(s.B, [&](int64_t b) {
+    float* total = sums.get() + b * parts * size;
+    for (int64_t part = 1; part < parts; ++part) {
+      for (int64_t j = 0; j < size; ++j) total[j] += total[part * size + j];
+    }
+    for (int64_t t = 0; t < s.T; ++t) {
+      std::copy(total + t * s.Dk, total + (t + 1) * s.Dk, gradients.query.at(b, 0) + t * gradients.query.row);
+    }
+  });
+  const std::vector<WorkItem> left = left_by_head(s, state.by_head);
+  if (!left.empty()) add_left(left, s, rule, in, out, state.lse, out_gradient, gradients, machine);
+}
+
+}  // namespace headshare::kernels

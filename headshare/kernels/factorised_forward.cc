@@ -1,0 +1,166 @@
+#include <cfloat>
+#include <cmath>
+
+#include "headshare/kernels/factorised_plan.h"
+
+namespace headshare::kernels {
+
+int64_t FactorisedSizes::blocks() const { return (T + kTileQueries - 1) / kTileQueries; }
+
+namespace {
+
+// One block of queries, all heads, transposed as in attention_forward.cc: P0^T is the right side of
+//   numerator_h^T += (w_h V_J)^T P0^T, denominator += w P0^T
+class ForwardBlock {
+ public:
+  ForwardBlock(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
+               HeadsView<float> out, const FactorisedState& state, const TileGemm& gemm, int64_t b)
+      : s_(sizes), rule_(rule), shared_(shared_rule(rule)), in_(in), out_(out), state_(state), gemm_(gemm), b_(b) {
+    take_scratch();
+    const int64_t length = visible_length(s_.by_head(), rule_, b_);
+    t_.transpose(in_.value.at(b_, 0), in_.value.row, length, s_.Dv, values_, value_stride_);
+  }
+
+  void run(int64_t first, int64_t rows) {
+    first_ = first;
+    rows_ = rows;
+    lanes_ = round_up(rows, kLaneStep);
+    reachable_ = reachable_keys(s_.by_head(), rule_, b_, first + rows);
+    std::fill(query_, query_ + s_.Dk * lanes_, 0.0F);
+    t_.transpose(in_.query.at(b_, 0) + first * in_.query.row, in_.query.row, rows, s_.Dk, query_, lanes_);
+    std::fill(m_, m_ + lanes_, -std::numeric_limits<float>::infinity());
+    std::fill(l_, l_ + lanes_, 0.0F);
+    if (reachable_ == 0) std::fill(denominator_, denominator_ + s_.H * kTileQueries, 0.0F);
+    if (reachable_ == 0) std::fill(numerator_, numerator_ + s_.H * s_.Dv * kTileQueries, 0.0F);
+    find_largest();
+    for (int64_t key = 0; key < reachable_; key += kTileKeys) tile(key, std::min(kTileKeys, reachable_ - key));
+    for (int64_t h = 0; h < s_.H; ++h) finish(h);
+    std::copy(m_, m_ + rows, state_.m + b_ * s_.T + first);
+  }
+
+ private:
+  void take_scratch() {
+    Scratch& scratch = Scratch::mine();
+    const int64_t tile = kTileKeys * kTileQueries;
+    value_stride_ = round_up(s_.S, kLaneStep);
+    const auto bytes = [](int64_t n) { return Scratch::bytes_for<float>(n); };
+    scratch.reserve(bytes(s_.Dk * kTileQueries) + bytes(s_.Dv * value_stride_) + 2 * bytes(tile) +
+                    bytes(s_.Dv * kTileKeys) + bytes(s_.H * kTileKeys) + bytes(s_.H * s_.Dv * kTileQueries) +
+                    bytes(s_.H * kTileQueries) + bytes(s_.Dv * kTileQueries) + bytes(s_.H) + 4 * bytes(kTileQueries) +
+                    2 * bytes(kTileKeys));
+    query_ = scratch.take<float>(s_.Dk * kTileQueries);
+    values_ = scratch.take<float>(s_.Dv * value_stride_);
+    p0_ = scratch.take<float>(tile);
+    keep_ = scratch.take<float>(tile);
+    scaled_values_ = scratch.take<float>(s_.Dv * kTileKeys);
+    factors_ = scratch.take<float>(s_.H * kTileKeys);
+    numerator_ = scratch.take<float>(s_.H * s_.Dv * kTileQueries);
+    denominator_ = scratch.take<float>(s_.H * kTileQueries);
+    rows_out_ = scratch.take<float>(s_.Dv * kTileQueries);
+    largest_ = scratch.take<float>(s_.H);
+    m_ = scratch.take<float>(kTileQueries);
+    l_ = scratch.take<float>(kTileQueries);
+    fade_ = scratch.take<float>(kTileQueries);
+    inverse_ = scratch.take<float>(kTileQueries);
+    bias_ = scratch.take<float>(kTileKeys);
+    z_ = scratch.take<float>(kTileKeys);
+  }
+
+  // The largest bias of each head among the keys this block reaches: what w is measured from. One for
+  // the whole text would make w vanish where the largest key is out of reach.
+  void find_largest() {
+    for (int64_t h = 0; h < s_.H; ++h) {
+      float largest = -std::numeric_limits<float>::infinity();
+      for (int64_t key = 0; key < reachable_; key += kTileKeys) {
+        const int64_t keys = std::min(kTileKeys, reachable_ - key);
+        key_exponents(s_, rule_, b_, h, key, keys, reachable_ - 1, z_);
+        for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z_[j]);
+      }
+      largest_[h] = std::isinf(largest) ? 0 : largest;
+    }
+  }
+
+  void tile(int64_t key, int64_t keys) {
+    const Tile p0{p0_, kTileQueries, keys, lanes_};
+    gemm_.f32(keys, lanes_, s_.Dk, in_.key.at(b_, 0) + key * in_.key.row, in_.key.row, query_, lanes_, p0_, p0.stride,
+              /*accumulate=*/false);
+    ScoreRule rule = tile_rule(s_.by_head(), shared_, b_, 0, first_, key, keys, bias_);
+    rule.slack = kSlack;
+    if (t_.softmax_step(p0, rule, m_, l_, fade_) && key > 0) {
+      t_.scale_lanes({numerator_, kTileQueries, s_.H * s_.Dv, lanes_}, fade_);
+      t_.scale_lanes({denominator_, kTileQueries, s_.H, lanes_}, fade_);
+    }
+    for (int64_t h = 0; h < s_.H; ++h) {
+      float* factors = factors_ + h * kTileKeys;
+      key_exponents(s_, rule_, b_, h, key, keys, reachable_ - 1, factors);
+      for (int64_t j = 0; j < keys; ++j) factors[j] -= largest_[h];
+      t_.exp2(factors, keys, factors);
+    }
+    gemm_.f32(s_.H, lanes_, keys, factors_, kTileKeys, p0_, p0.stride, denominator_, kTileQueries, key > 0);
+    if (rule_.dropout.active()) {
+      t_.keep_tile(keep_, keys, lanes_, rule_.dropout, b_, 0, first_, key);
+      t_.multiply(p0, keep_);
+    }
+    const Tile values{values_ + key, value_stride_, s_.Dv, round_up(keys, kLaneStep)};
+    for (int64_t h = 0; h < s_.H; ++h) {
+      t_.scaled_lanes(values, factors_ + h * kTileKeys, scaled_values_, kTileKeys);
+      gemm_.f32(s_.Dv, lanes_, keys, scaled_values_, kTileKeys, p0_, p0.stride, numerator_ + h * s_.Dv * kTileQueries,
+                kTileQueries, key > 0);
+    }
+  }
+
+  // Divides, unless the denominator has come so near the smallest float that addends were flushed to
+  // zero before it: then this head is left to the kernel that takes the maximum of the sum.
+  void finish(int64_t h) {
+    const float* l = denominator_ + h * kTileQueries;
+    float* numerator = numerator_ + h * s_.Dv * kTileQueries;
+    const float least = static_cast<float>(s_.S) * 0x1p24F * FLT_MIN;
+    bool by_head = false;
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const bool sees = m_[i] > -std::numeric_limits<float>::infinity();
+      if (i < rows_ && sees && l[i] < least) by_head = true;
+      inverse_[i] = sees ? 1 / l[i] : 0;
+    }
+    state_.by_head[(b_ * s_.H + h) * s_.blocks() + first_ / kTileQueries] = by_head;
+    if (by_head) return;
+    t_.scale_lanes({numerator, kTileQueries, s_.Dv, lanes_}, inverse_);
+    t_.transpose(numerator, kTileQueries, s_.Dv, rows_, out_.at(b_, h) + first_ * out_.row, out_.row);
+    float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first_;
+    for (int64_t i = 0; i < rows_; ++i) {
+      const bool sees = m_[i] > -std::numeric_limits<float>::infinity();
+      lse[i] = sees ? m_[i] + largest_[h] + std::log2(l[i]) : std::numeric_limits<float>::infinity();
+    }
+  }
+
+  static constexpr float kSlack = 8;  // as in attention_forward.cc
+
+  const FactorisedSizes& s_;
+  const AttentionRule& rule_;
+  AttentionRule shared_;
+  const AttentionInputs<float>& in_;
+  HeadsView<float> out_;
+  const FactorisedState& state_;
+  const TileGemm& gemm_;
+  const Tiles& t_ = tiles();
+  int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, value_stride_ = 0;
+  float *query_, *values_, *p0_, *keep_, *scaled_values_, *factors_, *numerator_, *denominator_, *rows_out_;
+  float *largest_, *m_, *l_, *fade_, *inverse_, *bias_, *z_;
+};
+
+}  // namespace
+
+void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
+                        HeadsView<float> out, const FactorisedState& state, const Machine& machine) {
+  const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, s.blocks());
+  machine.parallel.run(s.B * parts, [&](int64_t item) {
+    ForwardBlock block(s, rule, in, out, state, *machine.gemm, item / parts);
+    // Every parts-th block: under a causal mask later blocks cost more.
+    for (int64_t i = item % parts; i < s.blocks(); i += parts) {
+      block.run(i * kTileQueries, std::min(kTileQueries, s.T - i * kTileQueries));
+    }
+  });
+  const std::vector<WorkItem> left = left_by_head(s, state.by_head);
+  if (!left.empty()) forward_items(left, s.by_head(), rule, in, out, state.lse, machine);
+}
+
+}  // namespace headshare::kernels

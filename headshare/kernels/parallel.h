@@ -1,0 +1,21 @@
+// How a kernel uses several threads: the caller says, since libtorch has one pool and tests another.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace headshare::kernels {
+
+struct Parallel {
+  int64_t threads = 1;
+  // Calls body(i) for every i < count, in any order and on any thread.
+  std::function<void(int64_t count, const std::function<void(int64_t)>& body)> run;
+};
+
+inline Parallel serial() {
+  return {1, [](int64_t count, const std::function<void(int64_t)>& body) {
+            for (int64_t i = 0; i < count; ++i) body(i);
+          }};
+}
+
+}  // namespace headshare::kernels

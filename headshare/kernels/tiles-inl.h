@@ -1,0 +1,445 @@
+// The bodies behind tiles.h, compiled once for each instruction set.
+#if defined(HEADSHARE_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSHARE_KERNELS_TILES_INL_H_
+#undef HEADSHARE_KERNELS_TILES_INL_H_
+#else
+#define HEADSHARE_KERNELS_TILES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "headshare/kernels/tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headshare::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F = hn::CappedTag<float, kLaneStep>;
+using I = hn::RebindToSigned<F>;
+using U = hn::RebindToUnsigned<F>;
+using FloatVec = hn::Vec<F>;
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// The larger of x and a constant; NaN where x is: x86 returns the second operand then, portable code the number.
+HWY_INLINE FloatVec at_least(FloatVec x, float least) {
+  const auto limit = hn::Set(F(), least);
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(limit, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, limit), limit, x);
+#endif
+}
+
+// 2^x with a relative error below 2.4e-7 for x < 127.5, from where it is infinite; zero below 2^-126. 2^n goes into the
+// exponent bits, and 2^f for |f| <= 1/2 is a polynomial (minimax for the relative error, 1 at f = 0).
+HWY_INLINE FloatVec exp2_of(FloatVec x) {
+  const F d;
+  const I di;
+  x = at_least(x, -127.0F);
+  x = hn::IfThenElse(hn::Gt(x, hn::Set(d, 128.0F)), hn::Set(d, 128.0F), x);
+  const auto n = hn::Round(x);
+  const auto f = hn::Sub(x, n);
+  auto p = hn::Set(d, 0.00015353361817880762F);
+  p = hn::MulAdd(p, f, hn::Set(d, 0.0013398874445379374F));
+  p = hn::MulAdd(p, f, hn::Set(d, 0.009618437358287912F));
+  p = hn::MulAdd(p, f, hn::Set(d, 0.05550332471026998F));
+  p = hn::MulAdd(p, f, hn::Set(d, 0.24022647913619743F));
+  p = hn::MulAdd(p, f, hn::Set(d, 0.6931472028551287F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
+  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  return hn::Mul(p, hn::BitCast(d, power));
+}
+
+// The exponents of one strip of lanes, row by row.
+template <bool kDistance>
+struct Exponents {
+  const Tile& tile;
+  const ScoreRule& rule;
+  int64_t strip;
+  FloatVec scale, slope, position;
+
+  Exponents(const Tile& t, const ScoreRule& r, int64_t first_lane) : tile(t), rule(r), strip(first_lane) {
+    const F d;
+    scale = hn::Set(d, r.scale);
+    slope = hn::Set(d, r.slope);
+    position = hn::Add(hn::Set(d, r.distance), hn::Iota(d, static_cast<float>(first_lane)));
+  }
+
+  HWY_INLINE FloatVec operator()(int64_t j) const {
+    const F d;
+    const auto bias = hn::Set(d, rule.key_bias != nullptr ? rule.key_bias[j] : 0.0F);
+    const auto e = hn::MulAdd(hn::Load(d, tile.data + j * tile.stride + strip), scale, bias);
+    if constexpr (!kDistance) return e;
+    return hn::NegMulAdd(slope, hn::Abs(hn::Sub(position, hn::Set(d, static_cast<float>(j)))), e);
+  }
+};
+
+// What a causal mask leaves of a strip: rows [0, whole) are seen by all its lanes, rows [whole, some)
+// by the lanes of mask(j), the rest by none.
+struct Visible {
+  int64_t whole, some;
+  int64_t offset;  // lane >= j + offset sees row j
+
+  Visible(const Tile& tile, const ScoreRule& rule, int64_t strip) : whole(tile.keys), some(tile.keys), offset(0) {
+    if (!rule.causal) return;
+    offset = rule.diagonal - strip;
+    whole = std::clamp<int64_t>(1 - offset, 0, tile.keys);
+    some = std::clamp<int64_t>(static_cast<int64_t>(hn::Lanes(F())) - offset, 0, tile.keys);
+  }
+
+  HWY_INLINE hn::Mask<F> mask(int64_t j) const {
+    const I di;
+    return hn::RebindMask(F(), hn::Gt(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(j + offset - 1))));
+  }
+};
+
+template <bool kDistance>
+bool softmax_strip(const Tile& tile, const ScoreRule& rule, int64_t strip, float* m, float* l, float* fade) {
+  const F d;
+  const Exponents<kDistance> exponent(tile, rule, strip);
+  const Visible visible(tile, rule, strip);
+  const auto hidden = hn::Set(d, kHidden);
+  auto largest = hidden;
+  for (int64_t j = 0; j < visible.whole; ++j) largest = hn::Max(largest, exponent(j));
+  for (int64_t j = visible.whole; j < visible.some; ++j) {
+    largest = hn::Max(largest, hn::IfThenElse(visible.mask(j), exponent(j), hidden));
+  }
+  const auto before = hn::Load(d, m + strip);
+  const auto moves = hn::Gt(largest, hn::Add(before, hn::Set(d, rule.slack)));
+  const auto now = hn::IfThenElse(moves, largest, before);
+  // Lanes that have seen nothing yet: minus infinity less itself would be NaN.
+  const auto base = hn::IfThenZeroElse(hn::Eq(now, hidden), now);
+  auto sum = hn::Zero(d);
+  for (int64_t j = 0; j < visible.whole; ++j) {
+    const auto w = exp2_of(hn::Sub(exponent(j), base));
+    sum = hn::Add(sum, w);
+    hn::Store(w, d, tile.data + j * tile.stride + strip);
+  }
+  for (int64_t j = visible.whole; j < visible.some; ++j) {
+    const auto w = hn::IfThenElseZero(visible.mask(j), exp2_of(hn::Sub(exponent(j), base)));
+    sum = hn::Add(sum, w);
+    hn::Store(w, d, tile.data + j * tile.stride + strip);
+  }
+  for (int64_t j = visible.some; j < tile.keys; ++j) hn::Store(hn::Zero(d), d, tile.data + j * tile.stride + strip);
+  const auto factor = exp2_of(hn::Sub(before, base));
+  hn::Store(now, d, m + strip);
+  hn::Store(hn::MulAdd(hn::Load(d, l + strip), factor, sum), d, l + strip);
+  hn::Store(factor, d, fade + strip);
+  return !hn::AllTrue(d, hn::Eq(factor, hn::Set(d, 1.0F)));
+}
+
+bool softmax_step(const Tile& tile, const ScoreRule& rule, float* m, float* l, float* fade) {
+  bool moved = false;
+  for (int64_t strip = 0; strip < tile.lanes; strip += static_cast<int64_t>(hn::Lanes(F()))) {
+    moved |= rule.slope != 0 ? softmax_strip<true>(tile, rule, strip, m, l, fade)
+                             : softmax_strip<false>(tile, rule, strip, m, l, fade);
+  }
+  return moved;
+}
+
+template <bool kDistance>
+void weights_strip(const Tile& tile, const ScoreRule& rule, int64_t strip, const float* lse) {
+  const F d;
+  const Exponents<kDistance> exponent(tile, rule, strip);
+  const Visible visible(tile, rule, strip);
+  const auto base = hn::Load(d, lse + strip);
+  for (int64_t j = 0; j < visible.whole; ++j) {
+    hn::Store(exp2_of(hn::Sub(exponent(j), base)), d, tile.data + j * tile.stride + strip);
+  }
+  for (int64_t j = visible.whole; j < visible.some; ++j) {
+    const auto w = hn::IfThenElseZero(visible.mask(j), exp2_of(hn::Sub(exponent(j), base)));
+    hn::Store(w, d, tile.data + j * tile.stride + strip);
+  }
+  for (int64_t j = visible.some; j < tile.keys; ++j) hn::Store(hn::Zero(d), d, tile.data + j * tile.stride + strip);
+}
+
+void weights(const Tile& tile, const ScoreRule& rule, const float* lse) {
+  for (int64_t strip = 0; strip < tile.lanes; strip += static_cast<int64_t>(hn::Lanes(F()))) {
+    if (rule.slope != 0) {
+      weights_strip<true>(tile, rule, strip, lse);
+    } else {
+      weights_strip<false>(tile, rule, strip, lse);
+    }
+  }
+}
+
+void score_gradients(const Tile& weights, const Tile& gradients, const float* keep, const float* delta, float scale,
+                     float* sums) {
+  const F d;
+  const auto factor = hn::Set(d, scale);
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < weights.keys; ++j) {
+    float* w_row = weights.data + j * weights.stride;
+    float* g_row = gradients.data + j * gradients.stride;
+    auto sum = hn::Zero(d);
+    for (int64_t lane = 0; lane < weights.lanes; lane += step) {
+      const auto w = hn::Load(d, w_row + lane);
+      auto g = hn::Load(d, g_row + lane);
+      if (keep != nullptr) {
+        const auto kept = hn::Load(d, keep + j * weights.lanes + lane);
+        g = hn::Mul(g, kept);
+        hn::Store(hn::Mul(w, kept), d, w_row + lane);
+      }
+      g = hn::Mul(hn::Mul(w, factor), hn::Sub(g, hn::Load(d, delta + lane)));
+      sum = hn::Add(sum, g);
+      hn::Store(g, d, g_row + lane);
+    }
+    if (sums != nullptr) sums[j] += hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+}
+
+// One round of Philox: the high and low halves of a * multiplier, lane by lane.
+HWY_INLINE void wide_product(hn::Vec<U> a, uint32_t multiplier, hn::Vec<U>* high, hn::Vec<U>* low) {
+  const U u;
+#if HWY_TARGET == HWY_SCALAR
+  const uint64_t product = static_cast<uint64_t>(hn::GetLane(a)) * multiplier;
+  *high = hn::Set(u, static_cast<uint32_t>(product >> 32));
+  *low = hn::Set(u, static_cast<uint32_t>(product));
+#else
+  const hn::RepartitionToWide<U> wide;
+  const auto m = hn::Set(u, multiplier);
+  const auto even = hn::MulEven(a, m);
+  const auto odd = hn::MulEven(hn::BitCast(u, hn::ShiftRight<32>(hn::BitCast(wide, a))), m);
+  *high = hn::OddEven(hn::BitCast(u, odd), hn::BitCast(u, hn::ShiftRight<32>(even)));
+  *low = hn::OddEven(hn::BitCast(u, hn::ShiftLeft<32>(odd)), hn::BitCast(u, even));
+#endif
+}
+
+struct PhiloxLanes {
+  hn::Vec<U> c0, c1, c2, c3;
+};
+
+HWY_INLINE void philox(PhiloxLanes& c, uint64_t key) {
+  const U u;
+  auto k0 = static_cast<uint32_t>(key);
+  auto k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    hn::Vec<U> high0, low0, high1, low1;
+    wide_product(c.c0, 0xD2511F53U, &high0, &low0);
+    wide_product(c.c2, 0xCD9E8D57U, &high1, &low1);
+    c.c0 = hn::Xor(hn::Xor(high1, c.c1), hn::Set(u, k0));
+    c.c1 = low1;
+    c.c2 = hn::Xor(hn::Xor(high0, c.c3), hn::Set(u, k1));
+    c.c3 = low0;
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+}
+
+// Stores what the two 16-bit halves of `word` say about keys `row` and `row + 1`, if the tile has them.
+HWY_INLINE void keep_pair(hn::Vec<U> word, const DropoutMask& mask, int64_t row, int64_t keys, int64_t lanes,
+                          float* keep) {
+  const F d;
+  const U u;
+  const I di;
+  const auto threshold = hn::Set(di, static_cast<int32_t>(mask.threshold));
+  const auto kept = hn::Set(d, mask.kept_scale());
+  const hn::Vec<U> halves[2] = {hn::And(word, hn::Set(u, 0xFFFF)), hn::ShiftRight<16>(word)};
+  for (int64_t half = 0; half < 2; ++half) {
+    if (row + half < 0 || row + half >= keys) continue;
+    const auto dropped = hn::RebindMask(d, hn::Lt(hn::BitCast(di, halves[half]), threshold));
+    hn::Store(hn::IfThenZeroElse(dropped, kept), d, keep + (row + half) * lanes);
+  }
+}
+
+void keep_tile(float* keep, int64_t keys, int64_t lanes, const DropoutMask& mask, int64_t b, int64_t h,
+               int64_t first_query, int64_t first_key) {
+  const U u;
+  for (int64_t group = first_key / 8; group * 8 < first_key + keys; ++group) {
+    for (int64_t strip = 0; strip < lanes; strip += static_cast<int64_t>(hn::Lanes(u))) {
+      PhiloxLanes c{hn::Iota(u, static_cast<uint32_t>(first_query + strip)), hn::Set(u, static_cast<uint32_t>(group)),
+                    hn::Set(u, static_cast<uint32_t>(mask.head(h))), hn::Set(u, static_cast<uint32_t>(b))};
+      philox(c, mask.key);
+      const int64_t row = group * 8 - first_key;
+      keep_pair(c.c0, mask, row, keys, lanes, keep + strip);
+      keep_pair(c.c1, mask, row + 2, keys, lanes, keep + strip);
+      keep_pair(c.c2, mask, row + 4, keys, lanes, keep + strip);
+      keep_pair(c.c3, mask, row + 6, keys, lanes, keep + strip);
+    }
+  }
+}
+
+void multiply(const Tile& x, const float* y) {
+  const F d;
+  for (int64_t j = 0; j < x.keys; ++j) {
+    float* row = x.data + j * x.stride;
+    for (int64_t lane = 0; lane < x.lanes; lane += static_cast<int64_t>(hn::Lanes(d))) {
+      hn::Store(hn::Mul(hn::Load(d, row + lane), hn::Load(d, y + j * x.lanes + lane)), d, row + lane);
+    }
+  }
+}
+
+void scaled_lanes(const Tile& x, const float* factor, float* out, int64_t out_stride) {
+  const F d;
+  for (int64_t j = 0; j < x.keys; ++j) {
+    for (int64_t lane = 0; lane < x.lanes; lane += static_cast<int64_t>(hn::Lanes(d))) {
+      const auto value = hn::Mul(hn::LoadU(d, x.data + j * x.stride + lane), hn::LoadU(d, factor + lane));
+      hn::StoreU(value, d, out + j * out_stride + lane);
+    }
+  }
+}
+
+void scale_lanes(const Tile& x, const float* factor) { scaled_lanes(x, factor, x.data, x.stride); }
+
+void scaled_rows(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
+                 int64_t out_stride) {
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto f = hn::Set(d, factor[r]);
+    int64_t c = 0;
+    for (; c + step <= columns; c += step) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, x + r * stride + c), f), d, out + r * out_stride + c);
+    }
+    for (; c < columns; ++c) out[r * out_stride + c] = x[r * stride + c] * factor[r];
+  }
+}
+
+void lane_products(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows, int64_t lanes,
+                   float* y) {
+  const F d;
+  for (int64_t lane = 0; lane < lanes; lane += static_cast<int64_t>(hn::Lanes(d))) {
+    auto sum = hn::Zero(d);
+    for (int64_t r = 0; r < rows; ++r) {
+      sum = hn::MulAdd(hn::LoadU(d, x + r * x_stride + lane), hn::LoadU(d, z + r * z_stride + lane), sum);
+    }
+    hn::StoreU(sum, d, y + lane);
+  }
+}
+
+void exp2(const float* x, int64_t n, float* y) {
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) hn::StoreU(exp2_of(hn::LoadU(d, x + i)), d, y + i);
+  for (; i < n; ++i) y[i] = hn::GetLane(exp2_of(hn::Set(d, x[i])));
+}
+
+#if HWY_TARGET == HWY_SCALAR
+constexpr int64_t kBlock = 1;
+HWY_INLINE void transpose_block(const float* x, int64_t, float* out, int64_t) { std::memcpy(out, x, sizeof(float)); }
+#else
+constexpr int64_t kBlock = 4;
+
+// 4 x 4 values: pairs of rows are interleaved twice.
+HWY_INLINE void transpose_block(const float* x, int64_t stride, float* out, int64_t out_stride) {
+  const hn::FixedTag<float, 4> q;
+  const auto r0 = hn::LoadU(q, x);
+  const auto r1 = hn::LoadU(q, x + stride);
+  const auto r2 = hn::LoadU(q, x + 2 * stride);
+  const auto r3 = hn::LoadU(q, x + 3 * stride);
+  const auto even_low = hn::InterleaveLower(q, r0, r2);  // 00 20 01 21
+  const auto odd_low = hn::InterleaveLower(q, r1, r3);   // 10 30 11 31
+  const auto even_high = hn::InterleaveUpper(q, r0, r2);
+  const auto odd_high = hn::InterleaveUpper(q, r1, r3);
+  hn::StoreU(hn::InterleaveLower(q, even_low, odd_low), q, out);
+  hn::StoreU(hn::InterleaveUpper(q, even_low, odd_low), q, out + out_stride);
+  hn::StoreU(hn::InterleaveLower(q, even_high, odd_high), q, out + 2 * out_stride);
+  hn::StoreU(hn::InterleaveUpper(q, even_high, odd_high), q, out + 3 * out_stride);
+}
+#endif
+
+void transpose(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride) {
+  const int64_t whole_rows = rows / kBlock * kBlock;
+  const int64_t whole_columns = columns / kBlock * kBlock;
+  for (int64_t c = 0; c < whole_columns; c += kBlock) {
+    for (int64_t r = 0; r < whole_rows; r += kBlock) {
+      transpose_block(x + r * stride + c, stride, out + c * out_stride + r, out_stride);
+    }
+  }
+  const auto copy = [&](int64_t r, int64_t c) {
+    // As bytes: the values may be pairs of bf16 at any even address.
+    std::memcpy(out + c * out_stride + r, x + r * stride + c, sizeof(float));
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) copy(r, c);
+  }
+}
+
+// The bits of floats rounded to bf16, in the upper halves; the lower halves are not cleared.
+HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
+  const U u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7FFF)));
+  const auto quiet = hn::Or(bits, hn::Set(u, 0x400000));
+  return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
+}
+
+void narrow(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
+  const F d;
+  const I di;
+  const hn::Rebind<uint16_t, F> half;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r) {
+    auto* to = reinterpret_cast<uint16_t*>(out + r * out_stride);
+    int64_t c = 0;
+    for (; c + step <= columns; c += step) {
+      const auto bits = hn::ShiftRight<16>(rounded_bits(hn::LoadU(d, x + r * stride + c)));
+      hn::StoreU(hn::DemoteTo(half, hn::BitCast(di, bits)), half, to + c);
+    }
+    for (; c < columns; ++c) to[c] = to_bf16(x[r * stride + c]).bits;
+  }
+}
+
+void narrow_pairs(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
+  const F d;
+  const U u;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; r += 2) {
+    const float* first = x + r * stride;
+    const float* second = r + 1 < rows ? first + stride : nullptr;
+    Bf16* to = out + r * out_stride;
+    int64_t c = 0;
+    for (; c + step <= columns; c += step) {
+      const auto low = hn::ShiftRight<16>(rounded_bits(hn::LoadU(d, first + c)));
+      const auto high = second == nullptr ? hn::Zero(u) : rounded_bits(hn::LoadU(d, second + c));
+      const auto pair = hn::Or(low, hn::And(high, hn::Set(u, 0xFFFF0000U)));
+      hn::StoreU(hn::BitCast(d, pair), d, reinterpret_cast<float*>(to + 2 * c));
+    }
+    for (; c < columns; ++c) {
+      to[2 * c] = to_bf16(first[c]);
+      to[2 * c + 1] = second == nullptr ? Bf16{0} : to_bf16(second[c]);
+    }
+  }
+}
+
+void pairs(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
+  const F d;
+  const U u;
+  const hn::Rebind<uint16_t, U> half;
+  const auto step = static_cast<int64_t>(hn::Lanes(u));
+  for (int64_t r = 0; r < rows; r += 2) {
+    const Bf16* first = x + r * stride;
+    const Bf16* second = r + 1 < rows ? first + stride : nullptr;
+    Bf16* to = out + r * out_stride;
+    int64_t c = 0;
+    for (; c + step <= columns; c += step) {
+      const auto low = hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(first + c)));
+      const auto high = second == nullptr
+                            ? hn::Zero(u)
+                            : hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(second + c)));
+      hn::StoreU(hn::BitCast(d, hn::Or(low, hn::ShiftLeft<16>(high))), d, reinterpret_cast<float*>(to + 2 * c));
+    }
+    for (; c < columns; ++c) {
+      to[2 * c] = first[c];
+      to[2 * c + 1] = second == nullptr ? Bf16{0} : second[c];
+    }
+  }
+}
+
+const Tiles* tiles_table() {
+  static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,     multiply,
+                              scale_lanes,  scaled_lanes, scaled_rows,     lane_products, exp2,
+                              transpose,    narrow,       narrow_pairs,    pairs};
+  return &table;
+}
+
+}  // namespace headshare::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,88 @@
+// The elementwise work on score tiles, written once with Highway and chosen at run time for the CPU.
+// A tile is [keys, lanes] floats in rows of `stride`: a row is a key, a lane is a query. Lanes come in
+// multiples of kLaneStep; the lanes beyond the last query compute something finite that nobody reads.
+// All exponentials are to the base 2: scores arrive multiplied by log2(e).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headshare/kernels/bf16.h"
+#include "headshare/kernels/dropout_mask.h"
+
+namespace headshare::kernels {
+
+constexpr int64_t kLaneStep = 16;  // the widest vector, in floats
+
+inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+struct Tile {
+  float* data;
+  int64_t stride;
+  int64_t keys;
+  int64_t lanes;
+};
+
+// exponent of weight (key row j, lane i) = scale * score + key_bias[j] - slope * |distance + i - j|,
+// and minus infinity unless i >= j + diagonal.
+struct ScoreRule {
+  float scale = 1;
+  const float* key_bias = nullptr;  // [keys]; minus infinity hides a key
+  float slope = 0;
+  float distance = 0;     // position of lane 0 less position of row 0
+  int64_t diagonal = -1;  // with causal: row j is hidden from lanes below j + diagonal
+  bool causal = false;
+  float slack = 0;  // how far an exponent may exceed the running maximum before that moves
+};
+
+struct Tiles {
+  // One step of the running softmax: scores become weights 2^(exponent - m), where the maximum m [lanes]
+  // has grown to this tile's; l [lanes] becomes l * fade + sum of the weights, with fade [lanes] =
+  // 2^(m before - m). Answers whether any fade is not 1. m starts at minus infinity, l at 0.
+  bool (*softmax_step)(const Tile& scores, const ScoreRule& rule, float* m, float* l, float* fade);
+  // scores become weights 2^(exponent - lse).
+  void (*weights)(const Tile& scores, const ScoreRule& rule, const float* lse);
+  // gradients (arriving as those of the weights) become scale * weight * (gradient * keep - delta), weights become
+  // weight * keep; `keep` null: all 1. Adds each row's sum of the new gradients to sums [keys] unless null.
+  void (*score_gradients)(const Tile& weights, const Tile& gradients, const float* keep, const float* delta,
+                          float scale, float* sums);
+  // keep [keys, lanes], rows of `lanes`: 1 / (1 - p) or 0 for keys first_key.. and queries first_query..
+  void (*keep_tile)(float* keep, int64_t keys, int64_t lanes, const DropoutMask& mask, int64_t b, int64_t h,
+                    int64_t first_query, int64_t first_key);
+  // x *= y; y in rows of x.lanes.
+  void (*multiply)(const Tile& x, const float* y);
+  // Row r, lane i: x *= factor[i].
+  void (*scale_lanes)(const Tile& x, const float* factor);
+  // out[r, i] = x[r, i] * factor[i].
+  void (*scaled_lanes)(const Tile& x, const float* factor, float* out, int64_t out_stride);
+  // out[r, i] = x[r, i] * factor[r]; any number of columns.
+  void (*scaled_rows)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
+                      int64_t out_stride);
+  // y[i] = sum over r of x[r, i] z[r, i], for `lanes` lanes.
+  void (*lane_products)(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows, int64_t lanes,
+                        float* y);
+  // y[i] = 2^x[i].
+  void (*exp2)(const float* x, int64_t n, float* y);
+  // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
+  void (*transpose)(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride);
+  // To bf16, row by row.
+  void (*narrow)(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
+  // To bf16 in pairs of rows [ceil(rows / 2), columns, 2], as TileGemm wants its right side; an odd last
+  // row is paired with zeros.
+  void (*narrow_pairs)(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
+  // The same from bf16 rows.
+  void (*pairs)(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
+};
+
+// For this CPU.
+const Tiles& tiles();
+
+// The instruction set behind tiles(), such as "AVX3".
+std::string tiles_target();
+
+// Every instruction set this CPU has, best first, each usable with `force_tiles_target` in tests.
+std::vector<std::string> tiles_targets();
+void force_tiles_target(const std::string& name);  // "": back to the best
+
+}  // namespace headshare::kernels

@@ -1,0 +1,305 @@
+// Our kernels for the CPU as backends: headshare/kernels/attention.h for every problem, factorised.h for
+// problems whose heads differ by a bias only.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/kernels/factorised.h"
+#include "headshare/ops/head_attention_backends.h"
+#include "headshare/ops/head_dropout.h"
+#include "headshare/ops/parallel.h"
+#include "headshare/ops/tile_gemm.h"
+
+namespace headshare {
+namespace {
+
+using kernels::Bf16;
+using kernels::HeadsView;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What the kernels read besides tensors that may need gradients.
+struct Rule {
+  double scale = 1;
+  bool causal = false;
+  Tensor visible_keys = {};  // bool [B, S] or undefined
+  Tensor alibi_slopes = {};  // float [H] or undefined
+  kernels::DropoutMask dropout;
+  int64_t heads = 1;
+
+  kernels::AttentionRule with(const Tensor& key_bias) const {
+    return {static_cast<float>(scale),
+            causal,
+            visible_keys.defined() ? visible_keys.const_data_ptr<bool>() : nullptr,
+            key_bias.defined() ? key_bias.const_data_ptr<float>() : nullptr,
+            alibi_slopes.defined() ? alibi_slopes.const_data_ptr<float>() : nullptr,
+            dropout};
+  }
+};
+
+struct RuleHolder : torch::CustomClassHolder {
+  explicit RuleHolder(Rule rule) : rule(std::move(rule)) {}
+  Rule rule;
+};
+
+kernels::Machine machine() { return {&tile_gemm(), torch_threads()}; }
+
+template <typename T>
+HeadsView<T> view(const Tensor& x) {
+  using Element = std::remove_const_t<T>;
+  return {static_cast<Element*>(x.data_ptr()), x.stride(0), x.stride(1), x.stride(2)};
+}
+
+// The kernels want rows that lie together and apart from each other.
+Tensor with_rows(const Tensor& x) {
+  const bool fits = x.stride(3) == 1 && (x.size(2) == 1 || x.stride(2) >= x.size(3));
+  return fits ? x : x.contiguous();
+}
+
+// [B, heads, rows, width] that lies as [B, rows, heads, width]: what joining the heads needs.
+Tensor empty_heads(int64_t B, int64_t heads, int64_t rows, int64_t width, at::TensorOptions options) {
+  return at::empty({B, rows, heads, width}, options).transpose(1, 2);
+}
+
+Tensor empty_like_heads(const Tensor& x) {
+  return empty_heads(x.size(0), x.size(1), x.size(2), x.size(3), x.options());
+}
+
+template <typename T>
+kernels::AttentionInputs<T> inputs(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return {view<const T>(query), view<const T>(key), view<const T>(value)};
+}
+
+kernels::AttentionSizes sizes_of(const Tensor& query, const Tensor& key, const Tensor& value, int64_t heads) {
+  return {query.size(0), heads,       query.size(1), key.size(1),  value.size(1),
+          query.size(2), key.size(2), query.size(3), value.size(3)};
+}
+
+// Calls body(float()) or body(Bf16()) by the tensor's type.
+template <typename Body>
+void by_type(const Tensor& x, const Body& body) {
+  if (x.scalar_type() == at::kFloat) {
+    body(float());
+  } else {
+    body(Bf16());
+  }
+}
+
+class Fused : public torch::autograd::Function<Fused> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const std::optional<Tensor>& bias, c10::intrusive_ptr<RuleHolder> holder) {
+    const Rule& rule = holder->rule;
+    const Tensor key_bias = bias.value_or(Tensor());
+    const kernels::AttentionSizes s = sizes_of(query, key, value, rule.heads);
+    const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
+    const Tensor lse = at::empty({s.B, s.H, s.T}, query.options().dtype(at::kFloat));
+    by_type(query, [&](auto type) {
+      using T = decltype(type);
+      kernels::attention_forward<T>(s, rule.with(key_bias), inputs<T>(query, key, value), view<T>(out),
+                                    lse.data_ptr<float>(), machine());
+    });
+    context->save_for_backward({query, key, value, key_bias, out, lse});
+    context->saved_data["rule"] = c10::IValue::make_capsule(holder);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["rule"].toCapsule();
+    const Rule& rule = static_cast<RuleHolder*>(capsule.get())->rule;
+    const Tensor query = saved[0], key = saved[1], value = saved[2], key_bias = saved[3], out = saved[4];
+    const Tensor gradient = with_rows(gradients[0]);
+    const Tensor query_gradient = empty_like_heads(query);
+    const Tensor key_gradient = empty_like_heads(key);
+    const Tensor value_gradient = empty_like_heads(value);
+    const bool wants_bias = key_bias.defined() && context->needs_input_grad(3);
+    const Tensor bias_gradient = wants_bias ? at::empty_like(key_bias) : Tensor();
+    by_type(query, [&](auto type) {
+      using T = decltype(type);
+      kernels::attention_backward<T>(sizes_of(query, key, value, rule.heads), rule.with(key_bias),
+                                     inputs<T>(query, key, value), view<const T>(out), saved[5].const_data_ptr<float>(),
+                                     view<const T>(gradient),
+                                     {view<T>(query_gradient), view<T>(key_gradient), view<T>(value_gradient),
+                                      wants_bias ? bias_gradient.data_ptr<float>() : nullptr},
+                                     machine());
+    });
+    return {query_gradient, key_gradient, value_gradient, bias_gradient, Tensor()};
+  }
+};
+
+class Factorised : public torch::autograd::Function<Factorised> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const Tensor& key_bias, c10::intrusive_ptr<RuleHolder> holder) {
+    const Rule& rule = holder->rule;
+    const kernels::FactorisedSizes s = sizes(query, key, value, rule);
+    const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
+    const Tensor lse = at::empty({s.B, s.H, s.T}, query.options());
+    const Tensor m = at::empty({s.B, s.T}, query.options());
+    const Tensor by_head = at::empty({s.B, s.H, s.blocks()}, query.options().dtype(at::kBool));
+    kernels::factorised_forward(s, rule.with(key_bias), inputs<float>(query, key, value), view<float>(out),
+                                state(lse, m, by_head), machine());
+    context->save_for_backward({query, key, value, key_bias, out, lse, m, by_head});
+    context->saved_data["rule"] = c10::IValue::make_capsule(holder);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["rule"].toCapsule();
+    const Rule& rule = static_cast<RuleHolder*>(capsule.get())->rule;
+    const Tensor query = saved[0], key = saved[1], value = saved[2], key_bias = saved[3];
+    const Tensor gradient = with_rows(gradients[0]);
+    const Tensor query_gradient = empty_like_heads(query);
+    const Tensor key_gradient = empty_like_heads(key);
+    const Tensor value_gradient = empty_like_heads(value);
+    const bool wants_bias = key_bias.defined() && context->needs_input_grad(3);
+    const Tensor bias_gradient = wants_bias ? at::empty_like(key_bias) : Tensor();
+    kernels::factorised_backward(sizes(query, key, value, rule), rule.with(key_bias), inputs<float>(query, key, value),
+                                 view<const float>(saved[4]), state(saved[5], saved[6], saved[7]),
+                                 view<const float>(gradient),
+                                 {view<float>(query_gradient), view<float>(key_gradient), view<float>(value_gradient),
+                                  wants_bias ? bias_gradient.data_ptr<float>() : nullptr},
+                                 machine());
+    return {query_gradient, key_gradient, value_gradient, bias_gradient, Tensor()};
+  }
+
+ private:
+  static kernels::FactorisedSizes sizes(const Tensor& query, const Tensor& key, const Tensor& value, const Rule& rule) {
+    return {query.size(0), rule.heads, query.size(2), key.size(2), query.size(3), value.size(3)};
+  }
+  static kernels::FactorisedState state(const Tensor& lse, const Tensor& m, const Tensor& by_head) {
+    return {lse.data_ptr<float>(), m.data_ptr<float>(), by_head.data_ptr<bool>()};
+  }
+};
+
+std::vector<std::string> why_not_kernels(const HeadProblem& p) {
+  std::vector<std::string> reasons;
+  const Tensor& x = p.query;
+  if (!x.device().is_cpu()) reasons.push_back(join_text("its kernels are for the CPU, not ", x.device().str()));
+  const bool bf16 = x.scalar_type() == at::kBFloat16;
+  if (!bf16 && x.scalar_type() != at::kFloat) {
+    reasons.push_back(join_text("its kernels compute in float32 and bfloat16, not ", c10::toString(x.scalar_type())));
+  }
+  return reasons;
+}
+
+std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout&) {
+  std::vector<std::string> reasons = why_not_kernels(p);
+  const bool bf16 = p.query.scalar_type() == at::kBFloat16;
+  if (tile_gemm_name(bf16) == "none") {
+    reasons.push_back(join_text("no fast product of small ", bf16 ? "bfloat16" : "float32", " matrices on this CPU"));
+  }
+  if (bf16 && (p.query.size(3) % 2 != 0 || p.value.size(3) % 2 != 0)) {
+    reasons.push_back(join_text("in bfloat16 widths must be even, not ", p.query.size(3), " and ", p.value.size(3)));
+  }
+  return reasons;
+}
+
+std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  std::vector<std::string> reasons = why_not_kernels(p);
+  if (tile_gemm_name(/*bf16=*/false) == "none") {
+    reasons.emplace_back("no fast product of small float32 matrices on this CPU");
+  }
+  if (p.query.size(1) != 1 || p.key.size(1) != 1 || p.value.size(1) != 1) {
+    reasons.push_back(join_text("it needs one head of queries, keys and values, not ", p.query.size(1), ", ",
+                                p.key.size(1), " and ", p.value.size(1)));
+  }
+  if (p.heads == 1) reasons.emplace_back("one head has nothing to factor out");
+  if (mask.alibi_slopes.defined() && !mask.causal) {
+    reasons.emplace_back("distances to both sides do not separate into a term for each key (ALiBi, not causal)");
+  }
+  if (dropout.active() && !dropout.shared) {
+    reasons.emplace_back("a dropout mask for each head does not factorise; a shared one does");
+  }
+  return reasons;
+}
+
+bool needs_gradients(const HeadProblem& p) {
+  if (!at::GradMode::is_enabled()) return false;
+  const auto needs = [](const Tensor& x) { return x.defined() && x.requires_grad(); };
+  return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias);
+}
+
+std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  std::vector<std::string> reasons = why_not_fused(p, mask, dropout);
+  if (p.query.size(2) != 1) reasons.push_back(join_text("it takes one new query, not ", p.query.size(2)));
+  if (dropout.active()) reasons.emplace_back("it has no dropout");
+  if (needs_gradients(p)) reasons.emplace_back("it has no gradients");
+  return reasons;
+}
+
+Rule rule_of(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  Rule rule{.scale = p.scale, .causal = mask.causal, .dropout = dropout_mask_of(dropout), .heads = p.heads};
+  if (mask.visible_keys.defined()) rule.visible_keys = mask.visible_keys.contiguous();
+  if (mask.alibi_slopes.defined()) rule.alibi_slopes = mask.alibi_slopes.to(at::kFloat).contiguous();
+  return rule;
+}
+
+// key_bias_h[j] + query_shift_h . k_j: float [B, H, S], undefined when neither is there. Autograd takes the
+// gradient of the shift from here.
+Tensor total_key_bias(const HeadProblem& p) {
+  Tensor bias;
+  if (p.query_shift.defined()) {
+    bias = p.query_shift.to(at::kFloat).matmul(p.key.squeeze(1).to(at::kFloat).transpose(1, 2)).to(at::kFloat);
+  }
+  if (p.key_bias.defined()) {
+    const Tensor own = p.key_bias.to(at::kFloat);
+    bias = bias.defined() ? bias + own : own;
+  }
+  return bias.defined() ? bias.contiguous() : bias;
+}
+
+Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  // For one query it is cheaper to shift the query than to pass over the keys for a bias.
+  HeadProblem shifted = p;
+  shifted.query_shift = Tensor();
+  if (p.query_shift.defined()) shifted.query = p.query + p.query_shift.unsqueeze(1);  // [B, H, 1, Dk]
+  const at::ScalarType type = p.key.scalar_type();
+  const Tensor query = with_rows(shifted.query.to(type));
+  const Tensor key = with_rows(p.key);
+  const Tensor value = with_rows(p.value.to(type));
+  const Tensor bias = total_key_bias(shifted);
+  const Rule rule = rule_of(p, mask, dropout);
+  const kernels::AttentionSizes s = sizes_of(query, key, value, p.heads);
+  const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
+  by_type(query, [&](auto element) {
+    using T = decltype(element);
+    kernels::attention_decode<T>(s, rule.with(bias), inputs<T>(query, key, value), view<T>(out), machine());
+  });
+  return out.to(p.query.scalar_type());
+}
+
+Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
+  const at::ScalarType type = p.query.scalar_type();
+  const Tensor bias = total_key_bias(p);
+  return Fused::apply(with_rows(p.query), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
+                      bias.defined() ? std::optional(bias) : std::nullopt, holder);
+}
+
+// In float32 throughout: with H + 1 products instead of 2 H that beats the bfloat16 of the other kernel.
+Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
+  Tensor bias = total_key_bias(p);
+  if (!bias.defined()) bias = at::zeros({p.key.size(0), p.heads, p.key.size(2)}, p.key.options().dtype(at::kFloat));
+  return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
+                           with_rows(p.value.to(at::kFloat)), bias, holder)
+      .to(p.query.scalar_type());
+}
+
+}  // namespace
+
+const HeadBackend kFusedBackend = {"fused", "headshare's kernel over blocks of queries and keys", why_not_fused,
+                                   run_fused};
+
+const HeadBackend kDecodeBackend = {"decode", "headshare's kernel for one new query against a cache", why_not_decode,
+                                    run_decode};
+
+const HeadBackend kFactorisedBackend = {"factorised", "headshare's kernel for heads that differ by a bias only",
+                                        why_not_factorised, run_factorised};
+
+}  // namespace headshare

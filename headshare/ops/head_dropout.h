@@ -1,0 +1,17 @@
+// The mask of dropout on attention weights as every backend on the CPU draws it
+// (headshare/kernels/dropout_mask.h).
+#pragma once
+
+#include "headshare/kernels/dropout_mask.h"
+#include "headshare/ops/head_attention.h"
+
+namespace headshare {
+
+// threshold 0 when dropout is not active.
+kernels::DropoutMask dropout_mask_of(const HeadDropout& dropout);
+
+// What [B, H, T, S] weights are multiplied with: 1 / (1 - p) or 0, [B, H or 1 when shared, T, S], for queries
+// from number `first_query` on. On other devices the mask is drawn by their own generator from the same key.
+Tensor dropout_factors(const HeadDropout& dropout, int64_t heads, const Tensor& weights, int64_t first_query);
+
+}  // namespace headshare

@@ -1,0 +1,28 @@
+// Compiled with OpenMP and linked against libtorch's own libgomp, so that both share one pool.
+#include "headshare/ops/parallel.h"
+
+#include <ATen/Parallel.h>
+
+#include <exception>
+
+namespace headshare {
+
+kernels::Parallel torch_threads() {
+  const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
+  return {threads, [threads](int64_t count, const std::function<void(int64_t)>& body) {
+            std::exception_ptr failure;
+    // Items differ in cost under a causal mask: whoever is free takes the next.
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+            for (int64_t i = 0; i < count; ++i) {
+              try {
+                body(i);
+              } catch (...) {
+#pragma omp critical(headshare_parallel_failure)
+                failure = std::current_exception();
+              }
+            }
+            if (failure) std::rethrow_exception(failure);
+          }};
+}
+
+}  // namespace headshare

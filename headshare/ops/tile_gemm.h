@@ -1,0 +1,17 @@
+// The matrix product the kernels run on: oneDNN's brgemm where the CPU has it, else MKL's sgemm, both as
+// they lie in libtorch.
+#pragma once
+
+#include <string>
+
+#include "headshare/kernels/gemm.h"
+
+namespace headshare {
+
+// Null functions where the machine has no fast product of that type.
+const kernels::TileGemm& tile_gemm();
+
+// "brgemm", "sgemm" or "none", for float and for bf16 tiles.
+std::string tile_gemm_name(bool bf16);
+
+}  // namespace headshare
