@@ -110,6 +110,16 @@ std::string model_text(const Json& report, int width) {
   return text + "options      " + wrap(options, width, 13) + "\n";
 }
 
+// "instructions: libtorch AVX512"
+std::string instructions_text() {
+  std::string text;
+  const Json sets = instruction_sets();
+  for (const auto& [kernels, set] : sets.items()) {
+    text += (text.empty() ? "instructions: " : ", ") + kernels + " " + set.get<std::string>();
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 int run_info(const Words& words) {
@@ -137,7 +147,10 @@ int run_info(const Words& words) {
   }
   const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();
   if (options.json) {
-    if (options.kernels) report["kernels"] = kernels;
+    if (options.kernels) {
+      report["instruction_sets"] = instruction_sets();
+      report["kernels"] = kernels;
+    }
     print(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
     return kOk;
   }
@@ -147,7 +160,7 @@ int run_info(const Words& words) {
   } else if (!options.kernels) {
     print(machine_text(report));
   }
-  if (options.kernels) print(kernel_text(kernels, width));
+  if (options.kernels) print(kernel_text(kernels, width) + instructions_text());
   return kOk;
 }
 

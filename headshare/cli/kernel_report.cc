@@ -26,7 +26,9 @@ std::vector<Situation> situations(const KernelOptions& options, int64_t context)
 
 nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options, const DecoderOptions& model,
                                  c10::Device device) {
-  const at::NoGradGuard no_grad;
+  // As in a model: gradients are wanted in training only, and autocast decides what products get.
+  const at::AutoGradMode gradients(situation.training);
+  const ComputeIn computing(options.precision, device.type());
   const int64_t T = situation.queries;
   const int64_t S = situation.keys;
   const int64_t B = options.batch_size;
@@ -46,8 +48,15 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
                             .site = scheme.get(),
                             .shared = model.attention.attention_dropout_mask == DropoutMaskKind::kShared};
   const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
-  nlohmann::ordered_json object = {
-      {"situation", situation.name}, {"batch_size", B}, {"queries", T}, {"keys", S}, {"backend", chosen.name}};
+  nlohmann::ordered_json object = {{"situation", situation.name},
+                                   {"batch_size", B},
+                                   {"queries", T},
+                                   {"keys", S},
+                                   {"causal", options.causal},
+                                   {"padding", options.padding},
+                                   {"precision", precision_name(options.precision)},
+                                   {"dropout", dropout.active() ? dropout.p : 0.0},
+                                   {"backend", chosen.name}};
   if (chosen.name == kSdpaBackend.name) object["fused"] = sdpa_is_fused(problem, mask);
   object["refused"] = nlohmann::ordered_json::array();
   for (const HeadBackend& backend : head_backends()) {
@@ -60,6 +69,7 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
 }  // namespace
 
 Fields fields(KernelOptions& o) {
+  static const EnumNames<Precision> kPrecisions = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
   return {
       field("batch-size", &o.batch_size, "sequences", {.min = 1, .max = 1 << 20}),
       field("queries", &o.queries, "queries per sequence; auto: training, scoring and decoding one by one",
@@ -67,7 +77,8 @@ Fields fields(KernelOptions& o) {
       field("keys", &o.keys, "keys per sequence; auto: the model's context", {.min = 1, .max = 1 << 24}),
       field("causal", &o.causal, "a query sees no later key"),
       field("padding", &o.padding, "some keys are hidden by a padding mask"),
-      field("training", &o.training, "with --queries: attention dropout counts"),
+      field("training", &o.training, "with --queries: gradients are wanted, and attention dropout counts"),
+      field("precision", &o.precision, "what matrix products and attention compute in", kPrecisions),
   };
 }
 
@@ -82,13 +93,25 @@ nlohmann::ordered_json kernel_report(const KernelOptions& options, const Decoder
   return report;
 }
 
+namespace {
+
+// "training (batch 8, 256 queries, 256 keys, causal, dropout 0.1)"
+std::string problem_text(const nlohmann::ordered_json& one) {
+  std::string text = join_text(one["situation"].get<std::string>(), " (batch ", one["batch_size"].dump(), ", ",
+                               one["queries"].dump(), " queries, ", one["keys"].dump(), " keys");
+  if (one["causal"] == true) text += ", causal";
+  if (one["padding"] == true) text += ", padded";
+  if (one["dropout"] != 0.0) text += ", dropout " + one["dropout"].dump();
+  return text + ", " + one["precision"].get<std::string>() + ")";
+}
+
+}  // namespace
+
 std::string kernel_text(const nlohmann::ordered_json& report, int width) {
   std::string text;
   for (const nlohmann::ordered_json& one : report) {
     const std::string fused = !one.contains("fused") ? "" : one["fused"] == true ? ", fused" : ", in its plain form";
-    const std::string line = join_text(one["situation"].get<std::string>(), " (batch ", one["batch_size"].dump(), ", ",
-                                       one["queries"].dump(), " queries, ", one["keys"].dump(),
-                                       " keys): ", one["backend"].get<std::string>(), fused);
+    const std::string line = problem_text(one) + ": " + one["backend"].get<std::string>() + fused;
     text += wrap(line, width, 2) + "\n";
     for (const nlohmann::ordered_json& refused : one["refused"]) {
       std::string reasons;

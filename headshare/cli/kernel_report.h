@@ -8,6 +8,7 @@
 #include "headshare/base/field.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/models/options.h"
+#include "headshare/ops/precision.h"
 
 namespace headshare {
 
@@ -17,13 +18,14 @@ struct KernelOptions {
   std::optional<int64_t> keys;     // S; default the model's context
   bool causal = true;
   bool padding = false;
-  bool training = false;  // with `queries`: attention dropout counts
+  bool training = false;  // with `queries`: gradients are wanted, and attention dropout counts
+  Precision precision = Precision::kFp32;
 };
 
 Fields fields(KernelOptions& options);
 
-// One object per situation: {"situation", "batch_size", "queries", "keys", "backend", "fused", "refused": [{"backend",
-// "reasons"}]}.
+// One object per situation: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
+// "backend", "fused", "refused": [{"backend", "reasons"}]}.
 nlohmann::ordered_json kernel_report(const KernelOptions& options, const DecoderOptions& resolved, c10::Device device);
 
 std::string kernel_text(const nlohmann::ordered_json& report, int width);

@@ -35,6 +35,8 @@ std::string processor_name() {
 
 }  // namespace
 
+nlohmann::ordered_json instruction_sets() { return {{"libtorch", at::get_cpu_capability()}}; }
+
 nlohmann::ordered_json describe_machine() {
   nlohmann::ordered_json backends = nlohmann::ordered_json::array();
   for (const HeadBackend& backend : head_backends()) {

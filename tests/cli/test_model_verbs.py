@@ -53,10 +53,23 @@ def test_info_on_kernels(run, model):
         run("info", "--kernels", "--scheme", "mhe_add", "--content-bias", "--queries", 5, "--keys", 9, "--json").stdout
     )["kernels"]
     assert (asked["queries"], asked["keys"]) == (5, 9) and asked["refused"]
+    assert (training["dropout"], scoring["dropout"], training["precision"]) == (0.1, 0, "fp32")
+    assert report["instruction_sets"]["libtorch"]
     assert "ALiBi" in run("info", "--kernels", "--positions", "alibi").stdout
     assert "decoding" in run("info", model, "--kernels").stdout
     forced = run("info", "--kernels", env={"HEADSHARE_BACKEND": "reference"}).stdout
     assert "reference" in forced and "HEADSHARE_BACKEND" in forced
+
+
+@pytest.mark.parametrize("scheme", ["mha", "mqa", "mhe_add", "mhe_mul", "collaborative", "el_shared"])
+def test_info_on_kernels_in_bf16_with_padding(scheme, run):
+    flags = ("--scheme", scheme, "--precision", "bf16", "--padding", "--attention-dropout", 0.1)
+    report = json.loads(run("info", "--kernels", "--json", *flags).stdout)["kernels"]
+    assert [one["situation"] for one in report] == ["training", "scoring", "decoding"]
+    assert all(one["backend"] and one["padding"] and one["precision"] == "bf16" for one in report)
+    text = run("info", "--kernels", *flags).stdout
+    assert "256 queries, 256 keys, causal, padded, dropout 0.1, bf16)" in " ".join(text.split())
+    assert "instructions: libtorch" in text
 
 
 def evaluate(run, model, *arguments):
