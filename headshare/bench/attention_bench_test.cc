@@ -72,6 +72,8 @@ TEST_F(AttentionBench, DropoutIsCheckedByItsStatisticsAndMasks) {
       one.dropout = 0.1;
       SCOPED_TRACE(case_name(one));
       for (const AttentionRow& row : bench(one)) EXPECT_EQ(row.refused, "") << row.contender;
+      one.dropout_mask = DropoutMaskKind::kShared;
+      EXPECT_EQ(bench(one).front().refused, "");
     }
   }
 }

@@ -84,7 +84,8 @@ std::string case_name(const AttentionCase& one) {
   if (one.keys != one.queries) name += join_text(" S", one.keys);
   name += join_text(" D", one.head_width);
   if (one.scheme == SchemeKind::kCollaborative) name += join_text(" R", one.key_width);
-  if (one.dropout > 0) name += join_text(" dropout ", one.dropout);
+  const bool shared = one.dropout_mask == DropoutMaskKind::kShared;
+  if (one.dropout > 0) name += join_text(" dropout ", one.dropout, shared ? " shared" : "");
   if (one.precision != Precision::kFp32) name += join_text(" ", precision_name(one.precision));
   return name;
 }
@@ -104,7 +105,7 @@ AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
   in.output_gradient =
       filled(at::empty({1}, type).expand({one.batch, one.heads, one.queries, problem.value.size(3)}), 1).detach();
   in.mask.causal = one.causal;
-  in.dropout = {.p = one.dropout, .site = in.scheme.get()};
+  in.dropout = {.p = one.dropout, .site = in.scheme.get(), .shared = one.dropout_mask == DropoutMaskKind::kShared};
   return in;
 }
 

@@ -26,6 +26,7 @@ struct AttentionCase {
   int64_t keys = 512;       // S
   bool causal = false;
   double dropout = 0;
+  DropoutMaskKind dropout_mask = DropoutMaskKind::kPerHead;
   Pass pass = Pass::kForward;
   Precision precision = Precision::kFp32;  // of all inputs; not kAuto
 };

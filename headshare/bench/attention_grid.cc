@@ -38,6 +38,25 @@ std::vector<double> parse_dropout(const std::vector<std::string>& texts) {
   return values;
 }
 
+const EnumNames<DropoutMaskKind>& mask_kinds() {
+  static const EnumNames<DropoutMaskKind> names = {{DropoutMaskKind::kPerHead, "per_head"},
+                                                   {DropoutMaskKind::kShared, "shared"}};
+  return names;
+}
+
+// p and the kind of mask, which counts above 0 only.
+std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid& grid) {
+  const auto kinds = parse_names("dropout-masks", grid.dropout_masks, mask_kinds());
+  std::vector<std::pair<double, DropoutMaskKind>> all;
+  for (const double p : parse_dropout(grid.dropout)) {
+    if (p == 0) all.emplace_back(p, DropoutMaskKind::kPerHead);
+    for (const DropoutMaskKind kind : kinds) {
+      if (p > 0) all.emplace_back(p, kind);
+    }
+  }
+  return all;
+}
+
 // Everything of a case but its scheme, in the grid's order.
 std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
@@ -45,12 +64,13 @@ std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   std::vector<AttentionCase> cases;
   for (const Precision precision : parse_names("precisions", grid.precisions, precisions)) {
     for (const Pass pass : parse_names("passes", grid.passes, pass_names())) {
-      for (const double dropout : parse_dropout(grid.dropout)) {
+      for (const auto& [dropout, kind] : dropouts_of(grid)) {
         if (dropout > 0 && pass == Pass::kForward) continue;
         for (const bool causal : parse_names("masks", grid.masks, masks)) {
           cases.push_back({.head_width = grid.head_width,
                            .causal = causal,
                            .dropout = dropout,
+                           .dropout_mask = kind,
                            .pass = pass,
                            .precision = precision});
         }
@@ -82,6 +102,7 @@ Fields fields(AttentionGrid& g) {
       field("passes", &g.passes, "forward, training (forward and gradients)"),
       field("masks", &g.masks, "full, causal"),
       field("dropout", &g.dropout, "on the attention weights; above 0 in training only"),
+      field("dropout-masks", &g.dropout_masks, "per_head, shared (one for all heads; torch draws one a head)"),
       field("precisions", &g.precisions, "fp32, bf16"),
       field("heads", &g.heads, "attention heads", {.min = 1, .max = 4096}),
       field("lengths", &g.lengths, "keys per sequence", size),

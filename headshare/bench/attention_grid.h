@@ -15,6 +15,7 @@ struct AttentionGrid {
   std::vector<std::string> passes = {"forward", "training"};
   std::vector<std::string> masks = {"full", "causal"};
   std::vector<std::string> dropout = {"0", "0.1"};  // above 0 for training only
+  std::vector<std::string> dropout_masks = {"per_head"};
   std::vector<std::string> precisions = {"fp32"};
   std::vector<int64_t> heads = {12};
   std::vector<int64_t> lengths = {512};

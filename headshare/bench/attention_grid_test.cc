@@ -30,6 +30,10 @@ TEST(AttentionGrid, DropoutBelongsToTrainingAndKeyWidthsToCollaborative) {
                           "collaborative training causal B4 H12 T512 D64 R128 dropout 0.1",
                           "collaborative training causal B4 H12 T512 D64 R384 dropout 0.1"));
   EXPECT_THROW(cases_of({.passes = {"forward"}, .dropout = {"0.1"}}), Error);
+  const AttentionGrid shared = {
+      .schemes = {"mha"}, .passes = {"training"}, .masks = {"full"}, .dropout_masks = {"per_head", "shared"}};
+  EXPECT_THAT(names_of(shared), ElementsAre("mha training B4 H12 T512 D64", "mha training B4 H12 T512 D64 dropout 0.1",
+                                            "mha training B4 H12 T512 D64 dropout 0.1 shared"));
 }
 
 TEST(AttentionGrid, TheBatchHoldsTheTokens) {

@@ -72,7 +72,7 @@ Json to_object(const AttentionRow& row, const Json& machine) {
                  {"pass", pass_name(c.pass)},
                  {"causal", c.causal},
                  {"dropout", c.dropout},
-                 {"dropout_masks", "per_head"},
+                 {"dropout_masks", c.dropout_mask == DropoutMaskKind::kShared ? "shared" : "per_head"},
                  {"precision", precision_name(c.precision)},
                  {"batch_size", c.batch},
                  {"heads", c.heads},

@@ -9,6 +9,7 @@
 
 #include "commit.h"
 #include "headshare/cli/runtime_options.h"
+#include "headshare/kernels/tiles.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/head_attention.h"
 
@@ -35,7 +36,9 @@ std::string processor_name() {
 
 }  // namespace
 
-nlohmann::ordered_json instruction_sets() { return {{"libtorch", at::get_cpu_capability()}}; }
+nlohmann::ordered_json instruction_sets() {
+  return {{"libtorch", at::get_cpu_capability()}, {"headshare", kernels::tiles_target()}};
+}
 
 nlohmann::ordered_json describe_machine() {
   nlohmann::ordered_json backends = nlohmann::ordered_json::array();

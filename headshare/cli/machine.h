@@ -8,7 +8,7 @@ namespace headshare {
 // Versions, processor, threads, instruction set, memory, CUDA devices, attention backends.
 nlohmann::ordered_json describe_machine();
 
-// The instruction sets that kernels chose at run time, by whose kernels: {"libtorch": "AVX512"}.
+// The instruction sets that kernels chose at run time, by whose kernels: {"libtorch": "AVX512", "headshare": "AVX3"}.
 nlohmann::ordered_json instruction_sets();
 
 }  // namespace headshare

@@ -30,7 +30,8 @@ def own_cache(tmp_path, monkeypatch):
 def test_info_on_the_machine(run):
     report = json.loads(run("info", "--json").stdout)
     assert report["cores"] >= 1 and report["memory_bytes"] > 0 and report["torch"]
-    assert [one["name"] for one in report["attention_backends"]][0] == "sdpa"
+    names = [one["name"] for one in report["attention_backends"]]
+    assert names.index("fused") < names.index("sdpa") < names.index("reference")
     assert report["torch"] in run("info").stdout
 
 
@@ -46,16 +47,18 @@ def test_info_on_a_model(run, model):
 def test_info_on_kernels(run, model):
     report = json.loads(run("info", "--kernels", "--attention-dropout", 0.1, "--json").stdout)
     training, scoring, decoding = report["kernels"]
-    assert training["backend"] != "sdpa" and "dropout" in training["refused"][0]["reasons"][0]
-    assert scoring["backend"] == "sdpa" and scoring["refused"] == []
-    assert decoding["queries"] == 1
+    assert (training["backend"], scoring["backend"], decoding["backend"]) == ("fused", "fused", "decode")
+    refused = {one["backend"]: " ".join(one["reasons"]) for one in training["refused"]}
+    assert "no dropout" in refused["decode"] and "one head of queries" in refused["factorised"]
+    assert decoding["queries"] == 1 and decoding["refused"] == []
     [asked] = json.loads(
         run("info", "--kernels", "--scheme", "mhe_add", "--content-bias", "--queries", 5, "--keys", 9, "--json").stdout
     )["kernels"]
     assert (asked["queries"], asked["keys"]) == (5, 9) and asked["refused"]
     assert (training["dropout"], scoring["dropout"], training["precision"]) == (0.1, 0, "fp32")
     assert report["instruction_sets"]["libtorch"]
-    assert "ALiBi" in run("info", "--kernels", "--positions", "alibi").stdout
+    both_sides = ("--scheme", "mhe_add", "--positions", "alibi", "--no-causal")
+    assert "ALiBi" in run("info", "--kernels", *both_sides).stdout
     assert "decoding" in run("info", model, "--kernels").stdout
     forced = run("info", "--kernels", env={"HEADSHARE_BACKEND": "reference"}).stdout
     assert "reference" in forced and "HEADSHARE_BACKEND" in forced
