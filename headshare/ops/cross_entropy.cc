@@ -1,12 +1,14 @@
 #include "headshare/ops/cross_entropy.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/product.h"
 
 namespace headshare {
 namespace {
@@ -14,10 +16,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Scores of a chunk. Every chunk reads the whole embedding three times and adds to its whole gradient,
-// so that chunks must not be small: at V = 50257, E = 768 512 rows cost 5 % less than 256 and 20 % less
-// than 128, and more than 512 gain nothing (bench/training_step, 2 cores).
-constexpr int64_t kMostScores = int64_t{1} << 25;
+// Of the scores of a chunk. Every chunk reads the whole embedding twice and adds to its whole gradient, so
+// that chunks must not be small: of GPT-2's vocabulary these are 512 rows in float32, 1024 in bfloat16.
+constexpr int64_t kMostBytes = int64_t{1} << 27;
+
+// Scores that one thread turns into probabilities at a time: a row or more, in its second-level cache.
+constexpr int64_t kBlockScores = int64_t{1} << 16;
 
 struct Wanted {
   bool hidden = false;
@@ -39,13 +43,28 @@ at::ScalarType sum_type(at::ScalarType products) {
   return products == at::kBFloat16 || products == at::kHalf ? at::kFloat : products;
 }
 
-// losses of the rows, and their scores replaced by d loss / d score = softmax - one-hot target.
-Tensor losses_and_slopes(Tensor& scores, const Tensor& targets) {
+// The losses of rows, and where `slopes` are wanted the scores replaced by them: d loss / d score =
+// softmax - one-hot target.
+void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, bool slopes) {
   const Tensor index = targets.unsqueeze(1);  // [n, 1]
-  scores = at::log_softmax(scores, 1);
-  const Tensor losses = scores.gather(1, index).squeeze(1).neg();
-  scores.exp_().scatter_add_(1, index, at::full(index.sizes(), -1, scores.options()));
-  return losses;
+  const Tensor logs = at::log_softmax(scores, 1, losses.scalar_type());
+  losses.copy_(logs.gather(1, index).squeeze(1).neg_());
+  if (slopes) scores.copy_(logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options())));
+}
+
+void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, bool slopes) {
+  const int64_t rows = scores.size(0);
+  if (!scores.is_cpu()) return softmax_block(scores, targets, losses, slopes);
+  const int64_t block = std::clamp<int64_t>(kBlockScores / scores.size(1), 1, rows);
+  at::parallel_for(0, (rows + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView no_grad;  // of this thread, which may be another
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
+    for (int64_t first = begin * block; first < std::min(rows, end * block); first += block) {
+      const int64_t count = std::min(block, rows - first);
+      softmax_block(scores.narrow(0, first, count), targets.narrow(0, first, count), losses.narrow(0, first, count),
+                    slopes);
+    }
+  });
 }
 
 class Chunks {
@@ -55,48 +74,42 @@ class Chunks {
 
   Found run(Wanted wanted) {
     const int64_t N = hidden_.size(0);
+    const int64_t V = embedding_.size(0);
     const auto sums = hidden_.options().dtype(sum_type(products_));
     Found found{.losses = at::empty({N}, sums), .hidden_gradient = {}, .embedding_gradient = {}};
-    if (wanted.hidden) found.hidden_gradient = at::empty_like(hidden_);
+    if (wanted.hidden) found.hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());
     if (wanted.embedding) found.embedding_gradient = at::empty(embedding_.sizes(), sums);
     if (wanted.embedding && N == 0) found.embedding_gradient.zero_();
-    const int64_t chunk = cross_entropy_chunk(N, embedding_.size(0));
+    const int64_t chunk = cross_entropy_chunk(N, V, hidden_.element_size());
+    const Tensor scores = at::empty({std::min(chunk, N), V}, hidden_.options());
     for (int64_t first = 0; first < N; first += chunk) {
-      one(first, std::min(chunk, N - first), wanted.hidden || wanted.embedding, &found);
+      const int64_t rows = std::min(chunk, N - first);
+      one(first, scores.narrow(0, 0, rows), &found);
     }
     return found;
   }
 
  private:
-  void one(int64_t first, int64_t rows, bool slopes_wanted, Found* found) const {
+  void one(int64_t first, const Tensor& scores, Found* found) const {
+    const int64_t rows = scores.size(0);
     const Tensor h = hidden_.narrow(0, first, rows);
-    const Tensor targets = targets_.narrow(0, first, rows);
-    Tensor scores = at::mm(h, embedding_.t()).to(found->losses.scalar_type());  // [n, V]
-    if (!slopes_wanted) {
-      const Tensor picked = scores.gather(1, targets.unsqueeze(1)).squeeze(1);
-      found->losses.narrow(0, first, rows).copy_(scores.logsumexp(1) - picked);
-      return;
-    }
-    found->losses.narrow(0, first, rows).copy_(losses_and_slopes(scores, targets));
-    const Tensor slopes = scores.to(products_);
-    if (found->hidden_gradient.defined()) {
-      Tensor part = found->hidden_gradient.narrow(0, first, rows);
-      at::mm_out(part, slopes, embedding_);
-    }
-    if (found->embedding_gradient.defined()) add_product(slopes, h, first == 0, &found->embedding_gradient);
+    const bool hidden_wanted = found->hidden_gradient.defined();
+    const bool embedding_wanted = found->embedding_gradient.defined();
+    multiply(h, embedding_.t(), scores);
+    softmax_rows(scores, targets_.narrow(0, first, rows), found->losses.narrow(0, first, rows),
+                 hidden_wanted || embedding_wanted);
+    if (hidden_wanted) multiply(scores, embedding_, found->hidden_gradient.narrow(0, first, rows));
+    if (embedding_wanted) add_product(scores, h, first == 0, found->embedding_gradient);
   }
 
   // sum (+)= slopes^T h; [V, E].
-  static void add_product(const Tensor& slopes, const Tensor& h, bool is_first, Tensor* sum) {
-    const bool same_type = slopes.scalar_type() == sum->scalar_type();
-    if (is_first && same_type) {
-      at::mm_out(*sum, slopes.t(), h);
-    } else if (same_type) {
-      sum->addmm_(slopes.t(), h);
+  static void add_product(const Tensor& slopes, const Tensor& h, bool is_first, Tensor sum) {
+    if (slopes.scalar_type() == sum.scalar_type()) {
+      multiply(slopes.t(), h, sum, is_first ? Into::kReplace : Into::kAdd);
     } else if (is_first) {
-      sum->copy_(at::mm(slopes.t(), h));
+      sum.copy_(at::mm(slopes.t(), h));
     } else {
-      sum->add_(at::mm(slopes.t(), h));
+      sum.add_(at::mm(slopes.t(), h));
     }
   }
 
@@ -151,9 +164,9 @@ Tensor scored_rows(const Tensor& targets, int64_t vocabulary, int64_t ignored) {
 
 }  // namespace
 
-int64_t cross_entropy_chunk(int64_t N, int64_t V) {
+int64_t cross_entropy_chunk(int64_t N, int64_t V, int64_t score_bytes) {
   if (N == 0) return 1;
-  const int64_t most = std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, V));
+  const int64_t most = std::max<int64_t>(1, kMostBytes / (score_bytes * std::max<int64_t>(1, V)));
   const int64_t chunks = (N + most - 1) / most;
   return (N + chunks - 1) / chunks;  // of equal size
 }

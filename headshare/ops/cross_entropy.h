@@ -21,7 +21,8 @@ Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Te
 // The same row by row, [N], 0 where ignored; without gradients.
 Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored);
 
-// How many of N rows a chunk has with a vocabulary of V; the last chunk may have fewer.
-int64_t cross_entropy_chunk(int64_t N, int64_t V);
+// How many of N rows a chunk has with a vocabulary of V and scores of so many bytes (4: float32); the last
+// chunk may have fewer.
+int64_t cross_entropy_chunk(int64_t N, int64_t V, int64_t score_bytes = 4);
 
 }  // namespace headshare

@@ -55,8 +55,8 @@ Outcome plain(const Inputs& in) {
   return outcome(at::cross_entropy_loss(scores, in.targets, {}, at::Reduction::Sum, kIgnored), in);
 }
 
-// The last needs two chunks, of four rows and of three.
-const std::vector<std::array<int64_t, 3>> kSizes = {{1, 1, 1}, {1, 4, 7}, {5, 3, 2}, {33, 8, 65}, {7, 1, 1 << 23}};
+// The last needs several chunks, and the last of them is short.
+const std::vector<std::array<int64_t, 3>> kSizes = {{1, 1, 1}, {1, 4, 7}, {5, 3, 2}, {33, 8, 65}, {7, 1, 1 << 22}};
 
 TEST(CrossEntropy, IsTheFormulaWithItsGradients) {
   for (const auto& [N, E, V] : kSizes) {
@@ -197,6 +197,7 @@ TEST(CrossEntropy, RefusesWhatIsNoTargetAndASecondBackwardPass) {
 TEST(CrossEntropy, ChunksAreOfEqualSize) {
   EXPECT_EQ(cross_entropy_chunk(7, 1 << 23), 4);
   EXPECT_EQ(cross_entropy_chunk(2048, 50257), 512);
+  EXPECT_EQ(cross_entropy_chunk(2048, 50257, /*score_bytes=*/2), 1024);
   EXPECT_EQ(cross_entropy_chunk(2048, 256), 2048);
   EXPECT_EQ(cross_entropy_chunk(0, 256), 1);
   EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);

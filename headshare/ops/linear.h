@@ -7,6 +7,10 @@
 
 namespace headshare {
 
+// x W^T + b for x [.., in], W [out, in], b [out] or undefined -> [.., out]. In float32 on the CPU by
+// multiply(), with its own backward pass; else, and under autocast, at::linear.
+Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
 // kInert: the bias is stored and counted but cannot matter, so it is not added (Role::kInert).
 enum class Bias { kYes, kNo, kInert };
 

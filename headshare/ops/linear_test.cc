@@ -1,11 +1,14 @@
 #include "headshare/ops/linear.h"
 
 #include <gmock/gmock.h>
+#include <torch/autograd.h>
 
 #include "headshare/ops/testing.h"
 
 namespace headshare {
 namespace {
+
+using torch::autograd::variable_list;
 
 TEST(Linear, IsXTimesTransposedWeightPlusBias) {
   Linear linear(3, 2, Bias::kYes, Init::normal(1));
@@ -25,6 +28,28 @@ TEST(Linear, IsXTimesTransposedWeightPlusBias) {
       }
     }
   }
+}
+
+// Large enough for products in blocks.
+TEST(Linear, GradientsAreThoseOfLibtorch) {
+  const Tensor x = random_tensor({3, 70, 130}, 1, at::kFloat).requires_grad_();
+  const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
+  const Tensor bias = random_tensor({150}, 3, at::kFloat).requires_grad_();
+  const Tensor slopes = random_tensor({3, 70, 150}, 4, at::kFloat);
+  const auto check = [&](const Tensor& actual, const Tensor& expected, const variable_list& inputs) {
+    EXPECT_TRUE(close(actual, expected, 1e-4));
+    const auto found = torch::autograd::grad({(actual * slopes).sum()}, inputs);
+    const auto wanted = torch::autograd::grad({(expected * slopes).sum()}, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(close(found[i], wanted[i], 1e-3));
+  };
+  check(linear_map(x, weight, bias), at::linear(x, weight, bias), {x, weight, bias});
+  check(linear_map(x, weight), at::linear(x, weight), {x, weight});
+  check(linear_map(x, weight.detach(), bias), at::linear(x, weight, bias), {x, bias});
+  // Neither the input nor the gradient (of a sum: expanded) has contiguous rows.
+  const Tensor turned = x.transpose(0, 1);
+  check(linear_map(turned, weight, bias).transpose(0, 1), at::linear(x, weight, bias), {x, weight, bias});
+  const Tensor one = torch::autograd::grad({linear_map(x, weight, bias).sum()}, {weight})[0];
+  EXPECT_TRUE(close(one, x.sum({0, 1}).expand({150, 130}), 1e-3));
 }
 
 TEST(Linear, WithoutBiasDeclaresNone) {

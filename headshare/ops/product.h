@@ -1,0 +1,25 @@
+// Large matrix products on the CPU, in float32, faster than the BLAS behind at::mm.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace headshare {
+
+using at::Tensor;
+
+enum class Into { kReplace, kAdd };
+
+// c = a b, or c += a b.
+//   a [M, K], b [K, N] of any strides, c [M, N] with contiguous rows; c overlaps neither. All of one type.
+// Blocks for libtorch's small-matrix kernels (at::native::cpublas::brgemm) where the processor has AVX-512,
+// the matrices are float32 and not tiny; at::mm otherwise. Every element is summed by one thread in an order
+// that the shapes determine, so that equal shapes give equal bits with any number of threads.
+void multiply(const Tensor& a, const Tensor& b, const Tensor& c, Into into = Into::kReplace);
+
+// c = a b + row, with row [N] added to every row.
+void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const Tensor& c);
+
+// Whether multiply() would use its own blocking for float32 matrices of these sizes.
+bool multiplies_in_blocks(const Tensor& like, int64_t M, int64_t K, int64_t N);
+
+}  // namespace headshare
