@@ -18,7 +18,7 @@ struct RuntimeOptions {
 
 Fields fields(RuntimeOptions& options);
 
-// Sets the number of threads and returns the device; throws Error when there is no such device.
+// Sets the number of threads and how memory is kept, and returns the device; throws Error when there is no such device.
 c10::Device start_runtime(const RuntimeOptions& options);
 
 // How many CUDA devices libtorch can use.
