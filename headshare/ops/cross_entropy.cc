@@ -16,9 +16,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Of the scores of a chunk. Every chunk reads the whole embedding twice and adds to its whole gradient, so
-// that chunks must not be small: of GPT-2's vocabulary these are 512 rows in float32, 1024 in bfloat16.
-constexpr int64_t kMostBytes = int64_t{1} << 27;
+// Scores of a chunk. Every chunk reads the whole embedding twice and adds to its whole gradient, so
+// that chunks must not be small: of GPT-2's vocabulary 2^25, 128 MiB of float32, are 512 rows.
+constexpr int64_t kMostScores = int64_t{1} << 25;
 
 // Scores that one thread turns into probabilities at a time: a row or more, in its second-level cache.
 constexpr int64_t kBlockScores = int64_t{1} << 16;
@@ -43,16 +43,16 @@ at::ScalarType sum_type(at::ScalarType products) {
   return products == at::kBFloat16 || products == at::kHalf ? at::kFloat : products;
 }
 
-// The losses of rows, and where `slopes` are wanted the scores replaced by them: d loss / d score =
-// softmax - one-hot target.
-void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, bool slopes) {
+// The losses of rows; where wanted, `slopes` become d loss / d score = softmax - one-hot target. They may be
+// the scores themselves.
+void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
   const Tensor index = targets.unsqueeze(1);  // [n, 1]
-  const Tensor logs = at::log_softmax(scores, 1, losses.scalar_type());
+  const Tensor logs = at::log_softmax(scores, 1);
   losses.copy_(logs.gather(1, index).squeeze(1).neg_());
-  if (slopes) scores.copy_(logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options())));
+  if (slopes.defined()) slopes.copy_(logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options())));
 }
 
-void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, bool slopes) {
+void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
   const int64_t rows = scores.size(0);
   if (!scores.is_cpu()) return softmax_block(scores, targets, losses, slopes);
   const int64_t block = std::clamp<int64_t>(kBlockScores / scores.size(1), 1, rows);
@@ -62,7 +62,7 @@ void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& los
     for (int64_t first = begin * block; first < std::min(rows, end * block); first += block) {
       const int64_t count = std::min(block, rows - first);
       softmax_block(scores.narrow(0, first, count), targets.narrow(0, first, count), losses.narrow(0, first, count),
-                    slopes);
+                    slopes.defined() ? slopes.narrow(0, first, count) : slopes);
     }
   });
 }
@@ -77,40 +77,31 @@ class Chunks {
     const int64_t V = embedding_.size(0);
     const auto sums = hidden_.options().dtype(sum_type(products_));
     Found found{.losses = at::empty({N}, sums), .hidden_gradient = {}, .embedding_gradient = {}};
-    if (wanted.hidden) found.hidden_gradient = at::empty(hidden_.sizes(), hidden_.options());
+    if (wanted.hidden) found.hidden_gradient = at::empty(hidden_.sizes(), sums);
     if (wanted.embedding) found.embedding_gradient = at::empty(embedding_.sizes(), sums);
     if (wanted.embedding && N == 0) found.embedding_gradient.zero_();
-    const int64_t chunk = cross_entropy_chunk(N, V, hidden_.element_size());
-    const Tensor scores = at::empty({std::min(chunk, N), V}, hidden_.options());
+    const int64_t chunk = cross_entropy_chunk(N, V);
+    const Tensor scores = at::empty({std::min(chunk, N), V}, sums);
+    Tensor slopes;
+    if (wanted.hidden || wanted.embedding) {
+      slopes = sum_type(products_) == products_ ? scores : at::empty(scores.sizes(), hidden_.options());
+    }
     for (int64_t first = 0; first < N; first += chunk) {
       const int64_t rows = std::min(chunk, N - first);
-      one(first, scores.narrow(0, 0, rows), &found);
+      one(first, scores.narrow(0, 0, rows), slopes.defined() ? slopes.narrow(0, 0, rows) : slopes, found);
     }
     return found;
   }
 
  private:
-  void one(int64_t first, const Tensor& scores, Found* found) const {
+  void one(int64_t first, const Tensor& scores, const Tensor& slopes, const Found& found) const {
     const int64_t rows = scores.size(0);
     const Tensor h = hidden_.narrow(0, first, rows);
-    const bool hidden_wanted = found->hidden_gradient.defined();
-    const bool embedding_wanted = found->embedding_gradient.defined();
     multiply(h, embedding_.t(), scores);
-    softmax_rows(scores, targets_.narrow(0, first, rows), found->losses.narrow(0, first, rows),
-                 hidden_wanted || embedding_wanted);
-    if (hidden_wanted) multiply(scores, embedding_, found->hidden_gradient.narrow(0, first, rows));
-    if (embedding_wanted) add_product(scores, h, first == 0, found->embedding_gradient);
-  }
-
-  // sum (+)= slopes^T h; [V, E].
-  static void add_product(const Tensor& slopes, const Tensor& h, bool is_first, Tensor sum) {
-    if (slopes.scalar_type() == sum.scalar_type()) {
-      multiply(slopes.t(), h, sum, is_first ? Into::kReplace : Into::kAdd);
-    } else if (is_first) {
-      sum.copy_(at::mm(slopes.t(), h));
-    } else {
-      sum.add_(at::mm(slopes.t(), h));
-    }
+    softmax_rows(scores, targets_.narrow(0, first, rows), found.losses.narrow(0, first, rows), slopes);
+    if (found.hidden_gradient.defined()) multiply(slopes, embedding_, found.hidden_gradient.narrow(0, first, rows));
+    if (!found.embedding_gradient.defined()) return;
+    multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd);
   }
 
   at::ScalarType products_;
@@ -164,9 +155,9 @@ Tensor scored_rows(const Tensor& targets, int64_t vocabulary, int64_t ignored) {
 
 }  // namespace
 
-int64_t cross_entropy_chunk(int64_t N, int64_t V, int64_t score_bytes) {
+int64_t cross_entropy_chunk(int64_t N, int64_t V) {
   if (N == 0) return 1;
-  const int64_t most = std::max<int64_t>(1, kMostBytes / (score_bytes * std::max<int64_t>(1, V)));
+  const int64_t most = std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, V));
   const int64_t chunks = (N + most - 1) / most;
   return (N + chunks - 1) / chunks;  // of equal size
 }

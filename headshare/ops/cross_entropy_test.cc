@@ -197,7 +197,6 @@ TEST(CrossEntropy, RefusesWhatIsNoTargetAndASecondBackwardPass) {
 TEST(CrossEntropy, ChunksAreOfEqualSize) {
   EXPECT_EQ(cross_entropy_chunk(7, 1 << 23), 4);
   EXPECT_EQ(cross_entropy_chunk(2048, 50257), 512);
-  EXPECT_EQ(cross_entropy_chunk(2048, 50257, /*score_bytes=*/2), 1024);
   EXPECT_EQ(cross_entropy_chunk(2048, 256), 2048);
   EXPECT_EQ(cross_entropy_chunk(0, 256), 1);
   EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);

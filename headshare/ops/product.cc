@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "headshare/base/error.h"
@@ -28,14 +28,13 @@ constexpr int64_t kMostPacked = int64_t{1} << 22;
 // Below this many multiply-adds packing costs more than it gains.
 constexpr int64_t kLeastWork = int64_t{1} << 21;
 
+template <class T>
 struct Matrix {
-  const float* data;
+  const T* data;
   int64_t row, column;  // strides
 
-  const float* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
+  const T* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
 };
-
-Matrix view(const Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
 
 using Four = float __attribute__((vector_size(16)));
 
@@ -63,7 +62,8 @@ void transpose_4x4(const float* from, int64_t from_stride, float* to, int64_t to
 }
 
 // target [rows, columns] (rows contiguous) = source at (i0, j0).
-void pack(const Matrix& source, int64_t i0, int64_t j0, int64_t rows, int64_t columns, float* target, int64_t stride) {
+void pack(const Matrix<float>& source, int64_t i0, int64_t j0, int64_t rows, int64_t columns, float* target,
+          int64_t stride) {
   if (source.column == 1) {
     for (int64_t i = 0; i < rows; ++i) std::copy_n(source.at(i0 + i, j0), columns, target + i * stride);
     return;
@@ -83,6 +83,51 @@ void pack(const Matrix& source, int64_t i0, int64_t j0, int64_t rows, int64_t co
             for (int64_t u = x; u < std::min(j_end, x + 4); ++u) target[v * stride + u] = *source.at(i0 + v, j0 + u);
           }
         }
+      }
+    }
+  }
+}
+
+using Bf16 = at::BFloat16;
+
+// A panel of b as the small-matrix kernels take it: float32 row by row,
+void pack_panel(const Matrix<float>& b, int64_t k, int64_t j, int64_t depth, int64_t columns, float* target) {
+  pack(b, k, j, depth, columns, target, kPanel);
+}
+
+// bfloat16 in pairs of rows, [depth / 2, kPanel, 2].
+void pack_panel(const Matrix<Bf16>& b, int64_t k, int64_t j, int64_t depth, int64_t columns, Bf16* target) {
+  if (b.row == 1) {  // a pair lies together and moves as one float
+    const Matrix<float> pairs{reinterpret_cast<const float*>(b.at(k, j)), 1, b.column / 2};
+    pack(pairs, 0, 0, depth / 2, columns, reinterpret_cast<float*>(target), kPanel);
+    return;
+  }
+  for (int64_t i = 0; i < depth; i += 2) {
+    const Bf16* upper = b.at(k + i, j);
+    const Bf16* lower = b.at(k + i + 1, j);
+    Bf16* to = target + i * kPanel;
+    for (int64_t x = 0; x < columns; ++x) {
+      to[2 * x] = upper[x];
+      to[2 * x + 1] = lower[x];
+    }
+  }
+}
+
+// Rows i .. of a, whose columns are contiguous, with contiguous rows.
+void pack_rows(const Matrix<float>& a, int64_t i, int64_t k, int64_t rows, int64_t depth, float* target) {
+  pack(a, i, k, rows, depth, target, depth);
+}
+
+void pack_rows(const Matrix<Bf16>& a, int64_t i, int64_t k, int64_t rows, int64_t depth, Bf16* target) {
+  constexpr int64_t kSide = 16;
+  for (int64_t y0 = 0; y0 < rows; y0 += kSide) {
+    const int64_t y_end = std::min(rows, y0 + kSide);
+    for (int64_t x0 = 0; x0 < depth; x0 += kSide) {
+      const int64_t x_end = std::min(depth, x0 + kSide);
+      for (int64_t y = y0; y < y_end; ++y) {
+        const Bf16* from = a.at(i + y, k + x0);
+        Bf16* to = target + y * depth;
+        for (int64_t x = x0; x < x_end; ++x, from += a.column) to[x] = *from;
       }
     }
   }
@@ -111,29 +156,31 @@ void in_parallel(int64_t count, int64_t length, int64_t grain, const Work& work)
   });
 }
 
+template <class T>
 struct Product {
-  Matrix a, b;
+  Matrix<T> a, b;
   float* c;
   int64_t stride;  // of c's rows
   int64_t M, K, N;
   Into into;
   const float* row = nullptr;  // what c starts with, in every row
 
-  void tile(int64_t rows, int64_t columns, int64_t depth, int64_t k, const float* a_tile, int64_t a_stride,
-            const float* b_tile, int64_t b_stride, int64_t i, int64_t j) const {
+  void tile(int64_t rows, int64_t columns, int64_t depth, int64_t k, const T* a_tile, int64_t a_stride, const T* b_tile,
+            int64_t b_stride, int64_t i, int64_t j) const {
     at::native::cpublas::brgemm(rows, columns, depth, a_stride, b_stride, stride, /*add_C=*/k > 0 || into == Into::kAdd,
-                                a_tile, b_tile, c + i * stride + j);
+                                a_tile, b_tile, c + i * stride + j,
+                                /*is_vnni=*/!std::is_same_v<T, float>);
   }
 
   // Rows of a are contiguous: a panel of b is packed, then meets all rows.
   void by_panels() const {
     in_parallel(blocks(N, kPanel), M, kRows, [this](int64_t panel, int64_t begin, int64_t end) {
-      const auto packed = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(kDepth * kPanel));
+      const auto packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(kDepth * kPanel));
       const int64_t j = panel * kPanel;
       const int64_t columns = std::min(kPanel, N - j);
       for (int64_t k = 0; k < K; k += kDepth) {
         const int64_t depth = std::min(kDepth, K - k);
-        pack(b, k, j, depth, columns, packed.get(), kPanel);
+        pack_panel(b, k, j, depth, columns, packed.get());
         for (int64_t i = begin; i < end; i += kRows) {
           const int64_t rows = std::min(kRows, end - i);
           for (int64_t y = 0; row != nullptr && k == 0 && y < rows; ++y) {
@@ -151,12 +198,12 @@ struct Product {
     const int64_t panels = blocks(N, kPanel);
     const int64_t most = kMostPacked / (panels * kPanel) / kTransposedDepth * kTransposedDepth;
     const int64_t slab_depth = std::min(K, std::max(kTransposedDepth, most));
-    const auto slab = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(slab_depth * panels * kPanel));
+    const auto slab = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(slab_depth * panels * kPanel));
     for (int64_t k = 0; k < K; k += slab_depth) {
       const int64_t depth = std::min(slab_depth, K - k);
       in_parallel(panels, 1, 1, [&](int64_t panel, int64_t, int64_t) {
         const int64_t j = panel * kPanel;
-        pack(b, k, j, depth, std::min(kPanel, N - j), slab.get() + panel * kPanel * depth, kPanel);
+        pack_panel(b, k, j, depth, std::min(kPanel, N - j), slab.get() + panel * kPanel * depth);
       });
       in_parallel(blocks(M, kRows), panels, 1, [&](int64_t block, int64_t begin, int64_t end) {
         row_block(block * kRows, k, depth, slab.get(), begin, end);
@@ -165,28 +212,30 @@ struct Product {
   }
 
   // Rows i .. of c, columns of panels begin .. end, += a from column k times a packed slab of b.
-  void row_block(int64_t i, int64_t k, int64_t slab_depth, const float* slab, int64_t begin, int64_t end) const {
-    const auto packed = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(kRows * kTransposedDepth));
+  void row_block(int64_t i, int64_t k, int64_t slab_depth, const T* slab, int64_t begin, int64_t end) const {
+    const auto packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(kRows * kTransposedDepth));
     const int64_t rows = std::min(kRows, M - i);
     for (int64_t part = 0; part < slab_depth; part += kTransposedDepth) {
       const int64_t depth = std::min(kTransposedDepth, slab_depth - part);
-      pack(a, i, k + part, rows, depth, packed.get(), depth);
+      pack_rows(a, i, k + part, rows, depth, packed.get());
       for (int64_t panel = begin; panel < end; ++panel) {
         const int64_t j = panel * kPanel;
-        const float* b_tile = slab + (panel * slab_depth + part) * kPanel;
+        const T* b_tile = slab + (panel * slab_depth + part) * kPanel;
         tile(rows, std::min(kPanel, N - j), depth, k + part, packed.get(), depth, b_tile, kPanel, i, j);
       }
     }
   }
 };
 
-// Whether the small-matrix kernels work here: they throw where the processor lacks AVX-512.
+// Whether the small-matrix kernels work here: they throw where the processor lacks AVX-512 (with bf16).
+template <class T>
 bool has_small_kernels() {
   static const bool found = [] {
-    const std::vector<float> ones(256, 1);
+    const std::vector<T> ones(256, T(1));
     std::vector<float> sum(256);
     try {
-      at::native::cpublas::brgemm(16, 16, 16, 16, 16, 16, /*add_C=*/false, ones.data(), ones.data(), sum.data());
+      at::native::cpublas::brgemm(16, 16, 16, 16, 16, 16, /*add_C=*/false, ones.data(), ones.data(), sum.data(),
+                                  /*is_vnni=*/!std::is_same_v<T, float>);
     } catch (const c10::Error&) {
       return false;
     }
@@ -195,49 +244,71 @@ bool has_small_kernels() {
   return found;
 }
 
+// Pairs of rows must be whole and, where they lie together, at addresses of floats.
+bool in_pairs(const Tensor& b) {
+  return b.size(0) % 2 == 0 && (b.stride(1) == 1 || (b.stride(1) % 2 == 0 && b.storage_offset() % 2 == 0));
+}
+
+bool is_blocked(at::ScalarType type, const Tensor& c, int64_t M, int64_t K, int64_t N) {
+  if (!c.device().is_cpu() || c.scalar_type() != at::kFloat) return false;
+  if (std::min({M, K, N}) < 16 || M * K * N < kLeastWork) return false;
+  if (type == at::kBFloat16) return has_small_kernels<Bf16>();
+  return type == at::kFloat && has_small_kernels<float>();
+}
+
+template <class T>
+Product<T> product(const Tensor& a, const Tensor& b, const Tensor& c, Into into) {
+  return {.a = {a.const_data_ptr<T>(), a.stride(0), a.stride(1)},
+          .b = {b.const_data_ptr<T>(), b.stride(0), b.stride(1)},
+          .c = c.mutable_data_ptr<float>(),
+          .stride = c.stride(0),
+          .M = a.size(0),
+          .K = a.size(1),
+          .N = b.size(1),
+          .into = into};
+}
+
+bool is_blocked(const Tensor& a, const Tensor& b, const Tensor& c) {
+  HS_DCHECK(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1) && c.stride(1) == 1);
+  const bool known = (a.stride(0) == 1 || a.stride(1) == 1) && (b.stride(0) == 1 || b.stride(1) == 1);
+  const bool paired = a.scalar_type() == at::kFloat || in_pairs(b);
+  return known && paired && is_blocked(a.scalar_type(), c, a.size(0), a.size(1), b.size(1));
+}
+
+template <class T>
+void multiply_in_blocks(const Product<T>& product) {
+  product.a.column == 1 ? product.by_panels() : product.by_row_blocks();
+}
+
 }  // namespace
 
 bool multiplies_in_blocks(const Tensor& like, int64_t M, int64_t K, int64_t N) {
-  return like.device().is_cpu() && like.scalar_type() == at::kFloat && std::min({M, K, N}) >= 16 &&
-         M * K * N >= kLeastWork && has_small_kernels();
+  return is_blocked(like.scalar_type(), like, M, K, N);
 }
-
-namespace {
-
-std::optional<Product> blocked_product(const Tensor& a, const Tensor& b, const Tensor& c, Into into) {
-  HS_DCHECK(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1) && c.stride(1) == 1);
-  const bool known = (a.stride(0) == 1 || a.stride(1) == 1) && (b.stride(0) == 1 || b.stride(1) == 1);
-  if (!known || !multiplies_in_blocks(c, a.size(0), a.size(1), b.size(1))) return {};
-  return Product{.a = view(a),
-                 .b = view(b),
-                 .c = c.mutable_data_ptr<float>(),
-                 .stride = c.stride(0),
-                 .M = a.size(0),
-                 .K = a.size(1),
-                 .N = b.size(1),
-                 .into = into};
-}
-
-}  // namespace
 
 void multiply(const Tensor& a, const Tensor& b, const Tensor& c, Into into) {
-  if (const auto product = blocked_product(a, b, c, into)) {
-    product->a.column == 1 ? product->by_panels() : product->by_row_blocks();
-    return;
+  if (is_blocked(a, b, c)) {
+    if (a.scalar_type() == at::kFloat) return multiply_in_blocks(product<float>(a, b, c, into));
+    return multiply_in_blocks(product<Bf16>(a, b, c, into));
   }
   Tensor out = c;
-  into == Into::kAdd ? out.addmm_(a, b) : at::mm_out(out, a, b);
+  if (a.scalar_type() != c.scalar_type()) {
+    into == Into::kAdd ? out.add_(at::mm(a, b)) : out.copy_(at::mm(a, b));
+  } else {
+    into == Into::kAdd ? out.addmm_(a, b) : at::mm_out(out, a, b);
+  }
 }
 
 void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const Tensor& c) {
-  auto product = blocked_product(a, b, c, Into::kAdd);
-  if (!product || product->a.column != 1 || !row.is_contiguous()) {
+  const bool started = is_blocked(a, b, c) && a.scalar_type() == at::kFloat && a.stride(1) == 1 && row.is_contiguous();
+  if (!started) {
     c.copy_(row.expand_as(c));
     multiply(a, b, c, Into::kAdd);
     return;
   }
-  product->row = row.const_data_ptr<float>();  // while a tile of c is at hand
-  product->by_panels();
+  Product<float> sum = product<float>(a, b, c, Into::kAdd);
+  sum.row = row.const_data_ptr<float>();  // while a tile of c is at hand
+  sum.by_panels();
 }
 
 }  // namespace headshare

@@ -10,9 +10,10 @@ using at::Tensor;
 enum class Into { kReplace, kAdd };
 
 // c = a b, or c += a b.
-//   a [M, K], b [K, N] of any strides, c [M, N] with contiguous rows; c overlaps neither. All of one type.
+//   a [M, K], b [K, N] of any strides, c [M, N] with contiguous rows; c overlaps neither. All of one type, or a and b
+//   bfloat16 and c float32, which then sums without rounding in between.
 // Blocks for libtorch's small-matrix kernels (at::native::cpublas::brgemm) where the processor has AVX-512,
-// the matrices are float32 and not tiny; at::mm otherwise. Every element is summed by one thread in an order
+// c is float32 and the matrices are not tiny; at::mm otherwise. Every element is summed by one thread in an order
 // that the shapes determine, so that equal shapes give equal bits with any number of threads.
 void multiply(const Tensor& a, const Tensor& b, const Tensor& c, Into into = Into::kReplace);
 

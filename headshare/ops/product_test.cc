@@ -53,6 +53,25 @@ TEST(Multiply, IsTheProductInEveryLayout) {
   }
 }
 
+TEST(Multiply, SumsBfloat16InFloat32) {
+  for (const auto& [M, K, N] : kSizes) {
+    const Tensor a = random_tensor({M, K}, 1, at::kBFloat16);
+    const Tensor b = random_tensor({K, N}, 2, at::kBFloat16);
+    const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble));
+    const double tolerance_of_mm = distance(a.mm(b), exact);  // rounds the result
+    for (const Layout of_a : {Layout::kRows, Layout::kColumns}) {
+      for (const Layout of_b : kLayouts) {
+        const Tensor c = at::full({M, N}, std::nan("")).to(at::kFloat);
+        multiply(laid_out(a, of_a), laid_out(b, of_b), c);
+        EXPECT_TRUE(close(c, exact, 2 * tolerance_of_mm + 1e-6 * magnitude(exact)))
+            << M << " " << K << " " << N << " layouts " << int(of_a) << " " << int(of_b);
+        multiply(laid_out(a, of_a), laid_out(b, of_b), c, Into::kAdd);
+        EXPECT_TRUE(close(c, 2 * exact, 4 * tolerance_of_mm + 1e-6 * magnitude(exact)));
+      }
+    }
+  }
+}
+
 TEST(Multiply, AddsARow) {
   const Tensor row = random_tensor({200}, 3, at::kFloat);
   for (const auto& [M, K] : {std::pair<int64_t, int64_t>{3, 5}, {140, 900}}) {
