@@ -1,6 +1,5 @@
 #include "headshare/ops/cross_entropy.h"
 
-#include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 
@@ -8,6 +7,7 @@
 #include <tuple>
 
 #include "headshare/base/testing.h"
+#include "headshare/ops/precision.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -166,9 +166,10 @@ TEST(CrossEntropy, GivesTheSameBitsAgain) {
 TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
   const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);
   const Outcome exact = chunked(in);
-  at::autocast::set_autocast_enabled(at::kCPU, true);
-  const Outcome found = chunked(in);
-  at::autocast::set_autocast_enabled(at::kCPU, false);
+  const Outcome found = [&] {
+    const ComputeIn bf16(Precision::kBf16, at::kCPU);
+    return chunked(in);
+  }();
   EXPECT_EQ(found.loss.scalar_type(), at::kFloat);
   EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
   EXPECT_EQ(found.embedding.scalar_type(), at::kFloat);
