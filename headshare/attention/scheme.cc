@@ -71,7 +71,7 @@ Tensor Scheme::rotated(const Tensor& x, int64_t first) const {
   return options_.rotary ? rotate(x, first, options_.rotary_base) : x;
 }
 
-Tensor Scheme::without_bias(const Linear& linear, const Tensor& x) { return at::linear(x, linear->weight); }
+Tensor Scheme::without_bias(const Linear& linear, const Tensor& x) { return linear_map(x, linear->weight); }
 
 Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live) {
   if (!offset.defined()) return heads;

@@ -23,7 +23,7 @@ class Sha : public SingleHead {
     if (heads.size(1) > 1) return output_->forward(joined);  // as many as O has blocks: nothing to fold
     // Tiling one head is the same as adding up the blocks of O: [E, H D] -> [E, D].
     const Tensor folded = output_->weight.view({E(), H(), D()}).sum(1);
-    return at::linear(joined, folded, output_->bias.defined() ? std::optional(output_->bias) : std::nullopt);
+    return linear_map(joined, folded, output_->bias);
   }
 
  protected:

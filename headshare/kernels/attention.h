@@ -11,6 +11,7 @@
 #include "headshare/kernels/dropout_mask.h"
 #include "headshare/kernels/gemm.h"
 #include "headshare/kernels/parallel.h"
+#include "headshare/kernels/scratch.h"
 
 namespace headshare::kernels {
 
@@ -53,6 +54,7 @@ struct AttentionGradients {
 struct Machine {
   const TileGemm* gemm;
   Parallel parallel;
+  Allocate allocate = allocate_plain;
 };
 
 // T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and values must be finite.

@@ -36,7 +36,6 @@ class BackwardItem {
       : p_(problem), s_(problem.s), sums_(sums), ops_(ops), index_(index), item_(item) {}
 
   void run() {
-    take_scratch();
     sums_.query.clear(index_);
     sums_.key.clear(index_);
     sums_.value.clear(index_);
@@ -47,17 +46,12 @@ class BackwardItem {
     }
   }
 
- private:
-  void take_scratch() {
-    Scratch& scratch = Scratch::mine();
+  // Takes its working memory.
+  void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
     const int64_t q = s_.Dk * kTileQueries;
     const int64_t v = s_.Dv * kTileQueries;
     const int64_t keys = Operands<T>::packed_size(round_up(s_.S, kTileKeys), s_.Dk);
-    const auto packed = [](int64_t n) { return Scratch::bytes_for<T>(Operands<T>::packed_size(n, 1)); };
-    scratch.reserve(Scratch::bytes_for<T>(q) + Scratch::bytes_for<T>(v) + packed(q) + packed(v) + packed(keys) +
-                    2 * packed(tile) + 4 * Scratch::bytes_for<float>(tile) +
-                    2 * Scratch::bytes_for<float>(kTileQueries) + Scratch::bytes_for<float>(kTileKeys));
     query_ = scratch.take<T>(q);
     gradient_ = scratch.take<T>(v);
     query_rows_ = scratch.take<T>(Operands<T>::packed_size(q, 1));
@@ -74,6 +68,7 @@ class BackwardItem {
     bias_ = scratch.take<float>(kTileKeys);
   }
 
+ private:
   // Keys are the right side of dQ: packed once an item, tile by tile.
   void pack_keys(int64_t h) {
     const int64_t head = h * s_.Hk / s_.H;
@@ -174,17 +169,22 @@ void backward_items(const std::vector<WorkItem>& items, const AttentionSizes& s,
                     HeadsView<const T> out_gradient, const AttentionGradients<T>& gradients, const Machine& machine) {
   const Operands<T> ops{tiles(), *machine.gemm};
   const BackwardProblem<T> problem{s, rule, in, out, lse, out_gradient};
-  BackwardSums<T> sums{{items, gradients.query, s, s.Hq, s.T, s.Dk, /*by_query=*/true},
-                       {items, gradients.key, s, s.Hk, s.S, s.Dk, /*by_query=*/false},
-                       {items, gradients.value, s, s.Hv, s.S, s.Dv, /*by_query=*/false},
+  BackwardSums<T> sums{{machine.allocate, items, gradients.query, s, s.Hq, s.T, s.Dk, /*by_query=*/true},
+                       {machine.allocate, items, gradients.key, s, s.Hk, s.S, s.Dk, /*by_query=*/false},
+                       {machine.allocate, items, gradients.value, s, s.Hv, s.S, s.Dv, /*by_query=*/false},
                        std::nullopt};
   if (gradients.key_bias != nullptr) {
     const HeadsView<float> bias{gradients.key_bias, s.H * s.S, s.S, 1};
-    sums.key_bias.emplace(items, bias, s, s.H, s.S, /*width=*/1, /*by_query=*/false);
+    sums.key_bias.emplace(machine.allocate, items, bias, s, s.H, s.S, /*width=*/1, /*by_query=*/false);
   }
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i) {
+  BackwardItem<T> like(problem, sums, ops, 0, items[0]);
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
     const auto index = static_cast<size_t>(i);
-    BackwardItem<T>(problem, sums, ops, index, items[index]).run();
+    BackwardItem<T> kernel(problem, sums, ops, index, items[index]);
+    Scratch scratch = memory.of(thread);
+    kernel.lay_out(scratch);
+    kernel.run();
   });
   sums.query.add_up(ops, machine.parallel);
   sums.key.add_up(ops, machine.parallel);

@@ -32,7 +32,6 @@ class DecodeTiles {
       : s_(sizes), rule_(rule), in_(in), ops_(ops), partial_(partial) {}
 
   void run(const DecodeItem& item) {
-    take_scratch();
     const int64_t lanes = round_up(item.heads, kLaneStep);
     const RightSide<T> query = pack_queries(item, lanes);
     std::fill(m_, m_ + lanes, -std::numeric_limits<float>::infinity());
@@ -49,14 +48,10 @@ class DecodeTiles {
     }
   }
 
- private:
-  void take_scratch() {
-    Scratch& scratch = Scratch::mine();
+  // Takes its working memory.
+  void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
     const int64_t packed = Operands<T>::packed_size(kTileKeys, s_.Dv);
-    scratch.reserve(2 * Scratch::bytes_for<T>(s_.Dk * kTileQueries) + 3 * Scratch::bytes_for<float>(tile) +
-                    Scratch::bytes_for<T>(Operands<T>::packed_size(tile, 1)) + Scratch::bytes_for<T>(packed) +
-                    Scratch::bytes_for<float>(s_.Dv * kTileQueries) + 3 * Scratch::bytes_for<float>(kTileQueries));
     rows_ = scratch.take<T>(s_.Dk * kTileQueries);
     query_ = scratch.take<T>(s_.Dk * kTileQueries);
     scores_ = scratch.take<float>(tile);
@@ -70,6 +65,7 @@ class DecodeTiles {
     fade_ = scratch.take<float>(kTileQueries);
   }
 
+ private:
   RightSide<T> pack_queries(const DecodeItem& item, int64_t lanes) {
     for (int64_t i = 0; i < item.heads; ++i) {
       const T* row = in_.query.at(item.b, (item.first_head + i) * s_.Hq / s_.H);
@@ -193,12 +189,18 @@ void attention_decode(const AttentionSizes& s, const AttentionRule& rule, const 
   const Operands<T> ops{tiles(), *machine.gemm};
   PartialResult partial{};
   const std::vector<DecodeItem> items = plan_decoding(s, rule, machine.parallel.threads, &partial.parts);
-  std::vector<float> sums(static_cast<size_t>(s.B * s.H * partial.parts * (s.Dv + 2)));
-  partial.m = sums.data();
+  const auto results = static_cast<size_t>(s.B * s.H * partial.parts * (s.Dv + 2));
+  const std::shared_ptr<void> sums = machine.allocate(results * sizeof(float));
+  partial.m = static_cast<float*>(sums.get());
   partial.l = partial.m + s.B * s.H * partial.parts;
   partial.out = partial.l + s.B * s.H * partial.parts;
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i) {
-    DecodeTiles<T>(s, rule, in, ops, partial).run(items[static_cast<size_t>(i)]);
+  DecodeTiles<T> like(s, rule, in, ops, partial);
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
+    DecodeTiles<T> kernel(s, rule, in, ops, partial);
+    Scratch scratch = memory.of(thread);
+    kernel.lay_out(scratch);
+    kernel.run(items[static_cast<size_t>(i)]);
   });
   for (int64_t i = 0; i < s.B * s.H; ++i) merge_parts(s, partial, i / s.H, i % s.H, ops, out);
 }

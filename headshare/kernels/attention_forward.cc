@@ -18,7 +18,6 @@ class ForwardItem {
       : s_(sizes), rule_(rule), in_(in), out_(out), lse_(lse), ops_(ops) {}
 
   void run(const WorkItem& item) {
-    take_scratch();
     int64_t packed = -1;  // the value head whose transpose is in values_
     for (const QueryBlock& queries : item.blocks) {
       const int64_t value_head = queries.head * s_.Hv / s_.H;
@@ -28,15 +27,10 @@ class ForwardItem {
     }
   }
 
- private:
-  void take_scratch() {
-    Scratch& scratch = Scratch::mine();
+  // Takes its working memory.
+  void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
     value_stride_ = round_up(s_.S, kLaneStep);
-    scratch.reserve(Scratch::bytes_for<T>(s_.Dk * kTileQueries) + Scratch::bytes_for<T>(s_.Dv * value_stride_) +
-                    2 * Scratch::bytes_for<float>(tile) + Scratch::bytes_for<T>(Operands<T>::packed_size(tile, 1)) +
-                    2 * Scratch::bytes_for<float>(s_.Dv * kTileQueries) + 4 * Scratch::bytes_for<float>(kTileQueries) +
-                    Scratch::bytes_for<float>(kTileKeys));
     query_ = scratch.take<T>(s_.Dk * kTileQueries);
     values_ = scratch.take<T>(s_.Dv * value_stride_);
     scores_ = scratch.take<float>(tile);
@@ -51,6 +45,7 @@ class ForwardItem {
     bias_ = scratch.take<float>(kTileKeys);
   }
 
+ private:
   void pack_values(const WorkItem& item, int64_t value_head) {
     const int64_t keys = reachable_keys(s_, rule_, item.b, item.last_query);
     ops_.left_transposed(in_.value.at(item.b, value_head), in_.value.row, keys, s_.Dv, values_, value_stride_);
@@ -120,8 +115,13 @@ template <typename T>
 void forward_items(const std::vector<WorkItem>& items, const AttentionSizes& sizes, const AttentionRule& rule,
                    const AttentionInputs<T>& in, HeadsView<T> out, float* lse, const Machine& machine) {
   const Operands<T> ops{tiles(), *machine.gemm};
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i) {
-    ForwardItem<T>(sizes, rule, in, out, lse, ops).run(items[static_cast<size_t>(i)]);
+  ForwardItem<T> like(sizes, rule, in, out, lse, ops);
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
+    ForwardItem<T> kernel(sizes, rule, in, out, lse, ops);
+    Scratch scratch = memory.of(thread);
+    kernel.lay_out(scratch);
+    kernel.run(items[static_cast<size_t>(i)]);
   });
 }
 

@@ -8,22 +8,25 @@ namespace {
 
 // Per sentence, for all items: dO^T of every head and delta_h[i] = dO_h[i] . O_h[i].
 struct GradientRows {
-  int64_t stride = 0;                   // of a row of `transposed`
-  std::unique_ptr<float[]> transposed;  // [B, H, Dv, stride]
-  std::unique_ptr<float[]> delta;       // [B, H, stride]
+  int64_t stride;  // of a row of `transposed`
+  std::shared_ptr<void> memory;
+  float* transposed;  // [B, H, Dv, stride]
+  float* delta;       // [B, H, stride]
 };
 
 GradientRows gradient_rows(const FactorisedSizes& s, HeadsView<const float> out, HeadsView<const float> gradient,
-                           const Parallel& parallel) {
-  GradientRows rows{round_up(s.T, kTileQueries), nullptr, nullptr};
-  const auto heads = static_cast<size_t>(s.B * s.H * rows.stride);
-  rows.transposed = std::make_unique_for_overwrite<float[]>(heads * static_cast<size_t>(s.Dv));
-  rows.delta = std::make_unique_for_overwrite<float[]>(heads);
-  parallel.run(s.B * s.H, [&](int64_t i) {
+                           const Machine& machine) {
+  const int64_t stride = round_up(s.T, kTileQueries);
+  const int64_t deltas = s.B * s.H * stride;
+  GradientRows rows{stride, machine.allocate(static_cast<size_t>(deltas * (s.Dv + 1)) * sizeof(float)), nullptr,
+                    nullptr};
+  rows.transposed = static_cast<float*>(rows.memory.get());
+  rows.delta = rows.transposed + deltas * s.Dv;
+  machine.parallel.run(s.B * s.H, [&](int64_t i, int64_t) {
     const int64_t b = i / s.H;
     const int64_t h = i % s.H;
-    float* transposed = rows.transposed.get() + i * s.Dv * rows.stride;
-    float* delta = rows.delta.get() + i * rows.stride;
+    float* transposed = rows.transposed + i * s.Dv * rows.stride;
+    float* delta = rows.delta + i * rows.stride;
     tiles().transpose(gradient.at(b, h), gradient.row, s.T, s.Dv, transposed, rows.stride);
     for (int64_t d = 0; d < s.Dv; ++d) {
       std::fill(transposed + d * rows.stride + s.T, transposed + (d + 1) * rows.stride, 0.0F);
@@ -63,14 +66,13 @@ class BackwardItem {
         out_(out),
         gemm_(gemm),
         b_(b),
-        query_gradient_(query_gradient) {
-    take_scratch();
-  }
+        query_gradient_(query_gradient) {}
 
   void run(int64_t key, int64_t keys) {
     key_ = key;
     keys_ = keys;
     heads_ = round_up(s_.H, kLaneStep);
+    std::fill(zero_, zero_ + kTileQueries, 0.0F);
     measure_keys();
     std::fill(value_sums_, value_sums_ + keys * s_.H * s_.Dv, 0.0F);
     std::fill(factor_sums_, factor_sums_ + keys * heads_, 0.0F);
@@ -86,16 +88,10 @@ class BackwardItem {
     finish();
   }
 
- private:
-  void take_scratch() {
-    Scratch& scratch = Scratch::mine();
+  // Takes its working memory.
+  void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
     const int64_t heads = round_up(s_.H, kLaneStep);
-    const auto bytes = [](int64_t n) { return Scratch::bytes_for<float>(n); };
-    scratch.reserve(4 * bytes(tile) + bytes(s_.Dk * kTileQueries) + 2 * bytes(s_.Dv * kTileQueries) +
-                    bytes(kTileKeys * s_.Dv) + bytes(kTileKeys * s_.H * s_.Dv) + 2 * bytes(kTileKeys * heads) +
-                    bytes(s_.H * kTileKeys) + 2 * bytes(heads * kTileQueries) + bytes(s_.H) + 3 * bytes(kTileQueries) +
-                    bytes(kTileKeys));
     p0_ = scratch.take<float>(tile);
     change_ = scratch.take<float>(tile);
     keep_ = scratch.take<float>(tile);
@@ -115,9 +111,9 @@ class BackwardItem {
     e_ = scratch.take<float>(kTileQueries);
     zero_ = scratch.take<float>(kTileQueries);
     bias_ = scratch.take<float>(kTileKeys);
-    std::fill(zero_, zero_ + kTileQueries, 0.0F);
   }
 
+ private:
   float* key_row(int64_t r) const { return out_.key.at(b_, 0) + (key_ + r) * out_.key.row; }
 
   // w_h [H, keys] measured from the largest of these keys, and the same by key [keys, H].
@@ -174,7 +170,7 @@ class BackwardItem {
     std::fill(own_t_, own_t_ + heads_ * kTileQueries, 0.0F);
     for (int64_t h = 0; h < s_.H; ++h) {
       scale_of_rows(h, first, rows, lanes);
-      const float* delta = rows_in_.delta.get() + (b_ * s_.H + h) * rows_in_.stride + first;
+      const float* delta = rows_in_.delta + (b_ * s_.H + h) * rows_in_.stride + first;
       for (int64_t i = 0; i < lanes; ++i) own_t_[h * kTileQueries + i] = -e_[i] * delta[i];
     }
     t_.transpose(own_t_, kTileQueries, heads_, rows, own_, heads_);
@@ -196,7 +192,7 @@ class BackwardItem {
   }
 
   void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, bool drops) {
-    const float* transposed = rows_in_.transposed.get() + (b_ * s_.H + h) * s_.Dv * rows_in_.stride + first;
+    const float* transposed = rows_in_.transposed + (b_ * s_.H + h) * s_.Dv * rows_in_.stride + first;
     if (drops && h == 0) t_.multiply({p0_, kTileQueries, keys_, lanes}, keep_);
     scale_of_rows(h, first, rows, lanes);
     t_.scaled_lanes({const_cast<float*>(transposed), rows_in_.stride, s_.Dv, lanes}, e_, scaled_t_, kTileQueries);
@@ -287,25 +283,30 @@ void add_left(const std::vector<WorkItem>& left, const FactorisedSizes& s, const
 void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                          HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
                          const AttentionGradients<float>& gradients, const Machine& machine) {
-  const GradientRows rows = gradient_rows(s, out, out_gradient, machine.parallel);
+  const GradientRows rows = gradient_rows(s, out, out_gradient, machine);
   const Gradients results{gradients.key, gradients.value, gradients.key_bias};
   const std::vector<int64_t> ends = key_block_ends(s, rule.causal);
   const auto blocks = static_cast<int64_t>(ends.size());
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, blocks);
   // The gradients of queries, one sum for each item.
   const int64_t size = s.T * s.Dk;
-  const auto sums = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(s.B * parts * size));
-  machine.parallel.run(s.B * parts, [&](int64_t i) {
-    float* sum = sums.get() + i * size;
+  const std::shared_ptr<void> sums_memory = machine.allocate(static_cast<size_t>(s.B * parts * size) * sizeof(float));
+  auto* sums = static_cast<float*>(sums_memory.get());
+  BackwardItem like(s, rule, in, state, rows, out_gradient, results, *machine.gemm, 0, nullptr);
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  machine.parallel.run(s.B * parts, [&](int64_t i, int64_t thread) {
+    float* sum = sums + i * size;
     std::fill(sum, sum + size, 0.0F);
     BackwardItem item(s, rule, in, state, rows, out_gradient, results, *machine.gemm, i / parts, sum);
+    Scratch scratch = memory.of(thread);
+    item.lay_out(scratch);
     for (int64_t block = i % parts; block < blocks; block += parts) {
       const int64_t begin = block == 0 ? 0 : ends[static_cast<size_t>(block - 1)];
       item.run(begin, ends[static_cast<size_t>(block)] - begin);
     }
   });
-  machine.parallel.run(s.B, [&](int64_t b) {
-    float* total = sums.get() + b * parts * size;
+  machine.parallel.run(s.B, [&](int64_t b, int64_t) {
+    float* total = sums + b * parts * size;
     for (int64_t part = 1; part < parts; ++part) {
       for (int64_t j = 0; j < size; ++j) total[j] += total[part * size + j];
     }

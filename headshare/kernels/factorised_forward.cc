@@ -15,8 +15,9 @@ class ForwardBlock {
  public:
   ForwardBlock(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                HeadsView<float> out, const FactorisedState& state, const TileGemm& gemm, int64_t b)
-      : s_(sizes), rule_(rule), shared_(shared_rule(rule)), in_(in), out_(out), state_(state), gemm_(gemm), b_(b) {
-    take_scratch();
+      : s_(sizes), rule_(rule), shared_(shared_rule(rule)), in_(in), out_(out), state_(state), gemm_(gemm), b_(b) {}
+
+  void pack_values() {
     const int64_t length = visible_length(s_.by_head(), rule_, b_);
     t_.transpose(in_.value.at(b_, 0), in_.value.row, length, s_.Dv, values_, value_stride_);
   }
@@ -38,16 +39,10 @@ class ForwardBlock {
     std::copy(m_, m_ + rows, state_.m + b_ * s_.T + first);
   }
 
- private:
-  void take_scratch() {
-    Scratch& scratch = Scratch::mine();
+  // Takes its working memory.
+  void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
     value_stride_ = round_up(s_.S, kLaneStep);
-    const auto bytes = [](int64_t n) { return Scratch::bytes_for<float>(n); };
-    scratch.reserve(bytes(s_.Dk * kTileQueries) + bytes(s_.Dv * value_stride_) + 2 * bytes(tile) +
-                    bytes(s_.Dv * kTileKeys) + bytes(s_.H * kTileKeys) + bytes(s_.H * s_.Dv * kTileQueries) +
-                    bytes(s_.H * kTileQueries) + bytes(s_.Dv * kTileQueries) + bytes(s_.H) + 4 * bytes(kTileQueries) +
-                    2 * bytes(kTileKeys));
     query_ = scratch.take<float>(s_.Dk * kTileQueries);
     values_ = scratch.take<float>(s_.Dv * value_stride_);
     p0_ = scratch.take<float>(tile);
@@ -66,6 +61,7 @@ class ForwardBlock {
     z_ = scratch.take<float>(kTileKeys);
   }
 
+ private:
   // The largest bias of each head among the keys this block reaches: what w is measured from. One for
   // the whole text would make w vanish where the largest key is out of reach.
   void find_largest() {
@@ -152,8 +148,13 @@ class ForwardBlock {
 void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                         HeadsView<float> out, const FactorisedState& state, const Machine& machine) {
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, s.blocks());
-  machine.parallel.run(s.B * parts, [&](int64_t item) {
+  ForwardBlock like(s, rule, in, out, state, *machine.gemm, 0);
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  machine.parallel.run(s.B * parts, [&](int64_t item, int64_t thread) {
     ForwardBlock block(s, rule, in, out, state, *machine.gemm, item / parts);
+    Scratch scratch = memory.of(thread);
+    block.lay_out(scratch);
+    block.pack_values();
     // Every parts-th block: under a causal mask later blocks cost more.
     for (int64_t i = item % parts; i < s.blocks(); i += parts) {
       block.run(i * kTileQueries, std::min(kTileQueries, s.T - i * kTileQueries));

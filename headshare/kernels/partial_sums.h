@@ -16,15 +16,16 @@ template <typename T>
 class PartialSums {
  public:
   // out [B, count, rows, width]; an item adds to the rows of its own queries when `by_query`, else to all.
-  PartialSums(const std::vector<WorkItem>& items, HeadsView<T> out, const AttentionSizes& s, int64_t count,
-              int64_t rows, int64_t width, bool by_query)
+  PartialSums(const Allocate& allocate, const std::vector<WorkItem>& items, HeadsView<T> out, const AttentionSizes& s,
+              int64_t count, int64_t rows, int64_t width, bool by_query)
       : items_(items), out_(out), B_(s.B), H_(s.H), count_(count), rows_(rows), width_(width), by_query_(by_query) {
     direct_ = !Operands<T>::kPacked && items_write_apart();
     if (direct_) return;
     heads_ = 1;
     for (const WorkItem& item : items) heads_ = std::max(heads_, last(item) - first(item));
     // Zeroed by the items themselves, in their own threads.
-    sums_ = std::make_unique_for_overwrite<float[]>(items.size() * static_cast<size_t>(heads_ * rows * width));
+    memory_ = allocate(items.size() * static_cast<size_t>(heads_ * rows * width) * sizeof(float));
+    sums_ = static_cast<float*>(memory_.get());
   }
 
   // Zeros where the item may add.
@@ -43,14 +44,14 @@ class PartialSums {
       if (direct_) return out_.at(items_[item].b, head) + r * out_.row;
     }
     const int64_t mine = static_cast<int64_t>(item) * heads_ + head - first(items_[item]);
-    return sums_.get() + (mine * rows_ + r) * width_;
+    return sums_ + (mine * rows_ + r) * width_;
   }
 
   int64_t stride() const { return direct_ ? out_.row : width_; }
 
   void add_up(const Operands<T>& ops, const Parallel& parallel) {
     if (direct_) return;
-    parallel.run(B_ * count_, [&](int64_t i) { add_up_head(ops, i / count_, i % count_); });
+    parallel.run(B_ * count_, [&](int64_t i, int64_t) { add_up_head(ops, i / count_, i % count_); });
   }
 
  private:
@@ -87,7 +88,8 @@ class PartialSums {
   int64_t heads_ = 0;
   bool by_query_;
   bool direct_ = false;
-  std::unique_ptr<float[]> sums_;
+  std::shared_ptr<void> memory_;
+  float* sums_ = nullptr;
 };
 
 }  // namespace headshare::kernels

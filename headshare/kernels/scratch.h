@@ -1,56 +1,71 @@
-// Working memory of a kernel: one block per thread that grows and stays, since allocating megabytes
-// anew for every item would spend its time on page faults.
+// Working memory of a kernel. The caller allocates it, so that who measures memory sees it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <new>
 
 namespace headshare::kernels {
 
+constexpr size_t kCacheLine = 64;
+
+// At least `bytes` bytes at the start of a cache line, freed with the pointer.
+using Allocate = std::function<std::shared_ptr<void>(size_t bytes)>;
+
+// From the C library.
+inline std::shared_ptr<void> allocate_plain(size_t bytes) {
+  void* block = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
+  if (block == nullptr) throw std::bad_alloc();
+  return {block, std::free};
+}
+
+// Hands out pieces of a block one after another, each at the start of a cache line.
 class Scratch {
  public:
-  // The calling thread's, emptied.
-  static Scratch& mine() {
-    thread_local Scratch scratch;
-    scratch.used_ = 0;
-    return scratch;
-  }
+  explicit Scratch(void* block) : next_(reinterpret_cast<uintptr_t>(block)) {}
 
-  // Makes room for all that take() will be asked for: earlier pieces would move otherwise.
-  void reserve(size_t bytes) {
-    if (bytes <= size_) return;
-    block_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded(bytes))));
-    if (block_ == nullptr) throw std::bad_alloc();
-    size_ = rounded(bytes);
-  }
-
-  // `count` values, uninitialised, at the start of a cache line.
+  // `count` values, uninitialised.
   template <typename T>
   T* take(int64_t count) {
-    auto* piece = reinterpret_cast<T*>(block_.get() + used_);
-    used_ += bytes_for<T>(count);
-    if (used_ > size_) throw std::bad_alloc();  // reserve() was asked for too little
+    auto* piece = reinterpret_cast<T*>(next_);
+    next_ += (static_cast<size_t>(count) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
     return piece;
   }
 
-  template <typename T>
-  static size_t bytes_for(int64_t count) {
-    return rounded(static_cast<size_t>(count) * sizeof(T));
+  // How much a kernel takes that lays out its pieces with `lay_out(Scratch&)`.
+  template <typename LayOut>
+  static size_t size_of(const LayOut& lay_out) {
+    Scratch measuring(nullptr);
+    lay_out(measuring);
+    return measuring.next_;
   }
 
  private:
-  static constexpr size_t kAlignment = 64;
-  static size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+  uintptr_t next_;
+};
 
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> block_;
-  size_t size_ = 0;
-  size_t used_ = 0;
+// How many bytes a kernel's lay_out(Scratch&) takes; leaves `like` without memory.
+template <typename Kernel>
+size_t scratch_size(Kernel& like) {
+  return Scratch::size_of([&](Scratch& scratch) { like.lay_out(scratch); });
+}
+
+// A block for each thread.
+class ThreadScratch {
+ public:
+  ThreadScratch(const Allocate& allocate, int64_t threads, size_t bytes)
+      : bytes_(bytes), block_(allocate(bytes * static_cast<size_t>(threads))) {}
+
+  Scratch of(int64_t thread) const {
+    return Scratch(static_cast<std::byte*>(block_.get()) + bytes_ * static_cast<size_t>(thread));
+  }
+
+ private:
+  size_t bytes_;
+  std::shared_ptr<void> block_;
 };
 
 }  // namespace headshare::kernels

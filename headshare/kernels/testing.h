@@ -49,11 +49,11 @@ class AlignedFloats {
 
 // Plain threads: thread sanitizers do not understand OpenMP's.
 inline Parallel std_threads(int64_t threads) {
-  return {threads, [threads](int64_t count, const std::function<void(int64_t)>& body) {
+  return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
             std::vector<std::thread> pool;
             for (int64_t t = 0; t < threads; ++t) {
               pool.emplace_back([&, t] {
-                for (int64_t i = t; i < count; i += threads) body(i);
+                for (int64_t i = t; i < count; i += threads) body(i, t);
               });
             }
             for (std::thread& one : pool) one.join();

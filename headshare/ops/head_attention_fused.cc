@@ -44,7 +44,13 @@ struct RuleHolder : torch::CustomClassHolder {
   Rule rule;
 };
 
-kernels::Machine machine() { return {&tile_gemm(), torch_threads()}; }
+// Working memory comes from libtorch's allocator, which measurements of memory listen to.
+std::shared_ptr<void> allocate(size_t bytes) {
+  const Tensor block = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
+  return {block.data_ptr(), [block](void*) {}};
+}
+
+kernels::Machine machine() { return {&tile_gemm(), torch_threads(), allocate}; }
 
 template <typename T>
 HeadsView<T> view(const Tensor& x) {

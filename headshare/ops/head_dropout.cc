@@ -13,7 +13,7 @@ Tensor cpu_factors(const kernels::DropoutMask& mask, int64_t B, int64_t heads, i
                    int64_t first_query) {
   const int64_t lanes = kernels::round_up(T, kernels::kLaneStep);
   const Tensor keep = at::empty({B, heads, S, lanes}, at::kFloat);
-  torch_threads().run(B * heads, [&](int64_t i) {
+  torch_threads().run(B * heads, [&](int64_t i, int64_t) {
     kernels::tiles().keep_tile(keep.data_ptr<float>() + i * S * lanes, S, lanes, mask, i / heads, i % heads,
                                first_query, /*first_key=*/0);
   });

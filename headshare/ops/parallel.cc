@@ -2,6 +2,8 @@
 #include "headshare/ops/parallel.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <omp.h>
 
 #include <exception>
 
@@ -9,17 +11,21 @@ namespace headshare {
 
 kernels::Parallel torch_threads() {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  return {threads, [threads](int64_t count, const std::function<void(int64_t)>& body) {
+  return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
             std::exception_ptr failure;
     // Items differ in cost under a causal mask: whoever is free takes the next.
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-            for (int64_t i = 0; i < count; ++i) {
-              try {
-                body(i);
-              } catch (...) {
+#pragma omp parallel num_threads(threads)
+            {
+#pragma omp for schedule(dynamic, 1)
+              for (int64_t i = 0; i < count; ++i) {
+                try {
+                  body(i, omp_get_thread_num());
+                } catch (...) {
 #pragma omp critical(headshare_parallel_failure)
-                failure = std::current_exception();
+                  failure = std::current_exception();
+                }
               }
+              at::native::cpublas::brgemm_release();  // AMX tiles, where products used them
             }
             if (failure) std::rethrow_exception(failure);
           }};

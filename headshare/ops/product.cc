@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
 namespace {
@@ -227,21 +228,10 @@ struct Product {
   }
 };
 
-// Whether the small-matrix kernels work here: they throw where the processor lacks AVX-512 (with bf16).
-template <class T>
-bool has_small_kernels() {
-  static const bool found = [] {
-    const std::vector<T> ones(256, T(1));
-    std::vector<float> sum(256);
-    try {
-      at::native::cpublas::brgemm(16, 16, 16, 16, 16, 16, /*add_C=*/false, ones.data(), ones.data(), sum.data(),
-                                  /*is_vnni=*/!std::is_same_v<T, float>);
-    } catch (const c10::Error&) {
-      return false;
-    }
-    return sum.front() == 16;
-  }();
-  return found;
+// Whether the small-matrix kernels work here.
+bool has_small_kernels(bool bf16) {
+  static const bool found[] = {tile_gemm_name(/*bf16=*/false) == "brgemm", tile_gemm_name(/*bf16=*/true) == "brgemm"};
+  return found[bf16 ? 1 : 0];
 }
 
 // Pairs of rows must be whole and, where they lie together, at addresses of floats.
@@ -252,8 +242,8 @@ bool in_pairs(const Tensor& b) {
 bool is_blocked(at::ScalarType type, const Tensor& c, int64_t M, int64_t K, int64_t N) {
   if (!c.device().is_cpu() || c.scalar_type() != at::kFloat) return false;
   if (std::min({M, K, N}) < 16 || M * K * N < kLeastWork) return false;
-  if (type == at::kBFloat16) return has_small_kernels<Bf16>();
-  return type == at::kFloat && has_small_kernels<float>();
+  if (type == at::kBFloat16) return has_small_kernels(/*bf16=*/true);
+  return type == at::kFloat && has_small_kernels(/*bf16=*/false);
 }
 
 template <class T>
