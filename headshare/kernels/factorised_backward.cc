@@ -164,7 +164,7 @@ class BackwardItem {
     t_.weights(p0, tile_rule(s_.by_head(), shared_, b_, 0, first, key_, keys_, bias_), m_);
   }
 
-  // e_h of these queries into row h of own_t_ for later, g_h = -e_h delta_h into own_ and own_t_.
+  // g_h = -e_h delta_h of these queries into own_t_ [H, lanes] and own_ [lanes, H], and the mask of dropout.
   void measure_rows(int64_t first, int64_t rows, int64_t lanes) {
     if (rule_.dropout.active()) t_.keep_tile(keep_, keys_, lanes, rule_.dropout, b_, 0, first, key_);
     std::fill(own_t_, own_t_ + heads_ * kTileQueries, 0.0F);

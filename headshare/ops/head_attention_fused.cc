@@ -182,20 +182,27 @@ class Factorised : public torch::autograd::Function<Factorised> {
   }
 };
 
+// Under autocast projections are bf16, and what a scheme makes of them with its own parameters may be float
+// again: bf16 it is then for all.
+at::ScalarType type_of(const HeadProblem& p) {
+  const auto is_bf16 = [](const Tensor& x) { return x.scalar_type() == at::kBFloat16; };
+  return is_bf16(p.query) || is_bf16(p.key) || is_bf16(p.value) ? at::kBFloat16 : p.query.scalar_type();
+}
+
 std::vector<std::string> why_not_kernels(const HeadProblem& p) {
   std::vector<std::string> reasons;
   const Tensor& x = p.query;
   if (!x.device().is_cpu()) reasons.push_back(join_text("its kernels are for the CPU, not ", x.device().str()));
-  const bool bf16 = x.scalar_type() == at::kBFloat16;
-  if (!bf16 && x.scalar_type() != at::kFloat) {
-    reasons.push_back(join_text("its kernels compute in float32 and bfloat16, not ", c10::toString(x.scalar_type())));
+  const at::ScalarType type = type_of(p);
+  if (type != at::kBFloat16 && type != at::kFloat) {
+    reasons.push_back(join_text("its kernels compute in float32 and bfloat16, not ", c10::toString(type)));
   }
   return reasons;
 }
 
 std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout&) {
   std::vector<std::string> reasons = why_not_kernels(p);
-  const bool bf16 = p.query.scalar_type() == at::kBFloat16;
+  const bool bf16 = type_of(p) == at::kBFloat16;
   if (tile_gemm_name(bf16) == "none") {
     reasons.push_back(join_text("no fast product of small ", bf16 ? "bfloat16" : "float32", " matrices on this CPU"));
   }
@@ -264,9 +271,9 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
   HeadProblem shifted = p;
   shifted.query_shift = Tensor();
   if (p.query_shift.defined()) shifted.query = p.query + p.query_shift.unsqueeze(1);  // [B, H, 1, Dk]
-  const at::ScalarType type = p.key.scalar_type();
+  const at::ScalarType type = type_of(p);
   const Tensor query = with_rows(shifted.query.to(type));
-  const Tensor key = with_rows(p.key);
+  const Tensor key = with_rows(p.key.to(type));
   const Tensor value = with_rows(p.value.to(type));
   const Tensor bias = total_key_bias(shifted);
   const Rule rule = rule_of(p, mask, dropout);
@@ -276,14 +283,14 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
     using T = decltype(element);
     kernels::attention_decode<T>(s, rule.with(bias), inputs<T>(query, key, value), view<T>(out), machine());
   });
-  return out.to(p.query.scalar_type());
+  return out;
 }
 
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
-  const at::ScalarType type = p.query.scalar_type();
+  const at::ScalarType type = type_of(p);
   const Tensor bias = total_key_bias(p);
-  return Fused::apply(with_rows(p.query), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
+  return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
                       bias.defined() ? std::optional(bias) : std::nullopt, holder);
 }
 
@@ -294,7 +301,7 @@ Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDrop
   if (!bias.defined()) bias = at::zeros({p.key.size(0), p.heads, p.key.size(2)}, p.key.options().dtype(at::kFloat));
   return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
                            with_rows(p.value.to(at::kFloat)), bias, holder)
-      .to(p.query.scalar_type());
+      .to(type_of(p));
 }
 
 }  // namespace

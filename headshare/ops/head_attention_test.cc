@@ -158,7 +158,7 @@ std::vector<Tensor> inputs_of(HeadInputs* in) {
   return inputs;
 }
 
-std::vector<Tensor> gradients(const HeadBackend& backend, HeadInputs in) {
+std::vector<Tensor> gradients_of(const HeadBackend& backend, HeadInputs in) {
   const std::vector<Tensor> inputs = inputs_of(&in);
   return torch::autograd::grad({weighed(attend_with(backend, in))}, inputs);
 }
@@ -166,12 +166,12 @@ std::vector<Tensor> gradients(const HeadBackend& backend, HeadInputs in) {
 TEST(HeadAttention, BackendsAgreeOnGradients) {
   for (const HeadCase& one : head_cases()) {
     if (one.B == 0 || one.T == 0 || one.S == 0) continue;
-    const std::vector<Tensor> expected = gradients(kReferenceBackend, make_inputs(one, at::kDouble));
+    const std::vector<Tensor> expected = gradients_of(kReferenceBackend, make_inputs(one, at::kDouble));
     for (const HeadBackend& backend : head_backends()) {
       const HeadInputs in = make_inputs(one, at::kDouble);
       if (!can_run(backend, in)) continue;
       SCOPED_TRACE(join_text(backend.name, " on ", one.name));
-      const std::vector<Tensor> actual = gradients(backend, in);
+      const std::vector<Tensor> actual = gradients_of(backend, in);
       for (size_t i = 0; i < expected.size(); ++i) {
         EXPECT_TRUE(close(actual[i], expected[i], 1e-12 * magnitude(expected[i]))) << "input " << i;
       }
@@ -183,21 +183,48 @@ TEST(HeadAttention, BackendsAgreeOnGradients) {
 TEST(HeadAttention, GradientsAreAsExactInFloatAsThePlainFormula) {
   for (const HeadCase& one : head_cases()) {
     if (one.B == 0 || one.T == 0 || one.S == 0) continue;
-    const std::vector<Tensor> expected = gradients(kReferenceBackend, make_inputs(one, at::kDouble));
-    const std::vector<Tensor> plain = gradients(kReferenceBackend, make_inputs(one, at::kFloat));
+    const std::vector<Tensor> expected = gradients_of(kReferenceBackend, make_inputs(one, at::kDouble));
+    const std::vector<Tensor> plain = gradients_of(kReferenceBackend, make_inputs(one, at::kFloat));
     for (const HeadBackend& backend : head_backends()) {
       HeadInputs in = make_inputs(one, at::kFloat);
       inputs_of(&in);  // some backends have no gradients, and say so
       if (!can_run(backend, in)) continue;
       if (one.scale > 1 && backend.name == kSdpaBackend.name) continue;  // libtorch rounds worse than this there
       SCOPED_TRACE(join_text(backend.name, " on ", one.name));
-      const std::vector<Tensor> actual = gradients(backend, in);
+      const std::vector<Tensor> actual = gradients_of(backend, in);
       for (size_t i = 0; i < expected.size(); ++i) {
         // Among exponents of some hundred the plain error itself is a lottery.
         const double tolerance = (one.scale > 1 ? 4 : 2) * distance(plain[i], expected[i]) +
                                  16 * std::numeric_limits<float>::epsilon() * magnitude(expected[i]);
         EXPECT_TRUE(close(actual[i], expected[i], tolerance)) << "input " << i;
       }
+    }
+  }
+}
+
+// As under autocast: projections in bf16, queries in float again once a parameter of the scheme has met them.
+TEST(HeadAttention, OneBf16InputMakesItAllBf16) {
+  const HeadCase cases[] = {{.name = "mha", .T = 70, .S = 70, .causal = true},
+                            {.name = "mhe_add", .Hq = 1, .Hk = 1, .Hv = 1, .T = 70, .S = 70, .shift = true},
+                            {.name = "decode", .Hk = 1, .Hv = 1, .T = 1, .S = 70, .key_bias = true}};
+  for (const HeadCase& one : cases) {
+    SCOPED_TRACE(one.name);
+    const Tensor expected = attend_with(kReferenceBackend, make_inputs(one, at::kDouble));
+    HeadInputs in = make_inputs(one, at::kFloat);
+    in.problem.key = in.problem.key.to(at::kBFloat16);
+    in.problem.value = in.problem.value.to(at::kBFloat16);
+    EXPECT_THAT(std::string(choose_head_backend(in.problem, in.mask, {}).name),
+                testing::AnyOf("fused", "factorised", "decode"));
+    const Tensor actual = attend(in.problem, in.mask, {});
+    EXPECT_EQ(actual.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(close(actual, expected, 0x1p-5 * magnitude(expected)));
+    if (one.T == 1) continue;
+    const std::vector<Tensor> inputs = inputs_of(&in);
+    const auto gradients = torch::autograd::grad({weighed(attend(in.problem, in.mask, {}))}, inputs);
+    const auto exact = gradients_of(kReferenceBackend, make_inputs(one, at::kDouble));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_EQ(gradients[i].scalar_type(), inputs[i].scalar_type());
+      EXPECT_TRUE(close(gradients[i], exact[i], 0x1p-5 * magnitude(exact[i]))) << "input " << i;
     }
   }
 }
@@ -244,7 +271,7 @@ TEST(HeadAttention, DeadQueriesGiveZerosAndNoGradient) {
     ASSERT_TRUE(can_run(backend, in));
     EXPECT_EQ(attend_with(backend, in)[0].abs().max().item<float>(), 0.0F);
     if (one.T == 1) continue;  // no gradients
-    for (const Tensor& gradient : gradients(backend, in)) {
+    for (const Tensor& gradient : gradients_of(backend, in)) {
       EXPECT_EQ(gradient[0].abs().max().item<float>(), 0.0F);
       EXPECT_TRUE(gradient.isfinite().all().item<bool>());
       EXPECT_GT(gradient[1].abs().max().item<float>(), 0.0F);
