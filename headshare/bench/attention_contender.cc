@@ -19,6 +19,7 @@ std::vector<Tensor> leaves_of(const AttentionInputs& in, const HeadProblem& prob
 
 Contender headshare_contender(const AttentionInputs& in) {
   const HeadProblem problem = in.problem();
+  const at::AutoGradMode as_timed(in.cache == nullptr);  // a cache is read without gradients
   const HeadBackend& backend = choose_head_backend(problem, in.mask, in.dropout);
   return {.name = "headshare",
           .backend = std::string(backend.name),

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <type_traits>
 
 #include "headshare/kernels/attention.h"
 #include "headshare/kernels/attention_plan.h"
@@ -91,9 +92,13 @@ class DecodeTiles {
   }
 
   void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    const int64_t key_head = item.first_head * s_.Hk / s_.H;
-    ops_.product(scores.keys, scores.lanes, s_.Dk, in_.key.at(item.b, key_head) + key * in_.key.row, in_.key.row, query,
-                 scores.data, scores.stride, /*accumulate=*/false);
+    const T* keys = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+    if (std::is_same_v<T, float> && item.heads <= kFewHeads) {
+      score_few(item.heads, keys, scores);
+    } else {
+      ops_.product(scores.keys, scores.lanes, s_.Dk, keys, in_.key.row, query, scores.data, scores.stride,
+                   /*accumulate=*/false);
+    }
     AttentionRule plain = rule_;
     plain.key_bias = nullptr;
     plain.alibi_slopes = nullptr;
@@ -115,6 +120,16 @@ class DecodeTiles {
     add_values(item, key, scores.keys);
   }
 
+  // A product would compute all the lanes of a vector for one or two heads.
+  void score_few(int64_t heads, const T* keys, const Tile& scores) {
+    std::fill(scores.data, scores.data + scores.keys * scores.stride, 0.0F);
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t i = 0; i < heads; ++i) {
+        ops_.t.dots(keys, in_.key.row, scores.keys, s_.Dk, rows_ + i * s_.Dk, scores.data + i, scores.stride);
+      }
+    }
+  }
+
   // out += weights V, once for the heads that read the same value head.
   void add_values(const DecodeItem& item, int64_t key, int64_t keys) {
     const T* weights = ops_.left_tile({turned_, kTileKeys, item.heads, round_up(keys, kLaneStep)}, left_);
@@ -129,6 +144,8 @@ class DecodeTiles {
       i = last;
     }
   }
+
+  static constexpr int64_t kFewHeads = 2;
 
   const AttentionSizes& s_;
   const AttentionRule& rule_;

@@ -311,6 +311,32 @@ void lane_products(const float* x, int64_t x_stride, const float* z, int64_t z_s
   }
 }
 
+// Four rows at a time: their additions do not wait for each other.
+void dots(const float* x, int64_t stride, int64_t rows, int64_t width, const float* y, float* out, int64_t out_stride) {
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; r += 4) {
+    // Short of four the last row is done again.
+    const float* row[4];
+    for (int64_t k = 0; k < 4; ++k) row[k] = x + std::min(r + k, rows - 1) * stride;
+    FloatVec s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t c = 0;
+    for (; c + step <= width; c += step) {
+      const auto factor = hn::LoadU(d, y + c);
+      s0 = hn::MulAdd(hn::LoadU(d, row[0] + c), factor, s0);
+      s1 = hn::MulAdd(hn::LoadU(d, row[1] + c), factor, s1);
+      s2 = hn::MulAdd(hn::LoadU(d, row[2] + c), factor, s2);
+      s3 = hn::MulAdd(hn::LoadU(d, row[3] + c), factor, s3);
+    }
+    float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
+                     hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+    for (int64_t k = 0; k < 4 && r + k < rows; ++k) {
+      for (int64_t i = c; i < width; ++i) sums[k] += row[k][i] * y[i];
+      out[(r + k) * out_stride] = sums[k];
+    }
+  }
+}
+
 void exp2(const float* x, int64_t n, float* y) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
@@ -434,8 +460,8 @@ void pairs(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* o
 
 const Tiles* tiles_table() {
   static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,     multiply,
-                              scale_lanes,  scaled_lanes, scaled_rows,     lane_products, exp2,
-                              transpose,    narrow,       narrow_pairs,    pairs};
+                              scale_lanes,  scaled_lanes, scaled_rows,     lane_products, dots,
+                              exp2,         transpose,    narrow,          narrow_pairs,  pairs};
   return &table;
 }
 

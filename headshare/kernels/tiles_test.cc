@@ -201,6 +201,25 @@ TEST_P(TilesTest, Products) {
   }
 }
 
+TEST_P(TilesTest, DotsOfRows) {
+  for (const int64_t rows : {1, 3, 4, 9}) {
+    for (const int64_t width : {1, 15, 16, 17, 64}) {
+      const std::vector<float> x = random_floats(rows * (width + 3), 5), y = random_floats(width, 6);
+      std::vector<float> out(rows * 2, -7.0F);
+      tiles().dots(x.data(), width + 3, rows, width, y.data(), out.data(), 2);
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = 0, size = 1;
+        for (int64_t c = 0; c < width; ++c) {
+          sum += static_cast<double>(x[r * (width + 3) + c]) * y[c];
+          size += std::abs(x[r * (width + 3) + c] * y[c]);
+        }
+        EXPECT_NEAR(out[r * 2], sum, 1e-6 * size);
+        EXPECT_EQ(out[r * 2 + 1], -7.0F);
+      }
+    }
+  }
+}
+
 TEST_P(TilesTest, TransposeOfAnyShape) {
   for (const int64_t rows : {1, 3, 4, 5, 8, 17}) {
     for (const int64_t columns : {1, 2, 4, 7, 16, 33}) {
