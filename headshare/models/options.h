@@ -1,4 +1,4 @@
-// What a decoder language model is made of.
+// What a model is made of.
 #pragma once
 
 #include "headshare/attention/options.h"
@@ -8,7 +8,11 @@ namespace headshare {
 enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
 enum class ActivationKind { kGeluTanh, kGeluErf, kRelu };
 
-struct DecoderOptions {
+// Whether a block norms what its two parts read, as GPT-2 does, or what they were added to, as BERT does.
+enum class NormPlacement { kBefore, kAfter };
+
+// What decoders and encoders have in common.
+struct TransformerOptions {
   int64_t vocabulary = 50257;  // V
   int64_t context = 256;       // longest T + cache
   int64_t layers = 4;
@@ -22,6 +26,9 @@ struct DecoderOptions {
   double init_deviation = 0.02;
   AttentionOptions attention = {};  // holds E and H
 };
+
+// A decoder has nothing else; its norms stand before.
+using DecoderOptions = TransformerOptions;
 
 // Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.
 Fields fields(DecoderOptions& options);

@@ -1,0 +1,58 @@
+#include "headshare/models/transformer.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/ops/recompute.h"
+
+namespace headshare {
+
+Tensor sinusoids(int64_t length, int64_t width) {
+  const Tensor position = at::arange(length, at::kDouble).unsqueeze(1);
+  const Tensor frequency = at::pow(10000.0, at::arange(0, width, 2, at::kDouble) * (-1.0 / static_cast<double>(width)));
+  const Tensor angle = position * frequency;  // [length, E / 2]
+  return at::stack({angle.sin(), angle.cos()}, 2).reshape({length, width}).to(at::kFloat);
+}
+
+TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norms)
+    : positions_(o.positions), context_(o.context), clock_(std::make_shared<DropoutClock>()) {
+  const int64_t E = o.attention.d_model;
+  const Init start = Init::normal(o.init_deviation);
+  token_embedding_ = declare("token_embedding", {o.vocabulary, E}, start);
+  if (positions_ == PositionKind::kLearned) {
+    position_embedding_ = declare("position_embedding", {context_, E}, start);
+  } else if (positions_ == PositionKind::kSinusoidal && !token_embedding_.is_meta()) {
+    position_embedding_ = register_buffer("sinusoids", sinusoids(context_, E));
+  }
+  const auto blocks = register_module("blocks", std::make_shared<Layer>());
+  for (int64_t i = 0; i < o.layers; ++i) {
+    blocks_.push_back(blocks->register_module(std::to_string(i), Block(o, norms)));
+  }
+}
+
+void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {
+  HS_CHECK(ids.dim() == 2 && ids.scalar_type() == at::kLong, "token ids must be int64 [batch, length]");
+  const bool bounded = positions_ == PositionKind::kLearned || positions_ == PositionKind::kSinusoidal;
+  HS_CHECK(!bounded || first + ids.size(1) <= context_, "the sequence of ", first + ids.size(1),
+           " tokens is longer than the model's context of ", context_);
+}
+
+Tensor TransformerImpl::embed(const Tensor& ids, int64_t first) const {
+  check_ids(ids, first);
+  const Tensor x = at::embedding(token_embedding_, ids);  // [B, T, E]
+  return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + ids.size(1)) : x;
+}
+
+Tensor TransformerImpl::through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const Block& block = blocks_[i];
+    if (recompute_ && caches == nullptr && is_training()) {
+      x = recomputed([block, mask](const Tensor& in) { return block->forward(in, mask, nullptr); }, x);
+    } else {
+      x = block->forward(x, mask, caches == nullptr ? nullptr : &caches->at(i));
+    }
+  }
+  return x;
+}
+
+}  // namespace headshare

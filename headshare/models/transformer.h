@@ -1,0 +1,57 @@
+// Token and position embeddings below a stack of blocks: what decoder and encoder have in common.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "headshare/data/batcher.h"
+#include "headshare/models/block.h"
+
+namespace headshare {
+
+// A loss summed over tokens, and how many there were: means are formed by whoever knows all parts.
+struct SummedLoss {
+  Tensor sum;          // scalar, nats
+  int64_t tokens = 0;  // targets that were not kIgnoredTarget
+};
+
+// Declares `token_embedding`, `position_embedding` (with learned positions) and `blocks`; the models derived from
+// it declare the rest and then attach() themselves to the clock.
+class TransformerImpl : public Layer {
+ public:
+  DropoutClock& clock() const { return *clock_; }
+  const Scheme& scheme() const { return blocks_.front()->attention->scheme(); }
+  c10::Device device() const { return token_embedding_.device(); }
+
+  // Blocks keep only their inputs and run again in the backward pass.
+  void set_recompute(bool on) { recompute_ = on; }
+
+ protected:
+  TransformerImpl(const TransformerOptions& resolved, NormPlacement norms);
+
+  // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, E].
+  Tensor embed(const Tensor& ids, int64_t first) const;
+
+  // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each block.
+  Tensor through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
+
+  const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
+  const Tensor& token_embedding() const { return token_embedding_; }  // [V, E]
+  size_t blocks() const { return blocks_.size(); }
+
+ private:
+  void check_ids(const Tensor& ids, int64_t first) const;
+
+  PositionKind positions_;
+  int64_t context_;
+  bool recompute_ = false;
+  std::shared_ptr<DropoutClock> clock_;
+  Tensor token_embedding_;
+  Tensor position_embedding_;  // [context, E], learned or a buffer of sinusoids; undefined otherwise
+  std::vector<Block> blocks_;
+};
+
+// [length, E]: sin and cos of position / 10000^(2i / E), interleaved (Vaswani et al., section 3.5).
+Tensor sinusoids(int64_t length, int64_t width);
+
+}  // namespace headshare
