@@ -88,7 +88,7 @@ bool has_position_limit(const DecoderOptions& options) {
 std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel& loaded) {
   std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
   if (tokens.empty()) {
-    const std::optional<int32_t> start = loaded.tokenizer->end_of_text();
+    const std::optional<int32_t> start = loaded.tokenizer->special(SpecialToken::kEndOfText);
     HS_CHECK(start.has_value(), "the prompt is empty, and this model's tokenizer (", loaded.tokenizer->kind(),
              ") has no end-of-text token to start a document from; give a --prompt");
     tokens = {*start};
@@ -145,7 +145,7 @@ void continue_prompt(const GenerateOptions& options, const LoadedModel& loaded, 
   const int64_t capacity = prompt_length + request.sampling.max_new_tokens;
   check_memory(decoding_bytes(model, 1, capacity) - decoding_bytes(model, 1, 0), "the cache",
                "use a smaller --max-new-tokens");
-  request.end_of_text = loaded.tokenizer->end_of_text();
+  request.end_of_text = loaded.tokenizer->special(SpecialToken::kEndOfText);
   request.decode = [&](std::span<const int32_t> ids) { return loaded.tokenizer->decode(ids); };
   request.sequence = sequence;
   request.on_token = [&](std::optional<int32_t>, std::string_view text) {

@@ -77,7 +77,7 @@ Json model_report(const fs::path& directory, const DecoderOptions& options) {
     report["tokenizer"] = {{"kind", tokenizer->kind()},
                            {"vocabulary_size", tokenizer->vocabulary_size()},
                            {"lossless", tokenizer->lossless()},
-                           {"end_of_text", tokenizer->end_of_text().has_value()}};
+                           {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
   DecoderOptions stored = options;

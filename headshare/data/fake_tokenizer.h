@@ -20,7 +20,10 @@ class FakeTokenizer : public Tokenizer {
 
   std::string kind() const override { return "fake"; }
   int64_t vocabulary_size() const override { return vocabulary_size_; }
-  std::optional<int32_t> end_of_text() const override { return 512; }
+  std::optional<int32_t> special(SpecialToken role) const override {
+    return role == SpecialToken::kEndOfText ? std::optional(512) : std::nullopt;
+  }
+  bool continues_word(int32_t id) const override { return id % 2 == 1; }
   bool lossless() const override { return true; }
   nlohmann::json to_json() const override { return {{"kind", "fake"}, {"size", vocabulary_size_}}; }
 
@@ -33,6 +36,12 @@ class FakeTokenizer : public Tokenizer {
       begin = end;
     }
     return ids;
+  }
+
+  TokensWithSpans encode_with_spans(std::string_view text) const override {
+    TokensWithSpans result = {encode(text), {}};
+    for (size_t byte = 0; byte < text.size(); ++byte) result.spans.push_back({byte, byte + 1});
+    return result;
   }
 
   std::string decode(std::span<const int32_t> ids) const override {
@@ -64,7 +73,7 @@ class FakeTokenizer : public Tokenizer {
 class FakeByteTokenizer : public FakeTokenizer {
  public:
   std::string kind() const override { return "bytes"; }
-  std::optional<int32_t> end_of_text() const override { return std::nullopt; }
+  std::optional<int32_t> special(SpecialToken) const override { return std::nullopt; }
 };
 
 // Lossy: one id per 10 bytes, and no way back.

@@ -137,11 +137,11 @@ TEST(BpeTokenizerTest, AllBytesSurvive) {
 
 TEST(BpeTokenizerTest, SpecialTokensComeOnlyFromIds) {
   const auto tokenizer = train_on({.vocabulary_size = 257}, {});
-  ASSERT_EQ(tokenizer->end_of_text(), 0);
+  ASSERT_EQ(tokenizer->special(SpecialToken::kEndOfText), 0);
   const std::string name(kEndOfTextName);
   EXPECT_EQ(tokenizer->encode(name).size(), name.size());
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{0}), name);
-  EXPECT_EQ(train_on({.vocabulary_size = 256, .end_of_text = false}, {})->end_of_text(), std::nullopt);
+  EXPECT_EQ(train_on({.vocabulary_size = 256, .end_of_text = false}, {})->special(SpecialToken::kEndOfText), std::nullopt);
   EXPECT_THAT(error_message([&] { tokenizer->decode(std::vector<int32_t>{257}); }), HasSubstr("0 .. 256"));
 }
 
@@ -294,7 +294,7 @@ class Gpt2Test : public testing::Test {
 
 TEST_F(Gpt2Test, HasThePublishedVocabulary) {
   EXPECT_EQ(tokenizer_->vocabulary_size(), 50257);
-  EXPECT_EQ(tokenizer_->end_of_text(), 50256);
+  EXPECT_EQ(tokenizer_->special(SpecialToken::kEndOfText), 50256);
   EXPECT_THAT(tokenizer_->encode("Hello world"), ElementsAre(15496, 995));
 }
 

@@ -1,5 +1,8 @@
 #include "headshare/text/bpe_tokenizer.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "headshare/text/bpe_file.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/word_cache.h"
@@ -61,6 +64,30 @@ std::string BpeTokenizer::decode(std::span<const int32_t> ids) const {
     text += definition_.tokens[static_cast<size_t>(id)];
   }
   return text;
+}
+
+TokensWithSpans BpeTokenizer::encode_with_spans(std::string_view text) const {
+  TokensWithSpans result = {encode(text), {}};
+  size_t begin = 0;
+  size_t added = definition_.add_prefix_space && !text.empty() && text[0] != ' ' ? 1 : 0;
+  for (const int32_t id : result.ids) {
+    const size_t end = begin + definition_.tokens[static_cast<size_t>(id)].size() - added;
+    result.spans.push_back({begin, end});
+    begin = end;
+    added = 0;  // the space stands in the first token, which has at least its byte
+  }
+  return result;
+}
+
+std::optional<int32_t> BpeTokenizer::special(SpecialToken role) const {
+  return role == SpecialToken::kEndOfText ? definition_.end_of_text : std::nullopt;
+}
+
+bool BpeTokenizer::continues_word(int32_t id) const {
+  check_token_id(id, vocabulary_size());
+  if (std::binary_search(definition_.special.begin(), definition_.special.end(), id)) return false;
+  const auto first = static_cast<unsigned char>(definition_.tokens[static_cast<size_t>(id)][0]);
+  return first >= 0x80 || std::isalnum(first) != 0;
 }
 
 nlohmann::json BpeTokenizer::to_json() const {

@@ -15,7 +15,8 @@ namespace headshare {
 // All bytes survive, invalid UTF-8 too: bytes that are not valid UTF-8 are words of their own,
 // which every byte-level vocabulary can write. With add_prefix_space a leading space may be
 // added, and the tokenizer is not lossless. Special tokens are never produced from text; decode
-// writes them as their text.
+// writes them as their text. A token continues a word when its first byte is of an ASCII letter or
+// digit or of a character beyond ASCII, so that white space and signs begin words.
 //
 // encode may run in many threads at once: each takes a worker (cursor, cache and scratch space)
 // for the call.
@@ -32,7 +33,9 @@ class BpeTokenizer : public Tokenizer {
   int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
-  std::optional<int32_t> end_of_text() const override { return definition_.end_of_text; }
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::optional<int32_t> special(SpecialToken role) const override;
+  bool continues_word(int32_t id) const override;
   bool lossless() const override { return !definition_.add_prefix_space; }
   nlohmann::json to_json() const override;
 

@@ -21,6 +21,14 @@ std::string ByteTokenizer::decode(std::span<const int32_t> ids) const {
   return text;
 }
 
+TokensWithSpans ByteTokenizer::encode_with_spans(std::string_view text) const {
+  TokensWithSpans result = {encode(text), {}};
+  for (size_t byte = 0; byte < text.size(); ++byte) result.spans.push_back({byte, byte + 1});
+  return result;
+}
+
+bool ByteTokenizer::continues_word(int32_t) const { throw_words_unknown(*this); }
+
 nlohmann::json ByteTokenizer::to_json() const { return tokenizer_header(*this); }
 
 }  // namespace headshare

@@ -13,7 +13,9 @@ class ByteTokenizer : public Tokenizer {
   int64_t vocabulary_size() const override { return 256; }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
-  std::optional<int32_t> end_of_text() const override { return std::nullopt; }
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::optional<int32_t> special(SpecialToken) const override { return std::nullopt; }
+  bool continues_word(int32_t id) const override;
   bool lossless() const override { return true; }
   nlohmann::json to_json() const override;
 };

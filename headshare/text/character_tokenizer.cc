@@ -59,6 +59,23 @@ std::string CharacterTokenizer::decode(std::span<const int32_t> ids) const {
   return text;
 }
 
+TokensWithSpans CharacterTokenizer::encode_with_spans(std::string_view text) const {
+  TokensWithSpans result = {encode(text), {}};
+  for (size_t end = 0; end < text.size();) {
+    const size_t begin = end;
+    next_code_point(text, &end);
+    result.spans.push_back({begin, end});
+  }
+  return result;
+}
+
+std::optional<int32_t> CharacterTokenizer::special(SpecialToken role) const {
+  if (role != SpecialToken::kUnknown || !options_.unknown_token) return std::nullopt;
+  return static_cast<int32_t>(characters_.size());
+}
+
+bool CharacterTokenizer::continues_word(int32_t) const { throw_words_unknown(*this); }
+
 nlohmann::json CharacterTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
   nlohmann::json& list = object["characters"] = nlohmann::json::array();

@@ -29,7 +29,9 @@ class CharacterTokenizer : public Tokenizer {
   int64_t vocabulary_size() const override;
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
-  std::optional<int32_t> end_of_text() const override { return std::nullopt; }
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::optional<int32_t> special(SpecialToken role) const override;
+  bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
   nlohmann::json to_json() const override;
 

@@ -15,6 +15,25 @@
 
 namespace headshare {
 
+// What a special token is for.
+enum class SpecialToken { kPadding, kUnknown, kClassify, kSeparate, kMask, kEndOfText };
+
+// For messages and files: "padding", "unknown", "classify", "separate", "mask", "end of text".
+std::string_view role_name(SpecialToken role);
+
+// The bytes [begin, end) of a text.
+struct TextSpan {
+  size_t begin = 0;
+  size_t end = 0;
+  bool operator==(const TextSpan&) const = default;
+};
+
+// Token ids and, for each, the bytes of the text that it stands for.
+struct TokensWithSpans {
+  std::vector<int32_t> ids;
+  std::vector<TextSpan> spans;  // as many as ids; the begins ascend, and so do the ends
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -29,11 +48,21 @@ class Tokenizer {
   // Special tokens are never produced from text.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
 
+  // The ids of encode(text) and where each stands in `text`. A span holds whole characters of the
+  // text, or for byte-level kinds the token's bytes; tokens made from one character share its span.
+  virtual TokensWithSpans encode_with_spans(std::string_view text) const = 0;
+
   // The text of `ids`. Throws Error for an id outside the vocabulary.
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
 
-  // The token that ends a document, when the vocabulary has one.
-  virtual std::optional<int32_t> end_of_text() const = 0;
+  // The token of this role, when the vocabulary has one. kEndOfText ends a document.
+  virtual std::optional<int32_t> special(SpecialToken role) const = 0;
+
+  // Whether this token goes on with the word that the token before it belongs to, where words are
+  // what masking and the reader take for one: "##ing", not "ing", "," or a special token. A text's
+  // first token begins a word whatever this says. Throws Error for kinds whose ids do not tell
+  // (bytes, characters) and for an id outside the vocabulary.
+  virtual bool continues_word(int32_t id) const = 0;
 
   // True when decode(encode(text)) == text for every byte string: only then are bits per byte
   // meaningful.
@@ -42,5 +71,13 @@ class Tokenizer {
   // The whole tokenizer as JSON, with a format version: what `tokenizer.json` in a checkpoint holds.
   virtual nlohmann::json to_json() const = 0;
 };
+
+// The token of this role; throws Error led by `where`, which names the file or what needs the token,
+// when the vocabulary has none.
+int32_t require_special(const Tokenizer& tokenizer, SpecialToken role, const std::string& where);
+
+// The ids of a text in which the special tokens' own texts ("[MASK]") stand for them. The pieces
+// between them are texts of their own, as in Hugging Face tokenizers.
+std::vector<int32_t> encode_with_special(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace headshare

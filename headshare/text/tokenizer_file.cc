@@ -97,4 +97,9 @@ void check_token_id(int32_t id, int64_t vocabulary_size) {
            vocabulary_size - 1, "; is this the tokenizer the ids were made with?");
 }
 
+void throw_words_unknown(const Tokenizer& tokenizer) {
+  throw Error(join_text("the ids of the tokenizer '", tokenizer.kind(),
+                        "' do not tell where words begin; use 'wordpiece', 'bpe' or 'words' for whole words"));
+}
+
 }  // namespace headshare

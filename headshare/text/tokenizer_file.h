@@ -24,8 +24,10 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& pat
 // Good for naming caches; not a cryptographic hash.
 std::string fingerprint(const Tokenizer& tokenizer);
 
-// For the kinds: what every to_json() begins with, and the bound decode must check.
+// For the kinds: what every to_json() begins with, the bound decode must check, and the
+// answer of continues_word where ids do not tell.
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
 void check_token_id(int32_t id, int64_t vocabulary_size);
+[[noreturn]] void throw_words_unknown(const Tokenizer& tokenizer);
 
 }  // namespace headshare

@@ -50,7 +50,7 @@ TEST(TokenizerFileTest, EveryKindReadsWhatItWrites) {
     EXPECT_EQ(again->kind(), tokenizer->kind());
     EXPECT_EQ(again->vocabulary_size(), tokenizer->vocabulary_size());
     EXPECT_EQ(again->encode(kCorpus), tokenizer->encode(kCorpus));
-    EXPECT_EQ(again->end_of_text(), tokenizer->end_of_text());
+    EXPECT_EQ(again->special(SpecialToken::kEndOfText), tokenizer->special(SpecialToken::kEndOfText));
     EXPECT_EQ(fingerprint(*again), fingerprint(*tokenizer));
     fingerprints.insert(fingerprint(*tokenizer));
   }

@@ -28,7 +28,7 @@ void for_each_word(std::string_view text, const std::function<void(std::string_v
     if (code_point < 0) check_utf8(text, "tokenizer 'words'");
     if (!is_word_space(code_point)) continue;
     if (byte > start) visit(text.substr(start, byte - start));
-    if (code_point == '\n') visit("\n");
+    if (code_point == '\n') visit(text.substr(byte, 1));
     start = position;
   }
   if (start < text.size()) visit(text.substr(start));
@@ -48,14 +48,35 @@ WordTokenizer::WordTokenizer(std::vector<std::string> words, const std::string& 
   ids_.erase(kEndOfLineText);
 }
 
+int32_t WordTokenizer::id_of(std::string_view word) const {
+  if (word == "\n") return kEndOfLine;
+  const auto found = ids_.find(word);
+  return found == ids_.end() ? kUnknown : found->second;
+}
+
 std::vector<int32_t> WordTokenizer::encode(std::string_view text) const {
   std::vector<int32_t> ids;
-  for_each_word(text, [&](std::string_view word) {
-    if (word == "\n") return ids.push_back(kEndOfLine);
-    const auto found = ids_.find(word);
-    ids.push_back(found == ids_.end() ? kUnknown : found->second);
-  });
+  for_each_word(text, [&](std::string_view word) { ids.push_back(id_of(word)); });
   return ids;
+}
+
+TokensWithSpans WordTokenizer::encode_with_spans(std::string_view text) const {
+  TokensWithSpans result;
+  for_each_word(text, [&](std::string_view word) {
+    const auto begin = static_cast<size_t>(word.data() - text.data());
+    result.ids.push_back(id_of(word));
+    result.spans.push_back({begin, begin + word.size()});
+  });
+  return result;
+}
+
+std::optional<int32_t> WordTokenizer::special(SpecialToken role) const {
+  return role == SpecialToken::kUnknown ? std::optional(kUnknown) : std::nullopt;
+}
+
+bool WordTokenizer::continues_word(int32_t id) const {
+  check_token_id(id, vocabulary_size());
+  return false;
 }
 
 std::string WordTokenizer::decode(std::span<const int32_t> ids) const {

@@ -15,7 +15,7 @@ bool is_word_space(int32_t code_point);
 //
 // Id 0 is <unk>, id 1 is <eos>. The text "<unk>" is <unk> (WikiText's own convention); the text
 // "<eos>" is an unknown word, for special tokens are not produced from text. <eos> ends a line, not
-// a document, so end_of_text() is empty. decode joins words with one space and writes <eos> as
+// a document, so it has no role. decode joins words with one space and writes <eos> as
 // '\n': white space is normalised, case and punctuation are kept. Invalid UTF-8 is an Error naming
 // the byte offset.
 class WordTokenizer : public Tokenizer {
@@ -39,16 +39,20 @@ class WordTokenizer : public Tokenizer {
   int64_t vocabulary_size() const override { return static_cast<int64_t>(words_.size()); }
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
-  std::optional<int32_t> end_of_text() const override { return std::nullopt; }
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::optional<int32_t> special(SpecialToken role) const override;
+  bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
   nlohmann::json to_json() const override;
 
  private:
+  int32_t id_of(std::string_view word) const;  // or of "\n"
+
   std::vector<std::string> words_;                     // by id
   std::unordered_map<std::string_view, int32_t> ids_;  // views into words_; without <eos>
 };
 
-// Calls visit(word) for each word and visit("\n") for each line end, in order. Throws Error naming
+// Calls visit(word) for each word and visit of the "\n" at each line end, in order; views into `text`. Throws Error naming
 // the byte offset on invalid UTF-8.
 void for_each_word(std::string_view text, const std::function<void(std::string_view)>& visit);
 

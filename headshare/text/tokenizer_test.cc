@@ -1,0 +1,111 @@
+// What every kind promises: spans, roles of special tokens, words.
+#include "headshare/text/tokenizer.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/test_support.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kCorpus = "the theme of then and there, don't you think?\nthe then the é日\n";
+
+std::vector<std::unique_ptr<Tokenizer>> samples() {
+  std::vector<std::unique_ptr<Tokenizer>> all;
+  all.push_back(train_on({.kind = TokenizerKind::kBytes}, {}));
+  all.push_back(train_on({.kind = TokenizerKind::kCharacters, .unknown_token = true}, {kCorpus}));
+  all.push_back(train_on({.kind = TokenizerKind::kWords}, {kCorpus}));
+  all.push_back(train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 280, .min_count = 1}, {kCorpus}));
+  BpeDefinition with_space = dynamic_cast<const BpeTokenizer&>(*all.back()).definition();
+  with_space.add_prefix_space = true;
+  all.push_back(std::make_unique<BpeTokenizer>(with_space));
+  return all;
+}
+
+std::vector<std::string> pieces(const Tokenizer& tokenizer, const std::string& text) {
+  std::vector<std::string> result;
+  for (const TextSpan& span : tokenizer.encode_with_spans(text).spans) {
+    result.push_back(text.substr(span.begin, span.end - span.begin));
+  }
+  return result;
+}
+
+TEST(TokenizerTest, SpansBelongToTheIdsOfEncode) {
+  Philox random(stream_key(1, "spans"));
+  for (const auto& tokenizer : samples()) {
+    for (int round = 0; round < 200; ++round) {
+      std::string text = random_text(&random);
+      if (valid_utf8_prefix(text) < text.size() && tokenizer->kind() != "bytes" && tokenizer->kind() != "bpe") continue;
+      const TokensWithSpans result = tokenizer->encode_with_spans(text);
+      ASSERT_EQ(result.ids, tokenizer->encode(text));
+      ASSERT_EQ(result.spans.size(), result.ids.size());
+      TextSpan before;
+      for (const TextSpan& span : result.spans) {
+        ASSERT_LE(before.begin, span.begin);
+        ASSERT_LE(before.end, span.end);
+        ASSERT_LE(span.begin, span.end);
+        ASSERT_LE(span.end, text.size());
+        before = span;
+      }
+    }
+  }
+}
+
+TEST(TokenizerTest, SpansAreTheTokensOwnBytes) {
+  const auto all = samples();
+  EXPECT_THAT(pieces(*all[0], "aé"), ElementsAre("a", "\xC3", "\xA9"));
+  EXPECT_THAT(pieces(*all[1], "té日€"), ElementsAre("t", "é", "日", "€"));
+  EXPECT_THAT(pieces(*all[2], " the  é\nzebra"), ElementsAre("the", "é", "\n", "zebra"));
+  EXPECT_THAT(pieces(*all[3], "the then"), ElementsAre("the", " then"));
+  EXPECT_THAT(pieces(*all[4], "then"), ElementsAre("then"));  // encoded as " then"
+}
+
+TEST(TokenizerTest, RolesAreThoseOfTheVocabulary) {
+  const auto all = samples();
+  EXPECT_EQ(all[0]->special(SpecialToken::kUnknown), std::nullopt);
+  EXPECT_EQ(all[1]->special(SpecialToken::kUnknown), all[1]->vocabulary_size() - 1);
+  EXPECT_EQ(all[2]->special(SpecialToken::kUnknown), 0);
+  EXPECT_EQ(all[3]->special(SpecialToken::kEndOfText), 0);
+  EXPECT_EQ(all[3]->special(SpecialToken::kMask), std::nullopt);
+  EXPECT_EQ(require_special(*all[3], SpecialToken::kEndOfText, "x"), 0);
+  EXPECT_THAT(error_message([&] { require_special(*all[3], SpecialToken::kMask, "m/tokenizer.json"); }),
+              AllOf(HasSubstr("m/tokenizer.json: the tokenizer (bpe, 280 tokens) has no token for 'mask'"),
+                    HasSubstr("wordpiece")));
+}
+
+TEST(TokenizerTest, TokensSayWhetherTheyContinueAWord) {
+  const auto all = samples();
+  EXPECT_THAT(error_message([&] { all[0]->continues_word(65); }), HasSubstr("'bytes' do not tell"));
+  EXPECT_THAT(error_message([&] { all[1]->continues_word(0); }), HasSubstr("'characters' do not tell"));
+  EXPECT_FALSE(all[2]->continues_word(2));
+  const auto continues = [&](const std::string& text) { return all[3]->continues_word(all[3]->encode(text)[0]); };
+  EXPECT_TRUE(continues("x"));
+  EXPECT_TRUE(continues("7"));
+  EXPECT_TRUE(continues("é"));
+  EXPECT_FALSE(continues(" the"));
+  EXPECT_FALSE(continues("\n"));
+  EXPECT_FALSE(continues(","));
+  EXPECT_FALSE(all[3]->continues_word(0));  // <|endoftext|>
+  EXPECT_THROW(all[3]->continues_word(280), Error);
+}
+
+TEST(TokenizerTest, SpecialTokensAreReadFromTextOnRequestOnly) {
+  const auto all = samples();
+  const Tokenizer& bpe = *all[3];
+  const std::vector<int32_t> the = bpe.encode("the");
+  ASSERT_EQ(the.size(), 1U);
+  EXPECT_THAT(encode_with_special(bpe, "the<|endoftext|><|endoftext|>the"), ElementsAre(the[0], 0, 0, the[0]));
+  EXPECT_EQ(encode_with_special(bpe, "<|endoftext|"), bpe.encode("<|endoftext|"));
+  EXPECT_THAT(encode_with_special(bpe, ""), ElementsAre());
+  for (const int32_t id : bpe.encode("<|endoftext|>")) EXPECT_NE(id, 0);
+  EXPECT_EQ(encode_with_special(*all[0], "<unk>"), all[0]->encode("<unk>"));
+}
+
+}  // namespace
+}  // namespace headshare
