@@ -37,8 +37,6 @@ SchemeKind parse_scheme(const std::string& name) {
   return kind;
 }
 
-namespace {
-
 const EnumNames<DropoutMaskKind>& dropout_mask_names() {
   static const EnumNames<DropoutMaskKind> names = {
       {DropoutMaskKind::kPerHead, "per_head"},
@@ -46,8 +44,6 @@ const EnumNames<DropoutMaskKind>& dropout_mask_names() {
   };
   return names;
 }
-
-}  // namespace
 
 Fields fields(AttentionOptions& o) {
   return {
@@ -68,8 +64,7 @@ Fields fields(AttentionOptions& o) {
       field("attention-dropout", &o.attention_dropout, "dropout on the attention weights",
             {.min = 0, .max = 0.99, .aliases = {"attention-probs-dropout-prob", "attn-pdrop"}}),
       field("attention-dropout-mask", &o.attention_dropout_mask,
-            "a mask for each head, or one shared by all heads (which mhe_add and sha train faster with)",
-            dropout_mask_names()),
+            "a mask for each head, or one shared by all heads (mhe_add trains faster with that)", dropout_mask_names()),
   };
 }
 

@@ -34,6 +34,8 @@ SchemeKind parse_scheme(const std::string& name);
 // comparison gives all its schemes the same kind.
 enum class DropoutMaskKind { kPerHead, kShared };
 
+const EnumNames<DropoutMaskKind>& dropout_mask_names();
+
 struct AttentionOptions {
   SchemeKind scheme = SchemeKind::kMha;
   int64_t d_model = 256;                   // E

@@ -3,28 +3,19 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/nearest.h"
 
 namespace headshare {
 namespace {
 
 template <class E>
-E parse_name(const std::string& option, const std::string& text, const EnumNames<E>& names) {
-  std::vector<std::string> known;
-  for (const auto& [value, name] : names) {
-    if (name == text) return value;
-    known.push_back(name);
-  }
-  std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-  throw Error(join_text("--", option, ": unknown '", text, "'", did_you_mean(text, known), " Known: ", list));
-}
-
-template <class E>
 std::vector<E> parse_names(const std::string& option, const std::vector<std::string>& texts,
                            const EnumNames<E>& names) {
   std::vector<E> values;
-  for (const std::string& text : texts) values.push_back(parse_name(option, text, names));
+  for (const std::string& text : texts) {
+    E value = names.front().first;
+    field(option, &value, "", names).parse(text);
+    values.push_back(value);
+  }
   return values;
 }
 
@@ -38,15 +29,9 @@ std::vector<double> parse_dropout(const std::vector<std::string>& texts) {
   return values;
 }
 
-const EnumNames<DropoutMaskKind>& mask_kinds() {
-  static const EnumNames<DropoutMaskKind> names = {{DropoutMaskKind::kPerHead, "per_head"},
-                                                   {DropoutMaskKind::kShared, "shared"}};
-  return names;
-}
-
 // p and the kind of mask, which counts above 0 only.
 std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid& grid) {
-  const auto kinds = parse_names("dropout-masks", grid.dropout_masks, mask_kinds());
+  const auto kinds = parse_names("dropout-masks", grid.dropout_masks, dropout_mask_names());
   std::vector<std::pair<double, DropoutMaskKind>> all;
   for (const double p : parse_dropout(grid.dropout)) {
     if (p == 0) all.emplace_back(p, DropoutMaskKind::kPerHead);
@@ -60,9 +45,8 @@ std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid&
 // Everything of a case but its scheme, in the grid's order.
 std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
-  const EnumNames<Precision> precisions = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
   std::vector<AttentionCase> cases;
-  for (const Precision precision : parse_names("precisions", grid.precisions, precisions)) {
+  for (const Precision precision : precisions_of(grid)) {
     for (const Pass pass : parse_names("passes", grid.passes, pass_names())) {
       for (const auto& [dropout, kind] : dropouts_of(grid)) {
         if (dropout > 0 && pass == Pass::kForward) continue;
@@ -112,6 +96,10 @@ Fields fields(AttentionGrid& g) {
       field("tokens", &g.tokens, "batch size x length, for an automatic batch size", size),
       field("batch-size", &g.batch_size, "sequences; auto: tokens / length", size),
   };
+}
+
+std::vector<Precision> precisions_of(const AttentionGrid& grid) {
+  return parse_names("precisions", grid.precisions, computed_precision_names());
 }
 
 std::vector<AttentionCase> cases_of(const AttentionGrid& grid) {

@@ -28,6 +28,9 @@ struct AttentionGrid {
 
 Fields fields(AttentionGrid& grid);
 
+// Throws Error on a name that does not exist.
+std::vector<Precision> precisions_of(const AttentionGrid& grid);
+
 // All combinations that make sense, schemes innermost. Throws Error on names that do not exist, and when
 // nothing is left.
 std::vector<AttentionCase> cases_of(const AttentionGrid& grid);

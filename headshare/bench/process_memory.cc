@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#include "headshare/base/proc.h"
+
 namespace headshare {
 namespace {
-
-// The entry `key` of /proc/self/status, in bytes.
-std::optional<int64_t> status_bytes(const std::string& key) {
-  std::ifstream in("/proc/self/status");
-  for (std::string name, rest; in >> name; std::getline(in, rest)) {
-    int64_t kilobytes = 0;
-    if (name == key + ":" && in >> kilobytes) return kilobytes * 1024;
-  }
-  return std::nullopt;
-}
 
 // The peak falls back to what is resident now.
 bool reset_peak() {
@@ -33,10 +24,10 @@ std::optional<int64_t> peak_bytes_of(const std::function<void()>& action) {
 #ifdef __GLIBC__
   malloc_trim(0);  // else the action could reuse what somebody before it took
 #endif
-  const std::optional<int64_t> before = status_bytes("VmRSS");
+  const std::optional<int64_t> before = proc_bytes("/proc/self/status", "VmRSS");
   const bool known = reset_peak();
   action();
-  const std::optional<int64_t> peak = status_bytes("VmHWM");
+  const std::optional<int64_t> peak = proc_bytes("/proc/self/status", "VmHWM");
   if (!known || !before || !peak) return std::nullopt;
   return std::max<int64_t>(0, *peak - *before);
 }

@@ -69,7 +69,6 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
 }  // namespace
 
 Fields fields(KernelOptions& o) {
-  static const EnumNames<Precision> kPrecisions = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
   return {
       field("batch-size", &o.batch_size, "sequences", {.min = 1, .max = 1 << 20}),
       field("queries", &o.queries, "queries per sequence; auto: training, scoring and decoding one by one",
@@ -78,7 +77,7 @@ Fields fields(KernelOptions& o) {
       field("causal", &o.causal, "a query sees no later key"),
       field("padding", &o.padding, "some keys are hidden by a padding mask"),
       field("training", &o.training, "with --queries: gradients are wanted, and attention dropout counts"),
-      field("precision", &o.precision, "what matrix products and attention compute in", kPrecisions),
+      field("precision", &o.precision, "what matrix products and attention compute in", computed_precision_names()),
   };
 }
 

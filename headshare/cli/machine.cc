@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "commit.h"
+#include "headshare/base/proc.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/kernels/tiles.h"
 #include "headshare/models/size.h"
@@ -15,16 +16,6 @@
 
 namespace headshare {
 namespace {
-
-// The number behind `key` in /proc/meminfo, in bytes; 0 when it cannot be read.
-double memory_info(const std::string& key) {
-  std::ifstream in("/proc/meminfo");
-  for (std::string name, rest; in >> name; std::getline(in, rest)) {
-    double kilobytes = 0;
-    if (name == key + ":" && in >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
 
 std::string processor_name() {
   std::ifstream in("/proc/cpuinfo");
@@ -52,7 +43,7 @@ nlohmann::ordered_json describe_machine() {
           {"cores", std::thread::hardware_concurrency()},
           {"threads", at::get_num_threads()},
           {"instructions", at::get_cpu_capability()},
-          {"memory_bytes", memory_info("MemTotal")},
+          {"memory_bytes", proc_bytes("/proc/meminfo", "MemTotal").value_or(0)},
           {"memory_available_bytes", available_memory_bytes()},
           {"cuda_devices", cuda_devices()},
           {"attention_backends", backends}};

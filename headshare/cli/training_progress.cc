@@ -1,29 +1,18 @@
 #include "headshare/cli/training_progress.h"
 
-#include <sys/resource.h>
-
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/proc.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/terminal.h"
 
 namespace headshare {
-namespace {
-
-double peak_memory_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
-
-}  // namespace
-
 void TrainingProgress::on_step(const StepReport& report) {
   last_ = report;
   line_.update(static_cast<double>(report.step), static_cast<double>(report.total_steps),
                join_text("step ", report.step, "/", report.total_steps, "  loss ", format_fixed(report.loss, 4),
                          "  lr ", report.learning_rate, "  ", format_count(report.tokens_per_second), " tokens/s  ",
-                         format_bytes(peak_memory_bytes())));
+                         format_bytes(static_cast<double>(peak_memory_bytes()))));
 }
 
 void TrainingProgress::on_evaluation_progress(int64_t done, int64_t total) {

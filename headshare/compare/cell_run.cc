@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "headshare/base/error.h"
+#include "headshare/base/proc.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/train/file_observers.h"

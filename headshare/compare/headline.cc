@@ -112,7 +112,9 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, 
   for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
     for (const SchemeRow* row : *rows) {
       const std::optional<Interval>& interval = row->against_mha->over_seeds;
-      if (interval) halves.push_back((interval->high - interval->low) / 2);
+      const double half = interval ? (interval->high - interval->low) / 2 : 0;
+      // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
+      if (half >= 0.00005) halves.push_back(half);
     }
   }
   if (halves.empty() || verdicts.level.empty()) return "";

@@ -35,6 +35,15 @@ TEST(HeadlineTest, NamesTheBestAndTheCheapestThatKeepsUp) {
   EXPECT_THAT(made.caveats, Contains(HasSubstr("Not told apart does not mean equal: with 3 seeds")));
 }
 
+// A task that everybody solves: seeds that agree say nothing of what they would miss.
+TEST(HeadlineTest, NamesNoResolutionWhereEverySeedAgrees) {
+  std::vector<Cell> cells;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    for (const char* scheme : {"mha", "mqa"}) cells.push_back(loss_cell(scheme, seed, 2.0));
+  }
+  EXPECT_THAT(of(loss_results(cells)).caveats, Not(Contains(HasSubstr("cannot be seen"))));
+}
+
 TEST(HeadlineTest, SaysWhenNothingSeparates) {
   const Headline made = of(three_seeds(0.005, 0.006));
   EXPECT_THAT(made.finding, HasSubstr("Nothing separates the schemes from mha"));

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <mutex>
 
 #include "headshare/metrics/statistics.h"
@@ -80,16 +79,6 @@ DecodingSpeed decoding_speed(Decoder model) {
   for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
   model->train(training);
   return {.tokens_per_second = static_cast<double>(timed) / median(seconds), .context = context};
-}
-
-int64_t peak_memory_bytes() {
-  // Not getrusage(): its figure includes that of the process that started this one.
-  std::ifstream in("/proc/self/status");
-  for (std::string key, rest; in >> key; std::getline(in, rest)) {
-    int64_t kilobytes = 0;
-    if (key == "VmHWM:" && in >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
 }
 
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {

@@ -17,9 +17,6 @@ struct DecodingSpeed {
 };
 DecodingSpeed decoding_speed(Decoder model);
 
-// The most memory this process has held since it began, from the kernel; 0 where it does not say.
-int64_t peak_memory_bytes();
-
 // The time of one training step of this cell: the median of half a second's, or the first where that
 // took longer.
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);

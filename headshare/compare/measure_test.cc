@@ -41,8 +41,6 @@ TEST(DecodingSpeedTest, FillsTheWholeContext) {
   EXPECT_TRUE(decoder->is_training());  // as it was
 }
 
-TEST(PeakMemoryTest, IsTheWholeProcess) { EXPECT_GT(peak_memory_bytes(), 10 << 20); }
-
 TEST(SecondsPerStepTest, LargerBatchesTakeLonger) {
   ComparisonOptions options = small_diagnostic({"mha"});
   const auto experiment = open_experiment(options);

@@ -2,6 +2,7 @@
 
 #include "headshare/kernels/attention.h"
 #include "headshare/kernels/attention_plan.h"
+#include "headshare/kernels/items.h"
 #include "headshare/kernels/operands.h"
 #include "headshare/kernels/partial_sums.h"
 
@@ -100,25 +101,12 @@ class BackwardItem {
     std::fill(lse_, lse_ + lanes, std::numeric_limits<float>::infinity());
     std::fill(delta_, delta_ + lanes, 0.0F);
     const T* out = p_.out.at(item_.b, h) + first * p_.out.row;
-    for (int64_t i = 0; i < rows; ++i) {
-      lse_[i] = p_.lse[(item_.b * s_.H + h) * s_.T + first + i];
-      delta_[i] = dot(gradient + i * p_.out_gradient.row, out + i * p_.out.row);
-    }
+    row_dots(gradient, p_.out_gradient.row, out, p_.out.row, rows, s_.Dv, delta_);
+    const float* lse = p_.lse + (item_.b * s_.H + h) * s_.T + first;
+    std::copy(lse, lse + rows, lse_);
     for (int64_t key = 0; key < reachable; key += kTileKeys) {
       tile(h, first, rows, key, std::min(kTileKeys, reachable - key), lanes);
     }
-  }
-
-  float dot(const T* x, const T* y) const {
-    float sums[16] = {};
-    int64_t d = 0;
-    for (; d + 16 <= s_.Dv; d += 16) {
-      for (int64_t k = 0; k < 16; ++k) sums[k] += to_float(x[d + k]) * to_float(y[d + k]);
-    }
-    for (; d < s_.Dv; ++d) sums[0] += to_float(x[d]) * to_float(y[d]);
-    float total = 0;
-    for (const float sum : sums) total += sum;
-    return total;
   }
 
   void tile(int64_t h, int64_t first, int64_t rows, int64_t key, int64_t keys, int64_t lanes) {
@@ -177,15 +165,12 @@ void backward_items(const std::vector<WorkItem>& items, const AttentionSizes& s,
     const HeadsView<float> bias{gradients.key_bias, s.H * s.S, s.S, 1};
     sums.key_bias.emplace(machine.allocate, items, bias, s, s.H, s.S, /*width=*/1, /*by_query=*/false);
   }
-  BackwardItem<T> like(problem, sums, ops, 0, items[0]);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
-    const auto index = static_cast<size_t>(i);
-    BackwardItem<T> kernel(problem, sums, ops, index, items[index]);
-    Scratch scratch = memory.of(thread);
-    kernel.lay_out(scratch);
-    kernel.run();
-  });
+  for_each_item(
+      machine, static_cast<int64_t>(items.size()),
+      [&](int64_t i) {
+        return BackwardItem<T>(problem, sums, ops, static_cast<size_t>(i), items[static_cast<size_t>(i)]);
+      },
+      [](BackwardItem<T>& kernel, int64_t) { kernel.run(); });
   sums.query.add_up(ops, machine.parallel);
   sums.key.add_up(ops, machine.parallel);
   sums.value.add_up(ops, machine.parallel);

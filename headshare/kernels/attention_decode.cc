@@ -3,6 +3,7 @@
 
 #include "headshare/kernels/attention.h"
 #include "headshare/kernels/attention_plan.h"
+#include "headshare/kernels/items.h"
 #include "headshare/kernels/operands.h"
 
 namespace headshare::kernels {
@@ -211,14 +212,9 @@ void attention_decode(const AttentionSizes& s, const AttentionRule& rule, const 
   partial.m = static_cast<float*>(sums.get());
   partial.l = partial.m + s.B * s.H * partial.parts;
   partial.out = partial.l + s.B * s.H * partial.parts;
-  DecodeTiles<T> like(s, rule, in, ops, partial);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
-    DecodeTiles<T> kernel(s, rule, in, ops, partial);
-    Scratch scratch = memory.of(thread);
-    kernel.lay_out(scratch);
-    kernel.run(items[static_cast<size_t>(i)]);
-  });
+  for_each_item(
+      machine, static_cast<int64_t>(items.size()), [&](int64_t) { return DecodeTiles<T>(s, rule, in, ops, partial); },
+      [&](DecodeTiles<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
   for (int64_t i = 0; i < s.B * s.H; ++i) merge_parts(s, partial, i / s.H, i % s.H, ops, out);
 }
 

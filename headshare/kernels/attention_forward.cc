@@ -2,6 +2,7 @@
 
 #include "headshare/kernels/attention.h"
 #include "headshare/kernels/attention_plan.h"
+#include "headshare/kernels/items.h"
 #include "headshare/kernels/operands.h"
 
 namespace headshare::kernels {
@@ -115,14 +116,10 @@ template <typename T>
 void forward_items(const std::vector<WorkItem>& items, const AttentionSizes& sizes, const AttentionRule& rule,
                    const AttentionInputs<T>& in, HeadsView<T> out, float* lse, const Machine& machine) {
   const Operands<T> ops{tiles(), *machine.gemm};
-  ForwardItem<T> like(sizes, rule, in, out, lse, ops);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
-  machine.parallel.run(static_cast<int64_t>(items.size()), [&](int64_t i, int64_t thread) {
-    ForwardItem<T> kernel(sizes, rule, in, out, lse, ops);
-    Scratch scratch = memory.of(thread);
-    kernel.lay_out(scratch);
-    kernel.run(items[static_cast<size_t>(i)]);
-  });
+  for_each_item(
+      machine, static_cast<int64_t>(items.size()),
+      [&](int64_t) { return ForwardItem<T>(sizes, rule, in, out, lse, ops); },
+      [&](ForwardItem<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
 }
 
 template <typename T>

@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "headshare/kernels/factorised_plan.h"
+#include "headshare/kernels/items.h"
+#include "headshare/kernels/operands.h"
 
 namespace headshare::kernels {
 namespace {
@@ -31,12 +33,8 @@ GradientRows gradient_rows(const FactorisedSizes& s, HeadsView<const float> out,
     for (int64_t d = 0; d < s.Dv; ++d) {
       std::fill(transposed + d * rows.stride + s.T, transposed + (d + 1) * rows.stride, 0.0F);
     }
-    std::fill(delta, delta + rows.stride, 0.0F);
-    for (int64_t t = 0; t < s.T; ++t) {
-      const float* x = gradient.at(b, h) + t * gradient.row;
-      const float* y = out.at(b, h) + t * out.row;
-      for (int64_t d = 0; d < s.Dv; ++d) delta[t] += x[d] * y[d];
-    }
+    row_dots(gradient.at(b, h), gradient.row, out.at(b, h), out.row, s.T, s.Dv, delta);
+    std::fill(delta + s.T, delta + rows.stride, 0.0F);
   });
   return rows;
 }
@@ -292,19 +290,18 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   const int64_t size = s.T * s.Dk;
   const std::shared_ptr<void> sums_memory = machine.allocate(static_cast<size_t>(s.B * parts * size) * sizeof(float));
   auto* sums = static_cast<float*>(sums_memory.get());
-  BackwardItem like(s, rule, in, state, rows, out_gradient, results, *machine.gemm, 0, nullptr);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
-  machine.parallel.run(s.B * parts, [&](int64_t i, int64_t thread) {
-    float* sum = sums + i * size;
-    std::fill(sum, sum + size, 0.0F);
-    BackwardItem item(s, rule, in, state, rows, out_gradient, results, *machine.gemm, i / parts, sum);
-    Scratch scratch = memory.of(thread);
-    item.lay_out(scratch);
-    for (int64_t block = i % parts; block < blocks; block += parts) {
-      const int64_t begin = block == 0 ? 0 : ends[static_cast<size_t>(block - 1)];
-      item.run(begin, ends[static_cast<size_t>(block)] - begin);
-    }
-  });
+  for_each_item(
+      machine, s.B * parts,
+      [&](int64_t i) {
+        return BackwardItem(s, rule, in, state, rows, out_gradient, results, *machine.gemm, i / parts, sums + i * size);
+      },
+      [&](BackwardItem& item, int64_t i) {
+        std::fill(sums + i * size, sums + (i + 1) * size, 0.0F);
+        for (int64_t block = i % parts; block < blocks; block += parts) {
+          const int64_t begin = block == 0 ? 0 : ends[static_cast<size_t>(block - 1)];
+          item.run(begin, ends[static_cast<size_t>(block)] - begin);
+        }
+      });
   machine.parallel.run(s.B, [&](int64_t b, int64_t) {
     float* total = sums + b * parts * size;
     for (int64_t part = 1; part < parts; ++part) {

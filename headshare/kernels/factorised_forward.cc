@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "headshare/kernels/factorised_plan.h"
+#include "headshare/kernels/items.h"
 
 namespace headshare::kernels {
 
@@ -148,18 +149,16 @@ class ForwardBlock {
 void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                         HeadsView<float> out, const FactorisedState& state, const Machine& machine) {
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, s.blocks());
-  ForwardBlock like(s, rule, in, out, state, *machine.gemm, 0);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
-  machine.parallel.run(s.B * parts, [&](int64_t item, int64_t thread) {
-    ForwardBlock block(s, rule, in, out, state, *machine.gemm, item / parts);
-    Scratch scratch = memory.of(thread);
-    block.lay_out(scratch);
-    block.pack_values();
-    // Every parts-th block: under a causal mask later blocks cost more.
-    for (int64_t i = item % parts; i < s.blocks(); i += parts) {
-      block.run(i * kTileQueries, std::min(kTileQueries, s.T - i * kTileQueries));
-    }
-  });
+  for_each_item(
+      machine, s.B * parts,
+      [&](int64_t item) { return ForwardBlock(s, rule, in, out, state, *machine.gemm, item / parts); },
+      [&](ForwardBlock& block, int64_t item) {
+        block.pack_values();
+        // Every parts-th block: under a causal mask later blocks cost more.
+        for (int64_t i = item % parts; i < s.blocks(); i += parts) {
+          block.run(i * kTileQueries, std::min(kTileQueries, s.T - i * kTileQueries));
+        }
+      });
   const std::vector<WorkItem> left = left_by_head(s, state.by_head);
   if (!left.empty()) forward_items(left, s.by_head(), rule, in, out, state.lse, machine);
 }

@@ -2,11 +2,28 @@
 // packed in pairs of rows as TileGemm wants them.
 #pragma once
 
+#include <numeric>
+
 #include "headshare/kernels/gemm.h"
 #include "headshare/kernels/scratch.h"
 #include "headshare/kernels/tiles.h"
 
 namespace headshare::kernels {
+
+// out[r] = x[r] . y[r] for rows of `width` values.
+template <typename T>
+void row_dots(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int64_t rows, int64_t width, float* out) {
+  constexpr int64_t kSums = 16;  // apart from each other, so that the compiler adds them as vectors
+  for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
+    float sums[kSums] = {};
+    int64_t d = 0;
+    for (; d + kSums <= width; d += kSums) {
+      for (int64_t k = 0; k < kSums; ++k) sums[k] += to_float(x[d + k]) * to_float(y[d + k]);
+    }
+    for (; d < width; ++d) sums[0] += to_float(x[d]) * to_float(y[d]);
+    out[r] = std::accumulate(sums, sums + kSums, 0.0F);
+  }
+}
 
 // The right side of a product; `stride` counts columns.
 template <typename T>

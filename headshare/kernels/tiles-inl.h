@@ -299,18 +299,6 @@ void scaled_rows(const float* x, int64_t stride, int64_t rows, int64_t columns, 
   }
 }
 
-void lane_products(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows, int64_t lanes,
-                   float* y) {
-  const F d;
-  for (int64_t lane = 0; lane < lanes; lane += static_cast<int64_t>(hn::Lanes(d))) {
-    auto sum = hn::Zero(d);
-    for (int64_t r = 0; r < rows; ++r) {
-      sum = hn::MulAdd(hn::LoadU(d, x + r * x_stride + lane), hn::LoadU(d, z + r * z_stride + lane), sum);
-    }
-    hn::StoreU(sum, d, y + lane);
-  }
-}
-
 // Four rows at a time: their additions do not wait for each other.
 void dots(const float* x, int64_t stride, int64_t rows, int64_t width, const float* y, float* out, int64_t out_stride) {
   const F d;
@@ -412,56 +400,44 @@ void narrow(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16*
   }
 }
 
-void narrow_pairs(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
+// A vector of values as bits whose upper halves are the bf16 values.
+hn::VFromD<U> upper_halves(const float* x) { return rounded_bits(hn::LoadU(F(), x)); }
+hn::VFromD<U> upper_halves(const Bf16* x) {
+  const U u;
+  const hn::Rebind<uint16_t, U> half;
+  return hn::ShiftLeft<16>(hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(x))));
+}
+
+Bf16 narrowed(float x) { return to_bf16(x); }
+Bf16 narrowed(Bf16 x) { return x; }
+
+template <typename T>
+void pairs(const T* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
   const F d;
   const U u;
-  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto step = static_cast<int64_t>(hn::Lanes(u));
   for (int64_t r = 0; r < rows; r += 2) {
-    const float* first = x + r * stride;
-    const float* second = r + 1 < rows ? first + stride : nullptr;
+    const T* first = x + r * stride;
+    const T* second = r + 1 < rows ? first + stride : nullptr;
     Bf16* to = out + r * out_stride;
     int64_t c = 0;
     for (; c + step <= columns; c += step) {
-      const auto low = hn::ShiftRight<16>(rounded_bits(hn::LoadU(d, first + c)));
-      const auto high = second == nullptr ? hn::Zero(u) : rounded_bits(hn::LoadU(d, second + c));
+      const auto low = hn::ShiftRight<16>(upper_halves(first + c));
+      const auto high = second == nullptr ? hn::Zero(u) : upper_halves(second + c);
       const auto pair = hn::Or(low, hn::And(high, hn::Set(u, 0xFFFF0000U)));
       hn::StoreU(hn::BitCast(d, pair), d, reinterpret_cast<float*>(to + 2 * c));
     }
     for (; c < columns; ++c) {
-      to[2 * c] = to_bf16(first[c]);
-      to[2 * c + 1] = second == nullptr ? Bf16{0} : to_bf16(second[c]);
-    }
-  }
-}
-
-void pairs(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
-  const F d;
-  const U u;
-  const hn::Rebind<uint16_t, U> half;
-  const auto step = static_cast<int64_t>(hn::Lanes(u));
-  for (int64_t r = 0; r < rows; r += 2) {
-    const Bf16* first = x + r * stride;
-    const Bf16* second = r + 1 < rows ? first + stride : nullptr;
-    Bf16* to = out + r * out_stride;
-    int64_t c = 0;
-    for (; c + step <= columns; c += step) {
-      const auto low = hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(first + c)));
-      const auto high = second == nullptr
-                            ? hn::Zero(u)
-                            : hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(second + c)));
-      hn::StoreU(hn::BitCast(d, hn::Or(low, hn::ShiftLeft<16>(high))), d, reinterpret_cast<float*>(to + 2 * c));
-    }
-    for (; c < columns; ++c) {
-      to[2 * c] = first[c];
-      to[2 * c + 1] = second == nullptr ? Bf16{0} : second[c];
+      to[2 * c] = narrowed(first[c]);
+      to[2 * c + 1] = second == nullptr ? Bf16{0} : narrowed(second[c]);
     }
   }
 }
 
 const Tiles* tiles_table() {
-  static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,     multiply,
-                              scale_lanes,  scaled_lanes, scaled_rows,     lane_products, dots,
-                              exp2,         transpose,    narrow,          narrow_pairs,  pairs};
+  static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,  multiply,
+                              scale_lanes,  scaled_lanes, scaled_rows,     dots,       exp2,
+                              transpose,    narrow,       pairs<float>,    pairs<Bf16>};
   return &table;
 }
 

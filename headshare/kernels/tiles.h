@@ -59,9 +59,6 @@ struct Tiles {
   // out[r, i] = x[r, i] * factor[r]; any number of columns.
   void (*scaled_rows)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
                       int64_t out_stride);
-  // y[i] = sum over r of x[r, i] z[r, i], for `lanes` lanes.
-  void (*lane_products)(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows, int64_t lanes,
-                        float* y);
   // out[r * out_stride] = x[r] . y for rows x[r] of `width` values.
   void (*dots)(const float* x, int64_t stride, int64_t rows, int64_t width, const float* y, float* out,
                int64_t out_stride);

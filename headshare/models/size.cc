@@ -9,6 +9,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/proc.h"
 #include "headshare/models/decoder.h"
 #include "headshare/ops/cross_entropy.h"
 
@@ -23,8 +24,7 @@ double kept_per_token(const DecoderOptions& o) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);
   const double heads_width = static_cast<double>(o.attention.heads * *o.attention.head_width);
-  const double dropout_masks = o.dropout > 0 ? 2 * E : 0;
-  return 6 * E + 4 * heads_width + 2 * F + dropout_masks;
+  return 6 * E + 4 * heads_width + 2 * F;
 }
 
 // Scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
@@ -41,17 +41,6 @@ double read_number(const char* path) {
   std::ifstream in(path);
   double value = 0;
   return in >> value ? value : std::numeric_limits<double>::infinity();
-}
-
-double meminfo_available() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string key, rest; in >> key; std::getline(in, rest)) {
-    if (key != "MemAvailable:") continue;
-    double kilobytes = 0;
-    in >> kilobytes;
-    return kilobytes * 1024;
-  }
-  return std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -105,7 +94,8 @@ double available_memory_bytes() {
   const double limit = read_number("/sys/fs/cgroup/memory.max");  // "max" reads as no number
   const double used = read_number("/sys/fs/cgroup/memory.current");
   const double in_group = std::isfinite(limit) && std::isfinite(used) ? std::max(0.0, limit - used) : limit;
-  return std::min(meminfo_available(), in_group);
+  const std::optional<int64_t> system = proc_bytes("/proc/meminfo", "MemAvailable");
+  return system ? std::min(static_cast<double>(*system), in_group) : in_group;
 }
 
 void check_memory(double needed, const std::string& what, const std::string& way_out) {

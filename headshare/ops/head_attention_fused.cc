@@ -93,6 +93,32 @@ void by_type(const Tensor& x, const Body& body) {
   }
 }
 
+// The gradients of query, key, value and, where it is wanted, of the bias: what a backward pass fills.
+struct Gradients {
+  Tensor query, key, value, bias;
+
+  Gradients(const AutogradContext& context, const variable_list& inputs)
+      : query(empty_like_heads(inputs[0])), key(empty_like_heads(inputs[1])), value(empty_like_heads(inputs[2])) {
+    if (inputs[3].defined() && context.needs_input_grad(3)) bias = at::empty_like(inputs[3]);
+  }
+
+  template <typename T>
+  kernels::AttentionGradients<T> views() const {
+    return {view<T>(query), view<T>(key), view<T>(value), bias.defined() ? bias.data_ptr<float>() : nullptr};
+  }
+  // In the order of the arguments of forward().
+  variable_list list() const { return {query, key, value, bias, Tensor()}; }
+};
+
+void remember(AutogradContext* context, variable_list tensors, const c10::intrusive_ptr<RuleHolder>& holder) {
+  context->save_for_backward(std::move(tensors));
+  context->saved_data["rule"] = c10::IValue::make_capsule(holder);
+}
+
+const Rule& remembered_rule(AutogradContext* context) {
+  return static_cast<RuleHolder*>(context->saved_data["rule"].toCapsule().get())->rule;
+}
+
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -107,40 +133,32 @@ class Fused : public torch::autograd::Function<Fused> {
       kernels::attention_forward<T>(s, rule.with(key_bias), inputs<T>(query, key, value), view<T>(out),
                                     lse.data_ptr<float>(), machine());
     });
-    context->save_for_backward({query, key, value, key_bias, out, lse});
-    context->saved_data["rule"] = c10::IValue::make_capsule(holder);
+    remember(context, {query, key, value, key_bias, out, lse}, holder);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto capsule = context->saved_data["rule"].toCapsule();
-    const Rule& rule = static_cast<RuleHolder*>(capsule.get())->rule;
-    const Tensor query = saved[0], key = saved[1], value = saved[2], key_bias = saved[3], out = saved[4];
+    const Rule& rule = remembered_rule(context);
+    const Tensor query = saved[0], key = saved[1], value = saved[2], out = saved[4];
     const Tensor gradient = with_rows(gradients[0]);
-    const Tensor query_gradient = empty_like_heads(query);
-    const Tensor key_gradient = empty_like_heads(key);
-    const Tensor value_gradient = empty_like_heads(value);
-    const bool wants_bias = key_bias.defined() && context->needs_input_grad(3);
-    const Tensor bias_gradient = wants_bias ? at::empty_like(key_bias) : Tensor();
+    const Gradients results(*context, saved);
     by_type(query, [&](auto type) {
       using T = decltype(type);
-      kernels::attention_backward<T>(sizes_of(query, key, value, rule.heads), rule.with(key_bias),
+      kernels::attention_backward<T>(sizes_of(query, key, value, rule.heads), rule.with(saved[3]),
                                      inputs<T>(query, key, value), view<const T>(out), saved[5].const_data_ptr<float>(),
-                                     view<const T>(gradient),
-                                     {view<T>(query_gradient), view<T>(key_gradient), view<T>(value_gradient),
-                                      wants_bias ? bias_gradient.data_ptr<float>() : nullptr},
-                                     machine());
+                                     view<const T>(gradient), results.views<T>(), machine());
     });
-    return {query_gradient, key_gradient, value_gradient, bias_gradient, Tensor()};
+    return results.list();
   }
 };
 
 class Factorised : public torch::autograd::Function<Factorised> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const Tensor& key_bias, c10::intrusive_ptr<RuleHolder> holder) {
+                        const std::optional<Tensor>& bias, c10::intrusive_ptr<RuleHolder> holder) {
     const Rule& rule = holder->rule;
+    const Tensor key_bias = bias.value_or(Tensor());
     const kernels::FactorisedSizes s = sizes(query, key, value, rule);
     const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
     const Tensor lse = at::empty({s.B, s.H, s.T}, query.options());
@@ -148,29 +166,20 @@ class Factorised : public torch::autograd::Function<Factorised> {
     const Tensor by_head = at::empty({s.B, s.H, s.blocks()}, query.options().dtype(at::kBool));
     kernels::factorised_forward(s, rule.with(key_bias), inputs<float>(query, key, value), view<float>(out),
                                 state(lse, m, by_head), machine());
-    context->save_for_backward({query, key, value, key_bias, out, lse, m, by_head});
-    context->saved_data["rule"] = c10::IValue::make_capsule(holder);
+    remember(context, {query, key, value, key_bias, out, lse, m, by_head}, holder);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto capsule = context->saved_data["rule"].toCapsule();
-    const Rule& rule = static_cast<RuleHolder*>(capsule.get())->rule;
-    const Tensor query = saved[0], key = saved[1], value = saved[2], key_bias = saved[3];
+    const Rule& rule = remembered_rule(context);
+    const Tensor query = saved[0], key = saved[1], value = saved[2];
     const Tensor gradient = with_rows(gradients[0]);
-    const Tensor query_gradient = empty_like_heads(query);
-    const Tensor key_gradient = empty_like_heads(key);
-    const Tensor value_gradient = empty_like_heads(value);
-    const bool wants_bias = key_bias.defined() && context->needs_input_grad(3);
-    const Tensor bias_gradient = wants_bias ? at::empty_like(key_bias) : Tensor();
-    kernels::factorised_backward(sizes(query, key, value, rule), rule.with(key_bias), inputs<float>(query, key, value),
+    const Gradients results(*context, saved);
+    kernels::factorised_backward(sizes(query, key, value, rule), rule.with(saved[3]), inputs<float>(query, key, value),
                                  view<const float>(saved[4]), state(saved[5], saved[6], saved[7]),
-                                 view<const float>(gradient),
-                                 {view<float>(query_gradient), view<float>(key_gradient), view<float>(value_gradient),
-                                  wants_bias ? bias_gradient.data_ptr<float>() : nullptr},
-                                 machine());
-    return {query_gradient, key_gradient, value_gradient, bias_gradient, Tensor()};
+                                 view<const float>(gradient), results.views<float>(), machine());
+    return results.list();
   }
 
  private:
@@ -252,9 +261,10 @@ Rule rule_of(const HeadProblem& p, const HeadMask& mask, const HeadDropout& drop
   return rule;
 }
 
-// key_bias_h[j] + query_shift_h . k_j: float [B, H, S], undefined when neither is there. Autograd takes the
+// key_bias_h[j] + query_shift_h . k_j: float [B, H, S], nothing when neither is there. Autograd takes the
 // gradient of the shift from here.
-Tensor total_key_bias(const HeadProblem& p) {
+std::optional<Tensor> total_key_bias(const HeadProblem& p) {
+  if (!p.query_shift.defined() && !p.key_bias.defined()) return std::nullopt;
   Tensor bias;
   if (p.query_shift.defined()) {
     bias = p.query_shift.to(at::kFloat).matmul(p.key.squeeze(1).to(at::kFloat).transpose(1, 2)).to(at::kFloat);
@@ -263,7 +273,7 @@ Tensor total_key_bias(const HeadProblem& p) {
     const Tensor own = p.key_bias.to(at::kFloat);
     bias = bias.defined() ? bias + own : own;
   }
-  return bias.defined() ? bias.contiguous() : bias;
+  return bias.contiguous();
 }
 
 Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
@@ -275,7 +285,7 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
   const Tensor query = with_rows(shifted.query.to(type));
   const Tensor key = with_rows(p.key.to(type));
   const Tensor value = with_rows(p.value.to(type));
-  const Tensor bias = total_key_bias(shifted);
+  const Tensor bias = total_key_bias(shifted).value_or(Tensor());
   const Rule rule = rule_of(p, mask, dropout);
   const kernels::AttentionSizes s = sizes_of(query, key, value, p.heads);
   const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
@@ -289,18 +299,15 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
   const at::ScalarType type = type_of(p);
-  const Tensor bias = total_key_bias(p);
   return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
-                      bias.defined() ? std::optional(bias) : std::nullopt, holder);
+                      total_key_bias(p), holder);
 }
 
 // In float32 throughout: with H + 1 products instead of 2 H that beats the bfloat16 of the other kernel.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
-  Tensor bias = total_key_bias(p);
-  if (!bias.defined()) bias = at::zeros({p.key.size(0), p.heads, p.key.size(2)}, p.key.options().dtype(at::kFloat));
   return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
-                           with_rows(p.value.to(at::kFloat)), bias, holder)
+                           with_rows(p.value.to(at::kFloat)), total_key_bias(p), holder)
       .to(type_of(p));
 }
 

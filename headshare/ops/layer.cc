@@ -86,10 +86,4 @@ void initialise(torch::nn::Module& root, uint64_t seed) {
   }
 }
 
-Tensor dropout(const Tensor& x, double p, const Layer& site, uint64_t part) {
-  if (p == 0 || !site.is_training()) return x;
-  const Tensor keep = at::empty_like(x).bernoulli_(1 - p, site.dropout_generator(x, part)).div_(1 - p);
-  return x * keep;
-}
-
 }  // namespace headshare

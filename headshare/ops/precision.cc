@@ -11,12 +11,20 @@ namespace headshare {
 namespace {
 
 const EnumNames<Precision>& names() {
-  static const EnumNames<Precision> names = {
-      {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kAuto, "auto"}};
+  static const EnumNames<Precision> names = [] {
+    EnumNames<Precision> all = computed_precision_names();
+    all.emplace_back(Precision::kAuto, "auto");
+    return all;
+  }();
   return names;
 }
 
 }  // namespace
+
+const EnumNames<Precision>& computed_precision_names() {
+  static const EnumNames<Precision> names = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
+  return names;
+}
 
 Field precision_field(Precision* target) {
   return field(

@@ -17,6 +17,9 @@ enum class Precision { kFp32, kBf16, kAuto };
 Field precision_field(Precision* target);
 std::string precision_name(Precision precision);
 
+// Of what is computed in: all but auto.
+const EnumNames<Precision>& computed_precision_names();
+
 // Whether bfloat16 products are faster than float32 ones: on the CPU, whether /proc/cpuinfo names
 // avx512_bf16, amx_bf16 or (Arm) bf16; on CUDA always.
 bool has_bf16_instructions(c10::Device device);

@@ -19,7 +19,7 @@ def curve(run, text, out, scheme, backend, *more):
 
 
 # The same masks in both, so that curves differ by rounding alone. Training is chaotic: rounding of 1e-7 a step grows,
-# here to 1e-3 in 200 steps at most; a mask, a scale or a gradient that is wrong shows within ten.
+# so the whole curve gets 5e-3; a mask, a scale or a gradient that is wrong shows within ten.
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_fused_kernels_follow_the_curve_of_the_plain_formula(run, text, tmp_path, scheme):  # noqa: F811
     plain = curve(run, text, tmp_path / "plain", scheme, "reference")

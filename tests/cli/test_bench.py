@@ -52,9 +52,24 @@ def test_table(run):
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
 
 
+def test_products(run):
+    rows = json.loads(run("bench", "products", "--quick", "--threads", 1, "--precisions", "fp32,bf16", "--json").stdout)
+    assert {row["contender"] for row in rows} == {"headshare", "torch"}
+    assert {row["precision"] for row in rows} == {"fp32", "bf16"}
+    for row in rows:
+        if not row["name"].startswith("tile"):
+            work = 2 * row["rows"] * row["depth"] * row["columns"]
+            assert row["gflops"] == pytest.approx(work / row["median_ms"] / 1e6)
+    table = run("bench", "products", "--quick", "--threads", 1).stdout
+    assert "scores of a chunk" in table and "GFLOP/s" in table and "1 thread, libtorch" in table
+    assert all(len(line) <= 100 for line in table.splitlines())
+
+
 def test_what_cannot_be_measured_is_refused(refused):
     assert "did you mean 'attention'?" in refused(2, "bench", "atention")
     assert "QUESTION" in refused(2, "bench")
+    assert "--heads is for headshare bench attention" in refused(2, "bench", "products", "--heads", 3)
+    assert "did you mean 'bf16'?" in refused(2, "bench", "products", "--precisions", "bf1")
     assert "did you mean 'mqa'?" in refused(2, *TINY, "--schemes", "mqaa")
     assert "training only" in refused(2, *TINY, "--passes", "forward", "--dropout", 0.1)
     assert "keeps keys and values, not el_shared" in refused(1, *TINY, "--schemes", "el-shared")
