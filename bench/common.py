@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import results
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 # As the program has them (docs/design/012): waiting threads give up their core soon. libgomp reads it when
@@ -45,9 +47,9 @@ def environment(program):
     return {**{key: machine[key] for key in keys}, **versions}
 
 
-def program_rows(program, threads, *flags):
-    """`headshare bench attention` with these flags; what it refuses to time ends the benchmark."""
-    command = [program, "bench", "attention", "--json", "--threads", threads, *flags]
+def program_rows(program, question, threads, *flags):
+    """`headshare bench QUESTION` with these flags; what it refuses to time ends the benchmark."""
+    command = [program, "bench", question, "--json", "--threads", threads, *flags]
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}")
@@ -256,19 +258,21 @@ def check_dropout(contender, case):
 # ------------------------------------------------------------------------------------------------------- results
 
 
-def write_results(path, program, rows, **more):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
-    head = json.dumps(dict(environment=environment(program), **more), indent=1)[:-2]
-    path.write_text(f'{head},\n "results": [\n  {lines}\n ]\n}}\n')
-    print(f"{len(rows)} rows in {path}", flush=True)
+def write_results(path, program, rows):
+    results.write(path, environment(program), rows)
 
 
-def measure_attention(arguments, grids, python_case):
-    """The program's rows over the grids, and Python's contenders on those cases that `python_case` picks."""
+def measure_attention(description, grids, quick):
+    """A benchmark's whole work: the program's rows over its grids, and Python's contenders on the common shapes."""
+    arguments = arguments_of(description)
     rows = []
     for threads in arguments.threads:
-        mine = [row for grid in grids for row in program_rows(arguments.program, threads, *flags_of(grid))]
-        cases = [row for row in mine if row["contender"] == "headshare" and python_case(row)]
+        chosen = quick if arguments.quick else grids
+        mine = [row for grid in chosen for row in program_rows(arguments.program, "attention", threads, *flags_of(grid))]
+        cases = [row for row in mine if row["contender"] == "headshare"]
+        if not arguments.quick:
+            cases = [row for row in cases if row["heads"] == 12 and row["queries"] >= 512]
         rows += mine + (python_rows(cases, threads) if cases else [])
-    return rows
+    # Rows of a case together.
+    rows.sort(key=lambda row: [str(row.get(key)) for key in results.CASE])
+    write_results(arguments.out, arguments.program, rows)

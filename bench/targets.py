@@ -7,10 +7,11 @@ case, scheme, dropout, precision and, for each contender, `ratio_to_NAME` (bench
 
 import argparse
 import dataclasses
-import json
 import pathlib
 import sys
 from collections.abc import Callable
+
+import results
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SHARING = ("mqa", "mhe_add", "mhe_mul")
@@ -104,7 +105,7 @@ def load(folder, question):
     """The rows of a question; none when it has not been measured."""
     for name in (f"bench_{question}.json", f"{question}.json"):
         if (folder / name).is_file():
-            return json.loads((folder / name).read_text())["results"]
+            return results.read(folder / name)
     return []
 
 

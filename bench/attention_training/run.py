@@ -27,16 +27,5 @@ GRIDS = [
 ]
 QUICK = [dict(passes="training", heads=2, head_width=16, lengths=65, tokens=650, repetitions=3)]
 
-
-def main():
-    arguments = common.arguments_of(__doc__)
-    rows = common.measure_attention(
-        arguments,
-        QUICK if arguments.quick else GRIDS,
-        python_case=lambda row: arguments.quick or (row["heads"] == 12 and row["queries"] >= 512),
-    )
-    common.write_results(arguments.out, arguments.program, rows)
-
-
 if __name__ == "__main__":
-    main()
+    common.measure_attention(__doc__, GRIDS, QUICK)

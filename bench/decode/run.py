@@ -30,7 +30,7 @@ def main():
     rows = []
     for threads in arguments.threads:
         flags = common.flags_of(dict(FLAGS, heads=12, lengths=lengths, batch_size=batch))
-        mine = common.program_rows(arguments.program, threads, "--together", *flags)
+        mine = common.program_rows(arguments.program, "attention", threads, "--together", *flags)
         add_ratios_to_mha(mine)
         rows += mine
     common.write_results(arguments.out, arguments.program, rows)

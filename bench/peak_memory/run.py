@@ -9,49 +9,42 @@ nothing, ln(vocabulary).
     .venv/bin/python bench/peak_memory/run.py --out build/bench/peak_memory.json [--quick]
 """
 
-import math
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
-import headshare_step  # noqa: E402
-import transformers_step  # noqa: E402
+import trainers  # noqa: E402
 
-GPT2 = dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=3)
-TINY = dict(layers=1, heads=1, width=8, context=8, batch=1, vocabulary=16, steps=3)
-QUICK = dict(layers=2, heads=4, width=128, context=128, batch=4, vocabulary=4096, steps=3)
+GPT2 = dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257)
+TINY = dict(layers=1, heads=1, width=8, context=8, batch=1, vocabulary=16)
+QUICK = dict(layers=2, heads=4, width=128, context=128, batch=4, vocabulary=4096)
 
 
-def peak_of(contender, name, program, case):
-    """The highest resident memory of a process, as the system reports it at its end, in bytes."""
+def contenders(program, folder, case):
+    """By the names of the results."""
+    ours = {f"headshare_{s}": trainers.Headshare(program, folder, case, s) for s in ("mha", "mhe_add")}
+    return ours | {one.name: one for one in (trainers.Transformers(case, kind) for kind in ("eager", "sdpa"))}
+
+
+def peaks(program, case):
+    """The highest resident memory of each contender's process, as the system reports it at its end, in bytes."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        command = contender.command(name, program, folder, case)
-        with open(folder / "printed", "w+") as printed:
-            process = subprocess.Popen(command, stdout=printed, stderr=subprocess.PIPE)
-            errors = process.stderr.read().decode()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = status  # it has been waited for
-            if status != 0:
-                sys.exit(f"{' '.join(map(str, command))}: failed\n{errors}")
-            printed.seek(0)
-            loss = contender.first_loss(folder, printed.read())
-    if abs(loss - math.log(case["vocabulary"])) > 0.5:
-        sys.exit(f"{name}: first loss {loss}, expected about {math.log(case['vocabulary']):.2f}: not measured")
-    return usage.ru_maxrss * 1024
+        trainers.write_inputs(pathlib.Path(temporary), case)
+        chosen = contenders(program, pathlib.Path(temporary), case)
+        losses = {}
+        for name, one in chosen.items():
+            losses[name] = one.start()
+            one.seconds(1)
+            one.stop()
+        trainers.check_losses(losses, case)
+        return {name: one.peak_bytes for name, one in chosen.items()}
 
 
-def measure(arguments, case):
-    rows = []
-    for contender in (headshare_step, transformers_step):
-        for name in contender.names():
-            peak = peak_of(contender, name, arguments.program.resolve(), case)
-            empty = peak_of(contender, name, arguments.program.resolve(), dict(case, **TINY))
-            rows.append(dict(contender=name, **case, step_bytes=peak - empty, process_bytes=peak))
+def measure(program, case):
+    full, empty = peaks(program, case), peaks(program, dict(case, **TINY))
+    rows = [dict(contender=name, **case, step_bytes=full[name] - empty[name], process_bytes=full[name]) for name in full]
     eager = next(row for row in rows if row["contender"] == "transformers_eager")
     for row in rows:
         for what in ("step", "process"):
@@ -70,7 +63,8 @@ def main():
     for threads in arguments.threads:
         for dropout in (0.0, 0.1):
             sizes = QUICK if arguments.quick else GPT2
-            rows += measure(arguments, dict(sizes, dropout=dropout, precision="fp32", threads=threads))
+            case = dict(sizes, dropout=dropout, precision="fp32", threads=threads)
+            rows += measure(arguments.program.resolve(), case)
     common.write_results(arguments.out, arguments.program, rows)
 
 

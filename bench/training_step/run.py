@@ -13,7 +13,6 @@ out), its peak memory, and for headshare `ratio_to_NAME`: NAME's median over its
 
 import argparse
 import json
-import math
 import multiprocessing
 import os
 import pathlib
@@ -24,6 +23,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
+import trainers  # noqa: E402
 import transformers_process  # noqa: E402
 
 CASES = {
@@ -37,86 +37,6 @@ CASES = {
 QUICK = dict(layers=1, heads=2, width=32, context=32, batch=2, vocabulary=300, steps=2)
 SCHEMES = ("mha", "mhe_add")
 MODELS = ("eager", "sdpa", "compiled")
-
-
-def write_inputs(folder, case):
-    """Text longer than a batch, and a word list of exactly the case's size."""
-    (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
-    words = ["<unk>", "<eos>"] + [f"w{i}" for i in range(case["vocabulary"] - 2)]
-    form = dict(format="headshare-tokenizer", kind="words", version=1, words=words)
-    (folder / "tokenizer.json").write_text(json.dumps(form))
-
-
-class Headshare:
-    """`headshare train`, started anew each turn."""
-
-    def __init__(self, program, folder, case, scheme):
-        self.program, self.folder, self.case, self.scheme = program, folder, case, scheme
-        self.name, self.peak_bytes = "headshare", 0
-
-    def start(self):
-        return self.lines(1)[0]["loss"]
-
-    def lines(self, steps):
-        case = self.case
-        flags = {
-            "text": self.folder / "text.txt", "tokenizer-path": self.folder / "tokenizer.json",
-            "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
-            "context": case["context"], "batch-size": case["batch"], "dropout": case["dropout"],
-            "attention-dropout": case["dropout"], "precision": case["precision"], "steps": steps, "log-every": 1,
-            "evaluate-every": steps, "validation-fraction": 0, "threads": case["threads"], "device": "cpu",
-            "out": self.folder / "run",
-        }  # fmt: skip
-        words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
-        command = [self.program, "train", "--projection-bias", "--overwrite", *words]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        errors = process.stderr.read().decode()
-        self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, errors))
-        lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
-        return [line for line in lines if line["event"] == "step"]
-
-    def seconds(self, steps):
-        lines = self.lines(steps + transformers_process.WARM_UP)[transformers_process.WARM_UP :]
-        return [self.case["batch"] * self.case["context"] / line["tokens_per_second"] for line in lines]
-
-    def stop(self):
-        pass
-
-
-class Transformers:
-    """A process that lives through all turns and waits while others have theirs."""
-
-    def __init__(self, case, model):
-        self.case, self.scheme = dict(case, model=model), "transformers"  # its attention is MHA
-        self.name, self.peak_bytes = f"transformers_{model}", 0
-
-    def start(self):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(self.case["threads"]))
-        self.process = subprocess.Popen(
-            [sys.executable, transformers_process.__file__, json.dumps(self.case)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True,
-        )  # fmt: skip
-        return json.loads(self.answer())
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        return line or sys.exit(f"{self.name} ended: {self.process.wait()}")
-
-    def seconds(self, steps):
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
-        return json.loads(self.answer())
-
-    def stop(self):
-        self.process.stdin.close()
-        self.peak_bytes = peak_of_ended(self.process, self.name)
-
-
-def peak_of_ended(process, errors):
-    """Waits for the process; the highest resident memory it had."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = status
-    return usage.ru_maxrss * 1024 if status == 0 else sys.exit(f"exit {status}: {errors}")
 
 
 def logit_difference(program, case, folder):
@@ -150,25 +70,15 @@ def checked_logits(*arguments):
     return difference
 
 
-def check_losses(losses, case):
-    for name, loss in losses.items():
-        if abs(loss - math.log(case["vocabulary"])) > 0.5:
-            sys.exit(f"{name}: first loss {loss}, expected about {math.log(case['vocabulary']):.2f}: not timed")
-    theirs = [loss for name, loss in losses.items() if name.startswith("transformers")]
-    allowed = 0.02 if case["precision"] == "bf16" else 1e-3
-    if case["dropout"] == 0 and max(theirs) - min(theirs) > allowed:
-        sys.exit(f"transformers' first losses differ: {losses}: not timed")
-
-
 def measure(program, case, turns):
     """One row a contender."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        write_inputs(folder, case)
+        trainers.write_inputs(folder, case)
         difference = checked_logits(program, case, folder)
-        contenders = [Headshare(program, folder, case, scheme) for scheme in SCHEMES]
-        contenders += [Transformers(case, model) for model in MODELS]
-        check_losses({f"{one.name} {one.scheme}": one.start() for one in contenders}, case)
+        contenders = [trainers.Headshare(program, folder, case, scheme) for scheme in SCHEMES]
+        contenders += [trainers.Transformers(case, model) for model in MODELS]
+        trainers.check_losses({f"{one.name} {one.scheme}": one.start() for one in contenders}, case)
         seconds = {one: [] for one in contenders}
         for turn in range(turns):
             at = turn % len(contenders)

@@ -10,15 +10,16 @@ from conftest import ROOT, run_command
 
 sys.path.insert(0, str(ROOT / "bench"))
 import common  # noqa: E402
+import results  # noqa: E402
 import targets  # noqa: E402
 
 
 def question(name, program, path, *flags):
     command = [sys.executable, ROOT / f"bench/{name}/run.py", "--program", program, "--out", path, "--quick", *flags]
     run_command(command)
-    results = json.loads(path.read_text())
-    assert {"commit", "processor", "instructions", "torch", "transformers"} <= results["environment"].keys()
-    return results["results"]
+    written = json.loads(path.read_text())
+    assert {"commit", "processor", "instructions", "torch", "transformers"} <= written["environment"].keys()
+    return results.rows_of(written)
 
 
 @pytest.mark.parametrize("name", ["attention_forward", "attention_training"])
@@ -34,6 +35,29 @@ def test_decode(program, tmp_path):
     ours = {row["scheme"]: row for row in rows if row["contender"] == "headshare"}
     assert ours["mha"]["ratio_to_mha"] == 1
     assert {ours[name]["cache_ratio_to_mha"] for name in ("mqa", "mhe_add", "mhe_mul")} == {12}
+
+
+def test_peak_memory(program, tmp_path):
+    rows = question("peak_memory", program, tmp_path / "out.json", "--threads", 1)
+    assert {row["contender"] for row in rows} == {
+        "headshare_mha", "headshare_mhe_add", "transformers_eager", "transformers_sdpa"
+    }  # fmt: skip
+    assert all(row["process_bytes"] > row["step_bytes"] for row in rows)
+
+
+def test_products(program, tmp_path):
+    rows = question("products", program, tmp_path / "out.json", "--threads", 1)
+    assert {row["contender"] for row in rows} == {"headshare", "torch"} and all(row["gflops"] > 0 for row in rows)
+
+
+def test_results_come_back_as_they_were_written(tmp_path):
+    case = dict(name="a", threads=1, heads=2)
+    rows = [dict(case, contender="x", median_ms=1.5), dict(case, contender="y", median_ms=1.23456789),
+            dict(case, threads=2, contender="x", median_ms=3, note="n")]  # fmt: skip
+    results.write(tmp_path / "out.json", dict(commit="c"), rows)
+    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 2
+    rows[1]["median_ms"] = 1.2346
+    assert results.read(tmp_path / "out.json") == rows
 
 
 def test_turns_change_their_order():

@@ -1,0 +1,52 @@
+"""The files of benchmarks: what the rows of one case share stands once, before a row of figures for each contender.
+
+    {"environment": {...}, "columns": ["contender", "median_ms", ...],
+     "results": [{...case..., "contenders": [["headshare", 1.5, ...], ...]}, ...]}
+"""
+
+import json
+
+# What makes two rows one case; a row without any of it is a case of its own.
+CASE = ("name", "case", "scheme", "pass", "causal", "dropout", "dropout_masks", "precision", "batch_size", "heads")
+CASE += ("rows", "depth", "columns", "queries", "keys", "head_width", "key_width", "layers", "width", "context", "batch", "vocabulary", "steps")
+CASE += ("threads",)
+FIGURES = 5  # significant: more than a time repeats
+
+
+def write(path, environment, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = list(dict.fromkeys(key for row in rows for key in row if key not in CASE))
+    lines = ",\n  ".join(json.dumps(case) for case in grouped(rows, columns))
+    head = json.dumps(dict(environment=environment), indent=1)[:-2]
+    path.write_text(f'{head},\n "columns": {json.dumps(columns)},\n "results": [\n  {lines}\n ]\n}}\n')
+    print(f"{len(rows)} rows in {path}", flush=True)
+
+
+def rounded(x):
+    return float(f"{x:.{FIGURES}g}") if isinstance(x, float) else x
+
+
+def grouped(rows, columns):
+    cases, last = [], None
+    for row in rows:
+        case = {key: row[key] for key in CASE if key in row}
+        if case != last:
+            cases.append({**case, "contenders": []})
+            last = case
+        cases[-1]["contenders"].append([rounded(row.get(key)) for key in columns])
+    return cases
+
+
+def rows_of(results):
+    """Every contender's row with its case's fields, of a file's parsed content; what is null is left out."""
+    rows = []
+    for case in results["results"]:
+        shared = {key: value for key, value in case.items() if key != "contenders"}
+        for figures in case["contenders"]:
+            own = {key: value for key, value in zip(results["columns"], figures, strict=True) if value is not None}
+            rows.append({**shared, **own})
+    return rows
+
+
+def read(path):
+    return rows_of(json.loads(path.read_text()))
