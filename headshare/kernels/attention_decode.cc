@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
 
 #include "headshare/kernels/attention.h"
@@ -53,12 +55,12 @@ class DecodeTiles {
   // Takes its working memory.
   void lay_out(Scratch& scratch) {
     const int64_t tile = kTileKeys * kTileQueries;
-    const int64_t packed = Operands<T>::packed_size(kTileKeys, s_.Dv);
+    const int64_t packed = Operands<T>::packed_size(kPart, s_.Dv);
     rows_ = scratch.take<T>(s_.Dk * kTileQueries);
     query_ = scratch.take<T>(s_.Dk * kTileQueries);
     scores_ = scratch.take<float>(tile);
     turned_ = scratch.take<float>(tile);
-    bias_ = scratch.take<float>(tile);
+    bias_ = scratch.take<float>(kTileKeys);
     left_ = scratch.take<T>(Operands<T>::packed_size(tile, 1));
     values_ = scratch.take<T>(packed);
     out_ = scratch.take<float>(s_.Dv * kTileQueries);
@@ -76,41 +78,46 @@ class DecodeTiles {
     return ops_.right_transposed(rows_, s_.Dk, item.heads, s_.Dk, lanes, query_);
   }
 
-  // What each head adds to each of the keys, [heads, kTileKeys], divided by the scale's factor later: the
-  // tile's rule knows biases by key only. Answers whether there is any.
-  bool head_biases(const DecodeItem& item, int64_t key, int64_t keys) {
-    if (rule_.key_bias == nullptr && rule_.alibi_slopes == nullptr) return false;
-    for (int64_t i = 0; i < item.heads; ++i) {
-      const int64_t h = item.first_head + i;
-      const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
-      const float* bias = rule_.key_bias == nullptr ? nullptr : rule_.key_bias + (item.b * s_.H + h) * s_.S + key;
-      for (int64_t j = 0; j < keys; ++j) {
-        const float own = bias == nullptr ? 0 : bias[j] * rule_.scale * kLog2e;
-        bias_[i * kTileKeys + j] = own - slope * static_cast<float>(s_.S - 1 - key - j);
-      }
+  // scores [kTileKeys, lanes]; afterwards turned_ [heads, kTileKeys] has the weights of these keys.
+  void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
+    if (std::is_same_v<T, float> && item.heads <= kFewHeads) {
+      for (int64_t i = 0; i < item.heads; ++i) weights_of_head(item, i, key, scores.keys);
+    } else {
+      weights_of_heads(item, query, key, scores);
     }
-    return true;
+    add_values(item, key, scores.keys);
   }
 
-  void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    const T* keys = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
-    if (std::is_same_v<T, float> && item.heads <= kFewHeads) {
-      score_few(item.heads, keys, scores);
-    } else {
-      ops_.product(scores.keys, scores.lanes, s_.Dk, keys, in_.key.row, query, scores.data, scores.stride,
-                   /*accumulate=*/false);
+  // Calls work(first, keys) for the tile's keys a few at a time, asking for those of the next tile in between: one
+  // after another, memory would wait for the arithmetic and the arithmetic for memory. `rows` is where they lie.
+  template <typename Work>
+  void in_parts(const DecodeItem& item, int64_t key, int64_t keys, const T* rows, int64_t stride, int64_t width,
+                const Work& work) const {
+    for (int64_t j = 0; j < keys; j += kPart) {
+      const int64_t ahead = std::min(kPart, item.last_key - key - kTileKeys - j);
+      for (int64_t r = 0; r < ahead; ++r) {
+        const auto* row = reinterpret_cast<const char*>(rows + (kTileKeys + j + r) * stride);
+        for (size_t at = 0; at < static_cast<size_t>(width) * sizeof(T); at += kCacheLine) {
+          __builtin_prefetch(row + at, /*write=*/0, /*second cache=*/2);
+        }
+      }
+      work(j, std::min(kPart, keys - j));
     }
+  }
+
+  // Many heads: heads along the lanes.
+  void weights_of_heads(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
+    const T* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+    in_parts(item, key, scores.keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t keys) {
+      ops_.product(keys, scores.lanes, s_.Dk, rows + j * in_.key.row, in_.key.row, query,
+                   scores.data + j * scores.stride, scores.stride, /*accumulate=*/false);
+    });
     AttentionRule plain = rule_;
     plain.key_bias = nullptr;
     plain.alibi_slopes = nullptr;
-    ScoreRule rule = tile_rule(s_, plain, item.b, 0, 0, key, scores.keys, hidden_);
-    if (head_biases(item, key, scores.keys)) {
-      for (int64_t j = 0; j < scores.keys; ++j) {
-        for (int64_t i = 0; i < item.heads; ++i) {
-          float& score = scores.data[j * scores.stride + i];
-          score = score * rule.scale + bias_[i * kTileKeys + j];
-        }
-      }
+    ScoreRule rule = tile_rule(s_, plain, item.b, 0, 0, key, scores.keys, bias_);
+    if (rule_.key_bias != nullptr || rule_.alibi_slopes != nullptr) {
+      add_head_biases(item, key, scores);
       rule.scale = 1;
     }
     if (ops_.t.softmax_step(scores, rule, m_, l_, fade_)) {
@@ -118,17 +125,66 @@ class DecodeTiles {
     }
     std::fill(turned_, turned_ + item.heads * kTileKeys, 0.0F);  // an odd last key is half of a pair
     ops_.t.transpose(scores.data, scores.stride, scores.keys, item.heads, turned_, kTileKeys);
-    add_values(item, key, scores.keys);
   }
 
-  // A product would compute all the lanes of a vector for one or two heads.
-  void score_few(int64_t heads, const T* keys, const Tile& scores) {
-    std::fill(scores.data, scores.data + scores.keys * scores.stride, 0.0F);
-    if constexpr (std::is_same_v<T, float>) {
-      for (int64_t i = 0; i < heads; ++i) {
-        ops_.t.dots(keys, in_.key.row, scores.keys, s_.Dk, rows_ + i * s_.Dk, scores.data + i, scores.stride);
+  // Scores become exponents: the tile's rule knows biases by key only.
+  void add_head_biases(const DecodeItem& item, int64_t key, const Tile& scores) const {
+    const float scale = rule_.scale * kLog2e;
+    for (int64_t i = 0; i < item.heads; ++i) {
+      const int64_t h = item.first_head + i;
+      const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
+      const float* bias = rule_.key_bias == nullptr ? nullptr : rule_.key_bias + (item.b * s_.H + h) * s_.S + key;
+      for (int64_t j = 0; j < scores.keys; ++j) {
+        float& score = scores.data[j * scores.stride + i];
+        score = (score + (bias == nullptr ? 0 : bias[j])) * scale - slope * static_cast<float>(s_.S - 1 - key - j);
       }
     }
+  }
+
+  // One or two heads: keys along the lanes, as most lanes would hold no head.
+  void weights_of_head(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
+    float* row = turned_ + i * kTileKeys;
+    if constexpr (std::is_same_v<T, float>) {
+      const T* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+      in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
+        ops_.t.dots(rows + j * in_.key.row, in_.key.row, count, s_.Dk, rows_ + i * s_.Dk, row + j, 1);
+      });
+    }
+    const ScoreRule rule = tile_rule(s_, rule_, item.b, item.first_head + i, 0, key, keys, bias_);
+    for (int64_t j = 0; j < keys; ++j) {
+      row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));
+    }
+    for (int64_t j = 0; rule.key_bias != nullptr && j < keys; ++j) row[j] += rule.key_bias[j];
+    std::fill(row + keys, row + kTileKeys, -std::numeric_limits<float>::infinity());
+    const float m = std::max(m_[i], largest(row));
+    if (std::isinf(m)) {  // all hidden so far
+      std::fill(row, row + kTileKeys, 0.0F);
+      return;
+    }
+    for (int64_t j = 0; j < kTileKeys; ++j) row[j] -= m;
+    ops_.t.exp2(row, kTileKeys, row);
+    const float fade = std::exp2(m_[i] - m);
+    if (fade != 1) ops_.t.scaled_rows(out_ + i * s_.Dv, s_.Dv, 1, s_.Dv, &fade, out_ + i * s_.Dv, s_.Dv);
+    l_[i] = l_[i] * fade + sum(row);
+    m_[i] = m;
+  }
+
+  // Of a row of kTileKeys, in sixteen running results that the compiler keeps in vectors.
+  static float largest(const float* row) {
+    float best[kLaneStep];
+    std::copy(row, row + kLaneStep, best);
+    for (int64_t j = kLaneStep; j < kTileKeys; j += kLaneStep) {
+      for (int64_t k = 0; k < kLaneStep; ++k) best[k] = best[k] < row[j + k] ? row[j + k] : best[k];
+    }
+    return *std::max_element(best, best + kLaneStep);
+  }
+
+  static float sum(const float* row) {
+    float sums[kLaneStep] = {};
+    for (int64_t j = 0; j < kTileKeys; j += kLaneStep) {
+      for (int64_t k = 0; k < kLaneStep; ++k) sums[k] += row[j + k];
+    }
+    return std::accumulate(sums, sums + kLaneStep, 0.0F);
   }
 
   // out += weights V, once for the heads that read the same value head.
@@ -139,21 +195,23 @@ class DecodeTiles {
       int64_t last = i + 1;
       while (last < item.heads && (item.first_head + last) * s_.Hv / s_.H == head) ++last;
       const T* value = in_.value.at(item.b, head) + key * in_.value.row;
-      ops_.product(last - i, s_.Dv, keys, weights + i * kTileKeys, kTileKeys,
-                   ops_.right(value, in_.value.row, keys, s_.Dv, values_), out_ + i * s_.Dv, s_.Dv,
-                   /*accumulate=*/true);
+      in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
+        ops_.product(last - i, s_.Dv, count, weights + i * kTileKeys + j, kTileKeys,
+                     ops_.right(value + j * in_.value.row, in_.value.row, count, s_.Dv, values_), out_ + i * s_.Dv,
+                     s_.Dv, /*accumulate=*/true);
+      });
       i = last;
     }
   }
 
   static constexpr int64_t kFewHeads = 2;
+  static constexpr int64_t kPart = 16;
 
   const AttentionSizes& s_;
   const AttentionRule& rule_;
   const AttentionInputs<T>& in_;
   const Operands<T>& ops_;
   const PartialResult& partial_;
-  float hidden_[kTileKeys];
   T *rows_, *query_, *left_, *values_;
   float *scores_, *turned_, *bias_, *out_, *m_, *l_, *fade_;
 };
