@@ -262,17 +262,49 @@ def write_results(path, program, rows):
     results.write(path, environment(program), rows)
 
 
+class Kept:
+    """Parts of a long benchmark by key, kept beside its result until that is written: an interruption costs one part."""
+
+    def __init__(self, path, program):
+        commit = json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)["commit"]
+        self.path = path.with_suffix(".partial.json")
+        self.parts = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        self.commit = commit
+
+    def get(self, key, measure):
+        key = f"{self.commit} {key}"
+        if key not in self.parts:
+            self.parts[key] = measure()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(self.parts))
+        return self.parts[key]
+
+    def forget(self):
+        self.path.unlink(missing_ok=True)
+
+
+def in_python(row, quick):
+    """Which cases Python's contenders are timed on as well: each takes a compilation."""
+    if row["contender"] != "headshare":
+        return False
+    return quick or (row["heads"] == 12 and row["queries"] >= 512 and row["scheme"] in ("mha", "mqa"))
+
+
 def measure_attention(description, grids, quick):
     """A benchmark's whole work: the program's rows over its grids, and Python's contenders on the common shapes."""
     arguments = arguments_of(description)
+    kept = Kept(arguments.out, arguments.program)
     rows = []
     for threads in arguments.threads:
-        chosen = quick if arguments.quick else grids
-        mine = [row for grid in chosen for row in program_rows(arguments.program, "attention", threads, *flags_of(grid))]
-        cases = [row for row in mine if row["contender"] == "headshare"]
-        if not arguments.quick:
-            cases = [row for row in cases if row["heads"] == 12 and row["queries"] >= 512]
-        rows += mine + (python_rows(cases, threads) if cases else [])
+        mine = []
+        for grid in quick if arguments.quick else grids:
+            flags = flags_of(grid)
+            mine += kept.get(
+                [threads, *flags], lambda: program_rows(arguments.program, "attention", threads, *flags)
+            )
+        cases = [row for row in mine if in_python(row, arguments.quick)]
+        rows += mine + kept.get([threads, "python"], lambda: python_rows(cases, threads))
     # Rows of a case together.
     rows.sort(key=lambda row: [str(row.get(key)) for key in results.CASE])
     write_results(arguments.out, arguments.program, rows)
+    kept.forget()
