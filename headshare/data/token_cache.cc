@@ -117,10 +117,11 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const fs::path directory =
       options.cache_directory.empty() ? default_cache_directory() : fs::path(options.cache_directory);
   make_directories(directory);
-  TokenFileKey key{.source = {},
-                   .tokenizer = content_hash(tokenizer.to_json().dump()),
-                   .vocabulary_size = tokenizer.vocabulary_size(),
-                   .end_of_text = options.separate_documents ? tokenizer.special(SpecialToken::kEndOfText) : std::nullopt};
+  TokenFileKey key{
+      .source = {},
+      .tokenizer = content_hash(tokenizer.to_json().dump()),
+      .vocabulary_size = tokenizer.vocabulary_size(),
+      .end_of_text = options.separate_documents ? tokenizer.special(SpecialToken::kEndOfText) : std::nullopt};
   // Threads take turns, so that one of them does the work; processes write separate temporary files.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

@@ -141,7 +141,8 @@ TEST(BpeTokenizerTest, SpecialTokensComeOnlyFromIds) {
   const std::string name(kEndOfTextName);
   EXPECT_EQ(tokenizer->encode(name).size(), name.size());
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{0}), name);
-  EXPECT_EQ(train_on({.vocabulary_size = 256, .end_of_text = false}, {})->special(SpecialToken::kEndOfText), std::nullopt);
+  EXPECT_EQ(train_on({.vocabulary_size = 256, .end_of_text = false}, {})->special(SpecialToken::kEndOfText),
+            std::nullopt);
   EXPECT_THAT(error_message([&] { tokenizer->decode(std::vector<int32_t>{257}); }), HasSubstr("0 .. 256"));
 }
 

@@ -39,21 +39,13 @@ std::vector<int32_t> BpeTokenizer::encode(std::string_view text) const {
     with_space += text;
     return encode(with_space);
   }
-  std::unique_ptr<Worker> worker;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      worker = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (worker == nullptr) worker = std::make_unique<Worker>(splitter_);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4);
-  worker->cursor.reset(text);
-  for (std::string_view word; worker->cursor.next(&word);) encode_word(word, worker.get(), &ids);
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(worker));
+  workers_.run([&] { return std::make_unique<Worker>(splitter_); },
+               [&](Worker& worker) {
+                 worker.cursor.reset(text);
+                 for (std::string_view word; worker.cursor.next(&word);) encode_word(word, &worker, &ids);
+               });
   return ids;
 }
 

@@ -1,10 +1,9 @@
 // Tokenizer "bpe": byte-level byte-pair encoding, as GPT-2's.
 #pragma once
 
-#include <mutex>
-
 #include "headshare/text/bpe_merger.h"
 #include "headshare/text/tokenizer.h"
+#include "headshare/text/worker_pool.h"
 
 namespace headshare {
 
@@ -48,8 +47,7 @@ class BpeTokenizer : public Tokenizer {
   BpeDefinition definition_;
   BpeMerger merger_;
   WordSplitter splitter_;
-  mutable std::mutex mutex_;  // guards idle_
-  mutable std::vector<std::unique_ptr<Worker>> idle_;
+  mutable WorkerPool<Worker> workers_;
 };
 
 }  // namespace headshare

@@ -1,197 +1,48 @@
 #include "headshare/text/bpe_trainer.h"
 
 #include <algorithm>
-#include <queue>
+#include <numeric>
 
 #include "headshare/base/error.h"
 #include "headshare/text/bpe_file.h"
 #include "headshare/text/byte_alphabet.h"
 
 namespace headshare {
-namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
-
-uint64_t pair_key(int32_t left, int32_t right) {
-  return static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right);
-}
-
-struct KeyHash {
-  size_t operator()(uint64_t key) const { return static_cast<size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20); }
-};
-
-// The current tokens of all distinct words, one array for all; a merged token keeps its first position.
-struct Symbol {
-  int32_t id = -1;  // -1: now part of the token before
-  uint32_t previous = kNone;
-  uint32_t next = kNone;  // kNone at the word's end
-  uint32_t word = 0;
-};
-
-struct Pair {
-  int64_t count = 0;                // occurrences now, weighted by the words' counts
-  std::vector<uint32_t> positions;  // where it was seen to arise; some have gone since
-};
-
-struct Candidate {
-  int64_t count = 0;
-  uint64_t pair = 0;
-  bool operator<(const Candidate& other) const {
-    return count != other.count ? count < other.count : pair > other.pair;
-  }
-};
-
-class Trainer {
- public:
-  Trainer(const WordCounts& counts, const BpeTrainingOptions& options) : options_(options) {
-    add_first_tokens();
-    add_words(counts);
-    for (const auto& [pair, occurrences] : pairs_) queue_.push({occurrences.count, pair});
-  }
-
-  BpeDefinition train() {
-    while (static_cast<int64_t>(definition_.tokens.size()) < options_.vocabulary_size && !queue_.empty()) {
-      const Candidate top = queue_.top();
-      queue_.pop();
-      const auto found = pairs_.find(top.pair);
-      if (found == pairs_.end()) continue;
-      // Counts fall while a candidate waits: it waits again with what is left.
-      if (found->second.count != top.count) {
-        if (found->second.count > 0) queue_.push({found->second.count, top.pair});
-        continue;
-      }
-      if (top.count < std::max<int64_t>(options_.min_count, 1)) break;
-      merge(top.pair);
-    }
-    return std::move(definition_);
-  }
-
- private:
-  void add_first_tokens() {
-    if (options_.end_of_text) {
-      definition_.tokens.emplace_back(kEndOfTextName);
-      definition_.special = {0};
-      definition_.end_of_text = 0;
-    }
-    std::vector<int32_t> bytes(256);
-    for (int32_t byte = 0; byte < 256; ++byte) bytes[static_cast<size_t>(byte)] = byte;
-    std::sort(bytes.begin(), bytes.end(), [](int32_t a, int32_t b) {
-      return byte_to_code_point(static_cast<unsigned char>(a)) < byte_to_code_point(static_cast<unsigned char>(b));
-    });
-    for (const int32_t byte : bytes) new_token(std::string(1, static_cast<char>(byte)));
-    HS_CHECK(options_.vocabulary_size >= static_cast<int64_t>(definition_.tokens.size()), "vocabulary-size ",
-             options_.vocabulary_size, " is too small for bpe: the 256 bytes and special tokens alone are ",
-             definition_.tokens.size());
-  }
-
-  int32_t new_token(std::string bytes) {
-    const auto id = static_cast<int32_t>(definition_.tokens.size());
-    const auto [at, fresh] = ids_.emplace(bytes, id);
-    if (fresh) definition_.tokens.push_back(std::move(bytes));
-    return at->second;  // two pairs may give the same bytes: "aa" "a" and "a" "aa"
-  }
-
-  void add_words(const WordCounts& counts) {
-    uint64_t total = 0;
-    for (const auto& [word, count] : counts) total += word.size();
-    HS_CHECK(total < kNone, "the distinct words of the training text have ", total, " bytes; train on less than ",
-             kNone);
-    symbols_.reserve(total);
-    for (const auto& [word, count] : counts) {
-      const auto index = static_cast<uint32_t>(word_counts_.size());
-      word_counts_.push_back(count);
-      for (size_t i = 0; i < word.size(); ++i) {
-        const auto position = static_cast<uint32_t>(symbols_.size());
-        const bool last = i + 1 == word.size();
-        symbols_.push_back(
-            {ids_.at(std::string(1, word[i])), i == 0 ? kNone : position - 1, last ? kNone : position + 1, index});
-        if (i > 0) add_occurrence(position - 1);
-      }
-    }
-  }
-
-  // The pair that begins at `position` has arisen.
-  void add_occurrence(uint32_t position) {
-    const Symbol& left = symbols_[position];
-    Pair& pair = pairs_[pair_key(left.id, symbols_[left.next].id)];
-    pair.count += word_counts_[left.word];
-    pair.positions.push_back(position);
-  }
-
-  // The pair that begins at `position` goes.
-  void remove_occurrence(uint32_t position) {
-    const Symbol& left = symbols_[position];
-    pairs_[pair_key(left.id, symbols_[left.next].id)].count -= word_counts_[left.word];
-  }
-
-  void merge(uint64_t key) {
-    const auto left_id = static_cast<int32_t>(key >> 32);
-    const auto right_id = static_cast<int32_t>(key & UINT32_MAX);
-    const int32_t result =
-        new_token(definition_.tokens[static_cast<size_t>(left_id)] + definition_.tokens[static_cast<size_t>(right_id)]);
-    definition_.merges.push_back({left_id, right_id, result});
-    std::vector<uint32_t> positions = std::move(pairs_[key].positions);
-    // From left to right, as the merged words will be read: "aaa" becomes "aa" "a".
-    std::sort(positions.begin(), positions.end());
-    arisen_.clear();
-    for (const uint32_t position : positions) {
-      const Symbol& left = symbols_[position];
-      if (left.id != left_id || left.next == kNone || symbols_[left.next].id != right_id) continue;
-      merge_at(position, result);
-    }
-    pairs_.erase(key);
-    std::sort(arisen_.begin(), arisen_.end());
-    arisen_.erase(std::unique(arisen_.begin(), arisen_.end()), arisen_.end());
-    for (const uint64_t pair : arisen_) {
-      const auto found = pairs_.find(pair);
-      if (found != pairs_.end() && found->second.count > 0) queue_.push({found->second.count, pair});
-    }
-  }
-
-  void merge_at(uint32_t position, int32_t result) {
-    Symbol& left = symbols_[position];
-    Symbol& right = symbols_[left.next];
-    const uint32_t before = left.previous;
-    const uint32_t after = right.next;
-    if (before != kNone) remove_occurrence(before);
-    if (after != kNone) remove_occurrence(left.next);
-    left.id = result;
-    left.next = after;
-    right.id = -1;
-    if (before != kNone) {
-      add_occurrence(before);
-      arisen_.push_back(pair_key(symbols_[before].id, result));
-    }
-    if (after != kNone) {
-      symbols_[after].previous = position;
-      add_occurrence(position);
-      arisen_.push_back(pair_key(result, symbols_[after].id));
-    }
-  }
-
-  BpeTrainingOptions options_;
-  BpeDefinition definition_;
-  std::unordered_map<std::string, int32_t> ids_;  // of ordinary tokens
-  std::vector<int64_t> word_counts_;
-  std::vector<Symbol> symbols_;
-  std::unordered_map<uint64_t, Pair, KeyHash> pairs_;
-  std::priority_queue<Candidate> queue_;
-  std::vector<uint64_t> arisen_;  // pairs the current merge gave rise to
-};
-
-}  // namespace
-
-void add_word(std::string_view word, WordCounts* counts) {
-  const auto found = counts->find(word);
-  if (found != counts->end()) {
-    ++found->second;
-  } else {
-    counts->emplace(word, 1);
-  }
-}
 
 BpeDefinition train_bpe(const WordCounts& counts, const BpeTrainingOptions& options) {
-  return Trainer(counts, options).train();
+  BpeDefinition definition;
+  if (options.end_of_text) {
+    definition.tokens.emplace_back(kEndOfTextName);
+    definition.special = {0};
+    definition.end_of_text = 0;
+  }
+  const size_t first_ordinary = definition.tokens.size();
+  std::vector<int32_t> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), 0);
+  std::sort(bytes.begin(), bytes.end(), [](int32_t a, int32_t b) {
+    return byte_to_code_point(static_cast<unsigned char>(a)) < byte_to_code_point(static_cast<unsigned char>(b));
+  });
+  int32_t ids[256];
+  for (const int32_t byte : bytes) {
+    ids[byte] = static_cast<int32_t>(definition.tokens.size());
+    definition.tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  HS_CHECK(options.vocabulary_size >= static_cast<int64_t>(definition.tokens.size()), "vocabulary-size ",
+           options.vocabulary_size, " is too small for bpe: the 256 bytes and special tokens alone are ",
+           definition.tokens.size());
+  TokenWords words;
+  for (const auto& [word, count] : counts) {
+    for (const char byte : word) words.ids.push_back(ids[static_cast<unsigned char>(byte)]);
+    words.lengths.push_back(static_cast<uint32_t>(word.size()));
+    words.counts.push_back(count);
+  }
+  definition.merges = learn_merges(words,
+                                   {.vocabulary_size = options.vocabulary_size,
+                                    .min_count = options.min_count,
+                                    .first_ordinary = first_ordinary,
+                                    .prefix = {}},
+                                   &definition.tokens);
+  return definition;
 }
 
 }  // namespace headshare

@@ -1,9 +1,12 @@
 // For the Python oracles and benchmarks only: drives the tokenizers from standard input.
 //
 //   tokenize_tool encode PATH           text frames in, id frames out
+//   tokenize_tool spans PATH            text frames in, frames of (id, begin, end) out
+//   tokenize_tool special PATH          as encode, with special tokens read from the text
 //   tokenize_tool decode PATH           id frames in, text frames out
 //   tokenize_tool time PATH PASSES      text frames in; JSON: CPU seconds of encoding them all, per pass
-//   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json and OUT.hf.json (bpe)
+//   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json, and OUT.hf.json for kinds that
+//   have it
 //
 // PATH is what load_tokenizer takes. A frame is a little-endian uint32 count, then that many bytes
 // (text) or int32 ids.
@@ -13,7 +16,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
-#include "headshare/text/bpe_tokenizer.h"
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/train_tokenizer.h"
@@ -39,6 +41,25 @@ void write_frame(const Items& items) {
 
 void encode(const Tokenizer& tokenizer) {
   for (std::vector<char> text; read_frame(&text);) write_frame(tokenizer.encode({text.data(), text.size()}));
+}
+
+void encode_with_spans(const Tokenizer& tokenizer) {
+  for (std::vector<char> text; read_frame(&text);) {
+    const TokensWithSpans tokens = tokenizer.encode_with_spans({text.data(), text.size()});
+    std::vector<int32_t> numbers;
+    for (size_t i = 0; i < tokens.ids.size(); ++i) {
+      for (const size_t number : {static_cast<size_t>(tokens.ids[i]), tokens.spans[i].begin, tokens.spans[i].end}) {
+        numbers.push_back(static_cast<int32_t>(number));
+      }
+    }
+    write_frame(numbers);
+  }
+}
+
+void encode_special(const Tokenizer& tokenizer) {
+  for (std::vector<char> text; read_frame(&text);) {
+    write_frame(encode_with_special(tokenizer, {text.data(), text.size()}));
+  }
 }
 
 void decode(const Tokenizer& tokenizer) {
@@ -73,13 +94,13 @@ void train(const std::string& out, const std::vector<std::string>& settings) {
     return true;
   });
   save_tokenizer(*tokenizer, out + ".json");
-  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get())) {
-    write_file(out + ".hf.json", hf_json_from_bpe(bpe->definition()).dump());
+  if (tokenizer->kind() == "bpe" || tokenizer->kind() == "wordpiece") {
+    write_file(out + ".hf.json", hf_json(*tokenizer).dump());
   }
 }
 
 int run(const std::vector<std::string>& arguments) {
-  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|decode|time|train PATH ...");
+  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|spans|special|decode|time|train PATH ...");
   const std::string& verb = arguments[0];
   if (verb == "train") {
     train(arguments[1], {arguments.begin() + 2, arguments.end()});
@@ -87,6 +108,8 @@ int run(const std::vector<std::string>& arguments) {
   }
   const auto tokenizer = load_tokenizer(arguments[1]);
   if (verb == "encode") encode(*tokenizer);
+  if (verb == "spans") encode_with_spans(*tokenizer);
+  if (verb == "special") encode_special(*tokenizer);
   if (verb == "decode") decode(*tokenizer);
   if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)));
   return 0;

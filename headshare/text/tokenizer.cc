@@ -44,9 +44,10 @@ std::string_view role_name(SpecialToken role) {
 
 int32_t require_special(const Tokenizer& tokenizer, SpecialToken role, const std::string& where) {
   const std::optional<int32_t> id = tokenizer.special(role);
-  HS_CHECK(id.has_value(), where, ": the tokenizer (", tokenizer.kind(), ", ", tokenizer.vocabulary_size(),
-           " tokens) has no token for '", role_name(role),
-           "'; use a tokenizer of kind 'wordpiece' with [PAD], [UNK], [CLS], [SEP] and [MASK] (training one gives all)");
+  HS_CHECK(
+      id.has_value(), where, ": the tokenizer (", tokenizer.kind(), ", ", tokenizer.vocabulary_size(),
+      " tokens) has no token for '", role_name(role),
+      "'; use a tokenizer of kind 'wordpiece' with [PAD], [UNK], [CLS], [SEP] and [MASK] (training one gives all)");
   return *id;
 }
 

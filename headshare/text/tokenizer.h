@@ -38,7 +38,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // "bytes", "characters", "words" or "bpe".
+  // "bytes", "characters", "words", "bpe" or "wordpiece".
   virtual std::string kind() const = 0;
 
   // Ids run from 0 to vocabulary_size() - 1.

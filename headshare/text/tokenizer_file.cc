@@ -13,6 +13,7 @@
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/json_input.h"
 #include "headshare/text/word_tokenizer.h"
+#include "headshare/text/wordpiece_file.h"
 
 namespace headshare {
 namespace {
@@ -36,8 +37,9 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   if (kind == "characters") return CharacterTokenizer::from_json(object, where);
   if (kind == "words") return WordTokenizer::from_json(object, where);
   if (kind == "bpe") return BpeTokenizer::from_json(object, where);
+  if (kind == "wordpiece") return WordPieceTokenizer::from_json(object, where);
   throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
-                        did_you_mean(kind, {"bytes", "characters", "words", "bpe"})));
+                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece"})));
 }
 
 // The first of `names` that is a file in `folder`; an empty path when there is none.
@@ -48,14 +50,27 @@ fs::path first_file(const fs::path& folder, const std::vector<std::string>& name
   return {};
 }
 
+// A vocab.txt, with what a tokenizer_config.json beside it says about case.
+std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
+  std::optional<BertNormalization> normalization;
+  if (const fs::path config = path.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
+    normalization = normalization_from_hf_config(parse_json_input(read_file(config, kLargestFile), config.string()),
+                                                 config.string());
+  }
+  return std::make_unique<WordPieceTokenizer>(
+      wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string()), path.string());
+}
+
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   const fs::path whole = first_file(folder, {"tokenizer.json"});
   if (!whole.empty()) return load_tokenizer(whole);
+  const fs::path wordpiece = first_file(folder, {"vocab.txt"});
+  if (!wordpiece.empty()) return load_vocabulary(wordpiece);
   const fs::path vocabulary = first_file(folder, {"vocab.json", "encoder.json"});
   const fs::path merges = first_file(folder, {"merges.txt", "vocab.bpe"});
   HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
            vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
-           "; wanted is a tokenizer.json, or GPT-2's vocab.json and merges.txt");
+           "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, or a vocab.txt");
   return std::make_unique<BpeTokenizer>(
       bpe_from_gpt2_files(parse_json_input(read_file(vocabulary, kLargestFile), vocabulary.string()),
                           read_file(merges, kLargestFile), vocabulary.string(), merges.string()));
@@ -65,6 +80,7 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   if (fs::is_directory(path)) return load_folder(path);
+  if (path.extension() == ".txt") return load_vocabulary(path);
   return tokenizer_from_json(parse_json_input(read_file(path, kLargestFile), path.string()), path.string());
 }
 
@@ -74,6 +90,10 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, con
            " with neither 'format' (headshare) nor 'model' (Hugging "
            "Face); to load GPT-2's vocab.json and merges.txt, give their folder");
   if (object.contains("format")) return own_from_json(object, where);
+  const nlohmann::json& model = object["model"];
+  if (model.is_object() && model.contains("type") && model["type"] == "WordPiece") {
+    return std::make_unique<WordPieceTokenizer>(wordpiece_from_hf_json(object, where), where);
+  }
   return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where));
 }
 

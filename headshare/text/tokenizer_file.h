@@ -1,4 +1,4 @@
-// Tokenizers as files: our own tokenizer.json, Hugging Face's, and GPT-2's pair of files.
+// Tokenizers as files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt.
 #pragma once
 
 #include "headshare/text/tokenizer.h"
@@ -6,9 +6,11 @@
 namespace headshare {
 
 // Reads a tokenizer from
-//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE (hf_tokenizer.h says what
-//    is accepted; anything else is refused by name),
-//  - a folder with a tokenizer.json,
+//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE or a WordPiece (hf_tokenizer.h
+//    says what is accepted; anything else is refused by name),
+//  - a vocab.txt (any name that ends in .txt), with a tokenizer_config.json beside it or alone
+//    (wordpiece_file.h),
+//  - a folder with a tokenizer.json, or else a vocab.txt,
 //  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe.
 // The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error
 // naming the file and what is wrong.

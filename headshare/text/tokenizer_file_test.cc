@@ -12,6 +12,7 @@
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/json_input.h"
 #include "headshare/text/test_support.h"
+#include "headshare/text/wordpiece_file.h"
 
 namespace headshare {
 namespace {
@@ -29,12 +30,13 @@ std::vector<std::unique_ptr<Tokenizer>> samples() {
   all.push_back(train_on({.kind = TokenizerKind::kCharacters, .unknown_token = true}, {kCorpus}));
   all.push_back(train_on({.kind = TokenizerKind::kWords}, {kCorpus}));
   all.push_back(train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 270, .min_count = 1}, {kCorpus}));
+  all.push_back(train_on({.kind = TokenizerKind::kWordPiece, .vocabulary_size = 60, .min_count = 1}, {kCorpus}));
   return all;
 }
 
-json sample_bpe() { return samples().back()->to_json(); }
+json sample_bpe() { return samples()[3]->to_json(); }
 
-json sample_hf() { return hf_json_from_bpe(dynamic_cast<const BpeTokenizer&>(*samples().back()).definition()); }
+json sample_hf() { return hf_json_from_bpe(dynamic_cast<const BpeTokenizer&>(*samples()[3]).definition()); }
 
 std::string refusal(const json& object) {
   return error_message([&] { tokenizer_from_json(object, "t.json"); });
@@ -54,7 +56,7 @@ TEST(TokenizerFileTest, EveryKindReadsWhatItWrites) {
     EXPECT_EQ(fingerprint(*again), fingerprint(*tokenizer));
     fingerprints.insert(fingerprint(*tokenizer));
   }
-  EXPECT_EQ(fingerprints.size(), 4U);
+  EXPECT_EQ(fingerprints.size(), 5U);
 }
 
 TEST(TokenizerFileTest, FilesThatAreNoTokenizerSayWhatIsMissing) {
@@ -122,12 +124,12 @@ TEST(TokenizerFileTest, DamagedBpeIsRefused) {
 TEST(HfTokenizerTest, TheSameTokenizerComesBack) {
   const auto original = samples();
   const auto again = tokenizer_from_json(sample_hf(), "hf");
-  EXPECT_EQ(again->to_json(), original.back()->to_json());
+  EXPECT_EQ(again->to_json(), original[3]->to_json());
   json old_style = sample_hf();  // merges as "a b", absent instead of null
   for (json& merge : old_style["model"]["merges"])
     merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
   for (const char* key : {"truncation", "padding", "normalizer", "post_processor", "decoder"}) old_style.erase(key);
-  EXPECT_EQ(tokenizer_from_json(old_style, "hf")->to_json(), original.back()->to_json());
+  EXPECT_EQ(tokenizer_from_json(old_style, "hf")->to_json(), original[3]->to_json());
 }
 
 TEST(HfTokenizerTest, PrefixSpaceAndNoPatternAreHonoured) {
@@ -233,6 +235,7 @@ std::string mutate(std::string text, Philox* random) {
 // Whatever the file holds: an Error, or a tokenizer that works.
 TEST(TokenizerFileTest, MutatedFilesLoadOrAreRefused) {
   std::vector<std::string> originals = {sample_hf().dump()};
+  originals.push_back(hf_json(*samples().back()).dump());
   for (const auto& tokenizer : samples()) originals.push_back(tokenizer->to_json().dump());
   Philox random(stream_key(5, "fuzz"));
   int loaded = 0;
@@ -254,6 +257,27 @@ TEST(TokenizerFileTest, MutatedFilesLoadOrAreRefused) {
   }
   // Both ways are taken.
   EXPECT_GT(loaded, kRounds / 50);
+  EXPECT_LT(loaded, kRounds);
+}
+
+// The same for a vocab.txt.
+TEST(TokenizerFileTest, MutatedVocabulariesLoadOrAreRefused) {
+  std::string vocabulary;
+  const json object = samples().back()->to_json();
+  for (const json& token : object["tokens"]) vocabulary += token.get<std::string>() + "\n";
+  Philox random(stream_key(7, "fuzz"));
+  int loaded = 0;
+  constexpr int kRounds = 2000;
+  for (int round = 0; round < kRounds; ++round) {
+    try {
+      const WordPieceTokenizer tokenizer(
+          wordpiece_from_vocabulary(mutate(vocabulary, &random), std::nullopt, "vocab.txt"));
+      EXPECT_EQ(tokenizer.encode(kCorpus), tokenizer.encode_with_spans(kCorpus).ids);
+      ++loaded;
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(loaded, 0);
   EXPECT_LT(loaded, kRounds);
 }
 

@@ -11,12 +11,15 @@
 #include "headshare/text/character_tokenizer.h"
 #include "headshare/text/utf8.h"
 #include "headshare/text/word_tokenizer.h"
+#include "headshare/text/wordpiece_file.h"
+#include "headshare/text/wordpiece_trainer.h"
 
 namespace headshare {
 namespace {
 
-constexpr int64_t kDefaultBpeVocabulary = 8192;
-constexpr int64_t kDefaultBpeMinCount = 2;
+// Of the kinds that merge.
+constexpr int64_t kDefaultVocabulary = 8192;
+constexpr int64_t kDefaultMinCount = 2;
 
 std::unique_ptr<Tokenizer> train_characters(const TokenizerOptions& options, const NextChunk& next_chunk) {
   std::set<int32_t> seen;
@@ -63,6 +66,12 @@ std::unique_ptr<Tokenizer> train_words(const TokenizerOptions& options, const Ne
   return std::make_unique<WordTokenizer>(std::move(words), "training 'words'");
 }
 
+void notice_if_smaller(const Tokenizer& tokenizer, int64_t wanted, int64_t min_count) {
+  if (tokenizer.vocabulary_size() >= wanted) return;
+  notice(join_text("the training text gives ", tokenizer.vocabulary_size(), " of the ", wanted,
+                   " tokens asked for: no further pair of tokens occurs ", min_count, " times"));
+}
+
 std::unique_ptr<Tokenizer> train_bpe_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
   const WordSplitter splitter(SplitRule::kGpt2);
   WordSplitter::Cursor cursor(splitter);
@@ -71,25 +80,42 @@ std::unique_ptr<Tokenizer> train_bpe_tokenizer(const TokenizerOptions& options, 
     cursor.reset(chunk);
     for (std::string_view word; cursor.next(&word);) add_word(word, &counts);
   }
-  const int64_t wanted = options.vocabulary_size.value_or(kDefaultBpeVocabulary);
+  const int64_t wanted = options.vocabulary_size.value_or(kDefaultVocabulary);
   const BpeTrainingOptions training = {.vocabulary_size = wanted,
-                                       .min_count = options.min_count.value_or(kDefaultBpeMinCount),
+                                       .min_count = options.min_count.value_or(kDefaultMinCount),
                                        .end_of_text = options.end_of_text};
   auto tokenizer = std::make_unique<BpeTokenizer>(train_bpe(counts, training), "training 'bpe'");
-  if (tokenizer->vocabulary_size() < wanted) {
-    notice(join_text("the training text gives ", tokenizer->vocabulary_size(), " of the ", wanted,
-                     " tokens asked for: no further pair of tokens occurs ", training.min_count, " times"));
+  notice_if_smaller(*tokenizer, wanted, training.min_count);
+  return tokenizer;
+}
+
+std::unique_ptr<Tokenizer> train_wordpiece_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
+  const WordPieceTrainingOptions training = {.vocabulary_size = options.vocabulary_size.value_or(kDefaultVocabulary),
+                                             .min_count = options.min_count.value_or(kDefaultMinCount),
+                                             .normalization = bert_normalization(options.cased)};
+  WordCounts counts;
+  uint64_t before = 0;
+  for (std::string chunk; next_chunk(&chunk); before += chunk.size()) {
+    check_utf8(chunk, join_text("training 'wordpiece', after ", before, " bytes"));
+    for_each_bert_word(chunk, training.normalization, SIZE_MAX,
+                       [&](const BertWord& word) { add_word(word.text, &counts); });
   }
+  auto tokenizer = std::make_unique<WordPieceTokenizer>(train_wordpiece(counts, training), "training 'wordpiece'");
+  notice_if_smaller(*tokenizer, training.vocabulary_size, training.min_count);
   return tokenizer;
 }
 
 void check_options(const TokenizerOptions& options) {
-  const bool sized = options.kind == TokenizerKind::kWords || options.kind == TokenizerKind::kBpe;
+  const bool sized = options.kind != TokenizerKind::kBytes && options.kind != TokenizerKind::kCharacters;
   HS_CHECK(sized || (!options.vocabulary_size && !options.min_count),
-           "vocabulary-size and min-count are for the tokenizers words and bpe; the vocabulary of bytes is always 256, "
-           "that of characters what the text has; leave them 'auto'");
-  HS_CHECK(!options.unknown_token || options.kind == TokenizerKind::kCharacters,
-           "unknown-token is for the tokenizer characters: words always has <unk>, bytes and bpe never need it");
+           "vocabulary-size and min-count are for the tokenizers words, bpe and wordpiece; the vocabulary of bytes is "
+           "always 256, that of characters what the text has; leave them 'auto'");
+  HS_CHECK(
+      !options.unknown_token || options.kind == TokenizerKind::kCharacters,
+      "unknown-token is for the tokenizer characters: words and wordpiece always have one, bytes and bpe never need "
+      "it");
+  HS_CHECK(!options.cased || options.kind == TokenizerKind::kWordPiece,
+           "cased is for the tokenizer wordpiece: the others keep case and accents as they are");
 }
 
 }  // namespace
@@ -100,13 +126,16 @@ Fields fields(TokenizerOptions& options) {
             {{TokenizerKind::kBytes, "bytes"},
              {TokenizerKind::kCharacters, "characters"},
              {TokenizerKind::kWords, "words"},
-             {TokenizerKind::kBpe, "bpe"}}),
-      field("vocabulary-size", &options.vocabulary_size, "tokens to train, for words (auto: all) and bpe (auto: 8192)",
+             {TokenizerKind::kBpe, "bpe"},
+             {TokenizerKind::kWordPiece, "wordpiece"}}),
+      field("vocabulary-size", &options.vocabulary_size,
+            "tokens to train, for words (auto: all), bpe and wordpiece (auto: 8192)",
             {.min = 2, .max = INT32_MAX, .aliases = {"vocab-size"}}),
-      field("min-count", &options.min_count, "rarer words (auto: 1) and bpe pairs (auto: 2) get no token",
+      field("min-count", &options.min_count, "rarer words (auto: 1), bpe and wordpiece pairs (auto: 2) get no token",
             {.min = 1, .max = INT32_MAX, .aliases = {"min-frequency"}}),
       field("unknown-token", &options.unknown_token, "characters: an id for characters unseen in training"),
       field("end-of-text", &options.end_of_text, "bpe: the special token <|endoftext|> between documents"),
+      field("cased", &options.cased, "wordpiece: text keeps its case and accents"),
   };
 }
 
@@ -121,6 +150,8 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, cons
       return train_words(options, next_chunk);
     case TokenizerKind::kBpe:
       return train_bpe_tokenizer(options, next_chunk);
+    case TokenizerKind::kWordPiece:
+      return train_wordpiece_tokenizer(options, next_chunk);
   }
   throw Error("unknown tokenizer kind");
 }

@@ -11,19 +11,21 @@
 
 namespace headshare {
 
-enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe };
+enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece };
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
-  // words: the most frequent words are kept (auto: all); bpe: when to stop merging (auto: 8192).
+  // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192).
   // Special tokens count. Setting it for bytes or characters is an error.
   std::optional<int64_t> vocabulary_size = std::nullopt;
-  // words: rarer words become <unk> (auto: 1); bpe: rarer pairs are not merged (auto: 2).
+  // words: rarer words become <unk> (auto: 1); bpe, wordpiece: rarer pairs are not merged (auto: 2).
   std::optional<int64_t> min_count = std::nullopt;
   // characters: adds the id <unk> for characters that training did not see.
   bool unknown_token = false;
   // bpe: adds the special token <|endoftext|>, as id 0.
   bool end_of_text = true;
+  // wordpiece: text keeps its case and accents (BERT's "cased").
+  bool cased = false;
 };
 
 Fields fields(TokenizerOptions& options);
@@ -38,8 +40,9 @@ using NextChunk = std::function<bool(std::string* chunk)>;
 //  - bpe: as Hugging Face's BpeTrainer: the most frequent pair first, ties by the smaller left id,
 //    then the smaller right id; the ids are those of its special tokens, the 256 bytes in the
 //    order of their code points in the alphabet, then the merges. A corpus too small for
-//    vocabulary_size gives fewer tokens and a notice.
-// Throws Error for invalid UTF-8 (words, characters), for an empty corpus (characters), and for
+//    vocabulary_size gives fewer tokens and a notice,
+//  - wordpiece: wordpiece_trainer.h, with the same notice.
+// Throws Error for invalid UTF-8 (words, characters, wordpiece), for an empty corpus (characters), and for
 // options that do not fit the kind.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk);
 

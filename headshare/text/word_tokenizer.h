@@ -52,8 +52,8 @@ class WordTokenizer : public Tokenizer {
   std::unordered_map<std::string_view, int32_t> ids_;  // views into words_; without <eos>
 };
 
-// Calls visit(word) for each word and visit of the "\n" at each line end, in order; views into `text`. Throws Error naming
-// the byte offset on invalid UTF-8.
+// Calls visit(word) for each word and visit of the "\n" at each line end, in order; views into `text`. Throws Error
+// naming the byte offset on invalid UTF-8.
 void for_each_word(std::string_view text, const std::function<void(std::string_view)>& visit);
 
 }  // namespace headshare

@@ -1,16 +1,15 @@
 """The tokenizers against Hugging Face tokenizers: the same ids and the same trained vocabularies.
 
-Drives headshare/text/tokenize_tool of the build under test.
+Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py).
 """
 
 import gzip
 import json
 import random
-import struct
-import subprocess
 import unicodedata
 
 import pytest
+from tokenize_tool import decode, encode, first_difference, run_tool
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
@@ -22,42 +21,6 @@ def tool(build_dir):
     if not path.is_file():
         pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
     return path
-
-
-def run_tool(tool, *arguments, frames=()):
-    """Frames of bytes in, the raw output out."""
-    given = b"".join(struct.pack("<I", len(frame)) + frame for frame in frames)
-    done = subprocess.run([tool, *map(str, arguments)], input=given, capture_output=True, timeout=600)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
-
-
-def read_frames(output, item_bytes):
-    frames, at = [], 0
-    while at < len(output):
-        end = at + 4 + item_bytes * struct.unpack_from("<I", output, at)[0]
-        frames.append(output[at + 4 : end])
-        at = end
-    return frames
-
-
-def encode(tool, path, texts):
-    frames = [text.encode() if isinstance(text, str) else text for text in texts]
-    output = run_tool(tool, "encode", path, frames=frames)
-    return [list(struct.unpack(f"<{len(ids) // 4}i", ids)) for ids in read_frames(output, 4)]
-
-
-def decode(tool, path, all_ids):
-    frames = b"".join(struct.pack(f"<I{len(ids)}i", len(ids), *ids) for ids in all_ids)
-    done = subprocess.run([tool, "decode", str(path)], input=frames, capture_output=True, timeout=600)
-    assert done.returncode == 0, done.stderr.decode()
-    return read_frames(done.stdout, 1)
-
-
-def first_difference(texts, ours, theirs):
-    """None, or the first text whose ids differ, with both."""
-    assert len(ours) == len(theirs) == len(texts)
-    return next((case for case in zip(texts, ours, theirs) if case[1] != case[2]), None)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,130 @@
+#include "headshare/text/bert_words.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "headshare/text/bert_characters.h"
+#include "headshare/text/utf8.h"
+
+namespace headshare {
+namespace {
+
+class Reader {
+ public:
+  Reader(const BertNormalization& normalization, size_t most_characters,
+         const std::function<void(const BertWord&)>& visit)
+      : normalization_(normalization), most_characters_(most_characters), visit_(visit) {}
+
+  void read(std::string_view text) {
+    for (size_t end = 0; end < text.size();) {
+      const size_t begin = end;
+      const int32_t code_point = next_code_point(text, &end);
+      add(code_point, {begin, end});
+    }
+    end_word();
+  }
+
+ private:
+  struct Mark {
+    int32_t code_point;
+    int combining_class;
+    bool first;  // of its character's decomposition
+  };
+
+  void add(int32_t c, TextSpan source) {
+    if (normalization_.clean_text && is_bert_dropped(c)) return;
+    const bool alone = normalization_.space_chinese && is_bert_ideograph(c);
+    if (alone) end_word();
+    if (normalization_.strip_accents) {
+      decompose(c, source);
+    } else {
+      lower(c, source);
+    }
+    if (alone) end_word();
+  }
+
+  void decompose(int32_t c, TextSpan source) {
+    int32_t parts[kLongestDecomposition];
+    const int count = bert_decomposition(c, parts);
+    for (int i = 0; i < count; ++i) {
+      const int combining_class = bert_combining_class(parts[i]);
+      if (combining_class == 0) end_marks();
+      marks_.push_back({parts[i], combining_class, i == 0});
+      if (i == 0) sources_.push_back(source);
+      if (combining_class == 0) end_marks();
+    }
+  }
+
+  // Puts marks in canonical order and drops accents. Sources stay in the order of the text, one for
+  // each character: spans ascend, and are Hugging Face's.
+  void end_marks() {
+    if (marks_.size() > 1) {
+      std::stable_sort(marks_.begin(), marks_.end(),
+                       [](const Mark& a, const Mark& b) { return a.combining_class < b.combining_class; });
+    }
+    size_t next = 0;
+    for (const Mark& mark : marks_) {
+      if (mark.first) source_ = sources_[next++];
+      if (!is_bert_accent(mark.code_point)) lower(mark.code_point, source_);
+    }
+    marks_.clear();
+    sources_.clear();
+  }
+
+  void lower(int32_t c, TextSpan source) {
+    if (!normalization_.lowercase) return put(c, source);
+    if (c < 0x80) return put(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c, source);
+    if (c != 0x130) return put(utf8proc_tolower(c), source);
+    put('i', source);
+    put(0x307, source);
+  }
+
+  void put(int32_t c, TextSpan source) {
+    if (is_bert_space(c)) return finish();
+    const bool alone = is_bert_sign(c);
+    if (alone) finish();
+    if (word_.characters++ == 0) word_.span = source;
+    word_.span.end = source.end;
+    if (word_.characters <= most_characters_) {
+      append_utf8(c, &word_.text);
+      word_.sources.resize(word_.text.size(), source);
+    }
+    if (alone) finish();
+  }
+
+  void end_word() {
+    end_marks();
+    finish();
+  }
+
+  void finish() {
+    if (word_.characters == 0) return;
+    visit_(word_);
+    word_.text.clear();
+    word_.sources.clear();
+    word_.characters = 0;
+  }
+
+  const BertNormalization& normalization_;
+  const size_t most_characters_;
+  const std::function<void(const BertWord&)>& visit_;
+  BertWord word_;
+  std::vector<Mark> marks_;        // not yet in canonical order
+  std::vector<TextSpan> sources_;  // of the characters that these come from
+  TextSpan source_;                // of the last character whose first part was put
+};
+
+}  // namespace
+
+void for_each_bert_word(std::string_view text, const BertNormalization& normalization, size_t most_characters,
+                        const std::function<void(const BertWord&)>& visit) {
+  Reader(normalization, most_characters, visit).read(text);
+}
+
+ByteRole byte_role(char byte) {
+  if (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') return ByteRole::kSpace;
+  return is_ascii_sign(byte) ? ByteRole::kSign : ByteRole::kWord;
+}
+
+}  // namespace headshare
