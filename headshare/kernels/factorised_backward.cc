@@ -8,35 +8,26 @@
 namespace headshare::kernels {
 namespace {
 
-// Per sentence, for all items: dO^T of every head and delta_h[i] = dO_h[i] . O_h[i].
-struct GradientRows {
-  int64_t stride;  // of a row of `transposed`
+// delta_h[i] = dO_h[i] . O_h[i], for all items.
+struct Deltas {
+  int64_t stride;  // of a head: whole blocks of queries
   std::shared_ptr<void> memory;
-  float* transposed;  // [B, H, Dv, stride]
-  float* delta;       // [B, H, stride]
+  float* data;  // [B, H, stride], zeros beyond the queries
 };
 
-GradientRows gradient_rows(const FactorisedSizes& s, HeadsView<const float> out, HeadsView<const float> gradient,
-                           const Machine& machine) {
+Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, HeadsView<const float> gradient,
+                      const Machine& machine) {
   const int64_t stride = round_up(s.T, kTileQueries);
-  const int64_t deltas = s.B * s.H * stride;
-  GradientRows rows{stride, machine.allocate(static_cast<size_t>(deltas * (s.Dv + 1)) * sizeof(float)), nullptr,
-                    nullptr};
-  rows.transposed = static_cast<float*>(rows.memory.get());
-  rows.delta = rows.transposed + deltas * s.Dv;
+  const std::shared_ptr<void> memory = machine.allocate(static_cast<size_t>(s.B * s.H * stride) * sizeof(float));
+  Deltas deltas{stride, memory, static_cast<float*>(memory.get())};
   machine.parallel.run(s.B * s.H, [&](int64_t i, int64_t) {
     const int64_t b = i / s.H;
     const int64_t h = i % s.H;
-    float* transposed = rows.transposed + i * s.Dv * rows.stride;
-    float* delta = rows.delta + i * rows.stride;
-    tiles().transpose(gradient.at(b, h), gradient.row, s.T, s.Dv, transposed, rows.stride);
-    for (int64_t d = 0; d < s.Dv; ++d) {
-      std::fill(transposed + d * rows.stride + s.T, transposed + (d + 1) * rows.stride, 0.0F);
-    }
+    float* delta = deltas.data + i * stride;
     row_dots(gradient.at(b, h), gradient.row, out.at(b, h), out.row, s.T, s.Dv, delta);
-    std::fill(delta + s.T, delta + rows.stride, 0.0F);
+    std::fill(delta + s.T, delta + stride, 0.0F);
   });
-  return rows;
+  return deltas;
 }
 
 struct Gradients {
@@ -52,14 +43,14 @@ struct Gradients {
 class BackwardItem {
  public:
   BackwardItem(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
-               const FactorisedState& state, const GradientRows& rows, HeadsView<const float> gradient,
+               const FactorisedState& state, const Deltas& deltas, HeadsView<const float> gradient,
                const Gradients& out, const TileGemm& gemm, int64_t b, float* query_gradient)
       : s_(sizes),
         rule_(rule),
         shared_(shared_rule(rule)),
         in_(in),
         state_(state),
-        rows_in_(rows),
+        deltas_(deltas),
         gradient_(gradient),
         out_(out),
         gemm_(gemm),
@@ -72,7 +63,7 @@ class BackwardItem {
     heads_ = round_up(s_.H, kLaneStep);
     std::fill(zero_, zero_ + kTileQueries, 0.0F);
     measure_keys();
-    std::fill(value_sums_, value_sums_ + keys * s_.H * s_.Dv, 0.0F);
+    for (int64_t h = 0; h < s_.H; ++h) std::fill(value_sums(h), value_sums(h) + keys * s_.Dv, 0.0F);
     std::fill(factor_sums_, factor_sums_ + keys * heads_, 0.0F);
     for (int64_t r = 0; r < keys; ++r) {
       std::fill(key_row(r), key_row(r) + s_.Dk, 0.0F);
@@ -106,12 +97,16 @@ class BackwardItem {
     own_ = scratch.take<float>(heads * kTileQueries);
     largest_ = scratch.take<float>(s_.H);
     m_ = scratch.take<float>(kTileQueries);
-    e_ = scratch.take<float>(kTileQueries);
+    e_ = scratch.take<float>(s_.H * kTileQueries);
     zero_ = scratch.take<float>(kTileQueries);
     bias_ = scratch.take<float>(kTileKeys);
   }
 
  private:
+  // sum over queries of (P0^T keep) G_h, [keys, Dv]. A head's lie together: rows of all heads would be 4 H Dv bytes
+  // apart and share few sets of the first cache.
+  float* value_sums(int64_t h) const { return value_sums_ + h * kTileKeys * s_.Dv; }
+
   float* key_row(int64_t r) const { return out_.key.at(b_, 0) + (key_ + r) * out_.key.row; }
 
   // w_h [H, keys] measured from the largest of these keys, and the same by key [keys, H].
@@ -167,38 +162,40 @@ class BackwardItem {
     if (rule_.dropout.active()) t_.keep_tile(keep_, keys_, lanes, rule_.dropout, b_, 0, first, key_);
     std::fill(own_t_, own_t_ + heads_ * kTileQueries, 0.0F);
     for (int64_t h = 0; h < s_.H; ++h) {
-      scale_of_rows(h, first, rows, lanes);
-      const float* delta = rows_in_.delta + (b_ * s_.H + h) * rows_in_.stride + first;
-      for (int64_t i = 0; i < lanes; ++i) own_t_[h * kTileQueries + i] = -e_[i] * delta[i];
+      const float* e = scale_of_rows(h, first, rows, lanes);
+      const float* delta = deltas_.data + (b_ * s_.H + h) * deltas_.stride + first;
+      for (int64_t i = 0; i < lanes; ++i) own_t_[h * kTileQueries + i] = -e[i] * delta[i];
     }
     t_.transpose(own_t_, kTileQueries, heads_, rows, own_, heads_);
   }
 
   // e_h, zero for queries that see nothing and for blocks that were computed head by head.
-  void scale_of_rows(int64_t h, int64_t first, int64_t rows, int64_t lanes) {
-    std::fill(e_, e_ + lanes, -std::numeric_limits<float>::infinity());
+  const float* scale_of_rows(int64_t h, int64_t first, int64_t rows, int64_t lanes) {
+    float* e = e_ + h * kTileQueries;
+    std::fill(e, e + lanes, -std::numeric_limits<float>::infinity());
     if (!state_.by_head[(b_ * s_.H + h) * s_.blocks() + first / kTileQueries]) {
       const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
       const int64_t origin = reachable_keys(s_.by_head(), rule_, b_, first + rows) - 1;  // as in the forward pass
       const float moved = largest_[h] + slope * static_cast<float>(key_ + keys_ - 1 - origin);
       const float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first;
       for (int64_t i = 0; i < rows; ++i) {
-        if (!std::isinf(m_[i])) e_[i] = m_[i] + moved - lse[i];
+        if (!std::isinf(m_[i])) e[i] = m_[i] + moved - lse[i];
       }
     }
-    t_.exp2(e_, lanes, e_);
+    t_.exp2(e, lanes, e);
+    return e;
   }
 
   void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, bool drops) {
-    const float* transposed = rows_in_.transposed + (b_ * s_.H + h) * s_.Dv * rows_in_.stride + first;
     if (drops && h == 0) t_.multiply({p0_, kTileQueries, keys_, lanes}, keep_);
-    scale_of_rows(h, first, rows, lanes);
-    t_.scaled_lanes({const_cast<float*>(transposed), rows_in_.stride, s_.Dv, lanes}, e_, scaled_t_, kTileQueries);
-    t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e_, scaled_rows_, s_.Dv);
+    const float* e = e_ + h * kTileQueries;
+    t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e, scaled_rows_, s_.Dv);
+    if (rows < lanes) std::fill(scaled_t_, scaled_t_ + s_.Dv * kTileQueries, 0.0F);
+    t_.transpose(scaled_rows_, s_.Dv, rows, s_.Dv, scaled_t_, kTileQueries);
     t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors_ + h * kTileKeys,
                    scaled_values_, s_.Dv);
     gemm_.f32(keys_, lanes, s_.Dv, scaled_values_, s_.Dv, scaled_t_, kTileQueries, change_, kTileQueries, h > 0);
-    gemm_.f32(keys_, s_.Dv, rows, p0_, kTileQueries, scaled_rows_, s_.Dv, value_sums_ + h * s_.Dv, s_.H * s_.Dv, true);
+    gemm_.f32(keys_, s_.Dv, rows, p0_, kTileQueries, scaled_rows_, s_.Dv, value_sums(h), s_.Dv, true);
   }
 
   void finish() {
@@ -208,7 +205,7 @@ class BackwardItem {
       std::fill(value_gradient, value_gradient + s_.Dv, 0.0F);
       for (int64_t h = 0; h < s_.H; ++h) {
         const float w = factors_[h * kTileKeys + j];
-        const float* sums = value_sums_ + (j * s_.H + h) * s_.Dv;
+        const float* sums = value_sums(h) + j * s_.Dv;
         float product = factor_sums_[j * heads_ + h];
         for (int64_t d = 0; d < s_.Dv; ++d) {
           value_gradient[d] += w * sums[d];
@@ -226,7 +223,7 @@ class BackwardItem {
   AttentionRule shared_;
   const AttentionInputs<float>& in_;
   const FactorisedState& state_;
-  const GradientRows& rows_in_;
+  const Deltas& deltas_;
   HeadsView<const float> gradient_;
   const Gradients& out_;
   const TileGemm& gemm_;
@@ -281,7 +278,7 @@ void add_left(const std::vector<WorkItem>& left, const FactorisedSizes& s, const
 void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                          HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
                          const AttentionGradients<float>& gradients, const Machine& machine) {
-  const GradientRows rows = gradient_rows(s, out, out_gradient, machine);
+  const Deltas deltas = measure_deltas(s, out, out_gradient, machine);
   const Gradients results{gradients.key, gradients.value, gradients.key_bias};
   const std::vector<int64_t> ends = key_block_ends(s, rule.causal);
   const auto blocks = static_cast<int64_t>(ends.size());
@@ -293,7 +290,8 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   for_each_item(
       machine, s.B * parts,
       [&](int64_t i) {
-        return BackwardItem(s, rule, in, state, rows, out_gradient, results, *machine.gemm, i / parts, sums + i * size);
+        return BackwardItem(s, rule, in, state, deltas, out_gradient, results, *machine.gemm, i / parts,
+                            sums + i * size);
       },
       [&](BackwardItem& item, int64_t i) {
         std::fill(sums + i * size, sums + (i + 1) * size, 0.0F);
