@@ -51,6 +51,11 @@ def step(what, bound, scheme, baseline, dropout=0, precision="fp32"):
     return Target(what, bound, "training_step", where, ratio=f"ratio_to_{baseline}")
 
 
+def tokenising(what, kind):
+    where = dict(name=(f"{kind}, lines", f"{kind}, one text"), contender=("headshare", "headshare_spans"))
+    return Target(what, 2, "tokenizers", where, "ratio_to_tokenizers")
+
+
 COLLABORATIVE = dict(scheme="collaborative", training=True)
 DECODE = dict(contender="headshare", scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
@@ -93,6 +98,8 @@ TARGETS = [
     Target("peak memory of the step over transformers'", 0.6, "peak_memory",
            dict(contender=("headshare_mha", "headshare_mhe_add"), width=768), "step_ratio_to_transformers_eager",
            at_most=True),
+    tokenising("tokenising, WordPiece", "wordpiece"),
+    tokenising("tokenising, GPT-2's BPE", "gpt2"),
 ]  # fmt: skip
 
 

@@ -4,7 +4,8 @@
 //   tokenize_tool spans PATH            text frames in, frames of (id, begin, end) out
 //   tokenize_tool special PATH          as encode, with special tokens read from the text
 //   tokenize_tool decode PATH           id frames in, text frames out
-//   tokenize_tool time PATH PASSES      text frames in; JSON: CPU seconds of encoding them all, per pass
+//   tokenize_tool time PATH PASSES [spans]
+//                                         text frames in; JSON: CPU seconds of encoding them all, per pass
 //   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json, and OUT.hf.json for kinds that
 //   have it
 //
@@ -66,14 +67,16 @@ void decode(const Tokenizer& tokenizer) {
   for (std::vector<int32_t> ids; read_frame(&ids);) write_frame(tokenizer.decode(ids));
 }
 
-void time_encoding(const Tokenizer& tokenizer, int passes) {
+void time_encoding(const Tokenizer& tokenizer, int passes, bool with_spans) {
   std::vector<std::string> texts;
   for (std::vector<char> text; read_frame(&text);) texts.emplace_back(text.begin(), text.end());
   nlohmann::json result = {{"tokens", 0}, {"seconds", nlohmann::json::array()}};
   for (int pass = 0; pass < passes; ++pass) {
     size_t tokens = 0;
     const std::clock_t start = std::clock();
-    for (const std::string& text : texts) tokens += tokenizer.encode(text).size();
+    for (const std::string& text : texts) {
+      tokens += with_spans ? tokenizer.encode_with_spans(text).ids.size() : tokenizer.encode(text).size();
+    }
     result["seconds"].push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     result["tokens"] = tokens;
   }
@@ -111,7 +114,7 @@ int run(const std::vector<std::string>& arguments) {
   if (verb == "spans") encode_with_spans(*tokenizer);
   if (verb == "special") encode_special(*tokenizer);
   if (verb == "decode") decode(*tokenizer);
-  if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)));
+  if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)), arguments.back() == "spans");
   return 0;
 }
 

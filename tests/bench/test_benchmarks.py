@@ -50,6 +50,15 @@ def test_products(program, tmp_path):
     assert {row["contender"] for row in rows} == {"headshare", "torch"} and all(row["gflops"] > 0 for row in rows)
 
 
+def test_tokenizers(program, data, tmp_path):
+    pytest.importorskip("tokenizers")
+    rows = question("tokenizers", program, tmp_path / "out.json")
+    assert {row["name"] for row in rows} == {
+        f"{kind}, {texts}" for kind in ("gpt2", "wordpiece") for texts in ("lines", "one text")
+    }
+    assert all(row["MB_per_s"] > 0 and row["ratio_to_tokenizers"] > 0 for row in rows)
+
+
 def test_results_come_back_as_they_were_written(tmp_path):
     case = dict(name="a", threads=1, heads=2)
     rows = [dict(case, contender="x", median_ms=1.5), dict(case, contender="y", median_ms=1.23456789),
