@@ -35,7 +35,7 @@ void keep_freed_memory() {
 }  // namespace
 
 c10::Device start_runtime(const RuntimeOptions& options) {
-  keep_freed_memory();
+  if (options.keep_freed_memory) keep_freed_memory();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   const bool there = options.device != DeviceChoice::kCpu && cuda_devices() > 0;
   HS_CHECK(there || options.device != DeviceChoice::kCuda, "--device cuda: libtorch " TORCH_VERSION,
