@@ -1,9 +1,10 @@
-// headshare convert: a model of another program becomes a headshare model.
+// headshare convert: a model of another program becomes a headshare model, or the other way round.
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/convert/foreign.h"
+#include "headshare/convert/hf/bert.h"
 #include "headshare/convert/output.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
@@ -16,6 +17,7 @@ struct ConvertOptions {
   std::string source;  // a directory
   std::string out;
   std::string from;
+  std::string to;
   std::string tokenizer;
   bool dry_run = false;
   bool overwrite = false;
@@ -23,7 +25,8 @@ struct ConvertOptions {
 
 Fields own_fields(ConvertOptions& o) {
   return {
-      field("from", &o.from, "format of the source: hf"),
+      field("from", &o.from, "format of the source, which becomes a headshare model: hf"),
+      field("to", &o.to, "format that a headshare model is written in: hf"),
       field("tokenizer", &o.tokenizer, "use this one instead of the source's: a tokenizer.json, or a folder with one"),
       field("dry-run", &o.dry_run, "print which tensor becomes which, and write nothing"),
       field("overwrite", &o.overwrite, "replace the model at OUT"),
@@ -35,7 +38,7 @@ std::unique_ptr<Tokenizer> find_tokenizer(const ConvertOptions& options, const F
   const fs::path path = options.tokenizer.empty() ? foreign.tokenizer : fs::path(options.tokenizer);
   if (path.empty()) return nullptr;
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
-  check_vocabulary(*tokenizer, foreign.options, path.string());
+  check_vocabulary(*tokenizer, shared_options(foreign.options), path.string());
   return tokenizer;
 }
 
@@ -47,31 +50,28 @@ void print_mapping(const ForeignModel& foreign) {
   for (const std::string& name : foreign.unused) print(name + " -> left out\n");
 }
 
-std::string summary(const ForeignModel& foreign) {
-  const DecoderOptions& o = foreign.options;
-  const auto parameters = static_cast<double>(measure(o).total_parameters);
-  return join_text(o.layers, " layers, d-model ", o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ",
-                   o.vocabulary, ", context ", o.context, ": ", format_count(parameters), " parameters");
+std::string summary(const ModelOptions& options) {
+  const TransformerOptions& o = shared_options(options);
+  const auto parameters =
+      static_cast<double>(std::visit([](const auto& one) { return measure(one).total_parameters; }, options));
+  return join_text(std::holds_alternative<EncoderOptions>(options) ? "encoder, " : "", o.layers, " layers, d-model ",
+                   o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
+                   o.context, ": ", format_count(parameters), " parameters");
 }
 
-}  // namespace
+Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
-int run_convert(const Words& words) {
-  ConvertOptions options;
-  Arguments arguments("convert", "Turns a model of another program into a headshare model with the same outputs.");
-  arguments.required("SOURCE", "what to convert: for hf, a directory with config.json and model.safetensors",
-                     &options.source);
-  arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
-  arguments.group("Options", own_fields(options));
-  for (const ForeignFormat& format : foreign_formats())
-    arguments.note("--from " + format.name + ": " + format.help + ".");
-  if (!arguments.parse(words)) return kOk;
-  const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& {
-    HS_CHECK(!options.from.empty(), "--from is missing: say which format ", options.source, " has, such as --from hf");
-    return find_format(options.from);
-  });
-  const Overwrite overwrite = options.overwrite ? Overwrite::kYes : Overwrite::kNo;
-  if (!options.dry_run) check_output(options.out, overwrite);
+void save_converted(const fs::path& to, const ForeignModel& foreign, const Tokenizer* tokenizer) {
+  if (std::holds_alternative<EncoderOptions>(foreign.options)) {
+    save_model(to, read_encoder(foreign), tokenizer);
+  } else {
+    save_model(to, read_decoder(foreign), tokenizer);
+  }
+}
+
+int convert_from(const ConvertOptions& options) {
+  const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
+  if (!options.dry_run) check_output(options.out, overwrite_of(options), headshare_output());
   const ForeignModel foreign = format.open(options.source);
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
   for (const std::string& note : foreign.notes) notice(note);
@@ -83,12 +83,57 @@ int run_convert(const Words& words) {
   }
   if (options.dry_run) {
     print_mapping(foreign);
-    print(summary(foreign) + "; nothing was written\n");
+    print(summary(foreign.options) + "; nothing was written\n");
     return kOk;
   }
-  write_output(options.out, overwrite, read_decoder(foreign), tokenizer.get());
-  print(summary(foreign) + "; written to " + options.out + "\n");
+  write_output(options.out, overwrite_of(options), headshare_output(),
+               [&](const fs::path& to) { save_converted(to, foreign, tokenizer.get()); });
+  print(summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
+}
+
+int convert_to(const ConvertOptions& options) {
+  as_usage([&] {
+    find_format(options.to);  // the formats read and written have the same names
+    HS_CHECK(options.tokenizer.empty(), "--tokenizer belongs to --from; a headshare model brings its own");
+  });
+  const fs::path directory = find_checkpoint(options.source);
+  const ModelOptions model = read_options(directory);
+  HS_CHECK(std::holds_alternative<EncoderOptions>(model), directory.string(),
+           " is a decoder; --to hf writes encoders of scheme mha, as BERT");
+  check_bert_holds(std::get<EncoderOptions>(model));
+  if (options.dry_run) {
+    print(summary(model) + "; nothing was written\n");
+    return kOk;
+  }
+  const Encoder encoder = load_encoder(directory);
+  write_output(options.out, overwrite_of(options), hugging_face_output(),
+               [&](const fs::path& to) { write_bert(to, encoder); });
+  print(summary(model) + "; written to " + options.out + "\n");
+  return kOk;
+}
+
+}  // namespace
+
+int run_convert(const Words& words) {
+  ConvertOptions options;
+  Arguments arguments("convert",
+                      "Turns a model of another program into a headshare model with the same outputs, or the reverse.");
+  arguments.required("SOURCE", "what to convert: for --from hf, a directory with config.json and model.safetensors",
+                     &options.source);
+  arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
+  arguments.group("Options", own_fields(options));
+  for (const ForeignFormat& format : foreign_formats())
+    arguments.note("--from " + format.name + ": " + format.help + ".");
+  arguments.note("--to hf: an encoder of scheme mha becomes a directory that transformers loads as BertForMaskedLM.");
+  if (!arguments.parse(words)) return kOk;
+  as_usage([&] {
+    HS_CHECK(!options.from.empty() || !options.to.empty(), "--from is missing: say which format ", options.source,
+             " has, such as --from hf, or with --to which one it is to become");
+    HS_CHECK(options.from.empty() || options.to.empty(),
+             "--from and --to exclude each other: one of the two directories is a headshare model");
+  });
+  return options.to.empty() ? convert_from(options) : convert_to(options);
 }
 
 }  // namespace headshare

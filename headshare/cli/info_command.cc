@@ -61,17 +61,21 @@ std::optional<int64_t> training_step(const fs::path& directory) {
   return state["step"].get<int64_t>();
 }
 
-Json model_report(const fs::path& directory, const DecoderOptions& options) {
+Json model_report(const fs::path& directory, const ModelOptions& options) {
   const SafetensorsFile weights(directory / "model.safetensors");
-  const ModelSize size = measure(options);
+  const ModelSize size = std::visit([](const auto& one) { return measure(one); }, options);
+  const bool encoder = std::holds_alternative<EncoderOptions>(options);
   Json report = {{"path", directory.string()},
+                 {"kind", encoder ? "encoder" : "decoder"},
                  {"weights_bytes", fs::file_size(directory / "model.safetensors")},
                  {"tensors", weights.tensors().size()},
                  {"attention_parameters", size.attention_parameters},
                  {"attention_parameters_effective", size.attention_parameters_effective},
-                 {"total_parameters", size.total_parameters},
-                 {"kv_cache_elements_per_token", size.cache_elements_per_token},
-                 {"kv_cache_bytes_per_token", size.cache_bytes_per_token}};
+                 {"total_parameters", size.total_parameters}};
+  if (!encoder) {
+    report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
+    report["kv_cache_bytes_per_token"] = size.cache_bytes_per_token;
+  }
   if (const auto tokenizer_path = directory / "tokenizer.json"; fs::exists(tokenizer_path)) {
     const auto tokenizer = load_tokenizer(tokenizer_path);
     report["tokenizer"] = {{"kind", tokenizer->kind()},
@@ -80,19 +84,21 @@ Json model_report(const fs::path& directory, const DecoderOptions& options) {
                            {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
-  DecoderOptions stored = options;
-  report["options"] = to_json(stored_fields(stored));
+  report["options"] = std::visit([](auto stored) { return to_json(stored_fields(stored)); }, options);
   return report;
 }
 
 std::string model_text(const Json& report, int width) {
   const auto count = [&](const char* key) { return format_count(report[key].get<double>()); };
-  std::string text = join_text("model        ", report["path"].get<std::string>(), "\nweights      ",
+  std::string text = join_text("model        ", report["path"].get<std::string>(), ", ",
+                               report["kind"].get<std::string>(), "\nweights      ",
                                report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
   text += join_text("parameters   ", count("total_parameters"), ", of these attention ", count("attention_parameters"),
                     " (effective ", count("attention_parameters_effective"), ")\n");
-  text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
-                    report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
+  if (report.contains("kv_cache_bytes_per_token")) {
+    text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
+                      report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
+  }
   if (report.contains("tokenizer")) {
     const Json& tokenizer = report["tokenizer"];
     text += join_text("tokenizer    ", tokenizer["kind"].get<std::string>(), ", ", tokenizer["vocabulary_size"].dump(),
@@ -136,7 +142,7 @@ int run_info(const Words& words) {
   if (!arguments.parse(words)) return kOk;
   const c10::Device device = start_runtime(options.runtime);
   Json report;
-  DecoderOptions model;
+  ModelOptions model;
   if (options.model_path.empty()) {
     model = as_usage([&] { return resolve(options.model); });
     if (!options.kernels) report = describe_machine();

@@ -18,13 +18,15 @@ struct Situation {
   bool training;
 };
 
-std::vector<Situation> situations(const KernelOptions& options, int64_t context) {
+std::vector<Situation> situations(const KernelOptions& options, int64_t context, bool decodes) {
   const int64_t keys = options.keys.value_or(context);
   if (options.queries) return {{"as asked", *options.queries, keys, options.training}};
-  return {{"training", keys, keys, true}, {"scoring", keys, keys, false}, {"decoding", 1, keys, false}};
+  std::vector<Situation> usual = {{"training", keys, keys, true}, {"scoring", keys, keys, false}};
+  if (decodes) usual.push_back({"decoding", 1, keys, false});
+  return usual;
 }
 
-nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options, const DecoderOptions& model,
+nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options, const TransformerOptions& model,
                                  c10::Device device) {
   // As in a model: gradients are wanted in training only, and autocast decides what products get.
   const at::AutoGradMode gradients(situation.training);
@@ -81,9 +83,13 @@ Fields fields(KernelOptions& o) {
   };
 }
 
-nlohmann::ordered_json kernel_report(const KernelOptions& options, const DecoderOptions& resolved, c10::Device device) {
+nlohmann::ordered_json kernel_report(const KernelOptions& asked, const ModelOptions& model, c10::Device device) {
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
-  for (const Situation& one : situations(options, resolved.context)) {
+  const TransformerOptions& resolved = shared_options(model);
+  const bool decodes = std::holds_alternative<DecoderOptions>(model);
+  KernelOptions options = asked;
+  options.causal = options.causal && decodes;
+  for (const Situation& one : situations(options, resolved.context, decodes)) {
     const double tokens = static_cast<double>(options.batch_size) * static_cast<double>(one.queries + one.keys);
     const double widths = 4.0 * static_cast<double>(resolved.attention.d_model + 2 * *resolved.attention.key_width);
     check_memory(4 * tokens * widths, "posing the problem", "use a smaller --batch-size or --keys");

@@ -7,7 +7,7 @@
 
 #include "headshare/base/field.h"
 #include "headshare/cli/runtime_options.h"
-#include "headshare/models/options.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/ops/precision.h"
 
 namespace headshare {
@@ -26,7 +26,8 @@ Fields fields(KernelOptions& options);
 
 // One object per situation: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
 // "backend", "fused", "refused": [{"backend", "reasons"}]}.
-nlohmann::ordered_json kernel_report(const KernelOptions& options, const DecoderOptions& resolved, c10::Device device);
+// In an encoder no query is causal, and nothing is decoded.
+nlohmann::ordered_json kernel_report(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
 
 std::string kernel_text(const nlohmann::ordered_json& report, int width);
 

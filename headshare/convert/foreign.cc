@@ -12,7 +12,7 @@ namespace headshare {
 
 const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
-      {"hf", "a Hugging Face directory: config.json and model.safetensors; model type gpt2", open_hf},
+      {"hf", "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert", open_hf},
   };
   return formats;
 }
@@ -28,10 +28,13 @@ const ForeignFormat& find_format(const std::string& name) {
   throw Error(join_text("unknown format '", name, "'", did_you_mean(name, known), "; --from takes ", list));
 }
 
-Decoder read_decoder(const ForeignModel& foreign) {
-  check_memory(parameter_bytes(foreign.options), "the converted model", "use a machine with more memory");
+namespace {
+
+template <class Model, class Options>
+Model read_values(const Options& options, const ForeignModel& foreign) {
+  check_memory(parameter_bytes(options), "the converted model", "use a machine with more memory");
   const at::NoGradGuard no_grad;
-  Decoder model(foreign.options);
+  Model model(options);
   NamedTensors unfilled = model_tensors(*model);
   for (const MappedTensor& one : foreign.tensors) {
     const auto found = unfilled.find(one.target);
@@ -45,6 +48,16 @@ Decoder read_decoder(const ForeignModel& foreign) {
   HS_CHECK(unfilled.empty(), "no foreign tensor was found for '", unfilled.begin()->first, "'");
   model->eval();
   return model;
+}
+
+}  // namespace
+
+Decoder read_decoder(const ForeignModel& foreign) {
+  return read_values<Decoder>(std::get<DecoderOptions>(foreign.options), foreign);
+}
+
+Encoder read_encoder(const ForeignModel& foreign) {
+  return read_values<Encoder>(std::get<EncoderOptions>(foreign.options), foreign);
 }
 
 }  // namespace headshare

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headshare/base/file.h"
-#include "headshare/models/decoder.h"
+#include "headshare/models/checkpoint.h"
 
 namespace headshare {
 
@@ -22,11 +22,11 @@ struct MappedTensor {
 // A foreign model whose configuration and tensor names, types and shapes have been checked, but
 // whose values have not been read.
 struct ForeignModel {
-  DecoderOptions options;  // resolved
-  std::vector<MappedTensor> tensors;
-  std::vector<std::string> unused;  // foreign tensors that say nothing new: causal masks, a tied output layer
-  std::vector<std::string> notes;   // sentences: what differs from the source in training
-  fs::path tokenizer;               // for load_tokenizer; empty when the source has none
+  ModelOptions options;  // resolved
+  std::vector<MappedTensor> tensors = {};
+  std::vector<std::string> unused = {};  // foreign tensors that say nothing new: causal masks, a tied output layer
+  std::vector<std::string> notes = {};   // sentences: what differs from the source in training
+  fs::path tokenizer = {};               // for load_tokenizer; empty when the source has none
 };
 
 struct ForeignFormat {
@@ -41,7 +41,9 @@ const std::vector<ForeignFormat>& foreign_formats();
 // The format of that name; an unknown one is refused with the nearest.
 const ForeignFormat& find_format(const std::string& name);
 
-// The model with all its values, in evaluation mode. Memory that will not fit is refused first.
+// The model with all its values, in evaluation mode; `foreign.options` are of its kind. Memory that will not fit is
+// refused first.
 Decoder read_decoder(const ForeignModel& foreign);
+Encoder read_encoder(const ForeignModel& foreign);
 
 }  // namespace headshare

@@ -20,6 +20,7 @@ class Gpt2Test : public testing::Test {
     fake.write(directory());
     return find_format("hf").open(directory());
   }
+  DecoderOptions options_of(const FakeGpt2& fake) { return std::get<DecoderOptions>(open(fake).options); }
   Decoder convert(const FakeGpt2& fake) { return read_decoder(open(fake)); }
   // The Error for a model that `change` has spoilt.
   std::string refusal(const std::function<void(FakeGpt2&)>& change) {
@@ -40,7 +41,7 @@ TEST_F(Gpt2Test, ReadsTheConfiguration) {
   FakeGpt2 fake;
   fake.config["activation_function"] = "gelu";
   fake.config["layer_norm_epsilon"] = 1e-6;
-  const DecoderOptions options = open(fake).options;
+  const DecoderOptions options = options_of(fake);
   EXPECT_EQ(options.vocabulary, FakeGpt2::kV);
   EXPECT_EQ(options.context, FakeGpt2::kP);
   EXPECT_EQ(options.layers, FakeGpt2::kLayers);
@@ -59,7 +60,7 @@ TEST_F(Gpt2Test, GeneralNamesStandForTheirOwn) {
   FakeGpt2 fake;
   fake.config.erase("n_layer");
   fake.config["num_hidden_layers"] = FakeGpt2::kLayers;
-  EXPECT_EQ(open(fake).options.layers, FakeGpt2::kLayers);
+  EXPECT_EQ(options_of(fake).layers, FakeGpt2::kLayers);
   EXPECT_THAT(config_refusal("num_hidden_layers", 3), HasSubstr("n_layer is 2 and num_hidden_layers is 3"));
 }
 
@@ -89,7 +90,7 @@ TEST_F(Gpt2Test, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Decoder(foreign.options))) wanted.insert(name);
+  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options)))) wanted.insert(name);
   EXPECT_EQ(targets, wanted);
 }
 
@@ -136,7 +137,7 @@ TEST_F(Gpt2Test, TheOutputLayer) {
 TEST_F(Gpt2Test, ScalesOfTheScores) {
   FakeGpt2 fake;
   fake.config["scale_attn_weights"] = false;
-  EXPECT_EQ(open(fake).options.attention.scale, 1);
+  EXPECT_EQ(options_of(fake).attention.scale, 1);
   fake = FakeGpt2();
   fake.config["scale_attn_by_inverse_layer_idx"] = true;
   const ForeignModel foreign = open(fake);
@@ -163,7 +164,7 @@ TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
 }
 
 TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
-  EXPECT_THAT(config_refusal("model_type", "llama"), HasSubstr("model_type is \"llama\"; headshare converts"));
+  EXPECT_THAT(config_refusal("model_type", "llama"), HasSubstr("model_type is \"llama\"; headshare converts models of type gpt2 and bert"));
   EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
   EXPECT_THAT(config_refusal("activation_function", "silu"), HasSubstr("activation_function is \"silu\""));
   EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));
@@ -188,7 +189,7 @@ TEST_F(Gpt2Test, WrongSizesAreFoundBeforeAnythingIsAllocated) {
               HasSubstr("wpe.weight' has shape [8, 6], the configuration asks for [9"));
   EXPECT_THAT(config_refusal("n_inner", 25), HasSubstr("mlp.c_fc.weight' has shape [6, 24]"));
   EXPECT_THAT(config_refusal("n_layer", 3), HasSubstr("tensor 'h.2.ln_1.weight' is missing; did you mean"));
-  EXPECT_THAT(config_refusal("n_layer", 1), HasSubstr("12 tensors are not part of the GPT-2"));
+  EXPECT_THAT(config_refusal("n_layer", 1), HasSubstr("12 tensors are not part of the GPT-2 that config.json"));
 }
 
 TEST_F(Gpt2Test, TensorsThatDoNotFitAreNamed) {

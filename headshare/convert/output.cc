@@ -2,9 +2,10 @@
 
 #include <unistd.h>
 
-#include <set>
+#include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/convert/hf/bert.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {
@@ -34,31 +35,49 @@ class RemovedAtEnd {
 
 }  // namespace
 
-void check_output(const fs::path& path, Overwrite overwrite) {
+OutputKind headshare_output() {
+  return {.files = {"config.json", "model.safetensors", "tokenizer.json"},
+          .check_is_one = [](const fs::path& path) { read_options(path); }};
+}
+
+OutputKind hugging_face_output() {
+  return {.files = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"},
+          .check_is_one = [](const fs::path& path) {
+            const std::string config = read_file(path / "config.json");
+            const nlohmann::json parsed = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);
+            HS_CHECK(parsed.is_object() && parsed.contains(kExportMark), path.string(),
+                     " was not written by headshare, so it is not overwritten; choose another name");
+          }};
+}
+
+void check_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind) {
   std::error_code ignored;
   if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
   HS_CHECK(overwrite == Overwrite::kYes, path.string(), " exists already; choose another name or add --overwrite");
   HS_CHECK(fs::is_directory(plain(path), ignored) && !fs::is_symlink(plain(path), ignored), path.string(),
            " is not a directory, so it is not overwritten; choose another name");
-  const std::set<std::string> model_files = {"config.json", "model.safetensors", "tokenizer.json"};
   bool empty = true;
   for (const auto& entry : fs::directory_iterator(path)) {
-    HS_CHECK(model_files.contains(entry.path().filename().string()), path.string(), " holds more than a model, '",
+    const bool known =
+        std::find(kind.files.begin(), kind.files.end(), entry.path().filename().string()) != kind.files.end();
+    HS_CHECK(known, path.string(), " holds more than a model, '",
              entry.path().filename().string(), "', so it is not overwritten; choose another name");
     empty = false;
   }
-  if (!empty) read_options(path);  // an Error unless it is one of ours
+  if (!empty) kind.check_is_one(path);
 }
 
-void write_output(const fs::path& path, Overwrite overwrite, const Decoder& model, const Tokenizer* tokenizer) {
-  check_output(path, overwrite);
+void write_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind,
+                  const std::function<void(const fs::path&)>& write) {
+  check_output(path, overwrite, kind);
   const fs::path final_path = plain(path);
   const fs::path partial = beside(final_path, "partial");
   const fs::path old = beside(final_path, "old");
   const RemovedAtEnd clean_partial(partial);
   std::error_code ignored;
   fs::remove_all(partial, ignored);  // of a process that had our number and died
-  save_model(partial, model, tokenizer);
+  make_directories(partial);
+  write(partial);
   if (!fs::exists(final_path)) {
     rename_durably(partial, final_path);
     return;

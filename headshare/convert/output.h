@@ -1,20 +1,32 @@
 // Where a converted model goes: a directory that appears whole or not at all.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "headshare/base/file.h"
-#include "headshare/models/decoder.h"
-#include "headshare/text/tokenizer.h"
 
 namespace headshare {
 
 enum class Overwrite { kNo, kYes };
 
-// Throws Error when a model may not be written to `path`: it exists, and overwriting is off or what is
-// there is more than a model's three files. Call it before the long work.
-void check_output(const fs::path& path, Overwrite overwrite);
+// A kind of directory that may be replaced when overwriting is on.
+struct OutputKind {
+  std::vector<std::string> files;                       // all that it may hold
+  std::function<void(const fs::path&)> check_is_one;  // throws Error unless a directory with these files is one
+};
 
-// Writes the model under a temporary name beside `path` and renames it into place. A model that stood
-// there is replaced when `overwrite` allows. `tokenizer` may be null.
-void write_output(const fs::path& path, Overwrite overwrite, const Decoder& model, const Tokenizer* tokenizer);
+OutputKind headshare_output();     // a model's three files
+OutputKind hugging_face_output();  // what write_bert() and write_hf_tokenizer() write
+
+// Throws Error when nothing may be written to `path`: it exists, and overwriting is off or what is there is more than
+// an output of this kind. Call it before the long work.
+void check_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind);
+
+// Lets `write` fill a new directory beside `path` and renames it into place. What stood there is replaced when
+// `overwrite` allows.
+void write_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind,
+                  const std::function<void(const fs::path&)>& write);
 
 }  // namespace headshare

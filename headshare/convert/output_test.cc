@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
+#include "headshare/convert/hf/bert.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/text/byte_tokenizer.h"
 
@@ -26,7 +27,9 @@ class OutputTest : public testing::Test {
     return names;
   }
   std::string write(const fs::path& path, Overwrite overwrite, const Tokenizer* tokenizer = nullptr) const {
-    return error_message([&] { write_output(path, overwrite, model_, tokenizer); });
+    return error_message([&] {
+      write_output(path, overwrite, headshare_output(), [&](const fs::path& to) { save_model(to, model_, tokenizer); });
+    });
   }
   fs::path out() const { return temporary_.path() / "out"; }
 
@@ -60,6 +63,21 @@ TEST_F(OutputTest, OverwritesOnlyModelsAndOnlyWhenAsked) {
   const fs::path file = temporary_.path() / "file";
   write_file(file, "text");
   EXPECT_THAT(write(file, Overwrite::kYes), HasSubstr("is not a directory, so it is not overwritten"));
+}
+
+TEST_F(OutputTest, OverwritesHuggingFaceDirectoriesOfItsOwnOnly) {
+  const auto write_foreign = [&](const std::string& config) {
+    return error_message([&] {
+      write_output(out(), Overwrite::kYes, hugging_face_output(),
+                   [&](const fs::path& to) { write_file(to / "config.json", config); });
+    });
+  };
+  EXPECT_EQ(write_foreign("{}"), "no error");
+  EXPECT_THAT(write_foreign("{}"), HasSubstr("was not written by headshare"));
+  write_file(out() / "config.json", nlohmann::json{{kExportMark, "0"}}.dump());
+  EXPECT_EQ(write_foreign("{}"), "no error");
+  write_file(out() / "pytorch_model.bin", "");
+  EXPECT_THAT(write_foreign("{}"), HasSubstr("holds more than a model, 'pytorch_model.bin'"));
 }
 
 TEST_F(OutputTest, AFailureLeavesNothingBehind) {

@@ -1,4 +1,4 @@
-// For tests only: a small GPT-2 as transformers would save it.
+// For tests only: a small GPT-2 and a small BERT as transformers would save them.
 #pragma once
 
 #include <functional>
@@ -51,6 +51,57 @@ struct FakeGpt2 {
   void put_pair(const std::string& name, const std::vector<int64_t>& shape) {
     put(name + ".weight", shape);
     put(name + ".bias", {shape.back()});
+  }
+};
+
+// The same for a BertForMaskedLM.
+struct FakeBert {
+  static constexpr int64_t kV = 11, kP = 8, kE = 6, kF = 10, kLayers = 2;
+
+  nlohmann::json config = {{"model_type", "bert"},
+                           {"vocab_size", kV},
+                           {"max_position_embeddings", kP},
+                           {"hidden_size", kE},
+                           {"num_hidden_layers", kLayers},
+                           {"num_attention_heads", 2},
+                           {"intermediate_size", kF},
+                           {"type_vocab_size", 3},
+                           {"hidden_dropout_prob", 0.2},
+                           {"attention_probs_dropout_prob", 0.25}};
+  NamedTensors tensors;
+
+  FakeBert() {
+    put("bert.embeddings.word_embeddings.weight", {kV, kE});
+    put("bert.embeddings.position_embeddings.weight", {kP, kE});
+    put("bert.embeddings.token_type_embeddings.weight", {3, kE});
+    put_pair("bert.embeddings.LayerNorm", {kE});
+    for (int64_t i = 0; i < kLayers; ++i) {
+      const std::string block = join_text("bert.encoder.layer.", i, ".");
+      for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
+        put_pair(block + "attention." + part, {kE, kE});
+      }
+      put_pair(block + "attention.output.LayerNorm", {kE});
+      put_pair(block + "intermediate.dense", {kF, kE});
+      put_pair(block + "output.dense", {kE, kF});
+      put_pair(block + "output.LayerNorm", {kE});
+    }
+    put_pair("cls.predictions.transform.dense", {kE, kE});
+    put_pair("cls.predictions.transform.LayerNorm", {kE});
+    put("cls.predictions.bias", {kV});
+  }
+
+  void put(const std::string& name, const std::vector<int64_t>& shape) {
+    tensors[name] = random_tensor(shape, stream_key(1, name), at::kFloat, 0.3);
+  }
+  void put_pair(const std::string& name, const std::vector<int64_t>& shape) {
+    put(name + ".weight", shape);
+    put(name + ".bias", {shape.front()});
+  }
+
+  void write(const fs::path& directory) const {
+    make_directories(directory);
+    write_file(directory / "config.json", config.dump());
+    write_tensors(directory / "model.safetensors", tensors);
   }
 };
 

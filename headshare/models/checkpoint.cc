@@ -13,6 +13,7 @@ namespace headshare {
 namespace {
 
 constexpr uint64_t kMostConfigBytes = 16 << 20;
+constexpr const char* kEncoderKind = "encoder";
 
 const std::vector<std::pair<DType, at::ScalarType>>& type_pairs() {
   static const std::vector<std::pair<DType, at::ScalarType>> pairs = {
@@ -99,20 +100,36 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
   }
 }
 
-void check_vocabulary(const Tokenizer& tokenizer, const DecoderOptions& options, const std::string& where) {
+void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where) {
   HS_CHECK(tokenizer.vocabulary_size() <= options.vocabulary, where, " has ", tokenizer.vocabulary_size(),
            " tokens, the model only ", options.vocabulary, ": it is not this model's tokenizer");
 }
 
-void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer) {
-  DecoderOptions options = model->options();
+namespace {
+
+// `config` names format, version and kind.
+template <class Model, class Options>
+void save(const fs::path& directory, nlohmann::json config, const Model& model, Options options,
+          const Tokenizer* tokenizer) {
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
-  const nlohmann::json config = {
-      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"model", to_json(stored_fields(options))}};
+  config["model"] = to_json(stored_fields(options));
   if (tokenizer != nullptr) write_file(directory / "tokenizer.json", tokenizer->to_json().dump());
   write_tensors(directory / "model.safetensors", model_tensors(*model), {{"format", "pt"}});
   write_file(directory / "config.json", config.dump(2) + "\n");
+}
+
+}  // namespace
+
+void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer) {
+  const nlohmann::json config = {{"format", "headshare"}, {"format_version", kDecoderFormatVersion}};
+  save(directory, config, model, model->options(), tokenizer);
+}
+
+void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer) {
+  const nlohmann::json config = {
+      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"kind", kEncoderKind}};
+  save(directory, config, model, model->options(), tokenizer);
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -128,7 +145,24 @@ fs::path find_checkpoint(const fs::path& path) {
                         ": it has neither config.json nor checkpoints/best or checkpoints/last"));
 }
 
-DecoderOptions read_options(const fs::path& checkpoint) {
+namespace {
+
+template <class Options>
+Options parse_options(const nlohmann::json& config, const std::string& where) {
+  HS_CHECK(config.contains("model"), where, " has no \"model\" part: it is damaged");
+  Options options;
+  Fields list = stored_fields(options);
+  from_json(list, config.at("model"), where);
+  try {
+    return resolve(options);
+  } catch (const Error& error) {
+    throw Error(where + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+ModelOptions read_options(const fs::path& checkpoint) {
   const fs::path path = checkpoint / "config.json";
   const nlohmann::json config = read_json(path);
   const nlohmann::json format = config.value("format", nlohmann::json());
@@ -141,39 +175,66 @@ DecoderOptions read_options(const fs::path& checkpoint) {
   HS_CHECK(version.is_number_integer() && version >= 1, path.string(), " has no valid format_version");
   HS_CHECK(version <= kModelFormatVersion, path.string(), " has format version ", version.dump(),
            "; this headshare reads up to ", kModelFormatVersion, ": use a newer one");
-  HS_CHECK(config.contains("model"), path.string(), " has no \"model\" part: it is damaged");
-  DecoderOptions options;
-  Fields list = stored_fields(options);
-  from_json(list, config.at("model"), path.string());
-  try {
-    return resolve(options);
-  } catch (const Error& error) {
-    throw Error(path.string() + ": " + error.what());
-  }
+  const auto kind = config.find("kind");
+  if (kind == config.end()) return parse_options<DecoderOptions>(config, path.string());
+  HS_CHECK(*kind == kEncoderKind, path.string(), ": the kind of model is ", kind->dump(),
+           "; this headshare knows \"encoder\", and decoders, which name none");
+  return parse_options<EncoderOptions>(config, path.string());
 }
 
-Decoder load_decoder(const fs::path& checkpoint) {
-  const DecoderOptions options = read_options(checkpoint);
+const TransformerOptions& shared_options(const ModelOptions& options) {
+  return std::visit([](const auto& one) -> const TransformerOptions& { return one; }, options);
+}
+
+namespace {
+
+DecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const DecoderOptions*) {
+  HS_CHECK(std::holds_alternative<DecoderOptions>(options), checkpoint.string(),
+           " is an encoder, which fills masked tokens (`headshare fill`); a decoder language model is needed here, as "
+           "`headshare train` makes it");
+  return std::get<DecoderOptions>(options);
+}
+
+EncoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const EncoderOptions*) {
+  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(),
+           " is a decoder language model, which continues text (`headshare generate`); an encoder is needed here, as "
+           "`headshare train --task mlm` makes it");
+  return std::get<EncoderOptions>(options);
+}
+
+template <class Model>
+Model load_weights(const fs::path& checkpoint) {
+  using Options = std::remove_cvref_t<decltype(std::declval<Model>()->options())>;
+  const Options options = expect(read_options(checkpoint), checkpoint, static_cast<const Options*>(nullptr));
   // The model and, while it is filled, the tensors of the file.
   check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
-  Decoder model(options);
+  Model model(options);
   const fs::path weights = checkpoint / "model.safetensors";
   load_tensors(*model, read_tensors(weights), weights.string());
   model->eval();
   return model;
 }
 
-LoadedModel load_model(const fs::path& path) {
-  LoadedModel loaded;
+template <class Model>
+Loaded<Model> load(const fs::path& path) {
+  Loaded<Model> loaded;
   loaded.directory = find_checkpoint(path);
-  const DecoderOptions options = read_options(loaded.directory);
+  const ModelOptions options = read_options(loaded.directory);
   const fs::path tokenizer = loaded.directory / "tokenizer.json";
   HS_CHECK(fs::exists(tokenizer), loaded.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   loaded.tokenizer = load_tokenizer(tokenizer);
-  check_vocabulary(*loaded.tokenizer, options, tokenizer.string());
-  loaded.model = load_decoder(loaded.directory);
+  check_vocabulary(*loaded.tokenizer, shared_options(options), tokenizer.string());
+  loaded.model = load_weights<Model>(loaded.directory);
   return loaded;
 }
+
+}  // namespace
+
+Decoder load_decoder(const fs::path& checkpoint) { return load_weights<Decoder>(checkpoint); }
+Encoder load_encoder(const fs::path& checkpoint) { return load_weights<Encoder>(checkpoint); }
+
+LoadedModel load_model(const fs::path& path) { return load<Decoder>(path); }
+LoadedEncoder load_encoder_model(const fs::path& path) { return load<Encoder>(path); }
 
 }  // namespace headshare

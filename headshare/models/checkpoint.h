@@ -6,15 +6,19 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 
 #include "headshare/base/file.h"
 #include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
+#include "headshare/models/encoder.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
 
-inline constexpr int64_t kModelFormatVersion = 1;
+// What is read; version 2 brought encoders. Decoders are still written as version 1, which older programs read.
+inline constexpr int64_t kModelFormatVersion = 2;
+inline constexpr int64_t kDecoderFormatVersion = 1;
 
 // The format in config.json of a diagnostic task's model (tasks/diagnostics): known here to be refused in
 // words, because it is no language model.
@@ -41,28 +45,39 @@ NamedTensors model_tensors(const torch::nn::Module& model);
 void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where);
 
 // Throws Error when the tokenizer has ids the model does not know. `where` names the tokenizer.
-void check_vocabulary(const Tokenizer& tokenizer, const DecoderOptions& options, const std::string& where);
+void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where);
 
 // Writes the three files into `directory`, which is created; without a tokenizer only two.
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
+void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer);
 
-struct LoadedModel {
-  Decoder model{nullptr};  // in evaluation mode, on the CPU
+template <class Model>
+struct Loaded {
+  Model model{nullptr};  // in evaluation mode, on the CPU
   std::shared_ptr<Tokenizer> tokenizer;
   fs::path directory;
 };
+using LoadedModel = Loaded<Decoder>;
+using LoadedEncoder = Loaded<Encoder>;
 
 // Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else
-// its averaged weights, else its last). A missing tokenizer is an Error.
+// its averaged weights, else its last). A missing tokenizer is an Error, and so is a model of the other kind.
 LoadedModel load_model(const fs::path& path);
+LoadedEncoder load_encoder_model(const fs::path& path);
 
 // The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.
 Decoder load_decoder(const fs::path& checkpoint);
+Encoder load_encoder(const fs::path& checkpoint);
 
 // The checkpoint directory `path` stands for, as load_model resolves it.
 fs::path find_checkpoint(const fs::path& path);
 
-// The model options in a directory's config.json.
-DecoderOptions read_options(const fs::path& checkpoint);
+using ModelOptions = std::variant<DecoderOptions, EncoderOptions>;
+
+// The model options in a directory's config.json, resolved.
+ModelOptions read_options(const fs::path& checkpoint);
+
+// What decoders and encoders have in common.
+const TransformerOptions& shared_options(const ModelOptions& options);
 
 }  // namespace headshare

@@ -87,6 +87,44 @@ TEST_F(CheckpointTest, EverySchemeComesBackBitForBit) {
   }
 }
 
+TEST_F(CheckpointTest, EncodersComeBackBitForBit) {
+  int round = 0;
+  for (const auto& [scheme, name] : scheme_names()) {
+    EncoderOptions options = small_encoder_options(scheme);
+    options.vocabulary = 256;
+    options.norms = round % 2 == 0 ? NormPlacement::kBefore : NormPlacement::kAfter;
+    options.segments = round % 3;
+    options.pooler = ++round % 2 == 0;
+    const Encoder model = small_encoder(options);
+    const fs::path directory = temporary_.path() / join_text("encoder-", round);
+    save_model(directory, model, &bytes_);
+    const LoadedEncoder loaded = load_encoder_model(directory);
+    EncoderOptions before = model->options();
+    EncoderOptions after = loaded.model->options();
+    EXPECT_EQ(to_json(stored_fields(after)), to_json(stored_fields(before))) << name;
+    const at::NoGradGuard no_grad;
+    const Tensor ids = random_ids(2, 7, 256);
+    EXPECT_TRUE(same_bits(loaded.model->logits(loaded.model->hidden({.ids = ids})), model->logits(model->hidden({.ids = ids}))))
+        << name;
+  }
+}
+
+TEST_F(CheckpointTest, TheOtherKindOfModelIsRefused) {
+  EXPECT_THAT(error_message([&] { load_encoder_model(path()); }),
+              HasSubstr(path().string() + " is a decoder language model"));
+  EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+  options.vocabulary = 256;
+  save_model(path(), small_encoder(options), &bytes_);
+  EXPECT_THAT(load_error(), HasSubstr(path().string() + " is an encoder"));
+  EXPECT_THAT(error_message([&] { load_decoder(path()); }), HasSubstr("a decoder language model is needed here"));
+  EXPECT_EQ(config()["format_version"], 2);
+  EXPECT_EQ(original_["format_version"], 1) << "older programs read decoders";
+  json changed = config();
+  changed["kind"] = "translator";
+  write_config(changed);
+  EXPECT_THAT(load_error(), HasSubstr("the kind of model is \"translator\""));
+}
+
 TEST_F(CheckpointTest, TensorsOfEveryTypeComeBackBitForBit) {
   NamedTensors tensors;
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
@@ -154,7 +192,7 @@ TEST_F(CheckpointTest, Versions) {
   json changed = original_;
   changed["format_version"] = kModelFormatVersion + 1;
   write_config(changed);
-  EXPECT_THAT(load_error(), HasSubstr("format version 2; this headshare reads up to 1: use a newer one"));
+  EXPECT_THAT(load_error(), HasSubstr("format version 3; this headshare reads up to 2: use a newer one"));
   for (const json& version : {json("1"), json(1.0), json(0), json(-1), json(nullptr), json(UINT64_MAX)}) {
     changed["format_version"] = version;
     write_config(changed);

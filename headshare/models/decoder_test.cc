@@ -21,12 +21,6 @@ using testing::HasSubstr;
 constexpr PositionKind kPositions[] = {PositionKind::kLearned, PositionKind::kSinusoidal, PositionKind::kRotary,
                                        PositionKind::kAlibi, PositionKind::kNone};
 
-std::vector<SchemeKind> all_schemes() {
-  std::vector<SchemeKind> all;
-  for (const auto& [kind, name] : scheme_names()) all.push_back(kind);
-  return all;
-}
-
 using Case = std::pair<SchemeKind, PositionKind>;
 
 // Every scheme with every way of positions it supports.
@@ -55,18 +49,10 @@ INSTANTIATE_TEST_SUITE_P(All, DecoderCase, testing::ValuesIn(all_cases()), [](co
   return scheme_name(info.param.first) + "_" + position_name(info.param.second);
 });
 
-// Values in every parameter, the biases too.
-void randomise(const Decoder& model) {
-  const at::NoGradGuard no_grad;
-  for (const Declared& one : declared_parameters(*model)) {
-    one.tensor.copy_(random_tensor(one.tensor.sizes(), stream_key(3, one.name), at::kFloat, 0.3));
-  }
-}
-
 TEST_P(DecoderCase, CachedDecodingEqualsTheFullPass) {
   const at::NoGradGuard no_grad;
   Decoder model = small_decoder(options());
-  randomise(model);
+  randomise(*model);
   model->to(at::kDouble);
   const Tensor ids = random_ids(2, 9, 13);
   const Tensor full = model->logits(model->hidden(ids));
@@ -155,7 +141,7 @@ TEST_P(DecoderCase, RecomputingGivesTheSameGradientsWithDropout) {
 // gradients stay float32.
 TEST_P(DecoderCase, Bf16IsCloseToFp32) {
   Decoder model = small_decoder(options());
-  randomise(model);
+  randomise(*model);
   model->train();
   const Tensor ids = random_ids(2, 9, 13, 1);
   const Tensor targets = random_ids(2, 9, 13, 2);
@@ -174,7 +160,7 @@ TEST_P(DecoderCase, Bf16IsCloseToFp32) {
 
 TEST_P(DecoderCase, EveryLearnedParameterGetsAGradientAndNoInertOne) {
   Decoder model = small_decoder(options());
-  randomise(model);
+  randomise(*model);
   const auto all = gradients(model, random_ids(2, 9, 13, 1), random_ids(2, 9, 13, 2));
   for (const Declared& one : declared_parameters(*model)) {
     if (one.role == Role::kInert) {

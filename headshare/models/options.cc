@@ -23,7 +23,36 @@ const EnumNames<ActivationKind>& activation_names() {
   return names;
 }
 
+const EnumNames<NormPlacement>& norm_names() {
+  static const EnumNames<NormPlacement> names = {{NormPlacement::kBefore, "pre"}, {NormPlacement::kAfter, "post"}};
+  return names;
+}
+
+Field vocabulary_field(TransformerOptions& o) {
+  return field("vocabulary", &o.vocabulary, "tokens the model knows",
+               {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}});
+}
+
+// What decoders and encoders resolve alike; `output_deviation` is where what is added to the residual stream starts.
+void resolve_shared(TransformerOptions& o, double output_deviation) {
+  o.attention.rotary = o.positions == PositionKind::kRotary;
+  o.attention.alibi = o.positions == PositionKind::kAlibi;
+  o.attention.init_deviation = o.init_deviation;
+  o.attention.output_deviation = output_deviation;
+  o.attention = resolve(o.attention);
+  if (!o.feed_forward_width) o.feed_forward_width = 4 * o.attention.d_model;
+  HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
+           "sinusoidal positions need an even d-model, not ", o.attention.d_model);
+}
+
 }  // namespace
+
+EncoderOptions::EncoderOptions() {
+  context = 128;
+  activation = ActivationKind::kGeluErf;
+  norm_epsilon = 1e-12;
+  attention.projection_bias = true;
+}
 
 Fields fields(DecoderOptions& o) {
   Fields list = {
@@ -58,23 +87,43 @@ Fields fields(DecoderOptions& o) {
   return list;
 }
 
+Fields fields(EncoderParts& o) {
+  return {
+      field("norms", &o.norms, "layer norms of an encoder's blocks: after each sum (BERT), or before each part",
+            norm_names(), {.aliases = {"norm-placement"}}),
+      field("segments", &o.segments, "kinds of tokens that have an embedding, as in pairs of texts; 0: none",
+            {.min = 0, .max = 1 << 20, .aliases = {"type-vocab-size"}}),
+  };
+}
+
+Fields fields(EncoderOptions& o) {
+  Fields list = fields(static_cast<TransformerOptions&>(o));
+  append(&list, fields(static_cast<EncoderParts&>(o)));
+  return list;
+}
+
 Fields stored_fields(DecoderOptions& o) {
-  Fields list = {field("vocabulary", &o.vocabulary, "tokens the model knows",
-                       {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}})};
+  Fields list = {vocabulary_field(o)};
   append(&list, fields(o));
   return list;
 }
 
+Fields stored_fields(EncoderOptions& o) {
+  Fields list = {vocabulary_field(o)};
+  append(&list, fields(o));
+  list.push_back(field("pooler", &o.pooler, "has the layer through which classification reads the first token"));
+  list.push_back(field("masked-head", &o.masked_head, "has the layer that predicts masked tokens"));
+  return list;
+}
+
 DecoderOptions resolve(DecoderOptions o) {
-  o.attention.rotary = o.positions == PositionKind::kRotary;
-  o.attention.alibi = o.positions == PositionKind::kAlibi;
-  o.attention.init_deviation = o.init_deviation;
   // GPT-2: what is added to the residual stream starts smaller, by the number of additions.
-  o.attention.output_deviation = o.init_deviation / std::sqrt(2.0 * static_cast<double>(o.layers));
-  o.attention = resolve(o.attention);
-  if (!o.feed_forward_width) o.feed_forward_width = 4 * o.attention.d_model;
-  HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
-           "sinusoidal positions need an even d-model, not ", o.attention.d_model);
+  resolve_shared(o, o.init_deviation / std::sqrt(2.0 * static_cast<double>(o.layers)));
+  return o;
+}
+
+EncoderOptions resolve(EncoderOptions o) {
+  resolve_shared(o, o.init_deviation);
   return o;
 }
 

@@ -30,13 +30,31 @@ struct TransformerOptions {
 // A decoder has nothing else; its norms stand before.
 using DecoderOptions = TransformerOptions;
 
+// What a user sets of an encoder besides.
+struct EncoderParts {
+  NormPlacement norms = NormPlacement::kAfter;
+  int64_t segments = 2;  // kinds of tokens, such as a pair's first and second text; 0: not told apart
+};
+
+// An encoder; as it is made, BERT's, but for dropout and sizes.
+struct EncoderOptions : TransformerOptions, EncoderParts {
+  EncoderOptions();
+
+  bool pooler = false;       // has the layer through which classification reads the first token
+  bool masked_head = false;  // has the layer that predicts masked tokens
+};
+
 // Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.
 Fields fields(DecoderOptions& options);
+Fields fields(EncoderParts& parts);
+Fields fields(EncoderOptions& options);  // both
 
-// The same and `vocabulary`: what a checkpoint's config.json holds.
+// The same and the rest: what a checkpoint's config.json holds.
 Fields stored_fields(DecoderOptions& options);
+Fields stored_fields(EncoderOptions& options);
 
 // Fills in defaults, hands positions and start values down to the attention options, checks sizes.
 DecoderOptions resolve(DecoderOptions options);
+EncoderOptions resolve(EncoderOptions options);
 
 }  // namespace headshare

@@ -11,6 +11,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/proc.h"
 #include "headshare/models/decoder.h"
+#include "headshare/models/encoder.h"
 #include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
@@ -20,7 +21,7 @@ constexpr double kFloatBytes = 4;
 
 // Values kept for the backward pass for each token of one block: the inputs of two norms, four
 // projections, the feed-forward part and two residual sums.
-double kept_per_token(const DecoderOptions& o) {
+double kept_per_token(const TransformerOptions& o) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);
   const double heads_width = static_cast<double>(o.attention.heads * *o.attention.head_width);
@@ -29,10 +30,10 @@ double kept_per_token(const DecoderOptions& o) {
 
 // Scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
 // embeddings the gradient of the one use beside the other's.
-double output_layer(const DecoderOptions& o, const TrainingShape& shape) {
+double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   const auto V = static_cast<double>(o.vocabulary);
   const auto E = static_cast<double>(o.attention.d_model);
-  const int64_t tokens = shape.batch * shape.length;
+  const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(shape.batch * shape.length) * shape.scored));
   const auto chunk = static_cast<double>(cross_entropy_chunk(tokens, o.vocabulary));
   return 2 * chunk * V + 2 * static_cast<double>(tokens) * E + (o.tie_embeddings ? V * E : 0);
 }
@@ -43,20 +44,18 @@ double read_number(const char* path) {
   return in >> value ? value : std::numeric_limits<double>::infinity();
 }
 
-}  // namespace
-
-ModelSize measure(const DecoderOptions& resolved) {
+// Counts a model with one block and multiplies: blocks are alike.
+template <class Model, class Options>
+ModelSize count(Options one_block, int64_t layers) {
   const DeclareOn meta(at::kMeta);
-  DecoderOptions one_block = resolved;
   one_block.layers = 1;
-  const Decoder model(one_block);  // blocks are alike: build one and multiply
+  const Model model(one_block);
   const AttentionCost cost = model->scheme().cost();
   int64_t block = 0;
   int64_t rest = 0;
   for (const Declared& one : declared_parameters(*model)) {
     (one.name.starts_with("blocks.") ? block : rest) += one.tensor.numel();
   }
-  const int64_t layers = resolved.layers;
   // The cache has at most as many elements as the projections that fill it.
   HS_CHECK(block <= (std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes) - rest) / layers,
            "a model of ", layers, " layers with ", block,
@@ -68,21 +67,41 @@ ModelSize measure(const DecoderOptions& resolved) {
           .cache_bytes_per_token = layers * cost.cache_elements * static_cast<int64_t>(kFloatBytes)};
 }
 
-double parameter_bytes(const DecoderOptions& o) {
+double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   const bool table = o.positions == PositionKind::kSinusoidal;
   const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(o.attention.d_model) : 0;
-  return kFloatBytes * (static_cast<double>(measure(o).total_parameters) + sinusoids);
+  return kFloatBytes * (static_cast<double>(parameters) + sinusoids);
 }
 
-double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
-  const auto parameters = static_cast<double>(measure(o).total_parameters);
+double step_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
   const double tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.length);
   const auto layers = static_cast<double>(o.layers);
   const double block = tokens * kept_per_token(o);  // attention keeps no scores (docs/design/014)
   const double blocks =
       shape.recompute ? layers * tokens * static_cast<double>(o.attention.d_model) + block : layers * block;
-  return kFloatBytes *
-         (parameters * (4 + static_cast<double>(shape.moving_averages)) + blocks + output_layer(o, shape));
+  const double copies = 4 + static_cast<double>(shape.moving_averages);
+  return kFloatBytes * (static_cast<double>(parameters) * copies + blocks + output_layer(o, shape));
+}
+
+}  // namespace
+
+ModelSize measure(const DecoderOptions& o) { return count<Decoder>(o, o.layers); }
+
+ModelSize measure(const EncoderOptions& o) {
+  ModelSize size = count<Encoder>(o, o.layers);
+  size.cache_elements_per_token = size.cache_bytes_per_token = 0;
+  return size;
+}
+
+double parameter_bytes(const DecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
+double parameter_bytes(const EncoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
+
+double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
+  return step_bytes(o, measure(o).total_parameters, shape);
+}
+
+double training_bytes(const EncoderOptions& o, const TrainingShape& shape) {
+  return step_bytes(o, measure(o).total_parameters, shape);
 }
 
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {

@@ -5,7 +5,7 @@
 
 namespace headshare {
 
-// Exact counts for a decoder language model.
+// Exact counts. An encoder keeps no cache: its cache counts are 0.
 struct ModelSize {
   int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
   int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
@@ -16,9 +16,11 @@ struct ModelSize {
 
 // Throws Error when the counts do not fit into 64 bits.
 ModelSize measure(const DecoderOptions& resolved);
+ModelSize measure(const EncoderOptions& resolved);
 
 // Bytes of the model alone: its parameters, and its table of sinusoids where it has one.
 double parameter_bytes(const DecoderOptions& resolved);
+double parameter_bytes(const EncoderOptions& resolved);
 
 // How a training run uses memory besides the parameters.
 struct TrainingShape {
@@ -26,11 +28,13 @@ struct TrainingShape {
   int64_t length = 256;         // tokens in a sequence
   int64_t moving_averages = 0;  // extra copies of the parameters (EMA)
   bool recompute = false;       // activation checkpointing
+  double scored = 1;            // share of the tokens that the output layer scores: masked ones only, in an encoder
 };
 
 // Bytes a training step needs at its peak, in float32: parameters, gradients, two Adam moments and
 // activations. An estimate from the shapes, within about a third of what is measured.
 double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
+double training_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
 
 // Bytes decoding needs with a cache of batch x length tokens.
 double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);

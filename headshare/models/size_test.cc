@@ -24,7 +24,41 @@ TEST(Size, TheEncoderTable) {
     DecoderOptions options{.layers = 12};
     options.attention = {.scheme = scheme, .d_model = 768, .heads = 12, .projection_bias = true};
     EXPECT_EQ(measure(resolve(options)).attention_parameters, parameters) << scheme_name(scheme);
+    EncoderOptions encoder;
+    encoder.layers = 12;
+    encoder.attention = options.attention;
+    EXPECT_EQ(measure(resolve(encoder)).attention_parameters, parameters) << scheme_name(scheme);
   }
+}
+
+// transformers' BertModel without and with its pooler, and BertForMaskedLM, of bert-base-uncased.
+TEST(Size, BertHasTheParametersBertHas) {
+  EncoderOptions options;
+  options.vocabulary = 30522;
+  options.context = 512;
+  options.layers = 12;
+  options.attention.d_model = 768;
+  options.attention.heads = 12;
+  EXPECT_EQ(measure(resolve(options)).total_parameters, 108891648);
+  options.masked_head = true;
+  EXPECT_EQ(measure(resolve(options)).total_parameters, 109514298);
+  options.masked_head = false;
+  options.pooler = true;
+  const ModelSize size = measure(resolve(options));
+  EXPECT_EQ(size.total_parameters, 109482240);
+  EXPECT_EQ(size.cache_elements_per_token, 0);
+}
+
+// The scores of an encoder are those of its masked tokens alone.
+TEST(Size, TrainingAnEncoder) {
+  EncoderOptions options;
+  options.vocabulary = 30522;
+  options.masked_head = true;
+  TrainingShape shape{.batch = 32, .length = 128, .scored = 0.15};
+  const double masked = training_bytes(resolve(options), shape);
+  shape.scored = 1;
+  EXPECT_NEAR(training_bytes(resolve(options), shape) - masked, 4.0 * 2 * (1024 - 615) * 30522 + 4.0 * 2 * 3481 * 256,
+              4.0 * 40 * 30522);
 }
 
 TEST(Size, Gpt2HasTheParametersGpt2Has) {

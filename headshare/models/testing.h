@@ -1,4 +1,4 @@
-// For tests only: small decoders of every scheme.
+// For tests only: small decoders and encoders of every scheme.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 
 #include "headshare/base/rng.h"
 #include "headshare/models/decoder.h"
+#include "headshare/models/encoder.h"
+#include "headshare/ops/testing.h"
 
 namespace headshare {
 
@@ -29,6 +31,42 @@ inline Decoder small_decoder(const DecoderOptions& options, uint64_t seed = 1) {
   initialise(*model, seed);
   model->eval();
   return model;
+}
+
+// The same sizes, with a masked-LM head and a pooler.
+inline EncoderOptions small_encoder_options(SchemeKind scheme, PositionKind positions = PositionKind::kLearned) {
+  EncoderOptions options;
+  options.vocabulary = 13;
+  options.context = 10;
+  options.layers = 2;
+  options.positions = positions;
+  options.attention.scheme = scheme;
+  options.attention.d_model = 16;
+  options.attention.heads = 4;
+  options.masked_head = options.pooler = true;
+  return options;
+}
+
+// Initialised, in evaluation mode.
+inline Encoder small_encoder(const EncoderOptions& options, uint64_t seed = 1) {
+  Encoder model(resolve(options));
+  initialise(*model, seed);
+  model->eval();
+  return model;
+}
+
+// Values in every parameter, the biases too.
+inline void randomise(const torch::nn::Module& model) {
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(model)) {
+    one.tensor.copy_(random_tensor(one.tensor.sizes(), stream_key(3, one.name), at::kFloat, 0.3));
+  }
+}
+
+inline std::vector<SchemeKind> all_schemes() {
+  std::vector<SchemeKind> all;
+  for (const auto& [kind, name] : scheme_names()) all.push_back(kind);
+  return all;
 }
 
 // int64 [rows, length] below `vocabulary`.

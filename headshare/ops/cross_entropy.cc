@@ -26,12 +26,16 @@ constexpr int64_t kBlockScores = int64_t{1} << 16;
 struct Wanted {
   bool hidden = false;
   bool embedding = false;
+  bool bias = false;
+
+  bool any() const { return hidden || embedding || bias; }
 };
 
 struct Found {
   Tensor losses;              // [N]
   Tensor hidden_gradient;     // [N, E], where wanted
   Tensor embedding_gradient;  // [V, E], where wanted
+  Tensor bias_gradient;       // [V], where wanted
 };
 
 at::ScalarType product_type(const Tensor& hidden) {
@@ -69,21 +73,26 @@ void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& los
 
 class Chunks {
  public:
-  Chunks(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, at::ScalarType products)
-      : products_(products), hidden_(hidden.to(products_)), embedding_(embedding.to(products_)), targets_(targets) {}
+  // An undefined or empty bias is none.
+  Chunks(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets,
+         at::ScalarType products)
+      : products_(products), hidden_(hidden.to(products_)), embedding_(embedding.to(products_)), targets_(targets) {
+    if (bias.defined() && bias.numel() > 0) bias_ = bias.to(sum_type(products_));
+  }
 
   Found run(Wanted wanted) {
     const int64_t N = hidden_.size(0);
     const int64_t V = embedding_.size(0);
     const auto sums = hidden_.options().dtype(sum_type(products_));
-    Found found{.losses = at::empty({N}, sums), .hidden_gradient = {}, .embedding_gradient = {}};
+    Found found{.losses = at::empty({N}, sums), .hidden_gradient = {}, .embedding_gradient = {}, .bias_gradient = {}};
     if (wanted.hidden) found.hidden_gradient = at::empty(hidden_.sizes(), sums);
     if (wanted.embedding) found.embedding_gradient = at::empty(embedding_.sizes(), sums);
     if (wanted.embedding && N == 0) found.embedding_gradient.zero_();
+    if (wanted.bias) found.bias_gradient = at::zeros({V}, sums);
     const int64_t chunk = cross_entropy_chunk(N, V);
     const Tensor scores = at::empty({std::min(chunk, N), V}, sums);
     Tensor slopes;
-    if (wanted.hidden || wanted.embedding) {
+    if (wanted.any()) {
       slopes = sum_type(products_) == products_ ? scores : at::empty(scores.sizes(), hidden_.options());
     }
     for (int64_t first = 0; first < N; first += chunk) {
@@ -97,27 +106,38 @@ class Chunks {
   void one(int64_t first, const Tensor& scores, const Tensor& slopes, const Found& found) const {
     const int64_t rows = scores.size(0);
     const Tensor h = hidden_.narrow(0, first, rows);
-    multiply(h, embedding_.t(), scores);
+    if (bias_.defined()) {
+      multiply_add_row(h, embedding_.t(), bias_, scores);
+    } else {
+      multiply(h, embedding_.t(), scores);
+    }
     softmax_rows(scores, targets_.narrow(0, first, rows), found.losses.narrow(0, first, rows), slopes);
+    if (found.bias_gradient.defined()) {
+      Tensor total = found.bias_gradient;
+      total.add_(slopes.sum(0, /*keepdim=*/false, total.scalar_type()));
+    }
     if (found.hidden_gradient.defined()) multiply(slopes, embedding_, found.hidden_gradient.narrow(0, first, rows));
     if (!found.embedding_gradient.defined()) return;
     multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd);
   }
 
   at::ScalarType products_;
-  Tensor hidden_, embedding_, targets_;
+  Tensor hidden_, embedding_, targets_, bias_;
 };
 
 class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
+  // An empty bias is none: a Function takes no undefined tensors.
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding, const Tensor& bias,
                         const Tensor& targets) {
-    const Wanted wanted{.hidden = hidden.requires_grad(), .embedding = embedding.requires_grad()};
+    const Wanted wanted{
+        .hidden = hidden.requires_grad(), .embedding = embedding.requires_grad(), .bias = bias.requires_grad()};
     const at::ScalarType products = product_type(hidden);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    const Found found = Chunks(hidden, embedding, targets, products).run(wanted);
+    const Found found = Chunks(hidden, embedding, bias, targets, products).run(wanted);
     if (wanted.hidden) context->saved_data["hidden"] = found.hidden_gradient.to(hidden.scalar_type());
     if (wanted.embedding) context->saved_data["embedding"] = found.embedding_gradient.to(embedding.scalar_type());
+    if (wanted.bias) context->saved_data["bias"] = found.bias_gradient.to(bias.scalar_type());
     return found.losses.sum();
   }
 
@@ -132,16 +152,18 @@ class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
     };
     HS_CHECK(!context->saved_data.empty(),
              "the gradients of cross_entropy_sum are computed once; its backward pass ran before");
-    return {scaled("hidden"), scaled("embedding"), Tensor()};
+    return {scaled("hidden"), scaled("embedding"), scaled("bias"), Tensor()};
   }
 };
 
-void check(const Tensor& hidden, const Tensor& embedding, const Tensor& targets) {
+void check(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, const Tensor& bias) {
   HS_CHECK(hidden.dim() == 2 && embedding.dim() == 2 && hidden.size(1) == embedding.size(1),
            "hidden states [N, E] and an embedding [V, E] are wanted, not ", hidden.sizes(), " and ", embedding.sizes());
   HS_CHECK(targets.dim() == 1 && targets.size(0) == hidden.size(0) && targets.scalar_type() == at::kLong,
            "a target, int64, is wanted for each of ", hidden.size(0), " rows, not ", targets.sizes(), " of type ",
            targets.scalar_type());
+  HS_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == embedding.size(0)), "a bias for each of ",
+           embedding.size(0), " tokens is wanted, not ", bias.sizes());
 }
 
 // Rows with a target, as [n]; throws where one is no token.
@@ -162,22 +184,25 @@ int64_t cross_entropy_chunk(int64_t N, int64_t V) {
   return (N + chunks - 1) / chunks;  // of equal size
 }
 
-Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored) {
-  check(hidden, embedding, targets);
-  if (!at::GradMode::is_enabled()) return cross_entropy_rows(hidden, embedding, targets, ignored).sum();
+Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                         const Tensor& bias) {
+  check(hidden, embedding, targets, bias);
+  if (!at::GradMode::is_enabled()) return cross_entropy_rows(hidden, embedding, targets, ignored, bias).sum();
+  const Tensor added = bias.defined() ? bias : at::empty({0}, hidden.options());
   const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
   const bool all = rows.size(0) == targets.size(0);
-  return all ? CrossEntropySum::apply(hidden, embedding, targets)
-             : CrossEntropySum::apply(hidden.index_select(0, rows), embedding, targets.index_select(0, rows));
+  return all ? CrossEntropySum::apply(hidden, embedding, added, targets)
+             : CrossEntropySum::apply(hidden.index_select(0, rows), embedding, added, targets.index_select(0, rows));
 }
 
-Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored) {
-  check(hidden, embedding, targets);
+Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                          const Tensor& bias) {
+  check(hidden, embedding, targets, bias);
   const at::NoGradGuard no_grad;
   const at::ScalarType products = product_type(hidden);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
   const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
-  Chunks chunks(hidden.index_select(0, rows), embedding, targets.index_select(0, rows), products);
+  Chunks chunks(hidden.index_select(0, rows), embedding, bias, targets.index_select(0, rows), products);
   const Tensor losses = chunks.run({}).losses;
   return at::zeros({targets.size(0)}, losses.options()).index_copy_(0, rows, losses);
 }

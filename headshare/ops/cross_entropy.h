@@ -9,17 +9,20 @@ namespace headshare {
 
 using at::Tensor;
 
-// sum_i -log softmax(W h_i)[t_i] over the rows i whose target is not `ignored`: a scalar in nats, 0 when
+// sum_i -log softmax(W h_i + b)[t_i] over the rows i whose target is not `ignored`: a scalar in nats, 0 when
 // there are none.
-//   hidden [N, E], embedding W [V, E], targets t int64 [N], each `ignored` or in 0 .. V - 1 (else Error)
-// Gradients of hidden (zero in ignored rows) and embedding are computed with the loss, while a chunk's
+//   hidden [N, E], embedding W [V, E], targets t int64 [N], each `ignored` or in 0 .. V - 1 (else Error),
+//   b [V] or undefined
+// Gradients of hidden (zero in ignored rows), embedding and b are computed with the loss, while a chunk's
 // scores are at hand, and wait for the backward pass, which can therefore run once. In float64 and
 // float32 everything is of the inputs' type; under autocast, and for bfloat16 inputs, the products take
 // bfloat16; scores, softmax, loss and gradients are float32.
-Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored);
+Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                         const Tensor& bias = {});
 
 // The same row by row, [N], 0 where ignored; without gradients.
-Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored);
+Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                          const Tensor& bias = {});
 
 // How many of N rows a chunk has with a vocabulary of V; the last chunk may have fewer.
 int64_t cross_entropy_chunk(int64_t N, int64_t V);

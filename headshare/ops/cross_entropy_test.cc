@@ -21,6 +21,7 @@ struct Inputs {
   Tensor hidden;     // [N, E]
   Tensor embedding;  // [V, E]
   Tensor targets;    // [N]
+  Tensor bias;       // [V]
 };
 
 // Every third target is ignored.
@@ -28,30 +29,31 @@ Inputs random_inputs(int64_t N, int64_t E, int64_t V, double deviation = 1) {
   Tensor targets = at::arange(N).mul(7).remainder(V);
   for (int64_t i = 2; i < N; i += 3) targets[i] = kIgnored;
   return {random_tensor({N, E}, 1, at::kDouble, deviation).requires_grad_(),
-          random_tensor({V, E}, 2, at::kDouble, deviation).requires_grad_(), targets};
+          random_tensor({V, E}, 2, at::kDouble, deviation).requires_grad_(), targets,
+          random_tensor({V}, 3, at::kDouble, deviation).requires_grad_()};
 }
 
 Inputs cast(const Inputs& in, at::ScalarType type) {
   const auto leaf = [&](const Tensor& x) { return x.detach().to(type).requires_grad_(); };
-  return {leaf(in.hidden), leaf(in.embedding), in.targets};
+  return {leaf(in.hidden), leaf(in.embedding), in.targets, leaf(in.bias)};
 }
 
 struct Outcome {
-  Tensor loss, hidden, embedding;
+  Tensor loss, hidden, embedding, bias;
 };
 
 Outcome outcome(const Tensor& loss, const Inputs& in) {
-  const auto gradients = torch::autograd::grad({loss * 0.5}, {in.hidden, in.embedding});
-  return {loss.detach(), gradients[0], gradients[1]};
+  const auto gradients = torch::autograd::grad({loss * 0.5}, {in.hidden, in.embedding, in.bias});
+  return {loss.detach(), gradients[0], gradients[1], gradients[2]};
 }
 
 Outcome chunked(const Inputs& in) {
-  return outcome(cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored), in);
+  return outcome(cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, in.bias), in);
 }
 
 // The whole matrix of scores at once.
 Outcome plain(const Inputs& in) {
-  const Tensor scores = in.hidden.matmul(in.embedding.t());
+  const Tensor scores = in.hidden.matmul(in.embedding.t()) + in.bias;
   return outcome(at::cross_entropy_loss(scores, in.targets, {}, at::Reduction::Sum, kIgnored), in);
 }
 
@@ -66,7 +68,8 @@ TEST(CrossEntropy, IsTheFormulaWithItsGradients) {
     EXPECT_TRUE(same(found.loss, expected.loss)) << N << " " << E << " " << V;
     EXPECT_TRUE(same(found.hidden, expected.hidden)) << N << " " << E << " " << V;
     EXPECT_TRUE(same(found.embedding, expected.embedding)) << N << " " << E << " " << V;
-    const Tensor rows = cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored);
+    EXPECT_TRUE(same(found.bias, expected.bias)) << N << " " << E << " " << V;
+    const Tensor rows = cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored, in.bias);
     EXPECT_TRUE(same(rows.sum(), expected.loss));
     EXPECT_FALSE(rows.requires_grad());
   }
@@ -77,11 +80,11 @@ TEST(CrossEntropy, GradientsAreThoseOfFiniteDifferences) {
   const Outcome found = chunked(in);
   const at::NoGradGuard no_grad;
   const auto loss = [&] {
-    return 0.5 * cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored).item<double>();
+    return 0.5 * cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, in.bias).item<double>();
   };
   constexpr double kStep = 1e-5;
   for (const auto& [tensor, gradient] :
-       {std::pair(in.hidden, found.hidden), std::pair(in.embedding, found.embedding)}) {
+       {std::pair(in.hidden, found.hidden), std::pair(in.embedding, found.embedding), std::pair(in.bias, found.bias)}) {
     for (int64_t i = 0; i < tensor.numel(); ++i) {
       double* value = tensor.mutable_data_ptr<double>() + i;
       const double before = *value;
@@ -106,6 +109,19 @@ TEST(CrossEntropy, RowsAreMinusTheLogarithmAndZeroWhereIgnored) {
   }
 }
 
+TEST(CrossEntropy, WithoutABiasIsWithZeros) {
+  const Inputs in = random_inputs(33, 8, 65);
+  const Tensor zeros = at::zeros_like(in.bias);
+  const Tensor bare = cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored);
+  const Tensor added = cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, zeros);
+  EXPECT_TRUE(at::equal(bare, added));
+  const auto inputs = {in.hidden, in.embedding};
+  const auto found = torch::autograd::grad({bare}, inputs);
+  const auto expected = torch::autograd::grad({added}, inputs);
+  EXPECT_TRUE(same(found[0], expected[0]));
+  EXPECT_TRUE(same(found[1], expected[1]));
+}
+
 // Nothing else than the plain computation in the same type loses, twice, and some roundings.
 TEST(CrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
   for (const auto& [type, epsilon] : {std::pair(at::kFloat, 0x1p-23), std::pair(at::kBFloat16, 0x1p-8)}) {
@@ -120,6 +136,7 @@ TEST(CrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
       EXPECT_TRUE(close(found.loss, exact.loss, bound(direct.loss, exact.loss)));
       EXPECT_TRUE(close(found.hidden, exact.hidden, bound(direct.hidden, exact.hidden)));
       EXPECT_TRUE(close(found.embedding, exact.embedding, bound(direct.embedding, exact.embedding)));
+      EXPECT_TRUE(close(found.bias, exact.bias, bound(direct.bias, exact.bias)));
       EXPECT_EQ(found.hidden.scalar_type(), type);
       EXPECT_EQ(found.embedding.scalar_type(), type);
     }
@@ -127,7 +144,8 @@ TEST(CrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
 }
 
 TEST(CrossEntropy, TakesScoresThatOverflowTheExponential) {
-  Inputs in{at::full({2, 1}, 1.0), at::tensor({-5000.0, 0.0, 5000.0}).unsqueeze(1), at::tensor({0, 2}, at::kLong)};
+  Inputs in{at::full({2, 1}, 1.0), at::tensor({-5000.0, 0.0, 5000.0}).unsqueeze(1), at::tensor({0, 2}, at::kLong),
+            at::zeros({3})};
   in = cast(in, at::kFloat);
   const Outcome found = chunked(in);
   EXPECT_EQ(found.loss.item<double>(), 10000);
@@ -141,6 +159,7 @@ TEST(CrossEntropy, WithoutTargetsIsZero) {
     const Outcome found = chunked(in);
     EXPECT_EQ(found.loss.item<double>(), 0);
     EXPECT_EQ(found.hidden.abs().sum().item<double>(), 0);
+    EXPECT_EQ(found.bias.abs().sum().item<double>(), 0);
     EXPECT_EQ(found.embedding.abs().sum().item<double>(), 0);
     EXPECT_EQ(cross_entropy_rows(in.hidden, in.embedding, in.targets, kIgnored).sizes(), in.targets.sizes());
   }
@@ -150,8 +169,10 @@ TEST(CrossEntropy, ComputesOnlyGradientsThatAreWanted) {
   const Inputs in = random_inputs(6, 4, 5);
   const Outcome both = chunked(in);
   const Tensor frozen = in.embedding.detach();
-  const Tensor loss = cross_entropy_sum(in.hidden, frozen, in.targets, kIgnored);
+  const Tensor loss = cross_entropy_sum(in.hidden, frozen, in.targets, kIgnored, in.bias.detach());
   EXPECT_TRUE(at::equal(torch::autograd::grad({loss}, {in.hidden})[0] * 0.5, both.hidden));
+  const Tensor biased = cross_entropy_sum(in.hidden.detach(), frozen, in.targets, kIgnored, in.bias);
+  EXPECT_TRUE(at::equal(torch::autograd::grad({biased}, {in.bias})[0] * 0.5, both.bias));
   EXPECT_FALSE(cross_entropy_sum(in.hidden.detach(), frozen, in.targets, kIgnored).requires_grad());
 }
 
@@ -173,7 +194,10 @@ TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
   EXPECT_EQ(found.loss.scalar_type(), at::kFloat);
   EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
   EXPECT_EQ(found.embedding.scalar_type(), at::kFloat);
-  const Outcome rounded = chunked(cast(in, at::kBFloat16));
+  EXPECT_EQ(found.bias.scalar_type(), at::kFloat);
+  Inputs halves = cast(in, at::kBFloat16);
+  halves.bias = in.bias;  // biases stay float32 under autocast
+  const Outcome rounded = chunked(halves);
   EXPECT_TRUE(close(found.loss, rounded.loss, 0));
   EXPECT_GT(distance(found.loss, exact.loss), 0);
   // Half a bfloat16 epsilon for each factor of a product and for the slopes.
@@ -190,6 +214,8 @@ TEST(CrossEntropy, RefusesWhatIsNoTargetAndASecondBackwardPass) {
               HasSubstr("for each of 4 rows, not [3]"));
   EXPECT_THAT(error_message([&] { cross_entropy_rows(in.hidden, in.hidden.t(), in.targets, kIgnored); }),
               HasSubstr("not [4, 3] and [3, 4]"));
+  EXPECT_THAT(error_message([&] { cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, at::ones({4})); }),
+              HasSubstr("a bias for each of 5 tokens is wanted, not [4]"));
   const Tensor loss = cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored);
   torch::autograd::grad({loss}, {in.hidden}, {}, /*retain_graph=*/true);
   EXPECT_THAT(error_message([&] { torch::autograd::grad({loss}, {in.hidden}); }), HasSubstr("computed once"));
@@ -213,6 +239,7 @@ TEST(CrossEntropy, OnCuda) {
   EXPECT_TRUE(same(found.loss, expected.loss));
   EXPECT_TRUE(same(found.hidden, expected.hidden));
   EXPECT_TRUE(same(found.embedding, expected.embedding));
+  EXPECT_TRUE(same(found.bias, expected.bias));
 }
 
 }  // namespace

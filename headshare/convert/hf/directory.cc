@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/gpt2.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/text/json_input.h"
@@ -89,9 +90,10 @@ ForeignModel open_hf(const fs::path& path) {
   const auto directory = std::make_shared<const HfDirectory>(path);
   const nlohmann::json& type = directory->value("model_type");
   HS_CHECK(directory->value("format") != "headshare", path.string(), " is already a headshare model");
-  HS_CHECK(type == "gpt2", directory->config_key("model_type"), " is ", brief_json(type),
-           "; headshare converts models of type gpt2");
-  return map_gpt2(directory);
+  if (type == "gpt2") return map_gpt2(directory);
+  HS_CHECK(type == "bert", directory->config_key("model_type"), " is ", brief_json(type),
+           "; headshare converts models of type gpt2 and bert");
+  return map_bert(directory);
 }
 
 }  // namespace headshare

@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/nearest.h"
+#include "headshare/convert/hf/mapping.h"
 #include "headshare/text/json_input.h"
 
 namespace headshare {
@@ -35,34 +34,6 @@ constexpr Key kKeys[] = {
     {"initializer_range", nullptr, "init-deviation"},
 };
 
-ActivationKind read_activation(const HfDirectory& directory) {
-  static const std::map<std::string, ActivationKind> kKnown = {{"gelu_new", ActivationKind::kGeluTanh},
-                                                               {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
-                                                               {"gelu_python_tanh", ActivationKind::kGeluTanh},
-                                                               {"gelu_fast", ActivationKind::kGeluTanh},
-                                                               {"gelu", ActivationKind::kGeluErf},
-                                                               {"gelu_python", ActivationKind::kGeluErf},
-                                                               {"relu", ActivationKind::kRelu}};
-  const nlohmann::json& value = directory.value("activation_function");
-  if (value.is_null()) return ActivationKind::kGeluTanh;
-  const std::string where = directory.config_key("activation_function");
-  const auto found = kKnown.find(json_string(value, where));
-  HS_CHECK(found != kKnown.end(), where, " is ", brief_json(value),
-           ", which headshare does not have; it reads gelu_new, gelu_pytorch_tanh, gelu_fast, gelu and relu");
-  return found->second;
-}
-
-void refuse_what_we_lack(const HfDirectory& directory) {
-  HS_CHECK(!directory.flag("add_cross_attention", false), directory.config_key("add_cross_attention"),
-           " is true: a decoder language model has no encoder to attend to; convert a model without it");
-  const nlohmann::json& quantized = directory.value("quantization_config");
-  HS_CHECK(quantized.is_null(), directory.config_key("quantization_config"),
-           " is set: headshare reads float weights; save the model without quantisation");
-  const nlohmann::json& pruned = directory.value("pruned_heads");
-  HS_CHECK(pruned.is_null() || pruned.empty(), directory.config_key("pruned_heads"),
-           " is not empty: every layer must have all of its heads; convert the model before pruning");
-}
-
 // The value of a key under either of its names; null where both are absent.
 const nlohmann::json& either(const HfDirectory& directory, const Key& key) {
   const nlohmann::json& value = directory.value(key.theirs);
@@ -84,7 +55,7 @@ DecoderOptions read_options(const HfDirectory& directory) {
     const std::string where = directory.config_key(key.theirs);
     if (!value.is_null()) set_field(list, key.ours, field_text(value, where), where);
   }
-  options.activation = read_activation(directory);
+  options.activation = read_activation(directory, "activation_function", ActivationKind::kGeluTanh);
   options.tie_embeddings = directory.flag("tie_word_embeddings", true);
   if (!directory.flag("scale_attn_weights", true)) options.attention.scale = 1;
   try {
@@ -103,32 +74,36 @@ struct Part {
   double factor = 1;
 };
 
-// Collects the mapping and keeps account of the foreign tensors.
+// "transformer.h.0.ln_1.weight" and "h.0.ln_1.weight" are one: with and without the language model around it.
+std::string plain_name(const std::string& full) {
+  constexpr std::string_view kPrefix = "transformer.";
+  return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
+}
+
 class Gpt2Mapping {
  public:
   Gpt2Mapping(Directory directory, const DecoderOptions& options)
-      : directory_(std::move(directory)), E_(options.attention.d_model), F_(*options.feed_forward_width) {
-    constexpr std::string_view kPrefix = "transformer.";
-    for (const auto& [full, view] : directory_->tensors()) {
-      const std::string name = full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
-      HS_CHECK(left_.emplace(name, full).second, where(), ": tensor '", name, "' stands twice, with and without '",
-               kPrefix, "'");
-    }
-  }
+      : directory_(directory),
+        mapping_(std::move(directory), plain_name),
+        E_(options.attention.d_model),
+        F_(*options.feed_forward_width) {}
 
   void map_embeddings(const DecoderOptions& options) {
-    copy("wte.weight", {options.vocabulary, E_}, "token_embedding");
-    copy("wpe.weight", {options.context, E_}, "position_embedding");
+    const std::vector<int64_t> shape = {options.vocabulary, E_};
+    const std::string embedding = mapping_.take("wte.weight", shape);
+    mapping_.add(embedding, "", "token_embedding", [from = directory_, embedding] { return from->read(embedding); });
+    mapping_.copy("wpe.weight", {options.context, E_}, "position_embedding");
     if (!options.tie_embeddings) {
-      copy("lm_head.weight", {options.vocabulary, E_}, "output_embedding");
-    } else if (left_.contains("lm_head.weight")) {
-      check_tied(options.vocabulary);
+      mapping_.copy("lm_head.weight", shape, "output_embedding");
+    } else {
+      mapping_.leave_out_copy("lm_head.weight", shape, embedding,
+                              "but config.json ties them; set tie_word_embeddings to false there");
     }
   }
 
   void map_norm(const std::string& source, const std::string& target) {
-    copy(source + ".weight", {E_}, target + ".weight");
-    copy(source + ".bias", {E_}, target + ".bias");
+    mapping_.copy(source + ".weight", {E_}, target + ".weight");
+    mapping_.copy(source + ".bias", {E_}, target + ".bias");
   }
 
   void map_block(int64_t layer, double query_factor) {
@@ -137,8 +112,8 @@ class Gpt2Mapping {
     const std::string scheme = target + "attention.scheme.";
     map_norm(source + "ln_1", target + "attention_norm");
     const std::string joint = source + "attn.c_attn";
-    const std::string weight = take(joint + ".weight", {E_, 3 * E_});
-    const std::string bias = take(joint + ".bias", {3 * E_});
+    const std::string weight = mapping_.take(joint + ".weight", {E_, 3 * E_});
+    const std::string bias = mapping_.take(joint + ".bias", {3 * E_});
     for (const auto& [name, index] : {std::pair("query", 0), {"key", 1}, {"value", 2}}) {
       const Part part{.first = index * E_, .count = E_, .factor = index == 0 ? query_factor : 1};
       add(weight, part, scheme + name + ".weight");
@@ -150,53 +125,20 @@ class Gpt2Mapping {
     linear(source + "mlp.c_proj", F_, E_, target + "feed_forward.contract");
   }
 
-  // Sets masks aside: old checkpoints store the causal mask and the number that stands for minus infinity.
+  // Old checkpoints store the causal mask and the number that stands for minus infinity.
   void leave_out_masks(int64_t layers) {
     for (int64_t layer = 0; layer < layers; ++layer) {
-      for (const char* name : {"attn.bias", "attn.masked_bias"}) {
-        const auto found = left_.find(layer_prefix(layer) + name);
-        if (found == left_.end()) continue;
-        unused_.push_back(found->second);
-        left_.erase(found);
-      }
+      for (const char* name : {"attn.bias", "attn.masked_bias"}) mapping_.leave_out(layer_prefix(layer) + name);
     }
   }
 
-  void finish(ForeignModel* foreign) {
-    HS_CHECK(left_.empty(), where(), ": ", left_.size(), " tensors are not part of the GPT-2 that config.json ",
-             "describes, the first is '", left_.begin()->second, "'");
-    foreign->tensors = std::move(mapped_);
-    foreign->unused = std::move(unused_);
-  }
+  void finish(ForeignModel* foreign) { mapping_.finish("GPT-2", foreign); }
 
  private:
-  std::string where() const { return directory_->path().string(); }
-
-  // Ticks a tensor off after checking its shape; returns its full name.
-  std::string take(const std::string& name, const std::vector<int64_t>& shape) {
-    const auto found = left_.find(name);
-    if (found == left_.end()) {
-      std::vector<std::string> names;
-      for (const auto& item : left_) names.push_back(item.first);
-      throw Error(join_text(where(), ": tensor '", name, "' is missing", did_you_mean(name, names)));
-    }
-    const std::string full = found->second;
-    left_.erase(found);
-    const std::vector<int64_t>& actual = directory_->tensors().at(full).shape;
-    HS_CHECK(actual == shape, where(), ": tensor '", full, "' has shape ", at::IntArrayRef(actual),
-             ", the configuration asks for ", at::IntArrayRef(shape));
-    return full;
-  }
-
-  void copy(const std::string& source, const std::vector<int64_t>& shape, const std::string& target) {
-    const std::string full = take(source, shape);
-    mapped_.push_back({full, "", target, [from = directory_, full] { return from->read(full); }});
-  }
-
   // Conv1D [in, out] and its bias.
   void linear(const std::string& source, int64_t in, int64_t out, const std::string& target) {
-    add(take(source + ".weight", {in, out}), {}, target + ".weight");
-    add(take(source + ".bias", {out}), {}, target + ".bias");
+    add(mapping_.take(source + ".weight", {in, out}), {}, target + ".weight");
+    add(mapping_.take(source + ".bias", {out}), {}, target + ".bias");
   }
 
   // A Conv1D's weight, which is transposed, or its bias.
@@ -208,50 +150,38 @@ class Gpt2Mapping {
     if (part.factor != 1) steps.push_back(join_text("times ", part.factor));
     std::string taken;
     for (const std::string& step : steps) taken += (taken.empty() ? "" : ", ") + step;
-    const auto read = [from = directory_, full, part, is_weight] {
+    mapping_.add(full, taken, target, [from = directory_, full, part, is_weight] {
       Tensor values = from->read(full);
       if (part.count > 0) values = values.narrow(-1, part.first, part.count);
       if (is_weight) values = values.t();
       return part.factor == 1 ? values : values * part.factor;
-    };
-    mapped_.push_back({full, taken, target, read});
-  }
-
-  void check_tied(int64_t vocabulary) {
-    const std::string head = take("lm_head.weight", {vocabulary, E_});
-    const std::string& embedding = mapped_.front().source;
-    HS_CHECK(at::equal(directory_->read(head), directory_->read(embedding)), where(), ": tensor '", head,
-             "' differs from '", embedding, "', but config.json ties them; set tie_word_embeddings to false there");
-    unused_.push_back(head);
+    });
   }
 
   Directory directory_;
+  HfMapping mapping_;
   int64_t E_, F_;
-  std::map<std::string, std::string> left_;  // name without prefix -> full name, of tensors not yet mapped
-  std::vector<MappedTensor> mapped_;
-  std::vector<std::string> unused_;
 };
 
 }  // namespace
 
 ForeignModel map_gpt2(const Directory& directory) {
-  ForeignModel foreign;
-  foreign.options = read_options(*directory);
-  foreign.tokenizer = directory->tokenizer();
+  const DecoderOptions options = read_options(*directory);
+  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
   const bool by_layer = directory->flag("scale_attn_by_inverse_layer_idx", false);
-  Gpt2Mapping mapping(directory, foreign.options);
-  mapping.map_embeddings(foreign.options);
-  for (int64_t layer = 0; layer < foreign.options.layers; ++layer) {
+  Gpt2Mapping mapping(directory, options);
+  mapping.map_embeddings(options);
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
     mapping.map_block(layer, by_layer ? 1.0 / static_cast<double>(layer + 1) : 1.0);
   }
   mapping.map_norm("ln_f", "norm");
-  mapping.leave_out_masks(foreign.options.layers);
+  mapping.leave_out_masks(options.layers);
   mapping.finish(&foreign);
   if (by_layer) foreign.notes.push_back("scale_attn_by_inverse_layer_idx is a factor on the query weights now");
   const nlohmann::json& embedding_dropout = directory->value("embd_pdrop");
-  if (!embedding_dropout.is_null() && embedding_dropout != foreign.options.dropout) {
+  if (!embedding_dropout.is_null() && embedding_dropout != options.dropout) {
     foreign.notes.push_back(join_text("one dropout serves embeddings and residual branches: resid_pdrop ",
-                                      foreign.options.dropout, " is kept, embd_pdrop ", brief_json(embedding_dropout),
+                                      options.dropout, " is kept, embd_pdrop ", brief_json(embedding_dropout),
                                       " is not"));
   }
   return foreign;

@@ -147,7 +147,7 @@ void DiagnosticTask::save(const std::string& directory) {
   const fs::path home(directory);
   make_directories(home);
   const nlohmann::json config = {{"format", kDiagnosticFormat},
-                                 {"format_version", kModelFormatVersion},
+                                 {"format_version", kDecoderFormatVersion},
                                  {"task", diagnostic_name(options_.kind)},
                                  {"difficulty", difficulty(options_)},
                                  {"model", to_json(stored_fields(options_.model))}};

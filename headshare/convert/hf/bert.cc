@@ -1,0 +1,238 @@
+#include "headshare/convert/hf/bert.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <utility>
+
+#include "headshare/base/error.h"
+#include "headshare/convert/hf/mapping.h"
+#include "headshare/text/json_input.h"
+
+namespace headshare {
+namespace {
+
+using Directory = std::shared_ptr<const HfDirectory>;
+using Names = std::vector<std::pair<std::string, std::string>>;  // theirs, ours
+
+// BertConfig's numbers.
+const Names& number_keys() {
+  static const Names keys = {{"vocab_size", "vocabulary"},
+                             {"max_position_embeddings", "context"},
+                             {"type_vocab_size", "segments"},
+                             {"hidden_size", "d-model"},
+                             {"num_hidden_layers", "layers"},
+                             {"num_attention_heads", "heads"},
+                             {"intermediate_size", "feed-forward-width"},
+                             {"hidden_dropout_prob", "dropout"},
+                             {"attention_probs_dropout_prob", "attention-dropout"},
+                             {"layer_norm_eps", "norm-epsilon"},
+                             {"initializer_range", "init-deviation"}};
+  return keys;
+}
+
+// Both have weight and bias, our linear layers lie [out, in] as theirs.
+const Names& block_parts() {
+  static const Names parts = {{"attention.self.query", "attention.scheme.query"},
+                              {"attention.self.key", "attention.scheme.key"},
+                              {"attention.self.value", "attention.scheme.value"},
+                              {"attention.output.dense", "attention.scheme.output"},
+                              {"attention.output.LayerNorm", "attention_norm"},
+                              {"intermediate.dense", "feed_forward.expand"},
+                              {"output.dense", "feed_forward.contract"},
+                              {"output.LayerNorm", "feed_forward_norm"}};
+  return parts;
+}
+
+constexpr const char* kHead = "cls.predictions.";
+constexpr const char* kOutputBias = "masked_head.output_bias";
+
+// Every tensor of ours and its name in BertForMaskedLM without the prefix "bert.".
+Names tensor_names(const EncoderOptions& options) {
+  Names names = {{"embeddings.word_embeddings.weight", "token_embedding"},
+                 {"embeddings.position_embeddings.weight", "position_embedding"},
+                 {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
+  const auto pair = [&](const std::string& theirs, const std::string& ours) {
+    for (const char* part : {".weight", ".bias"}) names.emplace_back(theirs + part, ours + part);
+  };
+  pair("embeddings.LayerNorm", "embedding_norm");
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    for (const auto& [theirs, ours] : block_parts()) {
+      pair(join_text("encoder.layer.", layer, ".", theirs), join_text("blocks.", layer, ".", ours));
+    }
+  }
+  if (options.pooler) pair("pooler.dense", "pooler");
+  if (!options.masked_head) return names;
+  pair(join_text(kHead, "transform.dense"), "masked_head.dense");
+  pair(join_text(kHead, "transform.LayerNorm"), "masked_head.norm");
+  if (!options.tie_embeddings) names.emplace_back(join_text(kHead, "decoder.weight"), "masked_head.output_embedding");
+  names.emplace_back(join_text(kHead, "bias"), kOutputBias);
+  return names;
+}
+
+// The output bias stands under one of two names, or both. With tied embeddings they are one; without, transformers
+// adds the decoder's and ignores the other.
+std::string bias_name(const EncoderOptions& options, const HfMapping& tensors) {
+  const std::string own = join_text(kHead, "bias");
+  const std::string added = join_text(kHead, "decoder.bias");
+  const bool both = tensors.has(own) && tensors.has(added);
+  if (both) return options.tie_embeddings ? own : added;
+  return tensors.has(added) ? added : own;
+}
+
+// "bert.x" and "x" are one, and so are a norm's old names gamma and beta and the new ones.
+std::string plain_name(const std::string& full) {
+  constexpr std::string_view kPrefix = "bert.";
+  std::string name = full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
+  for (const auto& [old, now] : {std::pair<std::string, std::string>{"gamma", "weight"}, {"beta", "bias"}}) {
+    if (name.ends_with("LayerNorm." + old)) name.replace(name.size() - old.size(), old.size(), now);
+  }
+  return name;
+}
+
+void refuse_what_encoders_lack(const HfDirectory& directory) {
+  refuse_what_we_lack(directory);
+  HS_CHECK(!directory.flag("is_decoder", false), directory.config_key("is_decoder"),
+           " is true: headshare reads BERT as an encoder");
+  const nlohmann::json& positions = directory.value("position_embedding_type");
+  HS_CHECK(positions.is_null() || positions == "absolute", directory.config_key("position_embedding_type"), " is ",
+           brief_json(positions), "; headshare reads absolute positions");
+}
+
+// The options of the configuration; pooler and head are told by the tensors.
+EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
+  refuse_what_encoders_lack(directory);
+  EncoderOptions options;  // BertConfig's defaults, where they are not ours:
+  options.vocabulary = 30522;
+  options.context = 512;
+  options.layers = 12;
+  options.dropout = options.attention.attention_dropout = 0.1;
+  options.attention.d_model = 768;
+  options.attention.heads = 12;
+  options.feed_forward_width = 3072;
+  Fields list = stored_fields(options);
+  for (const auto& [theirs, ours] : number_keys()) {
+    const nlohmann::json& value = directory.value(theirs);
+    const std::string where = directory.config_key(theirs);
+    if (!value.is_null()) set_field(list, ours, field_text(value, where), where);
+  }
+  HS_CHECK(options.segments > 0, directory.config_key("type_vocab_size"), " is 0, and BERT has at least 1");
+  options.activation = read_activation(directory, "hidden_act", ActivationKind::kGeluErf);
+  options.tie_embeddings = directory.flag("tie_word_embeddings", true);
+  options.pooler = tensors.has("pooler.dense.weight");
+  options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
+  try {
+    return resolve(options);
+  } catch (const Error& error) {
+    throw Error((directory.path() / "config.json").string() + ": " + error.what());
+  }
+}
+
+// The shape of each of our tensors, those of blocks by the first block's names.
+std::map<std::string, std::vector<int64_t>> shapes(EncoderOptions one_block) {
+  const DeclareOn meta(at::kMeta);
+  one_block.layers = 1;
+  std::map<std::string, std::vector<int64_t>> found;
+  for (const auto& [name, tensor] : model_tensors(*Encoder(one_block))) found.emplace(name, tensor.sizes().vec());
+  return found;
+}
+
+std::string in_first_block(const std::string& ours) {
+  constexpr std::string_view kBlocks = "blocks.";
+  if (!ours.starts_with(kBlocks)) return ours;
+  return "blocks.0" + ours.substr(ours.find('.', kBlocks.size()));
+}
+
+// What repeats other tensors, belongs to the next-sentence task or is no parameter.
+void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
+                        HfMapping* mapping) {
+  mapping->leave_out("embeddings.position_ids");
+  mapping->leave_out("cls.seq_relationship.weight");
+  mapping->leave_out("cls.seq_relationship.bias");
+  if (!options.masked_head) return;
+  if (!options.tie_embeddings) return mapping->leave_out(join_text(kHead, "bias"));
+  const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
+  mapping->leave_out_copy(join_text(kHead, "decoder.weight"), {options.vocabulary, options.attention.d_model},
+                          taken.at("token_embedding"), tied);
+  mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kOutputBias), tied);
+}
+
+}  // namespace
+
+ForeignModel map_bert(const Directory& directory) {
+  HfMapping mapping(directory, plain_name);
+  const EncoderOptions options = read_options(*directory, mapping);
+  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
+  const auto shape_of = shapes(options);
+  std::map<std::string, std::string> taken;  // our names, theirs in full
+  for (const auto& [theirs, ours] : tensor_names(options)) {
+    const std::string name = ours == kOutputBias ? bias_name(options, mapping) : theirs;
+    const std::string full = mapping.take(name, shape_of.at(in_first_block(ours)));
+    taken.emplace(ours, full);
+    mapping.add(full, "", ours, [directory, full] { return directory->read(full); });
+  }
+  leave_out_the_rest(options, taken, &mapping);
+  mapping.finish("BERT", &foreign);
+  return foreign;
+}
+
+void check_bert_holds(const EncoderOptions& o) {
+  const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
+  const SchemeKind scheme = o.attention.scheme;
+  HS_CHECK(scheme == SchemeKind::kMha, "the encoder's attention is ", scheme_name(scheme), no_place,
+           "; an encoder of scheme mha can be written");
+  HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place);
+  HS_CHECK(o.positions == PositionKind::kLearned, "the encoder's positions are not learned", no_place);
+  HS_CHECK(o.segments > 0, "the encoder has no segment embedding, and BERT always has one (--segments)");
+  HS_CHECK(o.attention.projection_bias && o.feed_forward_bias, "the encoder has no biases in ",
+           o.attention.projection_bias ? "its feed-forward part" : "its projections", ", and BERT always has them (",
+           o.attention.projection_bias ? "--feed-forward-bias" : "--projection-bias", ")");
+  HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
+  EncoderOptions plain = o;
+  plain.attention.head_width.reset();
+  plain.attention.key_width.reset();
+  plain.attention.scale.reset();
+  plain = resolve(plain);
+  HS_CHECK(plain.attention.head_width == o.attention.head_width && plain.attention.key_width == o.attention.key_width,
+           "the encoder's heads are ", *o.attention.head_width, " wide and its keys ", *o.attention.key_width,
+           " together", no_place);
+  HS_CHECK(plain.attention.scale == o.attention.scale, "the encoder scales its scores by ", *o.attention.scale,
+           no_place);
+}
+
+namespace {
+
+nlohmann::json bert_config(EncoderOptions options) {
+  static const std::map<ActivationKind, std::string> kActivations = {{ActivationKind::kGeluTanh, "gelu_pytorch_tanh"},
+                                                                     {ActivationKind::kGeluErf, "gelu"},
+                                                                     {ActivationKind::kRelu, "relu"}};
+  nlohmann::json config = {
+      {"model_type", "bert"},
+      {"architectures", {options.masked_head ? "BertForMaskedLM" : "BertModel"}},
+      {"hidden_act", kActivations.at(options.activation)},
+      {"tie_word_embeddings", options.tie_embeddings},
+      {"dtype", "float32"},
+      {kExportMark, kModelFormatVersion},
+  };
+  const nlohmann::json values = to_json(stored_fields(options));
+  for (const auto& [theirs, ours] : number_keys()) config[theirs] = values.at(ours);
+  return config;
+}
+
+}  // namespace
+
+void write_bert(const fs::path& directory, const Encoder& model) {
+  const EncoderOptions& options = model->options();
+  check_bert_holds(options);
+  const NamedTensors ours = model_tensors(*model);
+  const std::string prefix = options.masked_head ? "bert." : "";
+  NamedTensors theirs;
+  for (const auto& [name, our_name] : tensor_names(options)) {
+    theirs.emplace(name.starts_with(kHead) ? name : prefix + name, ours.at(our_name));
+  }
+  if (options.masked_head && !options.tie_embeddings) theirs[join_text(kHead, "decoder.bias")] = ours.at(kOutputBias);
+  write_tensors(directory / "model.safetensors", theirs, {{"format", "pt"}});
+  write_file(directory / "config.json", bert_config(options).dump(2) + "\n");
+}
+
+}  // namespace headshare

@@ -1,0 +1,73 @@
+#include "headshare/models/encoder.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+
+EncoderImpl::EncoderImpl(EncoderOptions resolved)
+    : TransformerImpl(resolved, resolved.norms),
+      options_(std::move(resolved)),
+      embedding_norm_(
+          register_module("embedding_norm", LayerNorm(options_.attention.d_model, options_.norm_epsilon))) {
+  const int64_t E = options_.attention.d_model;
+  const Init start = Init::normal(options_.init_deviation);
+  if (options_.segments > 0) segment_embedding_ = declare("segment_embedding", {options_.segments, E}, start);
+  if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", LayerNorm(E, options_.norm_epsilon));
+  if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
+  if (options_.masked_head) masked_head_ = register_module("masked_head", MaskedHead(options_, token_embedding()));
+  attach(*this, shared_clock());
+}
+
+Tensor EncoderImpl::embed_all(const EncoderInput& input) const {
+  const Tensor x = embed(input.ids, /*first=*/0);
+  if (input.segments.defined()) {
+    HS_CHECK(segment_embedding_.defined(), "this encoder does not tell segments apart (its --segments is 0)");
+    HS_CHECK(input.segments.sizes() == input.ids.sizes() && input.segments.scalar_type() == at::kLong,
+             "a segment, int64, is wanted for each of the ids ", input.ids.sizes(), ", not ", input.segments.sizes());
+    return x + at::embedding(segment_embedding_, input.segments);
+  }
+  return segment_embedding_.defined() ? x + segment_embedding_[0] : x;
+}
+
+Tensor EncoderImpl::hidden(const EncoderInput& input) const {
+  HS_CHECK(!input.visible.defined() ||
+               (input.visible.sizes() == input.ids.sizes() && input.visible.scalar_type() == at::kBool),
+           "a truth value is wanted for each of the ids ", input.ids.sizes(), ", not ", input.visible.sizes());
+  const Tensor x = dropout(embedding_norm_->forward(embed_all(input)), options_.dropout, *this);
+  const Tensor last = through_blocks(x, {.visible_keys = input.visible}, /*caches=*/nullptr);
+  return norm_.is_empty() ? last : norm_->forward(last);
+}
+
+Tensor EncoderImpl::pooled(const Tensor& hidden) const {
+  HS_CHECK(!pooler_.is_empty(), "this encoder has no pooler");
+  return pooler_->forward(hidden.select(1, 0)).tanh();
+}
+
+const MaskedHead& EncoderImpl::masked_head() const {
+  HS_CHECK(!masked_head_.is_empty(),
+           "this encoder has no masked-LM head, which predicts masked tokens; train one with "
+           "`headshare train --task mlm`, or convert a BertForMaskedLM instead of a BertModel");
+  return masked_head_;
+}
+
+Tensor EncoderImpl::logits(const Tensor& hidden) const { return masked_head()->logits(hidden); }
+
+SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets) const {
+  const Tensor flat = targets.flatten();
+  const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
+  const Tensor rows = hidden(input).flatten(0, 1).index_select(0, places);  // [N, E]
+  return {masked_head()->loss_sum(rows, flat.index_select(0, places)), places.size(0)};
+}
+
+Tensor EncoderImpl::token_losses(const EncoderInput& input, const Tensor& targets) const {
+  const at::NoGradGuard no_grad;
+  const Tensor flat = targets.flatten();
+  const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
+  const Tensor rows = hidden(input).flatten(0, 1).index_select(0, places);
+  const Tensor found = masked_head()->losses(rows, flat.index_select(0, places));
+  return at::zeros({flat.size(0)}, found.options()).index_copy_(0, places, found).view(targets.sizes());
+}
+
+}  // namespace headshare

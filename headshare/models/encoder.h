@@ -1,0 +1,53 @@
+// The encoder: every token sees every other. Token, position and segment embeddings under a norm, blocks, and where
+// wanted a pooler and a masked-LM head. With scheme `mha` and its options as they are made it is BERT.
+#pragma once
+
+#include "headshare/models/masked_head.h"
+#include "headshare/models/transformer.h"
+
+namespace headshare {
+
+// Rows of equal length; shorter texts are padded with any token on their right.
+struct EncoderInput {
+  Tensor ids;            // int64 [B, T]
+  Tensor visible = {};   // bool [B, T], false for padding; undefined: there is none
+  Tensor segments = {};  // int64 [B, T], 0 .. segments - 1; undefined: all 0
+};
+
+class EncoderImpl : public TransformerImpl {
+ public:
+  // Parameters are uninitialised: call initialise() or load a checkpoint. `options` must be resolved.
+  explicit EncoderImpl(EncoderOptions resolved);
+
+  // -> hidden states [B, T, E]; those of padding mean nothing.
+  Tensor hidden(const EncoderInput& input) const;
+
+  // tanh(W h + b) of each row's first token: [B, T, E] -> [B, E]. Throws Error without a pooler.
+  Tensor pooled(const Tensor& hidden) const;
+
+  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as all below.
+  Tensor logits(const Tensor& hidden) const;
+
+  // Sum of -log p(targets | input), targets int64 [B, T], kIgnoredTarget where nothing is asked. Only places with
+  // a target pass through the head.
+  SummedLoss loss(const EncoderInput& input, const Tensor& targets) const;
+
+  // -log p of every target, [B, T], 0 where ignored; without gradients.
+  Tensor token_losses(const EncoderInput& input, const Tensor& targets) const;
+
+  const EncoderOptions& options() const { return options_; }
+
+ private:
+  Tensor embed_all(const EncoderInput& input) const;
+  const MaskedHead& masked_head() const;
+
+  EncoderOptions options_;
+  Tensor segment_embedding_;  // [segments, E] or undefined
+  LayerNorm embedding_norm_;
+  LayerNorm norm_{nullptr};  // over the last block, where norms stand before
+  Linear pooler_{nullptr};
+  MaskedHead masked_head_{nullptr};
+};
+TORCH_MODULE(Encoder);
+
+}  // namespace headshare

@@ -1,0 +1,37 @@
+#include "headshare/models/masked_head.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/data/batcher.h"
+#include "headshare/models/block.h"
+#include "headshare/ops/cross_entropy.h"
+
+namespace headshare {
+
+MaskedHeadImpl::MaskedHeadImpl(const EncoderOptions& o, const Tensor& token_embedding)
+    : activation_(o.activation),
+      dense_(register_module(
+          "dense", Linear(o.attention.d_model, o.attention.d_model, Bias::kYes, Init::normal(o.init_deviation)))),
+      norm_(register_module("norm", LayerNorm(o.attention.d_model, o.norm_epsilon))),
+      embedding_(token_embedding) {
+  if (!o.tie_embeddings) {
+    embedding_ = declare("output_embedding", {o.vocabulary, o.attention.d_model}, Init::normal(o.init_deviation));
+  }
+  bias_ = declare("output_bias", {o.vocabulary}, Init::constant(0), Decay::kNo);
+}
+
+Tensor MaskedHeadImpl::transformed(const Tensor& hidden) const {
+  return norm_->forward(activate(activation_, dense_->forward(hidden)));
+}
+
+Tensor MaskedHeadImpl::logits(const Tensor& hidden) const { return linear_map(transformed(hidden), embedding_, bias_); }
+
+Tensor MaskedHeadImpl::loss_sum(const Tensor& rows, const Tensor& targets) const {
+  return cross_entropy_sum(transformed(rows), embedding_, targets, kIgnoredTarget, bias_);
+}
+
+Tensor MaskedHeadImpl::losses(const Tensor& rows, const Tensor& targets) const {
+  return cross_entropy_rows(transformed(rows), embedding_, targets, kIgnoredTarget, bias_);
+}
+
+}  // namespace headshare

@@ -1,0 +1,31 @@
+// Predicts masked tokens from an encoder's hidden states (BERT's cls.predictions).
+#pragma once
+
+#include "headshare/models/options.h"
+#include "headshare/ops/linear.h"
+
+namespace headshare {
+
+// g = norm(act(W h + b)), scores g U^T + c: U is the token embedding where that is tied, c a bias for each token.
+class MaskedHeadImpl : public Layer {
+ public:
+  MaskedHeadImpl(const EncoderOptions& resolved, const Tensor& token_embedding);
+
+  Tensor logits(const Tensor& hidden) const;  // [.., E] -> [.., V]
+
+  // Sum of -log p(targets) over rows of hidden states [N, E], targets int64 [N] or kIgnoredTarget; the scores of all
+  // rows are never held at once.
+  Tensor loss_sum(const Tensor& rows, const Tensor& targets) const;
+  Tensor losses(const Tensor& rows, const Tensor& targets) const;  // row by row, [N], without gradients
+
+ private:
+  Tensor transformed(const Tensor& hidden) const;
+
+  ActivationKind activation_;
+  Linear dense_;
+  LayerNorm norm_;
+  Tensor embedding_, bias_;
+};
+TORCH_MODULE(MaskedHead);
+
+}  // namespace headshare
