@@ -90,9 +90,9 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
 
 std::string model_text(const Json& report, int width) {
   const auto count = [&](const char* key) { return format_count(report[key].get<double>()); };
-  std::string text = join_text("model        ", report["path"].get<std::string>(), ", ",
-                               report["kind"].get<std::string>(), "\nweights      ",
-                               report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
+  std::string text =
+      join_text("model        ", report["path"].get<std::string>(), ", ", report["kind"].get<std::string>(),
+                "\nweights      ", report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
   text += join_text("parameters   ", count("total_parameters"), ", of these attention ", count("attention_parameters"),
                     " (effective ", count("attention_parameters_effective"), ")\n");
   if (report.contains("kv_cache_bytes_per_token")) {

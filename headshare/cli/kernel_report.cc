@@ -26,8 +26,8 @@ std::vector<Situation> situations(const KernelOptions& options, int64_t context,
   return usual;
 }
 
-nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options, const TransformerOptions& model,
-                                 c10::Device device) {
+nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options,
+                                 const TransformerOptions& model, c10::Device device) {
   // As in a model: gradients are wanted in training only, and autocast decides what products get.
   const at::AutoGradMode gradients(situation.training);
   const ComputeIn computing(options.precision, device.type());

@@ -119,7 +119,9 @@ TEST_F(BertTest, ABareBertModelHasNoHead) {
 }
 
 TEST_F(BertTest, TiedTensorsMustAgree) {
-  EXPECT_THAT(refusal([](FakeBert& fake) { fake.put("cls.predictions.decoder.weight", {FakeBert::kV, kE}); }),
+  EXPECT_THAT(refusal([](FakeBert& fake) {
+                fake.put("cls.predictions.decoder.weight", {FakeBert::kV, kE});
+              }),
               HasSubstr("set tie_word_embeddings to false"));
   EXPECT_THAT(refusal([](FakeBert& fake) { fake.put("cls.predictions.decoder.bias", {FakeBert::kV}); }),
               HasSubstr("cls.predictions.decoder.bias' differs from 'cls.predictions.bias'"));
@@ -154,16 +156,14 @@ TEST_F(BertTest, ConfigurationsWeCannotReproduceAreRefusedByName) {
                 fake.tensors["classifier.weight"] = at::ones({2, kE});
               }),
               HasSubstr("the first is 'classifier.weight'"));
-  EXPECT_THAT(refusal([](FakeBert& fake) {
-                fake.tensors["embeddings.LayerNorm.weight"] = at::ones({kE});
-              }),
+  EXPECT_THAT(refusal([](FakeBert& fake) { fake.tensors["embeddings.LayerNorm.weight"] = at::ones({kE}); }),
               HasSubstr("'embeddings.LayerNorm.weight' stands twice"));
 }
 
 // Whatever the configuration holds, the result is a model or an Error.
 TEST_F(BertTest, EveryKeyWithValuesOfEveryType) {
-  const std::vector<nlohmann::json> values = {nullptr,    true, -1,     0,  0.5, 1e308,  UINT64_MAX, "", "gelu",
-                                              "auto",     "-",  {1, 2}, {}, 3,   1 << 30, {{"a", 1}}};
+  const std::vector<nlohmann::json> values = {nullptr, true,   -1,  0,      0.5, 1e308, UINT64_MAX, "",
+                                              "gelu",  "auto", "-", {1, 2}, {},  3,     1 << 30,    {{"a", 1}}};
   FakeBert all;
   for (const char* key : {"hidden_act", "tie_word_embeddings", "is_decoder", "add_cross_attention", "pruned_heads",
                           "quantization_config", "position_embedding_type", "layer_norm_eps", "initializer_range"}) {

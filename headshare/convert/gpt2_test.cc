@@ -90,7 +90,8 @@ TEST_F(Gpt2Test, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options)))) wanted.insert(name);
+  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options))))
+    wanted.insert(name);
   EXPECT_EQ(targets, wanted);
 }
 
@@ -164,7 +165,8 @@ TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
 }
 
 TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
-  EXPECT_THAT(config_refusal("model_type", "llama"), HasSubstr("model_type is \"llama\"; headshare converts models of type gpt2 and bert"));
+  EXPECT_THAT(config_refusal("model_type", "llama"),
+              HasSubstr("model_type is \"llama\"; headshare converts models of type gpt2 and bert"));
   EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
   EXPECT_THAT(config_refusal("activation_function", "silu"), HasSubstr("activation_function is \"silu\""));
   EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));

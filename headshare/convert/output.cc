@@ -60,8 +60,8 @@ void check_output(const fs::path& path, Overwrite overwrite, const OutputKind& k
   for (const auto& entry : fs::directory_iterator(path)) {
     const bool known =
         std::find(kind.files.begin(), kind.files.end(), entry.path().filename().string()) != kind.files.end();
-    HS_CHECK(known, path.string(), " holds more than a model, '",
-             entry.path().filename().string(), "', so it is not overwritten; choose another name");
+    HS_CHECK(known, path.string(), " holds more than a model, '", entry.path().filename().string(),
+             "', so it is not overwritten; choose another name");
     empty = false;
   }
   if (!empty) kind.check_is_one(path);

@@ -13,7 +13,7 @@ enum class Overwrite { kNo, kYes };
 
 // A kind of directory that may be replaced when overwriting is on.
 struct OutputKind {
-  std::vector<std::string> files;                       // all that it may hold
+  std::vector<std::string> files;                     // all that it may hold
   std::function<void(const fs::path&)> check_is_one;  // throws Error unless a directory with these files is one
 };
 

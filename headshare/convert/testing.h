@@ -58,16 +58,11 @@ struct FakeGpt2 {
 struct FakeBert {
   static constexpr int64_t kV = 11, kP = 8, kE = 6, kF = 10, kLayers = 2;
 
-  nlohmann::json config = {{"model_type", "bert"},
-                           {"vocab_size", kV},
-                           {"max_position_embeddings", kP},
-                           {"hidden_size", kE},
-                           {"num_hidden_layers", kLayers},
-                           {"num_attention_heads", 2},
-                           {"intermediate_size", kF},
-                           {"type_vocab_size", 3},
-                           {"hidden_dropout_prob", 0.2},
-                           {"attention_probs_dropout_prob", 0.25}};
+  nlohmann::json config = {{"model_type", "bert"},          {"vocab_size", kV},
+                           {"max_position_embeddings", kP}, {"hidden_size", kE},
+                           {"num_hidden_layers", kLayers},  {"num_attention_heads", 2},
+                           {"intermediate_size", kF},       {"type_vocab_size", 3},
+                           {"hidden_dropout_prob", 0.2},    {"attention_probs_dropout_prob", 0.25}};
   NamedTensors tensors;
 
   FakeBert() {

@@ -104,7 +104,8 @@ TEST_F(CheckpointTest, EncodersComeBackBitForBit) {
     EXPECT_EQ(to_json(stored_fields(after)), to_json(stored_fields(before))) << name;
     const at::NoGradGuard no_grad;
     const Tensor ids = random_ids(2, 7, 256);
-    EXPECT_TRUE(same_bits(loaded.model->logits(loaded.model->hidden({.ids = ids})), model->logits(model->hidden({.ids = ids}))))
+    EXPECT_TRUE(
+        same_bits(loaded.model->logits(loaded.model->hidden({.ids = ids})), model->logits(model->hidden({.ids = ids}))))
         << name;
   }
 }

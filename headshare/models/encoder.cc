@@ -9,8 +9,7 @@ namespace headshare {
 EncoderImpl::EncoderImpl(EncoderOptions resolved)
     : TransformerImpl(resolved, resolved.norms),
       options_(std::move(resolved)),
-      embedding_norm_(
-          register_module("embedding_norm", LayerNorm(options_.attention.d_model, options_.norm_epsilon))) {
+      embedding_norm_(register_module("embedding_norm", LayerNorm(options_.attention.d_model, options_.norm_epsilon))) {
   const int64_t E = options_.attention.d_model;
   const Init start = Init::normal(options_.init_deviation);
   if (options_.segments > 0) segment_embedding_ = declare("segment_embedding", {options_.segments, E}, start);

@@ -144,9 +144,8 @@ TEST_P(EncoderCase, RecomputingGivesTheSameGradientsWithDropout) {
   ASSERT_EQ(again.size(), kept.size());
   for (const auto& [name, gradient] : kept) EXPECT_TRUE(at::equal(again.at(name), gradient)) << name;
   model->clock().tick = 8;
-  EXPECT_GT(distance(gradients(model, padded_input(), some_targets()).at("token_embedding"),
-                     kept.at("token_embedding")),
-            0);
+  EXPECT_GT(
+      distance(gradients(model, padded_input(), some_targets()).at("token_embedding"), kept.at("token_embedding")), 0);
 }
 
 TEST_P(EncoderCase, Bf16IsCloseToFp32) {

@@ -33,14 +33,11 @@ const Names& number_keys() {
 
 // Both have weight and bias, our linear layers lie [out, in] as theirs.
 const Names& block_parts() {
-  static const Names parts = {{"attention.self.query", "attention.scheme.query"},
-                              {"attention.self.key", "attention.scheme.key"},
-                              {"attention.self.value", "attention.scheme.value"},
-                              {"attention.output.dense", "attention.scheme.output"},
-                              {"attention.output.LayerNorm", "attention_norm"},
-                              {"intermediate.dense", "feed_forward.expand"},
-                              {"output.dense", "feed_forward.contract"},
-                              {"output.LayerNorm", "feed_forward_norm"}};
+  static const Names parts = {
+      {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
+      {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
+      {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
+      {"output.dense", "feed_forward.contract"},          {"output.LayerNorm", "feed_forward_norm"}};
   return parts;
 }
 

@@ -54,8 +54,8 @@ void HfMapping::leave_out_copy(const std::string& name, const std::vector<int64_
                                const std::string& way_out) {
   if (!has(name)) return;
   const std::string full = take(name, shape);
-  HS_CHECK(at::equal(directory_->read(full), directory_->read(of)), where(), ": tensor '", full, "' differs from '",
-           of, "', ", way_out);
+  HS_CHECK(at::equal(directory_->read(full), directory_->read(of)), where(), ": tensor '", full, "' differs from '", of,
+           "', ", way_out);
   unused_.push_back(full);
 }
 
