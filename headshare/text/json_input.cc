@@ -10,6 +10,37 @@
 
 namespace headshare {
 
+namespace {
+
+// The parser quotes what it read last, which can be megabytes of an unclosed string, or bytes that no
+// terminal should see.
+std::string brief_reason(const std::string& reason) {
+  constexpr size_t kHead = 160;
+  constexpr size_t kTail = 60;
+  std::string text;
+  for (size_t position = 0; position < reason.size();) {
+    const size_t start = position;
+    const bool valid = next_code_point(reason, &position) >= 0;
+    if (!valid) ++position;
+    // Whole characters, so that head and tail are made of them.
+    const bool shown = start < kHead || start + kTail >= reason.size() || reason.size() <= kHead + kTail;
+    if (shown) {
+      text += valid ? reason.substr(start, position - start) : "?";
+    } else if (!text.ends_with(" ... ")) {
+      text += " ... ";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error) {
+  const auto* at = dynamic_cast<const nlohmann::json::parse_error*>(&error);
+  return Error(join_text(where, ": not a JSON document of ", bytes, " bytes: ", brief_reason(error.what()),
+                         at != nullptr && at->byte > bytes ? " (is the file cut short?)" : ""));
+}
+
 nlohmann::json parse_json_input(std::string_view text, const std::string& where) {
   constexpr size_t kDeepest = 32;
   using Event = nlohmann::json::parse_event_t;
@@ -29,7 +60,7 @@ nlohmann::json parse_json_input(std::string_view text, const std::string& where)
   try {
     return nlohmann::json::parse(text, watch);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(join_text(where, ": not a JSON document of ", text.size(), " bytes: ", error.what()));
+    throw json_error(where, text.size(), error);
   }
 }
 
@@ -83,6 +114,15 @@ std::string brief_json(const nlohmann::json& value) {
   // Cut before a code point, not inside one.
   text.resize(valid_utf8_prefix(std::string_view(text).substr(0, kLongest)));
   return text + "...";
+}
+
+std::string brief_text(const std::string& text) {
+  constexpr size_t kLongest = 60;
+  const auto is_control = [](char one) { return (one >= 0 && one < 0x20) || one == 0x7F; };
+  const bool plain = text.size() <= kLongest && std::none_of(text.begin(), text.end(), is_control) &&
+                     valid_utf8_prefix(text) == text.size();
+  // Four bytes a character are enough for what is shown of it.
+  return plain ? "'" + text + "'" : brief_json(text.substr(0, 4 * kLongest));
 }
 
 }  // namespace headshare

@@ -6,11 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "headshare/base/error.h"
+
 namespace headshare {
 
 // Parses one JSON document; refuses duplicate keys and nesting deeper than any tokenizer file has.
 // Throws Error led by `where`.
 nlohmann::json parse_json_input(std::string_view text, const std::string& where);
+
+// What parse_json_input throws when the parser throws `error` over a text of `bytes` bytes.
+Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error);
 
 // object[key]; throws Error led by `where` when `object` is not an object or lacks the key.
 const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where);
@@ -26,5 +31,9 @@ void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::st
 
 // A short rendering of any value for an error message: at most about 60 bytes.
 std::string brief_json(const nlohmann::json& value);
+
+// A text of a file for an error message: 'text', or as brief_json has it where it is long, no UTF-8, or
+// has control characters.
+std::string brief_text(const std::string& text);
 
 }  // namespace headshare

@@ -1,6 +1,7 @@
-// For this folder's tests only: small tokenizers and hard texts.
+// For tests only: small tokenizers, hard texts, damaged files.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,35 @@ inline std::string random_text(Philox* random) {
       text += static_cast<char>(random->below(256));
     } else {
       append_utf8(static_cast<int32_t>(random->below(0xD800)), &text);
+    }
+  }
+  return text;
+}
+
+// For fuzzing files of JSON and tables: replaces, removes, repeats or swaps a few bytes or whole spans.
+inline std::string mutate(std::string text, Philox* random) {
+  static const std::string kBytes = "\"\\{}[],:0123456789-eE.\x00\xFF\xC3 naul";
+  for (uint64_t changes = 1 + random->below(3); changes > 0 && !text.empty(); --changes) {
+    const size_t at = random->below(text.size());
+    const size_t length = 1 + random->below(std::min<size_t>(text.size() - at, 40));
+    switch (random->below(6)) {
+      case 0:
+        text[at] = kBytes[random->below(kBytes.size())];
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, text.substr(random->below(text.size()), length));
+        break;
+      case 3:
+        text[at] = static_cast<char>(text[at] ^ (1 << random->below(8)));
+        break;
+      case 4:
+        text[at] = "0123456789abc"[random->below(13)];
+        break;
+      default:
+        if (random->below(10) == 0) text.resize(at);
     }
   }
   return text;

@@ -203,35 +203,6 @@ TEST(JsonInputTest, IsStrict) {
   EXPECT_THAT(refused("{} {}"), HasSubstr("not a JSON document"));
 }
 
-// Replaces, removes, repeats or swaps a few bytes or whole spans.
-std::string mutate(std::string text, Philox* random) {
-  static const std::string kBytes = "\"\\{}[],:0123456789-eE.\x00\xFF\xC3 naul";
-  for (uint64_t changes = 1 + random->below(3); changes > 0 && !text.empty(); --changes) {
-    const size_t at = random->below(text.size());
-    const size_t length = 1 + random->below(std::min<size_t>(text.size() - at, 40));
-    switch (random->below(6)) {
-      case 0:
-        text[at] = kBytes[random->below(kBytes.size())];
-        break;
-      case 1:
-        text.erase(at, length);
-        break;
-      case 2:
-        text.insert(at, text.substr(random->below(text.size()), length));
-        break;
-      case 3:
-        text[at] = static_cast<char>(text[at] ^ (1 << random->below(8)));
-        break;
-      case 4:
-        text[at] = "0123456789abc"[random->below(13)];
-        break;
-      default:
-        if (random->below(10) == 0) text.resize(at);
-    }
-  }
-  return text;
-}
-
 // Whatever the file holds: an Error, or a tokenizer that works.
 TEST(TokenizerFileTest, MutatedFilesLoadOrAreRefused) {
   std::vector<std::string> originals = {sample_hf().dump()};

@@ -1,0 +1,40 @@
+// Scores of predicted classes against gold classes, equal to scikit-learn's; all between 0 and 1, the
+// correlation between -1 and 1.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headshare/metrics/score.h"
+
+namespace headshare {
+
+// Gold and predicted class of each example, paired by index. Classes are numbers from 0.
+struct ClassPairs {
+  std::span<const int32_t> gold;
+  std::span<const int32_t> predicted;
+};
+
+// Everything below throws Error when the two differ in length, when there is no example, and for a
+// class below 0.
+
+// The part of the examples whose class is right.
+Score accuracy(const ClassPairs& pairs);
+
+// F1 of one class: 2 TP / (2 TP + FP + FN). 0, with a note, when the class is neither in the gold nor
+// in the predictions (sklearn.metrics.f1_score, average="binary").
+Score f1(const ClassPairs& pairs, int32_t positive = 1);
+
+// The mean of the F1 of every class that occurs in the gold or in the predictions
+// (sklearn.metrics.f1_score, average="macro"); CommitmentBank's.
+Score macro_f1(const ClassPairs& pairs);
+
+// Matthews' correlation for two classes, Gorodkin's R_K for more (sklearn.metrics.matthews_corrcoef).
+// 0, with a note, when the gold or the predictions have one class only: the correlation is 0/0 then.
+Score matthews(const ClassPairs& pairs);
+
+// The part of the groups in which every example is right: MultiRC's EM, where a group is a question
+// and an example one of its answer options. `groups` names the group of each example, in any order.
+Score grouped_exact_match(const ClassPairs& pairs, std::span<const int64_t> groups);
+
+}  // namespace headshare
