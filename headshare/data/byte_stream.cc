@@ -84,4 +84,19 @@ uint64_t ByteStream::position() const {
   return gzip_ != nullptr ? static_cast<uint64_t>(std::max<z_off_t>(::gzoffset(gzip_), 0)) : count_;
 }
 
+std::string read_input(const std::string& input, size_t most) {
+  constexpr size_t kPiece = size_t{1} << 16;
+  ByteStream stream(input);
+  std::string content;
+  size_t count = kPiece;
+  while (count == kPiece) {
+    const size_t before = content.size();
+    content.resize(before + kPiece);
+    count = stream.read(content.data() + before, kPiece);
+    content.resize(before + count);
+    HS_CHECK(content.size() <= most, stream.name(), " has more than ", most, " bytes, too many to be read at once");
+  }
+  return content;
+}
+
 }  // namespace headshare

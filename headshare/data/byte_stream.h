@@ -41,4 +41,7 @@ class ByteStream {
   uint64_t count_ = 0;
 };
 
+// All of an input. Throws Error when it has more than `most` bytes, and as ByteStream does.
+std::string read_input(const std::string& input, size_t most = size_t{1} << 30);
+
 }  // namespace headshare

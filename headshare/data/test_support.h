@@ -1,6 +1,8 @@
 // For this folder's tests only: a directory per test.
 #pragma once
 
+#include <fstream>
+
 #include "headshare/base/testing.h"
 
 namespace headshare {
@@ -14,6 +16,12 @@ class DirectoryTest : public testing::Test {
     make_directories(directory_);
   }
   void TearDown() override { fs::remove_all(directory_); }
+
+  // A file with this content; not flushed to disk, as fuzzing writes thousands.
+  std::string file(const std::string& name, const std::string& content) const {
+    std::ofstream(directory_ / name, std::ios::binary) << content;
+    return (directory_ / name).string();
+  }
 
   size_t entries() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));

@@ -10,9 +10,9 @@
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/data/byte_stream.h"
+#include "headshare/data/json_lines.h"
 #include "headshare/data/repair_utf8.h"
 #include "headshare/data/text_cut.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/utf8.h"
 
 namespace headshare {
@@ -20,7 +20,6 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kMostPieceBytes = size_t{8} << 20;
-constexpr size_t kMostLineBytes = size_t{256} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::array<std::string_view, 5> kTextEndings = {".txt", ".text", ".md", ".rst", ".jsonl"};
 
@@ -90,45 +89,28 @@ size_t cut_position(std::string_view text) {
 // The pieces of one file.
 class TextSource::Reader {
  public:
-  explicit Reader(const std::string& file, const TextSourceOptions& options) : stream_(file), options_(options) {}
+  explicit Reader(const TextSourceOptions& options) : options_(options) {}
   virtual ~Reader() = default;
   virtual std::optional<TextPiece> next() = 0;
-
-  uint64_t position() const { return stream_.position(); }
+  virtual uint64_t position() const = 0;
 
  protected:
-  // Appends up to `bytes` bytes of the file to `buffer_`; false when it ended before that.
-  bool fill(size_t bytes) {
-    const size_t before = buffer_.size();
-    buffer_.resize(before + bytes);
-    const size_t count = stream_.read(buffer_.data() + before, bytes);
-    buffer_.resize(before + count);
-    return count == bytes;
-  }
-
-  // True when a byte order mark at the start of the file was removed from `buffer_`.
-  bool drop_byte_order_mark() {
-    if (options_.invalid_utf8 == InvalidUtf8::kKeep || !buffer_.starts_with(kByteOrderMark)) return false;
-    buffer_.erase(0, kByteOrderMark.size());
-    return true;
-  }
-
-  ByteStream stream_;
   const TextSourceOptions& options_;
-  std::string buffer_;
   std::string storage_;
 };
 
 class TextSource::PlainReader : public Reader {
  public:
-  using Reader::Reader;
+  PlainReader(const std::string& file, const TextSourceOptions& options) : Reader(options), stream_(file) {}
+
+  uint64_t position() const override { return stream_.position(); }
 
   std::optional<TextPiece> next() override {
     buffer_.erase(0, std::exchange(used_, 0));
     if (ended_ && buffer_.empty()) return std::nullopt;
     size_t cut = 0;
     while (!ended_ && cut == 0) {
-      ended_ = !fill(kPieceBytes);
+      ended_ = !fill();
       if (offset_ == 0 && drop_byte_order_mark()) offset_ = kByteOrderMark.size();
       if (!ended_) cut = cut_position(buffer_);
     }
@@ -141,6 +123,24 @@ class TextSource::PlainReader : public Reader {
   }
 
  private:
+  // Appends a piece of the file to `buffer_`; false when the file ended before that.
+  bool fill() {
+    const size_t before = buffer_.size();
+    buffer_.resize(before + kPieceBytes);
+    const size_t count = stream_.read(buffer_.data() + before, kPieceBytes);
+    buffer_.resize(before + count);
+    return count == kPieceBytes;
+  }
+
+  // True when a byte order mark at the start of the file was removed from `buffer_`.
+  bool drop_byte_order_mark() {
+    if (options_.invalid_utf8 == InvalidUtf8::kKeep || !buffer_.starts_with(kByteOrderMark)) return false;
+    buffer_.erase(0, kByteOrderMark.size());
+    return true;
+  }
+
+  ByteStream stream_;
+  std::string buffer_;
   size_t used_ = 0;      // bytes of the buffer handed out by the last call
   uint64_t offset_ = 0;  // in the (decompressed) file, of the buffer
   bool ended_ = false;
@@ -149,7 +149,9 @@ class TextSource::PlainReader : public Reader {
 
 class TextSource::JsonlReader : public Reader {
  public:
-  using Reader::Reader;
+  JsonlReader(const std::string& file, const TextSourceOptions& options) : Reader(options), lines_(file) {}
+
+  uint64_t position() const override { return lines_.position(); }
 
   std::optional<TextPiece> next() override {
     if (done_ == document_.size() && !next_document()) return std::nullopt;
@@ -166,46 +168,23 @@ class TextSource::JsonlReader : public Reader {
     done_ = 0;
     document_.clear();
     while (document_.empty()) {
-      const std::optional<std::string_view> line = next_line();
+      const std::optional<std::string_view> line = lines_.next();
       if (!line) {
-        HS_CHECK(found_, stream_.name(), " is empty: no record has a text");
+        HS_CHECK(found_, lines_.name(), " is empty: no record has a text");
         return false;
       }
       if (line->find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      document_ = text_of(*line, join_text(stream_.name(), ":", line_number_));
+      document_ = text_of(*line, lines_.where());
     }
     found_ = true;
     return true;
   }
 
-  std::optional<std::string_view> next_line() {
-    size_t searched = begin_;
-    size_t end = buffer_.find('\n', searched);
-    while (end == std::string::npos && !ended_) {
-      buffer_.erase(0, std::exchange(begin_, 0));
-      searched = buffer_.size();
-      HS_CHECK(searched < kMostLineBytes, stream_.name(), ":", line_number_ + 1, ": a line of more than ",
-               kMostLineBytes, " bytes; JSONL has one record per line");
-      ended_ = !fill(kPieceBytes);
-      if (line_number_ == 0 && searched == 0) drop_byte_order_mark();
-      end = buffer_.find('\n', searched);
-    }
-    if (begin_ == buffer_.size()) return std::nullopt;
-    end = std::min(end, buffer_.size());
-    const std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
-    begin_ = std::min(end + 1, buffer_.size());
-    ++line_number_;
-    return line;
-  }
-
   std::string text_of(std::string_view line, const std::string& where) {
-    // The parser would take a NUL byte for the end of the line.
-    HS_CHECK(line.find('\0') == std::string_view::npos, where, ": not JSON: a NUL byte");
     TextSourceOptions rules = options_;
     if (rules.invalid_utf8 == InvalidUtf8::kKeep) rules.invalid_utf8 = InvalidUtf8::kRefuse;
-    line = allowed_text(line, rules, where, 0, &storage_);
-    const nlohmann::json record = parse_json_input(line, where);
-    HS_CHECK(record.is_object(), where, ": a JSON object was expected, not ", record.type_name());
+    rules.allow_binary = true;  // parse_json_line refuses NUL bytes as what they are here: not JSON
+    const nlohmann::json record = parse_json_line(allowed_text(line, rules, where, 0, &storage_), where);
     const auto found = record.find(options_.jsonl_field);
     if (found == record.end()) {
       std::vector<std::string> names;
@@ -218,9 +197,7 @@ class TextSource::JsonlReader : public Reader {
     return std::string(allowed_text(text, options_, where + ": the text", 0, &storage_));
   }
 
-  size_t begin_ = 0;  // of the next line in the buffer
-  uint64_t line_number_ = 0;
-  bool ended_ = false;
+  LineReader lines_;
   bool found_ = false;
   std::string document_;
   size_t done_ = 0;  // bytes of the document handed out

@@ -1,0 +1,47 @@
+#include "headshare/data/line_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 16;
+constexpr size_t kMostLineBytes = size_t{256} << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+std::optional<std::string_view> LineReader::next() {
+  size_t end = buffer_.find('\n', begin_);
+  while (end == std::string::npos && !ended_) {
+    buffer_.erase(0, std::exchange(begin_, 0));
+    const size_t searched = buffer_.size();
+    HS_CHECK(searched < kMostLineBytes, name(), ":", number_ + 1, ": a line of more than ", kMostLineBytes,
+             " bytes; one record a line was expected");
+    ended_ = !fill();
+    end = buffer_.find('\n', searched);
+  }
+  if (begin_ == buffer_.size()) return std::nullopt;
+  end = std::min(end, buffer_.size());
+  const std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
+  begin_ = std::min(end + 1, buffer_.size());
+  ++number_;
+  return line;
+}
+
+// Appends to the buffer; false when the input has ended.
+bool LineReader::fill() {
+  const size_t before = buffer_.size();
+  buffer_.resize(before + kReadBytes);
+  const size_t count = stream_.read(buffer_.data() + before, kReadBytes);
+  buffer_.resize(before + count);
+  if (!std::exchange(started_, true) && buffer_.starts_with(kByteOrderMark)) buffer_.erase(0, kByteOrderMark.size());
+  return count == kReadBytes;
+}
+
+std::string LineReader::where() const { return join_text(name(), ":", number_); }
+
+}  // namespace headshare
