@@ -30,6 +30,7 @@ constexpr std::array kVerbs = {
     Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
     Verb{"train", "trains one language model on text", run_train, /*computes=*/true},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte", run_evaluate, /*computes=*/true},
+    Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"convert", "turns a Hugging Face GPT-2 into a headshare model", run_convert},
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},

@@ -15,6 +15,7 @@ int run_evaluate(const Words& words);
 int run_generate(const Words& words);
 int run_info(const Words& words);
 int run_report(const Words& words);
+int run_score(const Words& words);
 int run_train(const Words& words);
 int run_train_cell(const Words& words);
 
