@@ -145,6 +145,7 @@ SquadScores score_squad(const std::vector<SquadGold>& gold, const SquadPredictio
     // The search sees the answers as they are, whatever the threshold in use.
     scores.best_exact = best_threshold(*predictions.null_odds, questions, &AnswerScore::exact);
     scores.best_f1 = best_threshold(*predictions.null_odds, questions, &AnswerScore::f1);
+    scores.null_threshold = predictions.null_threshold;
     apply_threshold(odds_by_id(*predictions.null_odds, questions), predictions.null_threshold, &questions);
   }
   scores.all = *mean_where(questions, [](const Question&) { return true; });
@@ -158,10 +159,11 @@ SquadScores score_squad(const std::vector<SquadGold>& gold, const SquadPredictio
 std::vector<Score> to_scores(const SquadScores& scores) {
   std::vector<Score> list;
   const std::string missing = scores.missing == 0 ? "" : join_text("|missing:", scores.missing);
+  std::string threshold = scores.null_threshold ? join_text("|null_threshold:", *scores.null_threshold) : "";
   const auto add = [&](const std::string& name, double value, int64_t total) {
     list.push_back({.name = name,
                     .value = value,
-                    .signature = join_text(name, "|rules:", scores.rules, "|questions:", total, missing)});
+                    .signature = join_text(name, "|rules:", scores.rules, threshold, "|questions:", total, missing)});
   };
   const auto add_part = [&](const std::string& prefix, const char* exact, const std::optional<SquadPart>& part) {
     if (!part) return;
@@ -177,6 +179,7 @@ std::vector<Score> to_scores(const SquadScores& scores) {
     add(name, best->score, scores.all.total);
     add(name + "_thresh", best->threshold, scores.all.total);
   };
+  threshold.clear();
   add_best("best_exact", scores.best_exact);
   add_best("best_f1", scores.best_f1);
   return list;

@@ -57,7 +57,9 @@ struct SquadScores {
   std::string first_missing = {};  // an id
   int64_t unknown = 0;             // predictions for ids that are not in the gold: ignored, as by both scorers
 
-  std::string rules = {};  // "squad-v1.1": for signatures
+  // For signatures: "squad-v1.1"; with null odds the threshold, which the best scores do not depend on.
+  std::string rules = {};
+  std::optional<double> null_threshold = {};
 };
 
 // Throws Error when there is no question; under v1.1 for a question without an answer and for null

@@ -59,6 +59,9 @@ TEST(SquadTest, NullOddsAboveTheThresholdMeanNoAnswer) {
   EXPECT_EQ(scores.all.exact_match, 75);
   EXPECT_EQ(scores.no_ans->exact_match, 100);
   EXPECT_EQ(scores.best_f1->score, 75);
+  const std::vector<Score> list = to_scores(scores);
+  EXPECT_EQ(list.front().signature, "exact_match|rules:squad-v2.0|null_threshold:0.2|questions:4");
+  EXPECT_EQ(list.back().signature, "best_f1_thresh|rules:squad-v2.0|questions:4");
 }
 
 TEST(SquadTest, NothingAnsweredIsBestAtThreshold0) {
