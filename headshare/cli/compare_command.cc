@@ -116,6 +116,11 @@ void refuse_foreign_options(const ComparisonOptions& options) {
     throw UsageError(join_text("--", one.name, " belongs to --task ", names, "; this comparison's task is ",
                                values.at("task").get<std::string>()));
   }
+  for (const Field& one : fields(given.masked)) {
+    if (options.task == ComparisonTask::kMaskedLanguageModel || !changed(one)) continue;
+    throw UsageError(join_text("--", one.name, " belongs to --task mlm; this comparison's task is ",
+                               values.at("task").get<std::string>()));
+  }
   if (!is_diagnostic(options.task)) return;
   Fields text = fields(given.language.data);
   append(&text, fields(given.language.tokenizer));
@@ -148,11 +153,12 @@ void check_options(const ComparisonOptions& options) {
 }
 
 // What each scheme would take; the vocabulary of text is the one the tokenizer is asked for.
-DecoderOptions likely_model(const ComparisonOptions& options, SchemeKind scheme) {
+ModelOptions likely_model(const ComparisonOptions& options, SchemeKind scheme) {
   ComparisonOptions cell = options;
   cell.language.model.attention.scheme = scheme;
   if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
   cell.language.model.vocabulary = likely_vocabulary(cell.language);
+  if (cell.task == ComparisonTask::kMaskedLanguageModel) return encoder_options(cell.language, cell.masked);
   return resolve(cell.language.model);
 }
 
@@ -167,7 +173,7 @@ std::string plan_text(const ComparisonOptions& options) {
       table.add_spanning(scheme_name(scheme), "left out: " + reason);
       continue;
     }
-    const ModelSize size = measure(likely_model(options, scheme));
+    const ModelSize size = size_of(likely_model(options, scheme));
     table.add({scheme_name(scheme), format_count(static_cast<double>(size.attention_parameters)),
                format_count(static_cast<double>(size.total_parameters)),
                format_count(static_cast<double>(size.cache_bytes_per_token))});

@@ -38,6 +38,7 @@ std::string with_best_in_bold(const std::string& table, const SchemeRow* best) {
 std::string quality_table(const Results& results, const Rows& rows, const SchemeRow* best) {
   const bool settings = any_setting(results);
   const bool bits = any_bits_per_byte(rows);
+  const bool pseudo = any_pseudo_perplexity(rows);
   std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
   if (settings) columns.push_back({.heading = "setting", .align = Align::kLeft});
   columns.push_back({.heading = "seeds"});
@@ -46,6 +47,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   if (loss) columns.push_back({.heading = "test loss"});
   columns.push_back({.heading = printable(quality_name(results.subject))});
   if (bits) columns.push_back({.heading = "bits per byte"});
+  if (pseudo) columns.push_back({.heading = "pseudo-perplexity"});
   TextTable table(columns);
   for (const SchemeRow& row : rows) {
     std::vector<std::string> cells = {scheme_cell(row, best)};
@@ -55,6 +57,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
     if (bits) cells.push_back(summary_text(row.best.bits_per_byte, 3));
+    if (pseudo) cells.push_back(summary_text(row.best.pseudo_perplexity, 2));
     table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));
@@ -85,23 +88,27 @@ std::string reference_table(const Results& results, const Rows& rows, const Sche
   return table.text(terminal_width(Stream::kOut));
 }
 
-std::string cost_table(const Rows& rows, const SchemeRow* best) {
-  TextTable table({{.heading = "scheme", .align = Align::kLeft},
-                   {.heading = "attention parameters"},
-                   {.heading = "effective"},
-                   {.heading = "total"},
-                   {.heading = "attention memory"},
-                   {.heading = "cache B/token"},
-                   {.heading = "peak memory"},
-                   {.heading = "training tokens/s"},
-                   {.heading = "decoding tokens/s"}});
+std::string cost_table(const Results& results, const Rows& rows, const SchemeRow* best) {
+  const bool decoding = any_decoding(results);
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft},
+                                 {.heading = "attention parameters"},
+                                 {.heading = "effective"},
+                                 {.heading = "total"},
+                                 {.heading = "attention memory"}};
+  if (decoding) columns.push_back({.heading = "cache B/token"});
+  columns.push_back({.heading = "peak memory"});
+  columns.push_back({.heading = "training tokens/s"});
+  if (decoding) columns.push_back({.heading = "decoding tokens/s"});
+  TextTable table(columns);
   for (const SchemeRow& row : rows) {
-    table.add({scheme_cell(row, best), count_text(row.attention_parameters),
-               count_text(row.attention_parameters_effective),
-               row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(row),
-               count_text(row.cache_bytes_per_token),
-               row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0),
-               rate_text(row, row.training_tokens_per_second), rate_text(row, row.decoding_tokens_per_second)});
+    std::vector<std::string> cells = {
+        scheme_cell(row, best), count_text(row.attention_parameters), count_text(row.attention_parameters_effective),
+        row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(row)};
+    if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
+    cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
+    cells.push_back(rate_text(row, row.training_tokens_per_second));
+    if (decoding) cells.push_back(rate_text(row, row.decoding_tokens_per_second));
+    table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));
 }
@@ -121,7 +128,7 @@ std::string comparison_text(const Results& results) {
   };
   add_table("Quality", quality_table(results, rows, best));
   add_table("Against mha, and for each parameter above sha", reference_table(results, rows, best));
-  add_table("Cost", cost_table(rows, best));
+  add_table("Cost", cost_table(results, rows, best));
   text += "\n";
   if (best != nullptr) text += paragraph("* best " + quality_name(results.subject));
   for (const std::string& note : footnotes(results, rows)) text += paragraph(note);

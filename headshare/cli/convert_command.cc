@@ -5,6 +5,7 @@
 #include "headshare/cli/verbs.h"
 #include "headshare/convert/foreign.h"
 #include "headshare/convert/hf/bert.h"
+#include "headshare/convert/hf/tokenizer.h"
 #include "headshare/convert/output.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
@@ -52,8 +53,7 @@ void print_mapping(const ForeignModel& foreign) {
 
 std::string summary(const ModelOptions& options) {
   const TransformerOptions& o = shared_options(options);
-  const auto parameters =
-      static_cast<double>(std::visit([](const auto& one) { return measure(one).total_parameters; }, options));
+  const auto parameters = static_cast<double>(size_of(options).total_parameters);
   return join_text(std::holds_alternative<EncoderOptions>(options) ? "encoder, " : "", o.layers, " layers, d-model ",
                    o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
                    o.context, ": ", format_count(parameters), " parameters");
@@ -76,10 +76,10 @@ int convert_from(const ConvertOptions& options) {
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
   for (const std::string& note : foreign.notes) notice(note);
   if (tokenizer == nullptr) {
-    notice(
-        join_text(options.source,
-                  " has no tokenizer (neither tokenizer.json nor vocab.json with merges.txt): the model is of no use "
-                  "for text without one; give it with --tokenizer PATH"));
+    notice(join_text(
+        options.source,
+        " has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json with merges.txt): the model is of no use "
+        "for text without one; give it with --tokenizer PATH"));
   }
   if (options.dry_run) {
     print_mapping(foreign);
@@ -107,8 +107,11 @@ int convert_to(const ConvertOptions& options) {
     return kOk;
   }
   const Encoder encoder = load_encoder(directory);
-  write_output(options.out, overwrite_of(options), hugging_face_output(),
-               [&](const fs::path& to) { write_bert(to, encoder); });
+  const fs::path tokenizer = directory / "tokenizer.json";
+  write_output(options.out, overwrite_of(options), hugging_face_output(), [&](const fs::path& to) {
+    write_bert(to, encoder);
+    if (fs::exists(tokenizer)) write_hf_tokenizer(to, *load_tokenizer(tokenizer), shared_options(model).context);
+  });
   print(summary(model) + "; written to " + options.out + "\n");
   return kOk;
 }

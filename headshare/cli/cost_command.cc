@@ -9,15 +9,17 @@
 #include "headshare/cli/units.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/options.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
 namespace {
 
-enum class ModelKind { kDecoder };
+enum class ModelKind { kDecoder, kEncoder };
 
 struct CostOptions {
-  DecoderOptions model;
+  TransformerOptions model;
+  EncoderParts encoder;  // what an encoder has besides
   ModelKind kind = ModelKind::kDecoder;
   std::vector<std::string> schemes = {"all"};
   std::string sweep;
@@ -27,10 +29,11 @@ struct CostOptions {
 };
 
 Fields own_fields(CostOptions& o) {
-  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"}};
+  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"}, {ModelKind::kEncoder, "encoder"}};
   return {
       field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
-      field("kind", &o.kind, "kind of model: a decoder language model is the only one so far", kKinds),
+      field("kind", &o.kind, "kind of model: a decoder language model, or a masked-LM encoder, which keeps no cache",
+            kKinds),
       field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
       bytes_field("memory-budget", &o.memory_budget,
                   "also print the largest batch (at --context tokens) and the longest context (at --batch-size) whose "
@@ -41,7 +44,7 @@ Fields own_fields(CostOptions& o) {
 }
 
 // The model's options; `schemes` stands for its scheme.
-Fields model_fields(DecoderOptions& model) {
+Fields model_fields(TransformerOptions& model) {
   Fields list = stored_fields(model);
   std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
   return list;
@@ -72,7 +75,7 @@ struct Cost {
   SchemeKind scheme;
   std::string sweep_value;  // "" without a sweep
   std::string impossible;   // the reason; the rest is then empty
-  DecoderOptions model;     // resolved
+  ModelOptions model;       // resolved
   ModelSize size;
   int64_t largest_batch = 0;
   int64_t longest_context = 0;
@@ -80,27 +83,41 @@ struct Cost {
 
 // Weights and cache take  4 P + cache x batch x context  bytes. Learned positions make P grow with
 // the context: P(context) = P0 + slope x context.
-void fit_into(double budget, int64_t batch, Cost* cost) {
-  const double weights = decoding_bytes(cost->model, 0, 0);
-  DecoderOptions longer = cost->model;
+void fit_into(double budget, int64_t batch, const DecoderOptions& model, Cost* cost) {
+  const double weights = decoding_bytes(model, 0, 0);
+  DecoderOptions longer = model;
   ++longer.context;
   const double slope = decoding_bytes(longer, 0, 0) - weights;
   const auto cache = static_cast<double>(cost->size.cache_bytes_per_token);
-  const auto context = static_cast<double>(cost->model.context);
+  const auto context = static_cast<double>(model.context);
   const auto whole = [](double x) { return static_cast<int64_t>(std::floor(std::max(0.0, x))); };
   cost->largest_batch = whole((budget - weights) / (cache * context));
   cost->longest_context = whole((budget - (weights - slope * context)) / (cache * static_cast<double>(batch) + slope));
 }
 
+// `common`, with what an encoder has besides where that is asked for.
+ModelOptions model_of(const TransformerOptions& common, const CostOptions& options) {
+  if (options.kind == ModelKind::kDecoder) return resolve(common);
+  EncoderOptions encoder;
+  static_cast<TransformerOptions&>(encoder) = common;
+  static_cast<EncoderParts&>(encoder) = options.encoder;
+  encoder.masked_head = true;
+  return resolve(encoder);
+}
+
 Cost cost_of(SchemeKind scheme, const CostOptions& options, const Sweep& sweep, const std::string& value) {
   Cost cost{.scheme = scheme, .sweep_value = value, .impossible = {}, .model = options.model, .size = {}};
-  cost.model.attention.scheme = scheme;
-  Fields list = model_fields(cost.model);
+  TransformerOptions model = options.model;
+  model.attention.scheme = scheme;
+  Fields list = model_fields(model);
   if (!sweep.name.empty()) set_field(list, sweep.name, value, "--sweep");
+  cost.model = model;
   try {
-    cost.model = resolve(cost.model);
-    cost.size = measure(cost.model);
-    if (options.memory_budget) fit_into(*options.memory_budget, options.batch_size, &cost);
+    cost.model = model_of(model, options);
+    cost.size = size_of(cost.model);
+    if (options.memory_budget) {
+      fit_into(*options.memory_budget, options.batch_size, std::get<DecoderOptions>(cost.model), &cost);
+    }
   } catch (const Error& error) {
     cost.impossible = error.what();
   }
@@ -123,13 +140,15 @@ std::vector<Cost> all_costs(const CostOptions& options, const Sweep& sweep) {
 nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   nlohmann::ordered_json object;
   object["scheme"] = scheme_name(cost.scheme);
-  object["kind"] = "decoder";
-  const AttentionOptions& attention = cost.model.attention;
-  object["layers"] = cost.model.layers;
+  const TransformerOptions& model = shared_options(cost.model);
+  const bool decoder = options.kind == ModelKind::kDecoder;
+  object["kind"] = decoder ? "decoder" : "encoder";
+  const AttentionOptions& attention = model.attention;
+  object["layers"] = model.layers;
   object["d_model"] = attention.d_model;
   object["heads"] = attention.heads;
-  object["vocabulary"] = cost.model.vocabulary;
-  object["context"] = cost.model.context;
+  object["vocabulary"] = model.vocabulary;
+  object["context"] = model.context;
   if (!cost.impossible.empty()) {
     object["impossible"] = cost.impossible;
     return object;
@@ -140,8 +159,10 @@ nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   object["attention_parameters"] = cost.size.attention_parameters;
   object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
   object["total_parameters"] = cost.size.total_parameters;
-  object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
-  object["kv_cache_bytes_per_token"] = cost.size.cache_bytes_per_token;
+  if (decoder) {
+    object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
+    object["kv_cache_bytes_per_token"] = cost.size.cache_bytes_per_token;
+  }
   object["bytes_per_element"] = 4;
   if (options.memory_budget) {
     object["memory_budget_bytes"] = *options.memory_budget;
@@ -166,18 +187,20 @@ std::string exact(int64_t count) {
 
 // What the numbers stand on, defaults included.
 std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
-  const DecoderOptions& model = options.model;
+  const TransformerOptions& model = options.model;
   const auto size = [&](const char* name, int64_t value) {
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
-  std::string text = "decoder language model: " + size("layers", model.layers) +
-                     size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
-                     size("vocabulary", model.vocabulary) + size("context", model.context);
+  const std::string kind = options.kind == ModelKind::kDecoder ? "decoder language model: " : "masked-LM encoder: ";
+  std::string text = kind + size("layers", model.layers) + size("d-model", model.attention.d_model) +
+                     size("heads", model.attention.heads) + size("vocabulary", model.vocabulary) +
+                     size("context", model.context);
   for (const Cost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
-    if (one.scheme == SchemeKind::kGqa) text += join_text("gqa: ", *one.model.attention.groups, " groups, ");
+    const AttentionOptions& attention = shared_options(one.model).attention;
+    if (one.scheme == SchemeKind::kGqa) text += join_text("gqa: ", *attention.groups, " groups, ");
     if (one.scheme == SchemeKind::kCollaborative) {
-      text += join_text("collaborative: key width ", *one.model.attention.key_width, ", ");
+      text += join_text("collaborative: key width ", *attention.key_width, ", ");
     }
   }
   return text + "float32.";
@@ -186,18 +209,17 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
 TextTable make_table(const CostOptions& options, const Sweep& sweep) {
   std::vector<Column> columns = {{"scheme", Align::kLeft}};
   if (!sweep.name.empty()) columns.push_back({sweep.name});
-  columns.insert(columns.end(), {{"attention parameters"},
-                                 {"effective"},
-                                 {"all parameters"},
-                                 {"% of mha's attention"},
-                                 {"cache per token, one layer"},
-                                 {"cache per token, model"}});
+  columns.insert(columns.end(),
+                 {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
+  if (options.kind == ModelKind::kDecoder) {
+    columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
+  }
   if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
   return TextTable(columns);
 }
 
 std::string percent_of_mha(const Cost& cost) {
-  DecoderOptions mha = cost.model;
+  DecoderOptions mha = shared_options(cost.model);  // decoders and encoders have the same attention
   mha.attention.scheme = SchemeKind::kMha;
   mha.attention.key_width.reset();
   mha.attention.scale.reset();
@@ -215,16 +237,20 @@ void print_table(const std::vector<Cost>& costs, const CostOptions& options, con
     }
     std::vector<std::string> cells = {scheme_name(one.scheme)};
     if (!sweep.name.empty()) cells.push_back(one.sweep_value);
-    cells.insert(cells.end(),
-                 {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
-                  exact(one.size.total_parameters), percent_of_mha(one), exact(one.size.cache_elements_per_token),
-                  format_bytes(static_cast<double>(one.size.cache_bytes_per_token))});
+    cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
+                               exact(one.size.total_parameters), percent_of_mha(one)});
+    if (options.kind == ModelKind::kDecoder) {
+      cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
+                                 format_bytes(static_cast<double>(one.size.cache_bytes_per_token))});
+    }
     if (options.memory_budget) cells.insert(cells.end(), {exact(one.largest_batch), exact(one.longest_context)});
     table.add(cells);
   }
   const int width = terminal_width(Stream::kOut);
   print(wrap(assumptions(costs, options, sweep), width, 0) + "\n");
-  print("Attention parameters count no biases; the cache of one layer is in elements.\n");
+  const bool decoder = options.kind == ModelKind::kDecoder;
+  print(join_text("Attention parameters count no biases",
+                  decoder ? "; the cache of one layer is in elements" : "; an encoder keeps no cache", ".\n"));
   if (options.memory_budget) {
     print(
         wrap(join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
@@ -237,18 +263,44 @@ void print_table(const std::vector<Cost>& costs, const CostOptions& options, con
 
 }  // namespace
 
-int run_cost(const Words& words) {
-  CostOptions options;
-  Arguments arguments("cost",
-                      "Prints what every attention scheme takes: attention parameters (no biases; effective: without "
-                      "those that another can absorb), all parameters, cache per token.");
-  arguments.group("What to print", own_fields(options));
-  arguments.group("Model", model_fields(options.model));
-  arguments.note(
-      "The encoder table of the MHE paper: headshare cost --layers 12 --d-model 768 --heads 12. "
+namespace {
+
+Arguments arguments(CostOptions& options) {
+  Arguments made("cost",
+                 "Prints what every attention scheme takes: attention parameters (no biases; effective: without "
+                 "those that another can absorb), all parameters, cache per token.");
+  made.group("What to print", own_fields(options));
+  made.group("Model", model_fields(options.model));
+  made.group("Encoder", fields(options.encoder));
+  made.note(
+      "The encoder table of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12. "
       "The vocabulary is GPT-2's unless --vocabulary says otherwise; groups and key-width left at auto depend on heads "
       "and d-model, and the output states them.");
-  if (!arguments.parse(words)) return kOk;
+  return made;
+}
+
+// The kind of model comes first and everything else on top of what it starts with. False: --help.
+bool begin_with_kind(const Words& words, CostOptions* options) {
+  CostOptions probe;
+  Arguments given = arguments(probe);
+  if (!given.parse(words)) return false;
+  if (probe.kind == ModelKind::kEncoder) {
+    options->model = EncoderOptions();
+    if (given.given("memory-budget")) throw UsageError("--memory-budget is about decoding; an encoder keeps no cache");
+    return true;
+  }
+  for (const Field& one : fields(probe.encoder)) {
+    if (given.given(one.name)) throw UsageError("--" + one.name + " belongs to --kind encoder");
+  }
+  return true;
+}
+
+}  // namespace
+
+int run_cost(const Words& words) {
+  CostOptions options;
+  if (!begin_with_kind(words, &options)) return kOk;
+  arguments(options).parse(words);
   Sweep sweep;
   const std::vector<Cost> costs = as_usage([&] {
     Fields model = model_fields(options.model);

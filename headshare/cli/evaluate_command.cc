@@ -10,6 +10,7 @@
 #include "headshare/data/splits.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/evaluate_language.h"
+#include "headshare/tasks/evaluate_masked.h"
 
 namespace headshare {
 namespace {
@@ -29,6 +30,8 @@ struct EvaluateOptions {
   std::optional<int64_t> context;
   std::optional<int64_t> stride;
   std::optional<int64_t> batch_size;
+  MaskingOptions masking;
+  int64_t pseudo_tokens = 1000;
   bool json = false;
   RuntimeOptions runtime;
 };
@@ -49,6 +52,15 @@ Fields own_fields(EvaluateOptions& o) {
   };
 }
 
+// What only encoders are scored with.
+Fields masked_fields(EvaluateOptions& o) {
+  Fields list = fields(o.masking);
+  list.push_back(field("pseudo-tokens", &o.pseudo_tokens,
+                       "tokens, from the first on, that are masked one by one for the pseudo-perplexity; 0: none",
+                       {.min = 0}));
+  return list;
+}
+
 TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) {
   ProgressLine line("text");
   if (options.part == Part::kAll) {
@@ -63,7 +75,7 @@ TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) 
   return part;
 }
 
-WindowOptions window_options(const EvaluateOptions& options, const DecoderOptions& model) {
+WindowOptions window_options(const EvaluateOptions& options, const TransformerOptions& model) {
   constexpr int64_t kMostLogits = 1 << 26;
   constexpr int64_t kMostWindows = 32;
   WindowOptions windows;
@@ -122,19 +134,94 @@ std::string to_text(const Result& result, const WindowOptions& windows) {
                           result.perplexity.signature, "\n");
 }
 
+// What a masked language model is worth.
+struct MaskedResult {
+  LanguageSums masked;
+  std::optional<LanguageSums> pseudo;
+};
+
+MaskedResult score(const LoadedEncoder& loaded, const TokenData& tokens, const EvaluateOptions& options,
+                   const MaskedSetup& setup) {
+  ProgressLine line("evaluating");
+  const auto show = [&line](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  };
+  const Masker masker(*loaded.tokenizer, options.masking);
+  MaskedResult result{.masked = evaluate_masked(loaded.model, tokens, masker, setup, show).sums, .pseudo = {}};
+  HS_CHECK(result.masked.tokens > 0, "the text holds no token that could be masked: all its words are unknown to the ",
+           "tokenizer");
+  if (options.pseudo_tokens == 0) return result;
+  const TokenData first = tokens.view(0, std::min(tokens.size(), options.pseudo_tokens), *loaded.tokenizer);
+  const LanguageSums sums = pseudo_likelihood(loaded.model, first, masker, setup, show);
+  if (sums.tokens > 0) result.pseudo = sums;
+  return result;
+}
+
+nlohmann::ordered_json to_object(const MaskedResult& result, const EvaluateOptions& options, const MaskedSetup& setup,
+                                 const Tokenizer& tokenizer) {
+  nlohmann::ordered_json object = {
+      {"masked_lm_loss", result.masked.nats / static_cast<double>(result.masked.tokens)},
+      {"masked_perplexity", masked_perplexity(result.masked, tokenizer_label(tokenizer), setup, options.masking).value},
+      {"masked_tokens", result.masked.tokens},
+      {"mask_rate", options.masking.rate},
+      {"whole_words", options.masking.whole_words},
+      {"context", setup.context}};
+  if (!result.pseudo) return object;
+  const Score score = pseudo_perplexity(*result.pseudo, tokenizer_label(tokenizer), setup);
+  object["pseudo_perplexity"] = score.value;
+  object["pseudo_tokens"] = result.pseudo->tokens;
+  object["signature"] = score.signature;
+  return object;
+}
+
+std::string to_text(const nlohmann::ordered_json& object) {
+  std::string text =
+      join_text("masked-LM loss     ", format_fixed(object["masked_lm_loss"], 4), " nats, ",
+                object["masked_tokens"].dump(), " tokens masked (", object["mask_rate"].dump(),
+                object["whole_words"] == true ? " of each window, whole words)\n" : " of each window)\n");
+  if (object.contains("pseudo_perplexity")) {
+    text += join_text("pseudo-perplexity  ", format_fixed(object["pseudo_perplexity"], 4), ", ",
+                      object["pseudo_tokens"].dump(), " tokens masked one by one\nsignature          ",
+                      object["signature"].get<std::string>(), "\n");
+  }
+  return text;
+}
+
+int evaluate_encoder(const EvaluateOptions& options, c10::Device device) {
+  if (options.stride) throw UsageError("--stride is about next tokens; an encoder is scored on disjoint windows");
+  LoadedEncoder loaded = load_encoder_model(options.model_path);
+  loaded.model->to(device);
+  const WindowOptions windows = window_options(options, loaded.model->options());
+  const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
+  const MaskedResult result = score(loaded, open_part(options, *loaded.tokenizer), options, setup);
+  const nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
+  print(options.json ? object.dump(2) + "\n" : to_text(object));
+  return kOk;
+}
+
 }  // namespace
 
 int run_evaluate(const Words& words) {
   EvaluateOptions options;
   Arguments arguments("evaluate",
-                      "Scores a model on text: perplexity, and bits per byte where the tokenizer is lossless.");
+                      "Scores a model on text: a decoder by perplexity, and bits per byte where the tokenizer is "
+                      "lossless; an encoder by its loss at masked tokens and pseudo-perplexity.");
   arguments.required("MODEL", "a checkpoint or run directory", &options.model_path);
   arguments.group("Scoring", own_fields(options));
+  arguments.group("Encoders", masked_fields(options));
   arguments.group("Text", fields(options.data));
   arguments.group("Computing", fields(options.runtime));
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
-  const LoadedModel loaded = load_model_on(options.model_path, start_runtime(options.runtime));
+  const c10::Device device = start_runtime(options.runtime);
+  if (std::holds_alternative<EncoderOptions>(read_options(find_checkpoint(options.model_path)))) {
+    return evaluate_encoder(options, device);
+  }
+  for (Field& one : masked_fields(options)) {
+    if (arguments.given(one.name)) throw UsageError("--" + one.name + " is about encoders; this model is a decoder");
+  }
+  const LoadedModel loaded = load_model_on(options.model_path, device);
   const WindowOptions windows = window_options(options, loaded.model->options());
   const Result result = score(loaded, open_part(options, *loaded.tokenizer), windows);
   print(options.json ? to_object(result, windows).dump(2) + "\n" : to_text(result, windows));

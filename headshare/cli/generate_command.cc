@@ -1,15 +1,11 @@
 // headshare generate: continues text, token by token.
 #include <ATen/ATen.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <limits>
 
+#include "headshare/cli/input_lines.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/model_input.h"
 #include "headshare/cli/runtime_options.h"
@@ -42,44 +38,6 @@ Fields own_fields(GenerateOptions& o) {
       field("json", &o.json, "print one JSON object a line for each continuation"),
   };
 }
-
-// Standard input line by line; Ctrl-C ends the waiting.
-class Lines {
- public:
-  // False at the end.
-  bool next(std::string* line) {
-    constexpr size_t kMostBytes = size_t{256} << 20;
-    for (size_t searched = 0;;) {
-      const size_t end = buffer_.find('\n', searched);
-      if (end != std::string::npos || (ended_ && !buffer_.empty())) {
-        *line = buffer_.substr(0, end);
-        buffer_.erase(0, end == std::string::npos ? end : end + 1);
-        if (line->ends_with('\r')) line->pop_back();
-        return true;
-      }
-      if (ended_) return false;
-      HS_CHECK(buffer_.size() < kMostBytes, "a prompt on standard input is longer than 256 MiB");
-      searched = buffer_.size();
-      read_more();
-    }
-  }
-
- private:
-  void read_more() {
-    pollfd waiting{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waiting, 1, -1);  // a signal interrupts it, unlike read
-    check_interrupted();
-    if (ready < 0 && errno == EINTR) return;
-    std::array<char, 1 << 16> block;
-    const ssize_t count = ::read(STDIN_FILENO, block.data(), block.size());
-    HS_CHECK(count >= 0 || errno == EINTR, "cannot read standard input: ", std::strerror(errno));
-    if (count > 0) buffer_.append(block.data(), static_cast<size_t>(count));
-    ended_ = count == 0;
-  }
-
-  std::string buffer_;
-  bool ended_ = false;
-};
 
 bool has_position_limit(const DecoderOptions& options) {
   return options.positions == PositionKind::kLearned || options.positions == PositionKind::kSinusoidal;
@@ -198,7 +156,7 @@ int run_generate(const Words& words) {
     answer(options.prompt);
     return kOk;
   }
-  Lines lines;
+  InputLines lines;
   for (std::string line; lines.next(&line);) {
     if (!line.empty()) answer(line);
   }

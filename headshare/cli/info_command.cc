@@ -63,7 +63,7 @@ std::optional<int64_t> training_step(const fs::path& directory) {
 
 Json model_report(const fs::path& directory, const ModelOptions& options) {
   const SafetensorsFile weights(directory / "model.safetensors");
-  const ModelSize size = std::visit([](const auto& one) { return measure(one); }, options);
+  const ModelSize size = size_of(options);
   const bool encoder = std::holds_alternative<EncoderOptions>(options);
   Json report = {{"path", directory.string()},
                  {"kind", encoder ? "encoder" : "decoder"},

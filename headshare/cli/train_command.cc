@@ -1,4 +1,4 @@
-// headshare train: trains one language model on text.
+// headshare train: trains one model on text.
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
@@ -11,11 +11,13 @@
 #include "headshare/cli/progress.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
+#include "headshare/cli/train_task.h"
 #include "headshare/cli/training_progress.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
-#include "headshare/tasks/language_model.h"
 #include "headshare/train/file_observers.h"
+#include "headshare/train/plateau.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
@@ -27,12 +29,13 @@ struct TrainCommand {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
-  LanguageModelOptions language;
+  TaskOptions task;
   TrainOptions train;
   RuntimeOptions runtime;
 
   Fields run_fields() {
     return {
+        task_field(task),
         field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
               {.aliases = {"output-dir"}}),
         field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
@@ -44,11 +47,12 @@ struct TrainCommand {
   }
 
   Arguments arguments() {
-    Arguments made("train", "Trains one causal language model on text, with any attention scheme.");
+    Arguments made("train", "Trains one language model on text, causal or masked, with any attention scheme.");
     made.group("Run", run_fields());
-    made.group("Model", fields(language.model));
-    Fields text = fields(language);
-    std::erase_if(text, [known = fields(language.model)](const Field& one) {
+    made.group("Model", fields(task.language.model));
+    made.group("Masked language model", fields(task.masked));
+    Fields text = fields(task.language);
+    std::erase_if(text, [known = fields(task.language.model)](const Field& one) {
       return std::any_of(known.begin(), known.end(), [&](const Field& other) { return other.name == one.name; });
     });
     made.group("Text", std::move(text));
@@ -58,30 +62,57 @@ struct TrainCommand {
   }
 };
 
+// Options of the other task, changed from what they start with: the user believes that they matter.
+void refuse_foreign_options(const TrainCommand& probe) {
+  if (probe.task.task == TrainTask::kMaskedLanguageModel) {
+    if (!probe.task.language.stride) return;
+    throw UsageError("--stride is about next tokens; the windows of --task mlm are disjoint");
+  }
+  MaskedOptions given = probe.task.masked;
+  MaskedOptions untouched;
+  const nlohmann::json defaults = to_json(fields(untouched));
+  for (const Field& one : fields(given)) {
+    if (one.value() != defaults.at(one.name)) throw UsageError("--" + one.name + " belongs to --task mlm");
+  }
+}
+
+// The task comes first and everything else on top of what it starts with. False: --help.
+bool begin_with_task(const Words& words, TrainCommand* command) {
+  TrainCommand probe;
+  Arguments arguments = probe.arguments();
+  if (!arguments.parse(words)) return false;
+  if (!probe.resume) refuse_foreign_options(probe);  // its task is in resolved.yaml
+  command->task = task_defaults(probe.task.task);
+  if (probe.task.task == TrainTask::kMaskedLanguageModel) command->train.schedule.schedule = Schedule::kLinear;
+  return true;
+}
+
 // What the options mean together, before any text is read. Returns the model as far as it is known.
-DecoderOptions check_options(const TrainCommand& command) {
+ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     learning_rate_at(command.train.schedule, 0, command.train.steps);
-    DecoderOptions model = command.language.model;
-    model.vocabulary = likely_vocabulary(command.language);
-    return resolve(model);
+    return likely_model(command.task);
   });
 }
 
+TrainingShape training_shape(const TrainOptions& train) {
+  return {.moving_averages = train.ema_decay > 0 ? 1 : 0, .recompute = train.activation_checkpointing};
+}
+
 void print_dry_run(const TrainCommand& command) {
-  const DecoderOptions model = check_options(command);
-  const ModelSize size = measure(model);
-  const double bytes = training_bytes(model, {.batch = command.language.batch.batch_size,
-                                              .length = model.context,
-                                              .moving_averages = command.train.ema_decay > 0 ? 1 : 0,
-                                              .recompute = command.train.activation_checkpointing});
-  print(join_text(
-      "model       ", scheme_name(model.attention.scheme), ", ", model.layers, " layers of ", model.attention.d_model,
-      ", ", model.attention.heads, " heads, context ", model.context, "\n", "vocabulary  ", model.vocabulary,
-      " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
-      format_count(static_cast<double>(size.total_parameters)), ", attention ",
-      format_count(static_cast<double>(size.attention_parameters)), "\n", "cache       ", size.cache_bytes_per_token,
-      " bytes per token\n", "training    ", command.train.steps, " steps, about ", format_bytes(bytes), "\n"));
+  const ModelOptions options = check_options(command);
+  const TransformerOptions& model = shared_options(options);
+  const ModelSize size = size_of(options);
+  const bool encoder = std::holds_alternative<EncoderOptions>(options);
+  print(join_text("model       ", encoder ? "encoder, " : "", scheme_name(model.attention.scheme), ", ", model.layers,
+                  " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
+                  model.context, "\n", "vocabulary  ", model.vocabulary,
+                  " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
+                  format_count(static_cast<double>(size.total_parameters)), ", attention ",
+                  format_count(static_cast<double>(size.attention_parameters)), "\n"));
+  if (!encoder) print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
+  print(join_text("training    ", command.train.steps, " steps, about ",
+                  format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
 }
 
 // `--resume` starts from the configuration the run was started with.
@@ -91,11 +122,12 @@ TrainCommand parse_resumed(const Words& words, const std::string& out) {
   for (const std::string& word : words) {
     if (word.starts_with("--config")) throw UsageError("--resume reads " + resolved.string() + "; leave --config away");
   }
-  TrainCommand command;
   Words all = {"--config", resolved.string()};
   all.insert(all.end(), words.begin(), words.end());
+  TrainCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(all);
+  refuse_foreign_options(command);
   return command;
 }
 
@@ -122,7 +154,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
 }
 
 // The test part, by the model that was best on validation.
-std::optional<Evaluation> score_test(LanguageModelTask& task, const TrainResult& result) {
+std::optional<Evaluation> score_test(Task& task, const TrainResult& result) {
   if (!task.has(Part::kTest) || result.best_model.empty()) return std::nullopt;
   const fs::path weights = fs::path(result.best_model) / "model.safetensors";
   load_tensors(*task.model(), read_tensors(weights), weights.string());
@@ -142,6 +174,15 @@ nlohmann::json result_object(const TrainResult& result, const std::optional<Eval
   return object;
 }
 
+// Null where there is no plateau to watch for.
+std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
+  const std::optional<double> entropy = task.unigram_entropy();
+  if (!entropy) return nullptr;
+  notice(join_text("unigram entropy of the training text: ", format_fixed(*entropy, 3),
+                   " nats a token; a loss that stays above it has learnt frequencies alone"));
+  return std::make_unique<PlateauWatch>(*entropy);
+}
+
 int train(TrainCommand& command) {
   RunDirectory directory(command.out);
   check_target(command, directory);
@@ -150,14 +191,14 @@ int train(TrainCommand& command) {
   command.train.precision = resolve_precision(command.train.precision, device);
 
   ProgressLine reading("text");
-  LanguageData data = open_language_data(command.language, show_reading(reading));
+  const std::unique_ptr<Task> task = open_task(command.task, static_cast<uint64_t>(command.train.seed), device,
+                                               training_shape(command.train), show_reading(reading));
   reading.hide();
-  LanguageModelTask task(
-      command.language, std::move(data), static_cast<uint64_t>(command.train.seed), device,
-      {.moving_averages = command.train.ema_decay > 0 ? 1 : 0, .recompute = command.train.activation_checkpointing});
   TrainingProgress progress("training");
   std::vector<Observer*> observers = {&progress};
-  Trainer trainer(task, command.train, directory, observers, stop_requested);
+  const std::unique_ptr<PlateauWatch> plateau = watch_plateau(*task);
+  if (plateau != nullptr) observers.push_back(plateau.get());
+  Trainer trainer(*task, command.train, directory, observers, stop_requested);
 
   // Nothing of an earlier run is touched until everything that can be refused has been looked at.
   std::optional<int64_t> start;
@@ -179,8 +220,9 @@ int train(TrainCommand& command) {
   }
   const TrainResult result = trainer.run();
   progress.finish();
-  const std::optional<Evaluation> test = score_test(task, result);
-  const nlohmann::json object = result_object(result, test);
+  const std::optional<Evaluation> test = score_test(*task, result);
+  nlohmann::json object = result_object(result, test);
+  if (const auto entropy = task->unigram_entropy()) object["unigram_entropy"] = *entropy;
   write_file(directory.path() / "result.json", object.dump(2) + "\n");
   print(command.json ? object.dump(2) + "\n" : result_text(result, test, command.out));
   return kOk;
@@ -190,8 +232,9 @@ int train(TrainCommand& command) {
 
 int run_train(const Words& words) {
   TrainCommand command;
+  if (!begin_with_task(words, &command)) return kOk;
   Arguments arguments = command.arguments();
-  if (!arguments.parse(words)) return kOk;
+  arguments.parse(words);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;

@@ -42,18 +42,19 @@ void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
   cell->blocks = gathered(found.blocks);
   for (const Score& score : found.scores) {
     if (score.name == "bits-per-byte") cell->bits_per_byte = score.value;
+    if (score.name == "pseudo-perplexity") cell->pseudo_perplexity = score.value;
     if (score.name != subject.measure) continue;
     cell->quality = score.value;
     cell->signature = score.signature;
   }
 }
 
-void describe_model(const DecoderOptions& model, Cell* cell) {
-  const ModelSize size = measure(model);
+void describe_model(const ModelOptions& model, Cell* cell) {
+  const ModelSize size = size_of(model);
   cell->attention_parameters = size.attention_parameters;
   cell->attention_parameters_effective = size.attention_parameters_effective;
   cell->total_parameters = size.total_parameters;
-  cell->feed_forward_width = *model.feed_forward_width;
+  cell->feed_forward_width = *shared_options(model).feed_forward_width;
   cell->cache_elements_per_token = size.cache_elements_per_token;
   cell->cache_bytes_per_token = size.cache_bytes_per_token;
 }
@@ -98,6 +99,14 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
   return result;
 }
 
+// Encoders do not decode.
+void measure_decoding(const Trial& trial, Cell* cell) {
+  if (trial.decoder.is_empty()) return;
+  const DecodingSpeed speed = decoding_speed(trial.decoder);
+  cell->decoding_tokens_per_second = speed.tokens_per_second;
+  cell->decoding_context = speed.context;
+}
+
 Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
                   Observer& observer, const std::function<bool()>& stop_requested) {
   Cell cell{.key = plan.key};
@@ -106,15 +115,11 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   take_result(result, &cell);
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps));
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
-  const DecoderOptions& model = trial.decoder->options();
-  describe_model(model, &cell);
+  describe_model(trial.options, &cell);
   score(*trial.task, experiment.subject(), observer, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
-  cell.attention_memory_bytes =
-      attention_memory_bytes(model, plan.options.language.batch.batch_size, model.context, device);
-  const DecodingSpeed speed = decoding_speed(trial.decoder);
-  cell.decoding_tokens_per_second = speed.tokens_per_second;
-  cell.decoding_context = speed.context;
+  cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.language.batch.batch_size, device);
+  measure_decoding(trial, &cell);
   return cell;
 }
 
@@ -126,9 +131,9 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.trained = false;
   const Trial trial = experiment.trial(plan.options, device);
   load_weights(*trial.task, home / trained.model);
-  describe_model(trial.decoder->options(), &cell);
+  describe_model(trial.options, &cell);
   score(*trial.task, experiment.subject(), observer, &cell);
-  cell.decoding_tokens_per_second = decoding_speed(trial.decoder).tokens_per_second;
+  measure_decoding(trial, &cell);
   return cell;
 }
 

@@ -62,6 +62,34 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
   EXPECT_GT(cells[0].attention_memory_bytes, cells[1].attention_memory_bytes);
 }
 
+TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
+  const TemporaryDirectory home;
+  ComparisonOptions options = small_text({"mha", "mhe_mul"}, home.path());
+  options.task = ComparisonTask::kMaskedLanguageModel;
+  set_masked_defaults(&options.language);
+  options.language.tokenizer.vocabulary_size = 60;
+  options.language.model.context = 10;
+  options.language.model.layers = 1;
+  options.language.model.attention.d_model = 16;
+  options.language.model.attention.heads = 2;
+  options.masked.pseudo_tokens = 20;
+  const std::vector<Cell> cells = run_all(options, home.path());
+  ASSERT_EQ(cells.size(), 2u);
+  for (const Cell& cell : cells) {
+    EXPECT_NEAR(cell.quality, std::exp(cell.test_loss), 1e-9);
+    EXPECT_TRUE(cell.pseudo_perplexity);
+    EXPECT_FALSE(cell.bits_per_byte);
+    EXPECT_THAT(cell.signature, testing::StartsWith("masked-perplexity|"));
+    EXPECT_EQ(cell.cache_bytes_per_token, 0);
+    EXPECT_EQ(cell.decoding_tokens_per_second, 0);
+    EXPECT_GT(cell.attention_memory_bytes, 0);
+    EXPECT_EQ(cell.blocks.size(), cells[0].blocks.size());
+    EXPECT_EQ(cell.signature, cells[0].signature);  // as many tokens
+    EXPECT_EQ(cell.tokens, cells[0].tokens);
+    EXPECT_EQ(load_encoder_model(home.path() / cell.model).model->options().context, 10);
+  }
+}
+
 TEST(RunCellTest, WithoutATestPartTheValidationPartIsReported) {
   const TemporaryDirectory home;
   ComparisonOptions options = small_text({"mha"}, home.path());

@@ -37,7 +37,8 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
   double most = 0;
   for (const CellPlan& plan : plans) {
     if (plan.weights_of || fs::exists(cell_home(home, plan) / "cell.json")) continue;
-    const double weights = parameter_bytes(experiment.model(plan.options));
+    const ModelOptions model = experiment.model(plan.options);
+    const double weights = std::visit([](const auto& one) { return parameter_bytes(one); }, model);
     kept += weights;
     // While it trains: the checkpoints kept and the one being written (weights, two moments and the
     // averages), and the best model twice while it is replaced.

@@ -71,6 +71,7 @@ void add_quality(Line* line, const SchemeRow& row) {
   add_summary(line, "loss", "loss_deviation", row.best.test_loss);
   add_summary(line, "quality", "quality_deviation", row.best.quality);
   add_summary(line, "bits_per_byte", "bits_per_byte_deviation", row.best.bits_per_byte);
+  add_summary(line, "pseudo_perplexity", "pseudo_perplexity_deviation", row.best.pseudo_perplexity);
   const Difference difference = row.against_mha.value_or(Difference{});
   line->add("minus_mha", row.against_mha ? std::optional<double>(difference.mean) : std::nullopt);
   add_interval(line, "minus_mha_low_over_seeds", "minus_mha_high_over_seeds", difference.over_seeds);
@@ -114,6 +115,7 @@ void add_figures(Line* line, const Cell* cell) {
   number("loss", [](const Cell& c) { return c.test_loss; });
   number("quality", [](const Cell& c) { return c.quality; });
   line->add("bits_per_byte", cell == nullptr ? std::nullopt : cell->bits_per_byte);
+  line->add("pseudo_perplexity", cell == nullptr ? std::nullopt : cell->pseudo_perplexity);
   number("steps", [](const Cell& c) { return static_cast<double>(c.steps); });
   number("best_step", [](const Cell& c) { return static_cast<double>(c.best_step); });
   number("tokens", [](const Cell& c) { return static_cast<double>(c.tokens); });

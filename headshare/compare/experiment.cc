@@ -37,6 +37,7 @@ std::string describe(const DiagnosticOptions& options) {
   return text;
 }
 
+// What experiments on text have in common.
 class TextExperiment : public Experiment {
  public:
   TextExperiment(const ComparisonOptions& options, const Progress& progress)
@@ -44,6 +45,24 @@ class TextExperiment : public Experiment {
     HS_CHECK(!data_.splits.validation.empty(),
              "a comparison picks each model's best checkpoint on validation text, and there is none; set ",
              "--validation-fraction above 0, or --validation-text");
+  }
+
+  const Subject& subject() const override { return subject_; }
+
+  void share(const fs::path& home, ComparisonOptions* options) const override {
+    const fs::path path = home / "tokenizer.json";
+    save_tokenizer(*data_.tokenizer, path);
+    options->language.tokenizer_path = path.string();
+  }
+
+ protected:
+  LanguageData data_;
+  Subject subject_;
+};
+
+class LanguageExperiment : public TextExperiment {
+ public:
+  LanguageExperiment(const ComparisonOptions& options, const Progress& progress) : TextExperiment(options, progress) {
     subject_ = {.name = "language-model",
                 .sentence = "Predict the next token of the text from those before it.",
                 .data = describe_text(options.language, data_),
@@ -53,9 +72,7 @@ class TextExperiment : public Experiment {
                 .has_test_part = !data_.splits.test.empty()};
   }
 
-  const Subject& subject() const override { return subject_; }
-
-  DecoderOptions model(const ComparisonOptions& cell) const override {
+  ModelOptions model(const ComparisonOptions& cell) const override {
     DecoderOptions model = cell.language.model;
     model.vocabulary = data_.tokenizer->vocabulary_size();
     return resolve(model);
@@ -65,18 +82,37 @@ class TextExperiment : public Experiment {
     auto task = std::make_unique<LanguageModelTask>(cell.language, data_, static_cast<uint64_t>(cell.train.seed),
                                                     device, training_shape(cell.train));
     const Decoder decoder = task->decoder();
-    return {std::move(task), decoder};
+    return {std::move(task), decoder->options(), decoder};
+  }
+};
+
+class MaskedExperiment : public TextExperiment {
+ public:
+  MaskedExperiment(const ComparisonOptions& options, const Progress& progress) : TextExperiment(options, progress) {
+    const Masker masker(*data_.tokenizer, options.masked.masking);
+    const double entropy = unigram_entropy(data_.splits.train, masker, data_.tokenizer->vocabulary_size());
+    subject_ = {.name = "masked-language-model",
+                .sentence = "Predict masked tokens of the text from those around them.",
+                .data = join_text(describe_text(options.language, data_), "; unigram entropy ",
+                                  format_fixed(entropy, 3), " nats"),
+                .measure = "masked-perplexity",
+                .direction = Direction::kLowerIsBetter,
+                .block = "text windows",
+                .has_test_part = !data_.splits.test.empty()};
   }
 
-  void share(const fs::path& home, ComparisonOptions* options) const override {
-    const fs::path path = home / "tokenizer.json";
-    save_tokenizer(*data_.tokenizer, path);
-    options->language.tokenizer_path = path.string();
+  ModelOptions model(const ComparisonOptions& cell) const override {
+    LanguageModelOptions language = cell.language;
+    language.model.vocabulary = data_.tokenizer->vocabulary_size();
+    return encoder_options(language, cell.masked);
   }
 
- private:
-  LanguageData data_;
-  Subject subject_;
+  Trial trial(const ComparisonOptions& cell, c10::Device device) const override {
+    auto task = std::make_unique<MaskedLanguageModelTask>(
+        cell.language, cell.masked, data_, static_cast<uint64_t>(cell.train.seed), device, training_shape(cell.train));
+    const EncoderOptions options = task->encoder()->options();
+    return {std::move(task), options};
+  }
 };
 
 class DiagnosticExperiment : public Experiment {
@@ -95,7 +131,7 @@ class DiagnosticExperiment : public Experiment {
 
   const Subject& subject() const override { return subject_; }
 
-  DecoderOptions model(const ComparisonOptions& cell) const override {
+  ModelOptions model(const ComparisonOptions& cell) const override {
     return resolve(decoder_options(diagnostic(cell)));
   }
 
@@ -103,7 +139,7 @@ class DiagnosticExperiment : public Experiment {
     auto task = std::make_unique<DiagnosticTask>(diagnostic(cell), static_cast<uint64_t>(cell.train.seed), device,
                                                  training_shape(cell.train));
     const Decoder decoder = task->decoder();
-    return {std::move(task), decoder};
+    return {std::move(task), decoder->options(), decoder};
   }
 
   void share(const fs::path&, ComparisonOptions*) const override {}
@@ -125,7 +161,9 @@ class DiagnosticExperiment : public Experiment {
 
 std::unique_ptr<Experiment> open_experiment(const ComparisonOptions& options, const Progress& progress) {
   if (is_diagnostic(options.task)) return std::make_unique<DiagnosticExperiment>(options);
-  return std::make_unique<TextExperiment>(options, progress);
+  if (options.task == ComparisonTask::kMaskedLanguageModel)
+    return std::make_unique<MaskedExperiment>(options, progress);
+  return std::make_unique<LanguageExperiment>(options, progress);
 }
 
 }  // namespace headshare

@@ -5,14 +5,16 @@
 
 #include "headshare/compare/options.h"
 #include "headshare/compare/results.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
 
-// A task with a fresh model, and the decoder inside it.
+// A task with a fresh model, and what that is.
 struct Trial {
   std::unique_ptr<Task> task;
-  Decoder decoder{nullptr};
+  ModelOptions options;      // resolved
+  Decoder decoder{nullptr};  // the decoder inside; empty where the model is an encoder
 };
 
 class Experiment {
@@ -22,7 +24,7 @@ class Experiment {
   virtual const Subject& subject() const = 0;
 
   // The model that these options make, resolved; the scheme is the options'.
-  virtual DecoderOptions model(const ComparisonOptions& cell) const = 0;
+  virtual ModelOptions model(const ComparisonOptions& cell) const = 0;
 
   // The model with initial values of cell.train.seed, and its data. Throws Error when the options do not
   // fit the data or the memory.

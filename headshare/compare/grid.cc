@@ -75,12 +75,12 @@ void match_parameters(const Experiment& experiment, const std::vector<SchemeKind
     ComparisonOptions options = *cell;
     options.language.model.attention.scheme = scheme;
     if (width) options.language.model.feed_forward_width = width;
-    return measure(experiment.model(options)).total_parameters;
+    return size_of(experiment.model(options)).total_parameters;
   };
   int64_t largest = 0;
   for (const SchemeKind scheme : schemes) largest = std::max(largest, total(scheme, {}));
   const SchemeKind own = cell->language.model.attention.scheme;
-  const int64_t width = *experiment.model(*cell).feed_forward_width;
+  const int64_t width = *shared_options(experiment.model(*cell)).feed_forward_width;
   // Parameters grow linearly with the width.
   const int64_t narrow = total(own, width);
   const double per_unit = static_cast<double>(total(own, width + 1) - narrow);

@@ -62,11 +62,11 @@ TEST(MatchParametersTest, TotalsAgreeToOneUnitOfWidth) {
   for (const CellPlan& plan : plan_cells(small_diagnostic({"all"}), *experiment)) {
     ComparisonOptions wide = plan.options;
     wide.language.model.layers = 2;
-    largest = std::max(largest, measure(experiment->model(wide)).total_parameters);
+    largest = std::max(largest, size_of(experiment->model(wide)).total_parameters);
   }
   const int64_t unit = 2 * (2 * 16 + 1);  // layers x (a column, a row and a bias)
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
-    const int64_t total = measure(experiment->model(plan.options)).total_parameters;
+    const int64_t total = size_of(experiment->model(plan.options)).total_parameters;
     EXPECT_LE(2 * std::abs(total - largest), unit) << plan.directory();
   }
 }

@@ -102,12 +102,14 @@ HtmlCell difference_cell(const SchemeRow& row) {
 std::string quality_table(const ReportView& view, const SchemeRow* best) {
   const Results& results = view.results;
   const bool bits = any_bits_per_byte(view.rows);
+  const bool pseudo = any_pseudo_perplexity(view.rows);
   std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
   headings.push_back({.text = "Seeds"});
   headings.push_back({.text = "Validation loss"});
   headings.push_back(
       {.text = capitalised(quality_name(results.subject)), .number = true, .unit = "and loss; ± deviation"});
   if (bits) headings.push_back({.text = "Bits per byte"});
+  if (pseudo) headings.push_back({.text = "Pseudo-perplexity"});
   headings.push_back(
       {.text = capitalised(compared_name(results.subject)) + " less mha’s", .number = true, .unit = "95% interval"});
   headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
@@ -125,6 +127,10 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
       cells.push_back(
           number_cell(summary_text(row.best.bits_per_byte, 3), value_of(row.best.bits_per_byte.value_or(Summary{}))));
     }
+    if (pseudo) {
+      cells.push_back(number_cell(summary_text(row.best.pseudo_perplexity, 2),
+                                  value_of(row.best.pseudo_perplexity.value_or(Summary{}))));
+    }
     cells.push_back(difference_cell(row));
     cells.push_back(retention_cell(row.prr, 1));
     cells.push_back(retention_cell(row.peop, 2));
@@ -134,14 +140,16 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
 }
 
 std::string cost_table(const ReportView& view, const SchemeRow* best) {
-  HtmlTable table({{.text = "Scheme", .number = false},
-                   {.text = "Attention parameters", .number = true, .unit = "effective"},
-                   {.text = "Total parameters"},
-                   {.text = "Attention memory", .number = true, .unit = "against mha"},
-                   {.text = "Cache", .number = true, .unit = "bytes per token"},
-                   {.text = "Peak memory"},
-                   {.text = "Training", .number = true, .unit = "tokens/s"},
-                   {.text = "Decoding", .number = true, .unit = "tokens/s"}});
+  const bool decoding = any_decoding(view.results);
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false},
+                                              {.text = "Attention parameters", .number = true, .unit = "effective"},
+                                              {.text = "Total parameters"},
+                                              {.text = "Attention memory", .number = true, .unit = "against mha"}};
+  if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
+  headings.push_back({.text = "Peak memory"});
+  headings.push_back({.text = "Training", .number = true, .unit = "tokens/s"});
+  if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
+  HtmlTable table(headings);
   const auto positive = [](double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; };
   for (const SchemeRow& row : view.rows) {
     const auto count = [&](int64_t value) {
@@ -149,18 +157,20 @@ std::string cost_table(const ReportView& view, const SchemeRow* best) {
     };
     const bool differs = row.attention_parameters_effective != row.attention_parameters;
     const std::string peak = row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0);
-    table.add(
-        {scheme_cell(view, row, false),
-         with_second_line(count(row.attention_parameters),
-                          differs ? count_text(row.attention_parameters_effective) : ""),
-         count(row.total_parameters),
-         with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
-                                      positive(row.attention_memory_bytes)),
-                          memory_change_text(row)),
-         count(row.cache_bytes_per_token), number_cell(peak, positive(row.peak_memory_bytes)),
-         number_cell(rate_text(row, row.training_tokens_per_second), positive(row.training_tokens_per_second)),
-         number_cell(rate_text(row, row.decoding_tokens_per_second), positive(row.decoding_tokens_per_second))},
-        &row == best);
+    const auto rate = [&](double value) { return number_cell(rate_text(row, value), positive(value)); };
+    std::vector<HtmlCell> cells = {
+        scheme_cell(view, row, false),
+        with_second_line(count(row.attention_parameters),
+                         differs ? count_text(row.attention_parameters_effective) : ""),
+        count(row.total_parameters),
+        with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
+                                     positive(row.attention_memory_bytes)),
+                         memory_change_text(row))};
+    if (decoding) cells.push_back(count(row.cache_bytes_per_token));
+    cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
+    cells.push_back(rate(row.training_tokens_per_second));
+    if (decoding) cells.push_back(rate(row.decoding_tokens_per_second));
+    table.add(std::move(cells), &row == best);
   }
   return table.html("Cost", /*sortable=*/true);
 }

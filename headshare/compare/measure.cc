@@ -54,7 +54,8 @@ double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
 
 }  // namespace
 
-int64_t attention_memory_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length, c10::Device device) {
+int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::Device device) {
+  const TransformerOptions& resolved = shared_options(model);
   const auto meter = std::make_shared<AllocationMeter>();
   const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
   Attention attention(resolved.attention);
@@ -63,8 +64,8 @@ int64_t attention_memory_bytes(const DecoderOptions& resolved, int64_t batch, in
   attention->to(device);
   attention->train();
   const auto like = at::TensorOptions(at::kFloat).device(device);
-  const Tensor x = at::ones({batch, length, resolved.attention.d_model}, like).requires_grad_();
-  attention->self(x, {.causal = true}).sum().backward();
+  const Tensor x = at::ones({batch, resolved.context, resolved.attention.d_model}, like).requires_grad_();
+  attention->self(x, {.causal = std::holds_alternative<DecoderOptions>(model)}).sum().backward();
   return meter->peak();
 }
 
@@ -84,7 +85,7 @@ DecodingSpeed decoding_speed(Decoder model) {
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
   const Trial trial = experiment.trial(cell, device);
   trial.task->model()->train();
-  AdamW optimizer(*trial.task->model(), cell.train.optimizer);
+  Optimizer optimizer(*trial.task->model(), cell.train.optimizer);
   const Precision precision = resolve_precision(cell.train.precision, device);
   const auto step = [&] {
     const double began = now();

@@ -7,8 +7,8 @@ namespace headshare {
 
 // Bytes that one attention sub-layer takes in a training step at its highest point: its parameters,
 // their gradients, and everything allocated by a forward and backward pass over [batch, length, E],
-// counted by libtorch's allocators.
-int64_t attention_memory_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length, c10::Device device);
+// counted by libtorch's allocators. The length is the model's context; a decoder's attention is causal.
+int64_t attention_memory_bytes(const ModelOptions& resolved, int64_t batch, c10::Device device);
 
 // Decoding one sequence greedily with a cache, token by token.
 struct DecodingSpeed {

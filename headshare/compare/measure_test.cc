@@ -14,7 +14,9 @@ DecoderOptions model(SchemeKind scheme) {
 }
 
 int64_t memory(SchemeKind scheme, int64_t batch, int64_t length) {
-  return attention_memory_bytes(model(scheme), batch, length, at::kCPU);
+  DecoderOptions options = model(scheme);
+  options.context = length;
+  return attention_memory_bytes(options, batch, at::kCPU);
 }
 
 TEST(AttentionMemoryTest, CountsParametersGradientsAndActivations) {

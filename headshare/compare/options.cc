@@ -9,6 +9,7 @@ namespace {
 
 const EnumNames<ComparisonTask>& task_names() {
   static const EnumNames<ComparisonTask> names = {{ComparisonTask::kLanguageModel, "language-model"},
+                                                  {ComparisonTask::kMaskedLanguageModel, "mlm"},
                                                   {ComparisonTask::kOffsets, "offsets"},
                                                   {ComparisonTask::kRecall, "recall"},
                                                   {ComparisonTask::kInduction, "induction"},
@@ -38,8 +39,11 @@ E parse_name(const char* option, const std::string& name, const EnumNames<E>& na
 
 Fields own_fields(ComparisonOptions& o) {
   return {
-      field("task", &o.task, "what the models learn: text, or a built-in diagnostic task that needs no data",
-            task_names()),
+      field(
+          "task", &o.task,
+          "what the models learn: the next tokens of text, its masked tokens (mlm: encoders), or a built-in diagnostic "
+          "task that needs no data",
+          task_names()),
       field("preset", &o.preset,
             "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
       field("schemes", &o.schemes, "attention schemes to compare, or all"),
@@ -120,12 +124,15 @@ Fields fields(ComparisonOptions& o) {
   for (Field& one : fields(o.language)) {
     if (one.name != "scheme") list.push_back(std::move(one));
   }
+  append(&list, fields(o.masked));
   append(&list, fields(o.diagnostic));
   append(&list, fields(o.train));
   return list;
 }
 
-bool is_diagnostic(ComparisonTask task) { return task != ComparisonTask::kLanguageModel; }
+bool is_diagnostic(ComparisonTask task) {
+  return task != ComparisonTask::kLanguageModel && task != ComparisonTask::kMaskedLanguageModel;
+}
 
 DiagnosticKind diagnostic_kind(ComparisonTask task) {
   switch (task) {
@@ -165,6 +172,10 @@ ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
     options.train.steps = defaults.steps * diagnostic_steps_factor(preset);
     options.train.schedule.learning_rate = defaults.learning_rate;
     return options;
+  }
+  if (task == ComparisonTask::kMaskedLanguageModel) {
+    set_masked_defaults(&options.language);
+    options.train.schedule.schedule = Schedule::kLinear;
   }
   const Sizes sizes = text_sizes(preset);
   options.language.model.layers = sizes.layers;
@@ -241,10 +252,14 @@ ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& se
 }
 
 std::string why_not(const ComparisonOptions& options, SchemeKind scheme) {
-  DecoderOptions model = options.language.model;
-  model.attention.scheme = scheme;
+  ComparisonOptions cell = options;
+  cell.language.model.attention.scheme = scheme;
   try {
-    resolve(model);
+    if (options.task == ComparisonTask::kMaskedLanguageModel) {
+      encoder_options(cell.language, cell.masked);
+    } else {
+      resolve(cell.language.model);
+    }
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -6,12 +6,12 @@
 
 #include "headshare/attention/options.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
-#include "headshare/tasks/language_model.h"
+#include "headshare/tasks/masked_language_model.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
 
-enum class ComparisonTask { kLanguageModel, kOffsets, kRecall, kInduction, kDyck };
+enum class ComparisonTask { kLanguageModel, kMaskedLanguageModel, kOffsets, kRecall, kInduction, kDyck };
 enum class Preset { kQuick, kSmall, kBase };
 
 // What is the same for all schemes: optimizer steps, training time, or total parameters.
@@ -27,6 +27,7 @@ struct ComparisonOptions {
   std::vector<std::string> scheme_steps = {};  // "mha=400": what matching time came to; empty: to be measured
   std::vector<std::string> sweep = {};         // "learning-rate=3e-4,1e-3"; a comma in a flag starts a new item
   LanguageModelOptions language;               // its model is that of every task
+  MaskedOptions masked;                        // what masked language models have besides
   DiagnosticOptions diagnostic;
   TrainOptions train;  // its seed is that of the first model; the others count up from it
 };

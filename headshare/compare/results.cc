@@ -78,6 +78,7 @@ void check_finite(const Cell& cell) {
   check(cell.test_loss, "the test loss");
   check(cell.quality, "the quality");
   check(cell.bits_per_byte.value_or(0), "bits per byte");
+  check(cell.pseudo_perplexity.value_or(0), "the pseudo-perplexity");
   check(cell.training_seconds, "the training time");
   check(cell.training_tokens_per_second, "the training speed");
   check(cell.decoding_tokens_per_second, "the decoding speed");
@@ -141,6 +142,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"test_loss", c.test_loss},
                  {"quality", c.quality},
                  {"bits_per_byte", c.bits_per_byte ? nlohmann::ordered_json(*c.bits_per_byte) : nullptr},
+                 {"pseudo_perplexity", c.pseudo_perplexity ? nlohmann::ordered_json(*c.pseudo_perplexity) : nullptr},
                  {"signature", c.signature},
                  {"steps", c.steps},
                  {"best_step", c.best_step},
@@ -172,6 +174,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .test_loss = read.number("test_loss"),
           .quality = read.number("quality"),
           .bits_per_byte = read.optional_number("bits_per_byte"),
+          .pseudo_perplexity = read.optional_number("pseudo_perplexity"),
           .signature = read.text("signature"),
           .blocks = read.numbers("blocks"),
           .steps = read.integer("steps", 0),

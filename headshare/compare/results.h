@@ -58,9 +58,10 @@ struct Cell {
   double validation_loss = 0;  // of the checkpoint best on validation
   double test_loss = 0;        // of the same checkpoint, on the part that is reported; mean nats per target
   double quality = 0;          // Subject::measure, on the same part
-  std::optional<double> bits_per_byte = {};  // only for tokenizers that lose nothing
-  std::string signature = {};                // of the quality: how it was computed
-  // The compared number (test loss where the measure is perplexity, else the measure) in each block of
+  std::optional<double> bits_per_byte = {};      // only for tokenizers that lose nothing
+  std::optional<double> pseudo_perplexity = {};  // only of masked language models with a test part
+  std::string signature = {};                    // of the quality: how it was computed
+  // The compared number (test loss where the measure is a perplexity, else the measure) in each block of
   // the reported part: the same blocks for every cell, so that differences can be taken block by block.
   std::vector<double> blocks = {};
 

@@ -26,6 +26,13 @@ double median_or_zero(const Column& values) { return values.empty() ? 0 : median
 
 double compared(const Cell& cell, bool by_loss) { return by_loss ? cell.test_loss : cell.quality; }
 
+// Nothing unless every cell has the number.
+std::optional<Summary> summary_where_all(const Cells& cells, std::optional<double> Cell::*number) {
+  const auto has = [&](const Cell* cell) { return bool(cell->*number); };
+  if (cells.empty() || !std::all_of(cells.begin(), cells.end(), has)) return std::nullopt;
+  return summarize(column(cells, [&](const Cell& cell) { return *(cell.*number); }));
+}
+
 SettingRow summarise_setting(const Results& results, const std::string& scheme, const std::string& setting) {
   SettingRow row{.setting = setting};
   row.planned = std::count_if(results.planned.begin(), results.planned.end(),
@@ -35,9 +42,8 @@ SettingRow summarise_setting(const Results& results, const std::string& scheme, 
   row.validation_loss = summary_or_none(column(cells, [](const Cell& c) { return c.validation_loss; }));
   row.test_loss = summary_or_none(column(cells, [](const Cell& c) { return c.test_loss; }));
   row.quality = summary_or_none(column(cells, [](const Cell& c) { return c.quality; }));
-  const bool has_bits =
-      !cells.empty() && std::all_of(cells.begin(), cells.end(), [](const Cell* c) { return bool(c->bits_per_byte); });
-  if (has_bits) row.bits_per_byte = summarize(column(cells, [](const Cell& c) { return *c.bits_per_byte; }));
+  row.bits_per_byte = summary_where_all(cells, &Cell::bits_per_byte);
+  row.pseudo_perplexity = summary_where_all(cells, &Cell::pseudo_perplexity);
   return row;
 }
 
@@ -241,7 +247,9 @@ SchemeRow begin_row(const Results& results, const std::string& scheme) {
 
 }  // namespace
 
-bool compares_loss(const Subject& subject) { return subject.measure == "perplexity"; }
+bool compares_loss(const Subject& subject) {
+  return subject.measure == "perplexity" || subject.measure == "masked-perplexity";
+}
 
 std::string compared_name(const Subject& subject) {
   return join_text(subject.has_test_part ? "test " : "validation ", compares_loss(subject) ? "loss" : subject.measure);

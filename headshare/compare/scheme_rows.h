@@ -20,7 +20,8 @@ struct SettingRow {
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
-  std::optional<Summary> bits_per_byte = {};  // where every finished seed has them
+  std::optional<Summary> bits_per_byte = {};      // where every finished seed has them
+  std::optional<Summary> pseudo_perplexity = {};  // likewise
 };
 
 // A scheme less mha in the compared number: the test loss where the measure is perplexity, else the

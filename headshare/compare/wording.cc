@@ -301,6 +301,15 @@ bool any_bits_per_byte(const std::vector<SchemeRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.bits_per_byte); });
 }
 
+bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.pseudo_perplexity); });
+}
+
+bool any_decoding(const Results& results) {
+  return results.cells.empty() || std::any_of(results.cells.begin(), results.cells.end(),
+                                              [](const Cell& cell) { return cell.cache_bytes_per_token > 0; });
+}
+
 std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows) {
   std::vector<std::string> notes = {figures_note(results, rows)};
   if (any_setting(results)) {

@@ -44,6 +44,8 @@ const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& 
 // True where the scheme's row or another shows what a column would hold.
 bool any_setting(const Results& results);
 bool any_bits_per_byte(const std::vector<SchemeRow>& rows);
+bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows);
+bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 
 // What has to stand below every table: what the figures are of, tests and rules by name, why a value is
 // missing.

@@ -110,6 +110,15 @@ TextSourceOptions source_options(const std::vector<std::string>& inputs, const D
           .allow_binary = bytes || options.allow_binary};
 }
 
+namespace {
+
+std::optional<int32_t> document_end(const Tokenizer& tokenizer) {
+  const std::optional<int32_t> end = tokenizer.special(SpecialToken::kEndOfText);
+  return end ? end : tokenizer.special(SpecialToken::kSeparate);
+}
+
+}  // namespace
+
 TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions& options, const Tokenizer& tokenizer,
                       const Progress& progress) {
   const TextSourceOptions reading = source_options(inputs, options, tokenizer);
@@ -117,11 +126,10 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const fs::path directory =
       options.cache_directory.empty() ? default_cache_directory() : fs::path(options.cache_directory);
   make_directories(directory);
-  TokenFileKey key{
-      .source = {},
-      .tokenizer = content_hash(tokenizer.to_json().dump()),
-      .vocabulary_size = tokenizer.vocabulary_size(),
-      .end_of_text = options.separate_documents ? tokenizer.special(SpecialToken::kEndOfText) : std::nullopt};
+  TokenFileKey key{.source = {},
+                   .tokenizer = content_hash(tokenizer.to_json().dump()),
+                   .vocabulary_size = tokenizer.vocabulary_size(),
+                   .end_of_text = options.separate_documents ? document_end(tokenizer) : std::nullopt};
   // Threads take turns, so that one of them does the work; processes write separate temporary files.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

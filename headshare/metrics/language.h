@@ -19,10 +19,11 @@ struct LanguageSums {
 
 // What the numbers depend on besides the model and the text; it all goes into the signature.
 struct LanguageSetup {
-  std::string objective = "causal";  // "causal", "masked" (pseudo-perplexity), "translation"
-  std::string tokenizer = {};        // its kind and, where there is one, its hash: "bpe-1f3a"
-  int64_t context = 0;               // most tokens the model sees at once
-  int64_t stride = 0;                // tokens the window moves on by; tokens of the overlap are scored once
+  std::string objective =
+      "causal";                // "causal", "masked" (many tokens hidden), "pseudo" (each by itself), "translation"
+  std::string tokenizer = {};  // its kind and, where there is one, its hash: "bpe-1f3a"
+  int64_t context = 0;         // most tokens the model sees at once
+  int64_t stride = 0;          // tokens the window moves on by; tokens of the overlap are scored once
 };
 
 // exp(nats / tokens). Depends on the tokenizer: comparable only between equal signatures. Infinite

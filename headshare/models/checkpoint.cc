@@ -186,6 +186,10 @@ const TransformerOptions& shared_options(const ModelOptions& options) {
   return std::visit([](const auto& one) -> const TransformerOptions& { return one; }, options);
 }
 
+ModelSize size_of(const ModelOptions& options) {
+  return std::visit([](const auto& one) { return measure(one); }, options);
+}
+
 namespace {
 
 DecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const DecoderOptions*) {

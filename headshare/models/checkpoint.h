@@ -12,6 +12,7 @@
 #include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/size.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
@@ -79,5 +80,8 @@ ModelOptions read_options(const fs::path& checkpoint);
 
 // What decoders and encoders have in common.
 const TransformerOptions& shared_options(const ModelOptions& options);
+
+// measure() of either.
+ModelSize size_of(const ModelOptions& options);
 
 }  // namespace headshare

@@ -62,6 +62,8 @@ std::string without_spool(std::string message, const std::string& path) {
   return at == std::string::npos ? message : message.replace(at, path.size(), "standard input");
 }
 
+std::string part_name(Part part) { return part == Part::kValidation ? "validation" : "test"; }
+
 DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
   model.vocabulary = tokenizer.vocabulary_size();
   return resolve(model);
@@ -117,6 +119,14 @@ LanguageData open_language_data(const LanguageModelOptions& options, const Progr
   return data;
 }
 
+TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most) {
+  const TokenData& all = data.part(part);
+  const std::string name = part_name(part);
+  HS_CHECK(!all.empty(), "there is no ", name, " text; set --", name, "-fraction or name a file with --", name,
+           "-text");
+  return all.view(0, std::min(all.size(), most.value_or(all.size())), *data.tokenizer);
+}
+
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, LanguageData data, uint64_t seed,
                                      c10::Device device, TrainingShape shape)
     : options_(options), data_(std::move(data)), batcher_(data_.splits.train, batch_options(options, seed)) {
@@ -148,14 +158,12 @@ WindowOptions LanguageModelTask::windows() const {
 }
 
 TokenData LanguageModelTask::scored(Part part) const {
-  const TokenData& all = tokens(part);
-  const std::string name = part == Part::kValidation ? "validation" : "test";
-  HS_CHECK(!all.empty(), "there is no ", name, " text; set --", name, "-fraction or name a file with --", name,
-           "-text");
-  HS_CHECK(all.size() >= 2, "the ", name,
+  const TokenData tokens = part_to_score(data_, part, options_.evaluation_tokens);
+  const std::string name = part_name(part);
+  HS_CHECK(tokens.size() >= 2, "the ", name,
            " text is a single token, and the first is predicted from nothing; give more ", "text or a larger --", name,
            "-fraction");
-  return all.view(0, std::min(all.size(), options_.evaluation_tokens.value_or(all.size())), *data_.tokenizer);
+  return tokens;
 }
 
 int64_t LanguageModelTask::draw(int64_t micro_batches) {

@@ -34,7 +34,12 @@ int64_t likely_vocabulary(const LanguageModelOptions& options);
 struct LanguageData {
   std::shared_ptr<Tokenizer> tokenizer;
   TextSplits splits;
+
+  const TokenData& part(Part part) const { return part == Part::kValidation ? splits.validation : splits.test; }
 };
+
+// The first `most` tokens of a part, or all. Throws Error when there are none.
+TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most);
 
 // Loads the tokenizer, or trains one on all of `text` (the part held out of it for validation too, as
 // nanoGPT does: a character that is only there must have an id), and tokenises the texts.
@@ -53,7 +58,7 @@ class LanguageModelTask : public Task {
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return !tokens(part).empty(); }
+  bool has(Part part) const override { return !data_.part(part).empty(); }
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state, const std::string& where) override;
   void save(const std::string& directory) override;
@@ -63,10 +68,6 @@ class LanguageModelTask : public Task {
   const LanguageData& data() const { return data_; }
 
  private:
-  const TokenData& tokens(Part part) const {
-    return part == Part::kValidation ? data_.splits.validation : data_.splits.test;
-  }
-
   WindowOptions windows() const;
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
 

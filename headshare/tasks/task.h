@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ class Task {
 
   // Inputs seen per pass over the training data so far, for the progress line.
   virtual double epochs() const = 0;
+
+  // The loss of a model that has learnt how frequent each target is and nothing else, where the task knows it.
+  virtual std::optional<double> unigram_entropy() const { return std::nullopt; }
 };
 
 }  // namespace headshare

@@ -1,11 +1,13 @@
 // For tests only: small language models on small texts.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "headshare/tasks/language_model.h"
 #include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/wordpiece_tokenizer.h"
 
 namespace headshare {
 
@@ -37,6 +39,15 @@ inline LanguageData small_data(size_t bytes = 1000) {
   LanguageData data{.tokenizer = std::make_shared<ByteTokenizer>(), .splits = {}};
   data.splits = split_tokens(byte_tokens(sentences(bytes)), 0.2, 0.1, *data.tokenizer);
   return data;
+}
+
+// [PAD] [UNK] [CLS] [SEP] [MASK] and six more tokens, of which two go on with a word.
+inline std::shared_ptr<Tokenizer> small_wordpiece() {
+  return std::make_shared<WordPieceTokenizer>(WordPieceDefinition{
+      .tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fox", "dogs", "the", "##es", "##ing"},
+      .special = {0, 1, 2, 3, 4},
+      .unknown = 1,
+      .normalization = {}});
 }
 
 }  // namespace headshare

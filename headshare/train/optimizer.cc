@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "headshare/base/error.h"
 
 namespace headshare {
@@ -17,19 +19,20 @@ void copy_named(const NamedTensors& from, const std::string& name, const Tensor&
 
 }  // namespace
 
-Fields fields(AdamWOptions& o) {
+Fields fields(OptimizerOptions& o) {
+  static const EnumNames<OptimizerKind> kinds = {{OptimizerKind::kAdamW, "adamw"}, {OptimizerKind::kLamb, "lamb"}};
   return {
-      field("beta1", &o.beta1, "AdamW: memory of the mean gradient",
-            {.min = 0, .max = 0.99999, .aliases = {"adam-beta1"}}),
-      field("beta2", &o.beta2, "AdamW: memory of the squared gradient",
-            {.min = 0, .max = 0.99999, .aliases = {"adam-beta2"}}),
-      field("adam-epsilon", &o.epsilon, "AdamW: added to the root of the squared gradient", {.min = 1e-30}),
-      field("weight-decay", &o.weight_decay,
-            "AdamW: pull towards zero on matrices, not on biases, norms, head embeddings", {.min = 0}),
+      field("optimizer", &o.kind, "how gradients become steps; lamb scales each matrix's step to its length", kinds,
+            {.aliases = {"optim"}}),
+      field("beta1", &o.beta1, "memory of the mean gradient", {.min = 0, .max = 0.99999, .aliases = {"adam-beta1"}}),
+      field("beta2", &o.beta2, "memory of the squared gradient", {.min = 0, .max = 0.99999, .aliases = {"adam-beta2"}}),
+      field("adam-epsilon", &o.epsilon, "added to the root of the squared gradient", {.min = 1e-30}),
+      field("weight-decay", &o.weight_decay, "pull towards zero on matrices, not on biases, norms, head embeddings",
+            {.min = 0}),
   };
 }
 
-AdamW::AdamW(const torch::nn::Module& model, const AdamWOptions& options) : options_(options) {
+Optimizer::Optimizer(const torch::nn::Module& model, const OptimizerOptions& options) : options_(options) {
   for (const Declared& one : declared_parameters(model)) {
     if (one.role == Role::kInert) continue;
     slots_.push_back({.name = one.name,
@@ -41,7 +44,7 @@ AdamW::AdamW(const torch::nn::Module& model, const AdamWOptions& options) : opti
   }
 }
 
-void AdamW::update(double learning_rate, double weight_decay) {
+void Optimizer::adamw(double learning_rate, double weight_decay) {
   std::vector<Tensor> parameters, gradients, first, second, steps;
   for (const Slot& slot : slots_) {
     if (slot.weight_decay != weight_decay || !slot.parameter.grad().defined()) continue;
@@ -57,17 +60,41 @@ void AdamW::update(double learning_rate, double weight_decay) {
                     options_.beta2, weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
 
-void AdamW::step(double learning_rate) {
+void Optimizer::step(double learning_rate) {
   const at::NoGradGuard no_grad;
-  update(learning_rate, options_.weight_decay);
-  if (options_.weight_decay != 0) update(learning_rate, 0);
+  if (options_.kind == OptimizerKind::kLamb) return lamb(learning_rate);
+  adamw(learning_rate, options_.weight_decay);
+  if (options_.weight_decay != 0) adamw(learning_rate, 0);
 }
 
-void AdamW::zero_gradients() {
+void Optimizer::lamb(double learning_rate) {
+  for (const Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.grad();
+    if (!gradient.defined()) continue;
+    Tensor first = slot.first_moment;
+    Tensor second = slot.second_moment;
+    Tensor steps = slot.steps;
+    const auto t = steps.add_(1).item<double>();
+    first.lerp_(gradient, 1 - options_.beta1);
+    second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
+    Tensor update = (second / (1 - std::pow(options_.beta2, t))).sqrt_().add_(options_.epsilon);
+    update = at::div(first, update).div_(1 - std::pow(options_.beta1, t)).add_(slot.parameter, slot.weight_decay);
+    double ratio = 1;
+    if (slot.weight_decay != 0) {
+      const auto length = slot.parameter.norm().item<double>();
+      const auto step = update.norm().item<double>();
+      if (length > 0 && step > 0) ratio = length / step;
+    }
+    Tensor parameter = slot.parameter;
+    parameter.sub_(update, learning_rate * ratio);
+  }
+}
+
+void Optimizer::zero_gradients() {
   for (const Slot& slot : slots_) slot.parameter.mutable_grad().reset();
 }
 
-double AdamW::clip_gradients(double most) {
+double Optimizer::clip_gradients(double most) {
   const at::NoGradGuard no_grad;
   std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {
@@ -79,7 +106,7 @@ double AdamW::clip_gradients(double most) {
   return norm;
 }
 
-NamedTensors AdamW::state() const {
+NamedTensors Optimizer::state() const {
   NamedTensors state;
   for (const Slot& slot : slots_) {
     state[slot.name + "#first_moment"] = slot.first_moment;
@@ -89,7 +116,7 @@ NamedTensors AdamW::state() const {
   return state;
 }
 
-void AdamW::load(const NamedTensors& state, const std::string& where) {
+void Optimizer::load(const NamedTensors& state, const std::string& where) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : this->state()) copy_named(state, name, tensor, where);
 }

@@ -1,4 +1,4 @@
-// AdamW (Loshchilov and Hutter, 2019) over a model's declared parameters.
+// AdamW (Loshchilov and Hutter, 2019) and LAMB (You et al., 2020) over a model's declared parameters.
 #pragma once
 
 #include "headshare/base/field.h"
@@ -7,21 +7,26 @@
 
 namespace headshare {
 
-struct AdamWOptions {
+enum class OptimizerKind { kAdamW, kLamb };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdamW;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;  // of parameters declared with Decay::kYes: not biases, norms, head embeddings
 };
 
-Fields fields(AdamWOptions& options);
+Fields fields(OptimizerOptions& options);
 
-//   m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2
-//   p = p (1 - lr wd) - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
-// by libtorch's fused kernel. Inert parameters are left alone; so are parameters without a gradient.
-class AdamW {
+//   m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, u = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+//   AdamW:  p = p (1 - lr wd) - lr u, by libtorch's fused kernel
+//   LAMB:   p = p - lr r (u + wd p) with r = |p| / |u + wd p| for each tensor that decays, so that a step is a share
+//           of the tensor's own length; r = 1 for the others and where a length is 0
+// Inert parameters are left alone; so are parameters without a gradient.
+class Optimizer {
  public:
-  AdamW(const torch::nn::Module& model, const AdamWOptions& options);
+  Optimizer(const torch::nn::Module& model, const OptimizerOptions& options);
 
   void step(double learning_rate);
   void zero_gradients();
@@ -40,9 +45,10 @@ class AdamW {
     double weight_decay;
   };
 
-  void update(double learning_rate, double weight_decay);
+  void adamw(double learning_rate, double weight_decay);
+  void lamb(double learning_rate);
 
-  AdamWOptions options_;
+  OptimizerOptions options_;
   std::vector<Slot> slots_;
 };
 

@@ -24,7 +24,7 @@ void set_gradients(FakeModel& model, int64_t step) {
 
 // The formula of optimizer.h for one number, in doubles.
 struct PlainAdamW {
-  AdamWOptions options;
+  OptimizerOptions options;
   double value = 0;
   double decay = 0;
   double first = 0;
@@ -41,10 +41,10 @@ struct PlainAdamW {
   }
 };
 
-TEST(AdamWTest, FollowsTheFormulaOnEveryElement) {
+TEST(OptimizerTest, AdamWFollowsTheFormulaOnEveryElement) {
   FakeModel model(0);
-  const AdamWOptions options{.beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.3};
-  AdamW optimizer(*model, options);
+  const OptimizerOptions options{.beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.3};
+  Optimizer optimizer(*model, options);
   std::map<std::string, std::vector<PlainAdamW>> plain;
   for (const Declared& one : declared_parameters(*model)) {
     // Matrices decay, biases do not.
@@ -74,9 +74,72 @@ TEST(AdamWTest, FollowsTheFormulaOnEveryElement) {
   }
 }
 
-TEST(AdamWTest, LeavesInertParametersAndThoseWithoutGradientAlone) {
+// The formula for LAMB, tensor by tensor in doubles.
+TEST(OptimizerTest, LambFollowsTheFormulaOnEveryTensor) {
   FakeModel model(0);
-  AdamW optimizer(*model, {});
+  const OptimizerOptions options{
+      .kind = OptimizerKind::kLamb, .beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.3};
+  {
+    const at::NoGradGuard no_grad;
+    model->out->weight.zero_();  // a tensor without a length moves as others do
+  }
+  Optimizer optimizer(*model, options);
+  struct Plain {
+    Tensor value, first, second;
+  };
+  std::map<std::string, Plain> plain;
+  for (const Declared& one : declared_parameters(*model)) {
+    const Tensor value = one.tensor.detach().to(at::kDouble).clone();
+    plain[one.name] = {value, at::zeros_like(value), at::zeros_like(value)};
+  }
+  for (int step = 1; step <= 5; ++step) {
+    set_gradients(model, step);
+    const double rate = 0.1 / step;
+    for (const Declared& one : declared_parameters(*model)) {
+      if (one.role == Role::kInert) continue;
+      const Tensor gradient = one.tensor.grad().to(at::kDouble);
+      Plain& p = plain[one.name];
+      p.first = 0.8 * p.first + 0.2 * gradient;
+      p.second = 0.9 * p.second + 0.1 * gradient * gradient;
+      const Tensor root = (p.second / (1 - std::pow(0.9, step))).sqrt();
+      const bool decays = one.name.ends_with("weight");
+      const Tensor update = p.first / (1 - std::pow(0.8, step)) / (root + 1e-3) + (decays ? 0.3 : 0) * p.value;
+      const double length = p.value.norm().item<double>();
+      const double ratio = decays && length > 0 ? length / update.norm().item<double>() : 1;
+      p.value = p.value - rate * ratio * update;
+    }
+    optimizer.step(rate);
+  }
+  for (const Declared& one : declared_parameters(*model)) {
+    // Five steps of a few roundings of numbers of about 1 each, in float32.
+    EXPECT_LT((one.tensor - plain[one.name].value).abs().max().item<double>(), 3e-6) << one.name;
+  }
+}
+
+TEST(OptimizerTest, LambGoesOnFromItsState) {
+  const OptimizerOptions options{.kind = OptimizerKind::kLamb};
+  FakeModel through(0), stopped(0);
+  Optimizer one(*through, options), first_half(*stopped, options);
+  for (int64_t step = 0; step < 4; ++step) {
+    set_gradients(through, step);
+    one.step(0.01);
+  }
+  for (int64_t step = 0; step < 2; ++step) {
+    set_gradients(stopped, step);
+    first_half.step(0.01);
+  }
+  Optimizer second_half(*stopped, options);
+  second_half.load(first_half.state(), "here");
+  for (int64_t step = 2; step < 4; ++step) {
+    set_gradients(stopped, step);
+    second_half.step(0.01);
+  }
+  EXPECT_TRUE(at::equal(through->out->weight, stopped->out->weight));
+}
+
+TEST(OptimizerTest, LeavesInertParametersAndThoseWithoutGradientAlone) {
+  FakeModel model(0);
+  Optimizer optimizer(*model, {});
   set_gradients(model, 0);
   model->inert.mutable_grad() = at::ones({3});
   model->out->bias.mutable_grad().reset();
@@ -92,9 +155,9 @@ TEST(AdamWTest, LeavesInertParametersAndThoseWithoutGradientAlone) {
   EXPECT_FALSE(model->out->weight.grad().defined());
 }
 
-TEST(AdamWTest, ClipsTheNormOfAllGradientsTogether) {
+TEST(OptimizerTest, ClipsTheNormOfAllGradientsTogether) {
   FakeModel model(0);
-  AdamW optimizer(*model, {});
+  Optimizer optimizer(*model, {});
   EXPECT_EQ(optimizer.clip_gradients(1), 0);  // no gradients yet
   set_gradients(model, 0);
   model->inert.mutable_grad() = at::full({3}, 1e6);  // must not count
@@ -112,10 +175,10 @@ TEST(AdamWTest, ClipsTheNormOfAllGradientsTogether) {
   EXPECT_NEAR(optimizer.clip_gradients(0), norm / 4, 1e-5 * norm);
 }
 
-TEST(AdamWTest, GoesOnFromItsStateToTheLastBit) {
+TEST(OptimizerTest, GoesOnFromItsStateToTheLastBit) {
   const TemporaryDirectory directory;
   FakeModel through(0), stopped(0);
-  AdamW one(*through, {}), first_half(*stopped, {});
+  Optimizer one(*through, {}), first_half(*stopped, {});
   for (int64_t step = 0; step < 6; ++step) {
     set_gradients(through, step);
     one.step(0.01);
@@ -124,7 +187,7 @@ TEST(AdamWTest, GoesOnFromItsStateToTheLastBit) {
     first_half.step(0.01);
   }
   write_tensors(directory / "optimizer", first_half.state());
-  AdamW second_half(*stopped, {});
+  Optimizer second_half(*stopped, {});
   second_half.load(read_tensors(directory / "optimizer"), "optimizer");
   for (int64_t step = 3; step < 6; ++step) {
     set_gradients(stopped, step);
@@ -136,9 +199,9 @@ TEST(AdamWTest, GoesOnFromItsStateToTheLastBit) {
   for (const auto& [name, tensor] : one.state()) EXPECT_TRUE(at::equal(tensor, second_half.state().at(name))) << name;
 }
 
-TEST(AdamWTest, RefusesTheStateOfAnotherModel) {
+TEST(OptimizerTest, RefusesTheStateOfAnotherModel) {
   FakeModel model(0);
-  AdamW optimizer(*model, {});
+  Optimizer optimizer(*model, {});
   NamedTensors state = optimizer.state();
   state["out.bias#steps"] = at::zeros({2});
   EXPECT_THAT(error_message([&] { optimizer.load(state, "here"); }),

@@ -18,7 +18,7 @@ struct TrainOptions {
   int64_t steps = 1000;
   int64_t accumulation = 1;
   ScheduleOptions schedule = {};
-  AdamWOptions optimizer = {};
+  OptimizerOptions optimizer = {};
   double max_gradient_norm = 1;
   std::optional<int64_t> evaluate_every = {};  // default a tenth of the steps
   std::optional<int64_t> save_every = {};      // default whenever it evaluates
@@ -98,7 +98,7 @@ class Trainer {
   std::vector<Observer*> observers_;
   std::function<bool()> stop_requested_;
   std::shared_ptr<torch::nn::Module> model_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
   std::optional<MovingAverage> average_;
   Progress progress_;
   bool stopped_early_ = false;

@@ -235,3 +235,32 @@ def test_info_knows_encoders(run, converted):
     kernels = json.loads(run("info", directory, "--kernels", "--json").stdout)["kernels"]
     assert [one["situation"] for one in kernels] == ["training", "scoring"]
     assert not any(one["causal"] for one in kernels)
+
+
+def test_a_trained_encoder_fills_masks_as_transformers_does(run, tmp_path, monkeypatch):
+    """Text -> train -> fill, and the same through convert --to hf and transformers' tokenizer and model."""
+    monkeypatch.setenv("HEADSHARE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "text.txt").write_text("".join(f"The {i % 7} foxes jump over {i % 3} lazy dogs.\n" for i in range(400)))
+    sizes = ("--layers", 2, "--d-model", 32, "--heads", 4, "--context", 24, "--vocabulary-size", 60)
+    flags = ("--steps", 100, "--learning-rate", 0.01, "--init-deviation", 0.1, "--scheme", "mha", "--threads", 1)
+    run("train", "--task", "mlm", "--text", tmp_path / "text.txt", "--out", tmp_path / "run", *sizes, *flags)
+    run("convert", "--to", "hf", tmp_path / "run", tmp_path / "hf")
+    text = "The 5 [MASK] jump over [MASK] Lazy dogs."
+    ours = json.loads(run("fill", tmp_path / "run", text, "--json", "--top-k", 4).stdout)["masks"]
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    model = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "hf").eval()
+    encoded = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        shares = model(**encoded).logits[0].softmax(-1)
+    places = (encoded["input_ids"][0] == tokenizer.mask_token_id).nonzero()[:, 0]
+    assert len(places) == len(ours) == 2
+    for place, fillings in zip(places, ours, strict=True):
+        values, tokens = shares[place].topk(4)
+        assert [one["token"] for one in fillings] == tokens.tolist()
+        assert [one["probability"] for one in fillings] == pytest.approx(values.tolist(), abs=1e-5)
+        assert [one["text"] for one in fillings] == [tokenizer.decode([token]) for token in tokens]
+
+    # And back: the tokenizer comes along.
+    run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "again")
+    assert json.loads(run("fill", tmp_path / "again", text, "--json", "--top-k", 4).stdout)["masks"] == ours

@@ -83,7 +83,7 @@ Tensor HfDirectory::read(const std::string& name) const {
 fs::path HfDirectory::tokenizer() const {
   if (is_file(path_ / "tokenizer.json")) return path_ / "tokenizer.json";
   const bool pair = is_file(path_ / "vocab.json") && is_file(path_ / "merges.txt");
-  return pair ? path_ : fs::path();
+  return pair || is_file(path_ / "vocab.txt") ? path_ : fs::path();
 }
 
 ForeignModel open_hf(const fs::path& path) {

@@ -1,0 +1,21 @@
+// Standard input line by line.
+#pragma once
+
+#include <string>
+
+namespace headshare {
+
+// Ctrl-C ends the waiting: Interrupted. Throws Error for a line of more than 256 MiB.
+class InputLines {
+ public:
+  // The next line without its end; false when there is none.
+  bool next(std::string* line);
+
+ private:
+  void read_more();
+
+  std::string buffer_;
+  bool ended_ = false;
+};
+
+}  // namespace headshare

@@ -1,0 +1,13 @@
+// A tokenizer as Hugging Face transformers reads it.
+#pragma once
+
+#include "headshare/base/file.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// Writes tokenizer.json and tokenizer_config.json for AutoTokenizer, which then gives the same ids between [CLS] and
+// [SEP]. Throws Error for kinds that Hugging Face's format does not have.
+void write_hf_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, int64_t context);
+
+}  // namespace headshare

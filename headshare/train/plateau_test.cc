@@ -1,0 +1,43 @@
+#include "headshare/train/plateau.h"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "headshare/base/notice.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The notices of a run of 100 steps whose loss at a step is loss(step).
+std::vector<std::string> notices(const std::function<double(int64_t)>& loss, int64_t log_every = 1) {
+  std::vector<std::string> said;
+  const NoticeHandler before = set_notice_handler([&](const std::string& one) { said.push_back(one); });
+  PlateauWatch watch(/*unigram_entropy=*/5);
+  for (int64_t step = 1; step <= 100; ++step) {
+    if (step != 1 && step % log_every != 0) continue;
+    watch.on_step({.step = step, .total_steps = 100, .loss = loss(step)});
+  }
+  set_notice_handler(before);
+  return said;
+}
+
+TEST(Plateau, IsNoticedHalfwayAndAtTheEnd) {
+  EXPECT_THAT(notices([](int64_t) { return 5.5; }),
+              ElementsAre(HasSubstr("5.500 on average from step 41 to 50, is not below 5.000"),
+                          HasSubstr("from step 91 to 100")));
+  EXPECT_THAT(notices([](int64_t step) { return step < 60 ? 5.5 : 4.0; }), ElementsAre(HasSubstr("41 to 50")));
+  EXPECT_THAT(notices([](int64_t step) { return step < 40 ? 9.0 : 4.9; }), IsEmpty());
+}
+
+TEST(Plateau, AverageOfWhatIsReported) {
+  EXPECT_THAT(notices([](int64_t step) { return step % 2 == 0 ? 5.6 : 4.2; }), IsEmpty());
+  EXPECT_EQ(notices([](int64_t) { return 6.0; }, /*log_every=*/10).size(), 2u);
+}
+
+}  // namespace
+}  // namespace headshare
