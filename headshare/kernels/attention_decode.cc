@@ -80,11 +80,13 @@ class DecodeTiles {
 
   // scores [kTileKeys, lanes]; afterwards turned_ [heads, kTileKeys] has the weights of these keys.
   void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    if (std::is_same_v<T, float> && item.heads <= kFewHeads) {
-      for (int64_t i = 0; i < item.heads; ++i) weights_of_head(item, i, key, scores.keys);
-    } else {
-      weights_of_heads(item, query, key, scores);
+    if constexpr (std::is_same_v<T, float>) {  // there are no dot products of Bf16
+      if (item.heads <= kFewHeads) {
+        for (int64_t i = 0; i < item.heads; ++i) weights_of_head(item, i, key, scores.keys);
+        return add_values(item, key, scores.keys);
+      }
     }
+    weights_of_heads(item, query, key, scores);
     add_values(item, key, scores.keys);
   }
 
@@ -144,12 +146,10 @@ class DecodeTiles {
   // One or two heads: keys along the lanes, as most lanes would hold no head.
   void weights_of_head(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
     float* row = turned_ + i * kTileKeys;
-    if constexpr (std::is_same_v<T, float>) {
-      const T* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
-      in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
-        ops_.t.dots(rows + j * in_.key.row, in_.key.row, count, s_.Dk, rows_ + i * s_.Dk, row + j, 1);
-      });
-    }
+    const float* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+    in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
+      ops_.t.dots(rows + j * in_.key.row, in_.key.row, count, s_.Dk, rows_ + i * s_.Dk, row + j, 1);
+    });
     const ScoreRule rule = tile_rule(s_, rule_, item.b, item.first_head + i, 0, key, keys, bias_);
     for (int64_t j = 0; j < keys; ++j) {
       row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));

@@ -30,11 +30,6 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
   return deltas;
 }
 
-struct Gradients {
-  HeadsView<float> key, value;
-  float* key_bias;  // [B, H, S] or null
-};
-
 // Blocks of keys of one sentence, each against all the queries that reach it. With
 //   e_h[i] = 2^(m_i + c_h - lse_h[i]), G_h = e_h dO_h, g_h = -e_h delta_h, c_h the largest bias among these keys:
 //   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
@@ -44,7 +39,7 @@ class BackwardItem {
  public:
   BackwardItem(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                const FactorisedState& state, const Deltas& deltas, HeadsView<const float> gradient,
-               const Gradients& out, const TileGemm& gemm, int64_t b, float* query_gradient)
+               const AttentionGradients<float>& out, const TileGemm& gemm, int64_t b, float* query_gradient)
       : s_(sizes),
         rule_(rule),
         shared_(shared_rule(rule)),
@@ -225,7 +220,7 @@ class BackwardItem {
   const FactorisedState& state_;
   const Deltas& deltas_;
   HeadsView<const float> gradient_;
-  const Gradients& out_;
+  const AttentionGradients<float>& out_;
   const TileGemm& gemm_;
   const Tiles& t_ = tiles();
   int64_t b_, key_ = 0, keys_ = 0, heads_ = 0;
@@ -279,7 +274,6 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
                          HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
                          const AttentionGradients<float>& gradients, const Machine& machine) {
   const Deltas deltas = measure_deltas(s, out, out_gradient, machine);
-  const Gradients results{gradients.key, gradients.value, gradients.key_bias};
   const std::vector<int64_t> ends = key_block_ends(s, rule.causal);
   const auto blocks = static_cast<int64_t>(ends.size());
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, blocks);
@@ -290,7 +284,7 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   for_each_item(
       machine, s.B * parts,
       [&](int64_t i) {
-        return BackwardItem(s, rule, in, state, deltas, out_gradient, results, *machine.gemm, i / parts,
+        return BackwardItem(s, rule, in, state, deltas, out_gradient, gradients, *machine.gemm, i / parts,
                             sums + i * size);
       },
       [&](BackwardItem& item, int64_t i) {

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "headshare/base/error.h"
 #include "headshare/ops/product.h"
@@ -73,11 +74,11 @@ void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& los
 
 class Chunks {
  public:
-  // An undefined or empty bias is none.
+  // An undefined bias is none.
   Chunks(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets,
          at::ScalarType products)
       : products_(products), hidden_(hidden.to(products_)), embedding_(embedding.to(products_)), targets_(targets) {
-    if (bias.defined() && bias.numel() > 0) bias_ = bias.to(sum_type(products_));
+    if (bias.defined()) bias_ = bias.to(sum_type(products_));
   }
 
   Found run(Wanted wanted) {
@@ -127,17 +128,18 @@ class Chunks {
 
 class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
  public:
-  // An empty bias is none: a Function takes no undefined tensors.
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding, const Tensor& bias,
-                        const Tensor& targets) {
-    const Wanted wanted{
-        .hidden = hidden.requires_grad(), .embedding = embedding.requires_grad(), .bias = bias.requires_grad()};
+  // A Function takes no undefined tensors.
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
+                        const std::optional<Tensor>& bias, const Tensor& targets) {
+    const Wanted wanted{.hidden = hidden.requires_grad(),
+                        .embedding = embedding.requires_grad(),
+                        .bias = bias.has_value() && bias->requires_grad()};
     const at::ScalarType products = product_type(hidden);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    const Found found = Chunks(hidden, embedding, bias, targets, products).run(wanted);
+    const Found found = Chunks(hidden, embedding, bias.value_or(Tensor()), targets, products).run(wanted);
     if (wanted.hidden) context->saved_data["hidden"] = found.hidden_gradient.to(hidden.scalar_type());
     if (wanted.embedding) context->saved_data["embedding"] = found.embedding_gradient.to(embedding.scalar_type());
-    if (wanted.bias) context->saved_data["bias"] = found.bias_gradient.to(bias.scalar_type());
+    if (wanted.bias) context->saved_data["bias"] = found.bias_gradient.to(bias->scalar_type());
     return found.losses.sum();
   }
 
@@ -188,7 +190,7 @@ Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Te
                          const Tensor& bias) {
   check(hidden, embedding, targets, bias);
   if (!at::GradMode::is_enabled()) return cross_entropy_rows(hidden, embedding, targets, ignored, bias).sum();
-  const Tensor added = bias.defined() ? bias : at::empty({0}, hidden.options());
+  const std::optional<Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
   const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
   const bool all = rows.size(0) == targets.size(0);
   return all ? CrossEntropySum::apply(hidden, embedding, added, targets)
