@@ -23,10 +23,10 @@ uint64_t stream_key(uint64_t seed, std::string_view name) {
 
 uint64_t stream_key(uint64_t key, uint64_t number) { return splitmix64(splitmix64(key) + number); }
 
-std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> c, uint64_t key) {
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> c, uint64_t key, int rounds) {
   auto k0 = static_cast<uint32_t>(key);
   auto k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const uint64_t p0 = 0xD2511F53ULL * c[0];
     const uint64_t p1 = 0xCD9E8D57ULL * c[2];
     c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),

@@ -14,8 +14,9 @@ uint64_t stream_key(uint64_t seed, std::string_view name);
 // A further key from an existing one and a number (a step, a block): the streams are independent.
 uint64_t stream_key(uint64_t key, uint64_t number);
 
-// Philox4x32-10 (Salmon et al., SC 2011): four 32-bit numbers for a 128-bit counter and 64-bit key.
-std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, uint64_t key);
+// Philox4x32 (Salmon et al., SC 2011): four 32-bit numbers for a 128-bit counter and 64-bit key. Seven rounds are the
+// fewest that pass its authors' statistical tests; ten are their margin of safety.
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, uint64_t key, int rounds = 10);
 
 // A sequential reader of one Philox stream. `position` counts the 32-bit words already drawn, so
 // {key, position} restores it exactly.

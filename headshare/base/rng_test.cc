@@ -7,13 +7,15 @@
 namespace headshare {
 namespace {
 
-// Known answers of the Random123 distribution (Salmon et al.) for philox4x32-10.
+// Known answers of the Random123 distribution (Salmon et al.) for ten and seven rounds.
 TEST(RngTest, PhiloxKnownAnswers) {
   EXPECT_THAT(philox4x32({0, 0, 0, 0}, 0), testing::ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   EXPECT_THAT(philox4x32({~0U, ~0U, ~0U, ~0U}, ~0ULL),
               testing::ElementsAre(0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd));
   EXPECT_THAT(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822ULL),
               testing::ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
+  EXPECT_THAT(philox4x32({0, 0, 0, 0}, 0, /*rounds=*/7),
+              testing::ElementsAre(0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48));
 }
 
 TEST(RngTest, StreamsAreKeyedByNameAlone) {

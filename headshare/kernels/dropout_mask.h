@@ -1,7 +1,7 @@
 // Which attention weights dropout keeps: a function of (key, sentence, head, query, memory key) alone,
 // so that the backward pass, another backend, another block size or another number of threads draws
 // the same mask.
-//   word w of Philox4x32-10 at counter (i, j / 8, h, b) holds the 16-bit numbers of keys j with j % 8 = 2 w, 2 w + 1;
+//   word w of Philox4x32-7 at counter (i, j / 8, h, b) holds the 16-bit numbers of keys j with j % 8 = 2 w, 2 w + 1;
 //   weight (b, h, i, j) stays when its number is at least `threshold`
 #pragma once
 
@@ -11,6 +11,9 @@
 #include "headshare/base/rng.h"
 
 namespace headshare::kernels {
+
+// Drawing is most of what dropout costs, and flash attention draws with as few.
+inline constexpr int kMaskRounds = 7;
 
 struct DropoutMask {
   uint64_t key = 0;
@@ -34,7 +37,7 @@ inline DropoutMask dropout_mask(double p, uint64_t key, bool shared) {
 inline bool keeps(const DropoutMask& mask, int64_t b, int64_t h, int64_t i, int64_t j) {
   const auto words = philox4x32({static_cast<uint32_t>(i), static_cast<uint32_t>(j / 8),
                                  static_cast<uint32_t>(mask.head(h)), static_cast<uint32_t>(b)},
-                                mask.key);
+                                mask.key, kMaskRounds);
   const uint32_t word = words[static_cast<size_t>(j % 8 / 2)];
   return (j % 2 == 0 ? word & 0xFFFF : word >> 16) >= mask.threshold;
 }

@@ -35,6 +35,7 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
 //   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
 //   dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T = scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
 // and at the end dV = sum_h w_h dVW_h, d key_bias_h = scale w_h (dVW_h . V + dw_h).
+template <typename Product>
 class BackwardItem {
  public:
   BackwardItem(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
@@ -49,6 +50,7 @@ class BackwardItem {
         gradient_(gradient),
         out_(out),
         gemm_(gemm),
+        ops_{tiles(), gemm},
         b_(b),
         query_gradient_(query_gradient) {}
 
@@ -84,6 +86,10 @@ class BackwardItem {
     scaled_t_ = scratch.take<float>(s_.Dv * kTileQueries);
     scaled_rows_ = scratch.take<float>(s_.Dv * kTileQueries);
     scaled_values_ = scratch.take<float>(kTileKeys * s_.Dv);
+    weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
+    left_ = scratch.take<Product>(Operands<Product>::packed_size(kTileKeys * s_.Dv, 1));
+    right_t_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv, kTileQueries));
+    right_rows_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv));
     value_sums_ = scratch.take<float>(kTileKeys * s_.H * s_.Dv);
     factor_sums_ = scratch.take<float>(kTileKeys * heads);
     factors_by_key_ = scratch.take<float>(kTileKeys * heads);
@@ -125,7 +131,9 @@ class BackwardItem {
     // The denominator's part first: dropout does not touch it.
     gemm_.f32(keys_, heads_, rows, p0_, kTileQueries, own_, heads_, factor_sums_, heads_, true);
     const bool drops = rule_.dropout.active();
-    for (int64_t h = 0; h < s_.H; ++h) values_change(h, first, rows, lanes, drops);
+    if (drops) t_.multiply(p0, keep_);
+    const Product* weights = ops_.left_tile(p0, weights_);
+    for (int64_t h = 0; h < s_.H; ++h) values_change(h, first, rows, lanes, weights);
     if (drops) t_.multiply(change, keep_);
     gemm_.f32(keys_, lanes, s_.H, factors_by_key_, heads_, own_t_, kTileQueries, change_, kTileQueries, true);
     // Undropped weights are what dS is proportional to.
@@ -181,16 +189,19 @@ class BackwardItem {
     return e;
   }
 
-  void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, bool drops) {
-    if (drops && h == 0) t_.multiply({p0_, kTileQueries, keys_, lanes}, keep_);
+  // `weights`: P0^T keep.
+  void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, const Product* weights) {
     const float* e = e_ + h * kTileQueries;
     t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e, scaled_rows_, s_.Dv);
     if (rows < lanes) std::fill(scaled_t_, scaled_t_ + s_.Dv * kTileQueries, 0.0F);
     t_.transpose(scaled_rows_, s_.Dv, rows, s_.Dv, scaled_t_, kTileQueries);
     t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors_ + h * kTileKeys,
                    scaled_values_, s_.Dv);
-    gemm_.f32(keys_, lanes, s_.Dv, scaled_values_, s_.Dv, scaled_t_, kTileQueries, change_, kTileQueries, h > 0);
-    gemm_.f32(keys_, s_.Dv, rows, p0_, kTileQueries, scaled_rows_, s_.Dv, value_sums(h), s_.Dv, true);
+    ops_.product(keys_, lanes, s_.Dv, ops_.left_tile({scaled_values_, s_.Dv, keys_, s_.Dv}, left_), s_.Dv,
+                 ops_.right_tile({scaled_t_, kTileQueries, s_.Dv, lanes}, right_t_), change_, kTileQueries, h > 0);
+    ops_.product(keys_, s_.Dv, rows, weights, kTileQueries,
+                 ops_.right_tile({scaled_rows_, s_.Dv, rows, s_.Dv}, right_rows_), value_sums(h), s_.Dv,
+                 /*accumulate=*/true);
   }
 
   void finish() {
@@ -222,11 +233,13 @@ class BackwardItem {
   HeadsView<const float> gradient_;
   const AttentionGradients<float>& out_;
   const TileGemm& gemm_;
+  const Operands<Product> ops_;
   const Tiles& t_ = tiles();
   int64_t b_, key_ = 0, keys_ = 0, heads_ = 0;
   float* query_gradient_;  // [T, Dk]
   float *p0_, *change_, *keep_, *turned_, *query_, *scaled_t_, *scaled_rows_, *scaled_values_, *value_sums_;
   float *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_;
+  Product *weights_, *left_, *right_t_, *right_rows_;  // P0^T, w_h V, G_h^T and G_h as operands
 };
 
 // Where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of
@@ -270,6 +283,7 @@ void add_left(const std::vector<WorkItem>& left, const FactorisedSizes& s, const
 
 }  // namespace
 
+template <typename Product>
 void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                          HeadsView<const float> out, const FactorisedState& state, HeadsView<const float> out_gradient,
                          const AttentionGradients<float>& gradients, const Machine& machine) {
@@ -284,10 +298,10 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   for_each_item(
       machine, s.B * parts,
       [&](int64_t i) {
-        return BackwardItem(s, rule, in, state, deltas, out_gradient, gradients, *machine.gemm, i / parts,
-                            sums + i * size);
+        return BackwardItem<Product>(s, rule, in, state, deltas, out_gradient, gradients, *machine.gemm, i / parts,
+                                     sums + i * size);
       },
-      [&](BackwardItem& item, int64_t i) {
+      [&](BackwardItem<Product>& item, int64_t i) {
         std::fill(sums + i * size, sums + (i + 1) * size, 0.0F);
         for (int64_t block = i % parts; block < blocks; block += parts) {
           const int64_t begin = block == 0 ? 0 : ends[static_cast<size_t>(block - 1)];
@@ -306,5 +320,12 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   const std::vector<WorkItem> left = left_by_head(s, state.by_head);
   if (!left.empty()) add_left(left, s, rule, in, out, state.lse, out_gradient, gradients, machine);
 }
+
+template void factorised_backward<float>(const FactorisedSizes&, const AttentionRule&, const AttentionInputs<float>&,
+                                         HeadsView<const float>, const FactorisedState&, HeadsView<const float>,
+                                         const AttentionGradients<float>&, const Machine&);
+template void factorised_backward<Bf16>(const FactorisedSizes&, const AttentionRule&, const AttentionInputs<float>&,
+                                        HeadsView<const float>, const FactorisedState&, HeadsView<const float>,
+                                        const AttentionGradients<float>&, const Machine&);
 
 }  // namespace headshare::kernels

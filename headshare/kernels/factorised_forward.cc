@@ -3,6 +3,7 @@
 
 #include "headshare/kernels/factorised_plan.h"
 #include "headshare/kernels/items.h"
+#include "headshare/kernels/operands.h"
 
 namespace headshare::kernels {
 
@@ -12,11 +13,20 @@ namespace {
 
 // One block of queries, all heads, transposed as in attention_forward.cc: P0^T is the right side of
 //   numerator_h^T += (w_h V_J)^T P0^T, denominator += w P0^T
+template <typename Product>
 class ForwardBlock {
  public:
   ForwardBlock(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                HeadsView<float> out, const FactorisedState& state, const TileGemm& gemm, int64_t b)
-      : s_(sizes), rule_(rule), shared_(shared_rule(rule)), in_(in), out_(out), state_(state), gemm_(gemm), b_(b) {}
+      : s_(sizes),
+        rule_(rule),
+        shared_(shared_rule(rule)),
+        in_(in),
+        out_(out),
+        state_(state),
+        gemm_(gemm),
+        ops_{tiles(), gemm},
+        b_(b) {}
 
   void pack_values() {
     const int64_t length = visible_length(s_.by_head(), rule_, b_);
@@ -49,6 +59,8 @@ class ForwardBlock {
     p0_ = scratch.take<float>(tile);
     keep_ = scratch.take<float>(tile);
     scaled_values_ = scratch.take<float>(s_.Dv * kTileKeys);
+    weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
+    left_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv * kTileKeys, 1));
     factors_ = scratch.take<float>(s_.H * kTileKeys);
     numerator_ = scratch.take<float>(s_.H * s_.Dv * kTileQueries);
     denominator_ = scratch.take<float>(s_.H * kTileQueries);
@@ -98,11 +110,16 @@ class ForwardBlock {
       t_.keep_tile(keep_, keys, lanes_, rule_.dropout, b_, 0, first_, key);
       t_.multiply(p0, keep_);
     }
+    const RightSide<Product> weights = ops_.right_tile(p0, weights_);
     const Tile values{values_ + key, value_stride_, s_.Dv, round_up(keys, kLaneStep)};
+    const Tile scaled{scaled_values_, kTileKeys, s_.Dv, values.lanes};
     for (int64_t h = 0; h < s_.H; ++h) {
       t_.scaled_lanes(values, factors_ + h * kTileKeys, scaled_values_, kTileKeys);
-      gemm_.f32(s_.Dv, lanes_, keys, scaled_values_, kTileKeys, p0_, p0.stride, numerator_ + h * s_.Dv * kTileQueries,
-                kTileQueries, key > 0);
+      if (keys % 2 == 1) {
+        for (int64_t d = 0; d < s_.Dv; ++d) scaled_values_[d * kTileKeys + keys] = 0;  // half of a pair
+      }
+      ops_.product(s_.Dv, lanes_, keys, ops_.left_tile(scaled, left_), kTileKeys, weights,
+                   numerator_ + h * s_.Dv * kTileQueries, kTileQueries, key > 0);
     }
   }
 
@@ -138,21 +155,24 @@ class ForwardBlock {
   HeadsView<float> out_;
   const FactorisedState& state_;
   const TileGemm& gemm_;
+  const Operands<Product> ops_;
   const Tiles& t_ = tiles();
   int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, value_stride_ = 0;
   float *query_, *values_, *p0_, *keep_, *scaled_values_, *factors_, *numerator_, *denominator_, *rows_out_;
   float *largest_, *m_, *l_, *fade_, *inverse_, *bias_, *z_;
+  Product *weights_, *left_;  // P0 and w_h V as operands
 };
 
 }  // namespace
 
+template <typename Product>
 void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, const AttentionInputs<float>& in,
                         HeadsView<float> out, const FactorisedState& state, const Machine& machine) {
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, s.blocks());
   for_each_item(
       machine, s.B * parts,
-      [&](int64_t item) { return ForwardBlock(s, rule, in, out, state, *machine.gemm, item / parts); },
-      [&](ForwardBlock& block, int64_t item) {
+      [&](int64_t item) { return ForwardBlock<Product>(s, rule, in, out, state, *machine.gemm, item / parts); },
+      [&](ForwardBlock<Product>& block, int64_t item) {
         block.pack_values();
         // Every parts-th block: under a causal mask later blocks cost more.
         for (int64_t i = item % parts; i < s.blocks(); i += parts) {
@@ -162,5 +182,10 @@ void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, con
   const std::vector<WorkItem> left = left_by_head(s, state.by_head);
   if (!left.empty()) forward_items(left, s.by_head(), rule, in, out, state.lse, machine);
 }
+
+template void factorised_forward<float>(const FactorisedSizes&, const AttentionRule&, const AttentionInputs<float>&,
+                                        HeadsView<float>, const FactorisedState&, const Machine&);
+template void factorised_forward<Bf16>(const FactorisedSizes&, const AttentionRule&, const AttentionInputs<float>&,
+                                       HeadsView<float>, const FactorisedState&, const Machine&);
 
 }  // namespace headshare::kernels

@@ -217,7 +217,7 @@ HWY_INLINE void philox(PhiloxLanes& c, uint64_t key) {
   const U u;
   auto k0 = static_cast<uint32_t>(key);
   auto k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kMaskRounds; ++round) {
     hn::Vec<U> high0, low0, high1, low1;
     wide_product(c.c0, 0xD2511F53U, &high0, &low0);
     wide_product(c.c2, 0xCD9E8D57U, &high1, &low1);
