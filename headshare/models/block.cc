@@ -51,11 +51,23 @@ Tensor BlockImpl::normed_sum(const LayerNorm& norm, const Tensor& sum) const {
   return norms_ == NormPlacement::kAfter ? norm->forward(sum) : sum;
 }
 
-Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
-  const Tensor attended = attention->self(normed_input(attention_norm_, x), mask, cache);
+Tensor BlockImpl::attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
+  return attention->self(normed_input(attention_norm_, x), mask, cache);
+}
+
+Tensor BlockImpl::after_attention(const Tensor& x, const Tensor& attended) const {
   const Tensor middle = normed_sum(attention_norm_, x + dropout(attended, dropout_, *attention_residual_));
   const Tensor changed = feed_forward_->forward(normed_input(feed_forward_norm_, middle));
   return normed_sum(feed_forward_norm_, middle + dropout(changed, dropout_, *feed_forward_residual_));
+}
+
+Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
+  return after_attention(x, attended(x, mask, cache));
+}
+
+Tensor BlockImpl::forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const {
+  const auto at_places = [&](const Tensor& all) { return all.flatten(0, 1).index_select(0, places); };
+  return after_attention(at_places(x), at_places(attended(x, mask, /*cache=*/nullptr)));
 }
 
 }  // namespace headshare

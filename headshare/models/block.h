@@ -29,9 +29,15 @@ class BlockImpl : public Layer {
   BlockImpl(const TransformerOptions& resolved, NormPlacement norms);
   Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache) const;  // [B, T, E] -> [B, T, E]
 
+  // The same at some places only, int64 [N] among the B T: [B, T, E] -> [N, E]. All that follows attention is done
+  // for these alone.
+  Tensor forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
+
   Attention attention;
 
  private:
+  Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
+  Tensor after_attention(const Tensor& x, const Tensor& attended) const;
   Tensor normed_input(const LayerNorm& norm, const Tensor& x) const;
   Tensor normed_sum(const LayerNorm& norm, const Tensor& sum) const;
 

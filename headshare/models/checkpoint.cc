@@ -2,11 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
 #include "headshare/models/size.h"
+#include "headshare/text/json_input.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -100,12 +103,48 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
   }
 }
 
+void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::vector<std::string>& fresh,
+                         const std::string& where) {
+  NamedTensors shared;
+  for (const auto& [name, parameter] : model_tensors(model)) {
+    const auto found = tensors.find(name);
+    const bool is_fresh = std::any_of(
+        fresh.begin(), fresh.end(), [&, &path = name](const std::string& one) { return path.starts_with(one + "."); });
+    if (found != tensors.end()) {
+      shared.emplace(name, found->second);
+    } else if (is_fresh) {
+      shared.emplace(name, parameter.detach().clone());
+    }
+  }
+  load_tensors(model, shared, where);
+}
+
 void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where) {
   HS_CHECK(tokenizer.vocabulary_size() <= options.vocabulary, where, " has ", tokenizer.vocabulary_size(),
            " tokens, the model only ", options.vocabulary, ": it is not this model's tokenizer");
 }
 
 namespace {
+
+Fields head_fields(TaskHeadOptions& o) {
+  return {field("kind", &o.kind, "what the head reads", task_head_names()),
+          field("outputs", &o.outputs, "numbers it answers with", {.min = 1, .max = 1 << 20})};
+}
+
+// Labels are any text: a list field would part them at commas.
+TaskHeadOptions read_head(nlohmann::json object, const std::string& where) {
+  TaskHeadOptions head;
+  HS_CHECK(object.is_object() && object.contains("labels") && object["labels"].is_array(), where,
+           " has no list of labels: it is damaged");
+  for (const nlohmann::json& label : object["labels"]) {
+    HS_CHECK(label.is_string(), where, ": a label is ", brief_json(label), ", not a text");
+    head.labels.push_back(label.get<std::string>());
+  }
+  object.erase("labels");
+  Fields list = head_fields(head);
+  from_json(list, object, where);
+  return head;
+}
 
 // `config` names format, version and kind.
 template <class Model, class Options>
@@ -127,8 +166,12 @@ void save_model(const fs::path& directory, const Decoder& model, const Tokenizer
 }
 
 void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer) {
-  const nlohmann::json config = {
-      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"kind", kEncoderKind}};
+  nlohmann::json config = {{"format", "headshare"}, {"format_version", kEncoderFormatVersion}, {"kind", kEncoderKind}};
+  if (TaskHeadOptions head = model->options().task_head; head.kind != TaskHeadKind::kNone) {
+    config["format_version"] = kModelFormatVersion;
+    config["task_head"] = to_json(head_fields(head));
+    config["task_head"]["labels"] = head.labels;
+  }
   save(directory, config, model, model->options(), tokenizer);
 }
 
@@ -153,6 +196,9 @@ Options parse_options(const nlohmann::json& config, const std::string& where) {
   Options options;
   Fields list = stored_fields(options);
   from_json(list, config.at("model"), where);
+  if constexpr (std::is_same_v<Options, EncoderOptions>) {
+    if (config.contains("task_head")) options.task_head = read_head(config["task_head"], where + ": task_head");
+  }
   try {
     return resolve(options);
   } catch (const Error& error) {

@@ -17,8 +17,10 @@
 
 namespace headshare {
 
-// What is read; version 2 brought encoders. Decoders are still written as version 1, which older programs read.
-inline constexpr int64_t kModelFormatVersion = 2;
+// What is read; version 2 brought encoders, version 3 heads of tasks. Models are written as the first version that has
+// what they need, which older programs read.
+inline constexpr int64_t kModelFormatVersion = 3;
+inline constexpr int64_t kEncoderFormatVersion = 2;
 inline constexpr int64_t kDecoderFormatVersion = 1;
 
 // The format in config.json of a diagnostic task's model (tasks/diagnostics): known here to be refused in
@@ -44,6 +46,11 @@ NamedTensors model_tensors(const torch::nn::Module& model);
 // Copies tensors into the model's parameters. A missing, unknown or misshapen tensor is an Error that
 // names it, both shapes and `where`.
 void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where);
+
+// Copies the tensors that the model and `tensors` both have; throws Error as load_tensors does where shapes differ, or
+// where one that the model has but for the modules `fresh` ("pooler", "task_head") is missing.
+void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::vector<std::string>& fresh,
+                         const std::string& where);
 
 // Throws Error when the tokenizer has ids the model does not know. `where` names the tokenizer.
 void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where);

@@ -110,6 +110,48 @@ TEST_F(CheckpointTest, EncodersComeBackBitForBit) {
   }
 }
 
+TEST_F(CheckpointTest, HeadsOfTasksComeBack) {
+  EncoderOptions options = small_encoder_options(SchemeKind::kMheAdd);
+  options.vocabulary = 256;
+  options.task_head = {.kind = TaskHeadKind::kText, .outputs = 2, .labels = {"yes, \"sure\"", "no"}};
+  const Encoder model = small_encoder(options);
+  save_model(path(), model, &bytes_);
+  EXPECT_EQ(config()["format_version"], 3);
+  const LoadedEncoder loaded = load_encoder_model(path());
+  EXPECT_EQ(loaded.model->options().task_head.labels, options.task_head.labels);
+  const at::NoGradGuard no_grad;
+  const EncoderInput input{.ids = random_ids(2, 7, 256)};
+  EXPECT_TRUE(same_bits(loaded.model->text_scores(input), model->text_scores(input)));
+  const json whole = config();
+  for (const auto& [damage, message] : std::vector<std::pair<json, std::string>>{
+           {json::object(), "no list of labels"},
+           {{{"labels", {1, 2}}, {"kind", "text"}, {"outputs", 2}}, "a label is 1"},
+           {{{"labels", {"a"}}, {"kind", "text"}, {"outputs", 2}}, "2 outputs has 1 labels"},
+           {{{"labels", json::array()}, {"kind", "texts"}, {"outputs", 2}}, "texts"},
+           {{{"labels", json::array()}, {"kind", "text"}, {"outputs", 3}}, "task_head.output.bias' has shape [2]"}}) {
+    json changed = whole;
+    changed["task_head"] = damage;
+    write_config(changed);
+    EXPECT_THAT(error_message([&] { load_encoder_model(path()); }), HasSubstr(message)) << damage;
+  }
+}
+
+TEST_F(CheckpointTest, AnEncoderBeginsWhereAnotherEnded) {
+  EncoderOptions options = small_encoder_options(SchemeKind::kMqa);
+  options.pooler = false;
+  const NamedTensors trained = model_tensors(*small_encoder(options, /*seed=*/1));
+  options.masked_head = false;
+  options.pooler = true;
+  options.task_head = {.kind = TaskHeadKind::kText, .outputs = 2};
+  Encoder model = small_encoder(options, /*seed=*/2);
+  const Tensor fresh = model_tensors(*model).at("pooler.weight").detach().clone();
+  load_shared_tensors(*model, trained, {"pooler", "task_head"}, "a model");
+  EXPECT_TRUE(at::equal(model_tensors(*model).at("token_embedding"), trained.at("token_embedding")));
+  EXPECT_TRUE(at::equal(model_tensors(*model).at("pooler.weight"), fresh));
+  EXPECT_THAT(error_message([&] { load_shared_tensors(*model, trained, {"task_head"}, "a model"); }),
+              HasSubstr("a model: tensor 'pooler.bias' is missing"));
+}
+
 TEST_F(CheckpointTest, TheOtherKindOfModelIsRefused) {
   EXPECT_THAT(error_message([&] { load_encoder_model(path()); }),
               HasSubstr(path().string() + " is a decoder language model"));
@@ -193,7 +235,7 @@ TEST_F(CheckpointTest, Versions) {
   json changed = original_;
   changed["format_version"] = kModelFormatVersion + 1;
   write_config(changed);
-  EXPECT_THAT(load_error(), HasSubstr("format version 3; this headshare reads up to 2: use a newer one"));
+  EXPECT_THAT(load_error(), HasSubstr("format version 4; this headshare reads up to 3: use a newer one"));
   for (const json& version : {json("1"), json(1.0), json(0), json(-1), json(nullptr), json(UINT64_MAX)}) {
     changed["format_version"] = version;
     write_config(changed);

@@ -15,6 +15,7 @@ EncoderImpl::EncoderImpl(EncoderOptions resolved)
   if (options_.segments > 0) segment_embedding_ = declare("segment_embedding", {options_.segments, E}, start);
   if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", LayerNorm(E, options_.norm_epsilon));
   if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
+  if (options_.task_head.kind != TaskHeadKind::kNone) task_head_ = register_module("task_head", TaskHead(options_));
   if (options_.masked_head) masked_head_ = register_module("masked_head", MaskedHead(options_, token_embedding()));
   attach(*this, shared_clock());
 }
@@ -30,18 +31,52 @@ Tensor EncoderImpl::embed_all(const EncoderInput& input) const {
   return segment_embedding_.defined() ? x + segment_embedding_[0] : x;
 }
 
-Tensor EncoderImpl::hidden(const EncoderInput& input) const {
+Tensor EncoderImpl::embedded(const EncoderInput& input) const {
   HS_CHECK(!input.visible.defined() ||
                (input.visible.sizes() == input.ids.sizes() && input.visible.scalar_type() == at::kBool),
            "a truth value is wanted for each of the ids ", input.ids.sizes(), ", not ", input.visible.sizes());
-  const Tensor x = dropout(embedding_norm_->forward(embed_all(input)), options_.dropout, *this);
-  const Tensor last = through_blocks(x, {.visible_keys = input.visible}, /*caches=*/nullptr);
-  return norm_.is_empty() ? last : norm_->forward(last);
+  return dropout(embedding_norm_->forward(embed_all(input)), options_.dropout, *this);
 }
 
-Tensor EncoderImpl::pooled(const Tensor& hidden) const {
+Tensor EncoderImpl::normed(const Tensor& last) const { return norm_.is_empty() ? last : norm_->forward(last); }
+
+Tensor EncoderImpl::hidden(const EncoderInput& input) const {
+  return normed(through_blocks(embedded(input), {.visible_keys = input.visible}, /*caches=*/nullptr));
+}
+
+Tensor EncoderImpl::hidden_at(const EncoderInput& input, const Tensor& places) const {
+  return normed(through_blocks_at(places, embedded(input), {.visible_keys = input.visible}));
+}
+
+Tensor EncoderImpl::pool(const Tensor& first_tokens) const {
   HS_CHECK(!pooler_.is_empty(), "this encoder has no pooler");
-  return pooler_->forward(hidden.select(1, 0)).tanh();
+  return pooler_->forward(first_tokens).tanh();
+}
+
+Tensor EncoderImpl::pooled(const EncoderInput& input) const {
+  const int64_t length = input.ids.size(1);
+  return pool(hidden_at(input, at::arange(input.ids.size(0), input.ids.options()) * length));
+}
+
+const TaskHead& EncoderImpl::task_head(TaskHeadKind kind) const {
+  HS_CHECK(options_.task_head.kind == kind,
+           "this encoder has no head for this task; fine-tune it with `headshare finetune`");
+  return task_head_;
+}
+
+Tensor EncoderImpl::text_scores(const EncoderInput& input) const {
+  return task_head(TaskHeadKind::kText)->forward(pooled(input));
+}
+
+Tensor EncoderImpl::word_scores(const EncoderInput& input, const Tensor& words) const {
+  const TaskHead& head = task_head(TaskHeadKind::kWords);
+  const Tensor all = hidden(input);
+  const Tensor means = at::bmm(words.to(all.scalar_type()), all).flatten(1);  // [B, 2 E]
+  return head->forward(at::cat({pool(all.select(1, 0)), means}, 1));
+}
+
+Tensor EncoderImpl::token_scores(const EncoderInput& input) const {
+  return task_head(TaskHeadKind::kToken)->forward(hidden(input));
 }
 
 const MaskedHead& EncoderImpl::masked_head() const {
@@ -56,16 +91,16 @@ Tensor EncoderImpl::logits(const Tensor& hidden) const { return masked_head()->l
 SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets) const {
   const Tensor flat = targets.flatten();
   const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
-  const Tensor rows = hidden(input).flatten(0, 1).index_select(0, places);  // [N, E]
-  return {masked_head()->loss_sum(rows, flat.index_select(0, places)), places.size(0)};
+  const MaskedHead& head = masked_head();
+  return {head->loss_sum(hidden_at(input, places), flat.index_select(0, places)), places.size(0)};
 }
 
 Tensor EncoderImpl::token_losses(const EncoderInput& input, const Tensor& targets) const {
   const at::NoGradGuard no_grad;
   const Tensor flat = targets.flatten();
   const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
-  const Tensor rows = hidden(input).flatten(0, 1).index_select(0, places);
-  const Tensor found = masked_head()->losses(rows, flat.index_select(0, places));
+  const MaskedHead& head = masked_head();
+  const Tensor found = head->losses(hidden_at(input, places), flat.index_select(0, places));
   return at::zeros({flat.size(0)}, found.options()).index_copy_(0, places, found).view(targets.sizes());
 }
 

@@ -1,8 +1,10 @@
 // The encoder: every token sees every other. Token, position and segment embeddings under a norm, blocks, and where
-// wanted a pooler and a masked-LM head. With scheme `mha` and its options as they are made it is BERT.
+// wanted a pooler, a masked-LM head and the head of a task. With scheme `mha` and its options as they are made it is
+// BERT.
 #pragma once
 
 #include "headshare/models/masked_head.h"
+#include "headshare/models/task_head.h"
 #include "headshare/models/transformer.h"
 
 namespace headshare {
@@ -22,10 +24,19 @@ class EncoderImpl : public TransformerImpl {
   // -> hidden states [B, T, E]; those of padding mean nothing.
   Tensor hidden(const EncoderInput& input) const;
 
-  // tanh(W h + b) of each row's first token: [B, T, E] -> [B, E]. Throws Error without a pooler.
-  Tensor pooled(const Tensor& hidden) const;
+  // The same at some places only, int64 [N] among the B T (row * T + place): -> [N, E], with less work.
+  Tensor hidden_at(const EncoderInput& input, const Tensor& places) const;
 
-  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as all below.
+  // tanh(W h + b) of each row's first token, [B, E]. Throws Error without a pooler.
+  Tensor pooled(const EncoderInput& input) const;
+
+  // What the task head answers; each throws Error where the head is of another kind.
+  Tensor text_scores(const EncoderInput& input) const;                       // [B, C]
+  Tensor word_scores(const EncoderInput& input, const Tensor& words) const;  // [B, C]; words [B, 2, T]: weights that
+                                                                             // form the means of two groups
+  Tensor token_scores(const EncoderInput& input) const;                      // [B, T, C]
+
+  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as the two below.
   Tensor logits(const Tensor& hidden) const;
 
   // Sum of -log p(targets | input), targets int64 [B, T], kIgnoredTarget where nothing is asked. Only places with
@@ -39,7 +50,11 @@ class EncoderImpl : public TransformerImpl {
 
  private:
   Tensor embed_all(const EncoderInput& input) const;
+  Tensor embedded(const EncoderInput& input) const;
+  Tensor normed(const Tensor& last) const;
+  Tensor pool(const Tensor& first_tokens) const;  // [B, E] -> [B, E]
   const MaskedHead& masked_head() const;
+  const TaskHead& task_head(TaskHeadKind kind) const;
 
   EncoderOptions options_;
   Tensor segment_embedding_;  // [segments, E] or undefined
@@ -47,6 +62,7 @@ class EncoderImpl : public TransformerImpl {
   LayerNorm norm_{nullptr};  // over the last block, where norms stand before
   Linear pooler_{nullptr};
   MaskedHead masked_head_{nullptr};
+  TaskHead task_head_{nullptr};
 };
 TORCH_MODULE(Encoder);
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "headshare/base/testing.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"
 #include "headshare/ops/precision.h"
@@ -81,7 +82,35 @@ TEST_P(EncoderCase, PaddingChangesNothing) {
   input.ids = input.ids.clone();
   input.ids[1][7] = (input.ids[1][7] + 1) % 13;
   EXPECT_TRUE(same(model->hidden(input)[1].narrow(0, 0, 6), padded[1].narrow(0, 0, 6)));
-  EXPECT_TRUE(same(model->pooled(model->hidden(input)), model->pooled(padded)));
+  EXPECT_TRUE(same(model->pooled(input).slice(0, 1), model->pooled(alone)));
+}
+
+// Only some places go through the last block's feed-forward part: the same values, the same gradients.
+TEST_P(EncoderCase, SomePlacesAreWhatAllWouldBe) {
+  Encoder model = EncoderCase::model();
+  model->to(at::kDouble);
+  model->train();
+  const EncoderInput input = padded_input();
+  const Tensor places = at::tensor({14, 0, 3, 3}, at::kLong);
+  const Tensor direction = random_tensor({4, 16}, 7, at::kDouble);
+  const auto gradient_of = [&](const Tensor& rows) {
+    model->zero_grad();
+    (rows * direction).sum().backward();
+    std::map<std::string, Tensor> all;
+    for (const Declared& one : declared_parameters(*model)) {
+      if (one.tensor.grad().defined()) all[one.name] = one.tensor.grad().clone();
+    }
+    return all;
+  };
+  const Tensor expected = model->hidden(input).flatten(0, 1).index_select(0, places);
+  EXPECT_TRUE(same(model->hidden_at(input, places), expected));
+  const auto wanted = gradient_of(expected);
+  for (const bool recompute : {false, true}) {
+    model->set_recompute(recompute);
+    const auto found = gradient_of(model->hidden_at(input, places));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (const auto& [name, gradient] : wanted) EXPECT_LT(distance(found.at(name), gradient), 1e-10) << name;
+  }
 }
 
 TEST_P(EncoderCase, EveryTokenSeesEveryOther) {
@@ -100,19 +129,10 @@ TEST_P(EncoderCase, MeasureCountsWhatIsThere) {
     wanted.tie_embeddings = tied;
     wanted.pooler = !tied;
     wanted.layers = 3;
+    if (tied) wanted.task_head = {.kind = TaskHeadKind::kWords, .outputs = 3};
     const Encoder model = small_encoder(wanted);
-    int64_t total = 0;
-    int64_t attention = 0;
-    for (const Declared& one : declared_parameters(*model)) {
-      total += one.tensor.numel();
-      const bool in_attention = one.name.find(".attention.") != std::string::npos;
-      if (in_attention && !one.name.ends_with(".bias")) attention += one.tensor.numel();
-    }
-    const ModelSize size = measure(model->options());
-    EXPECT_EQ(size.total_parameters, total);
-    EXPECT_EQ(size.attention_parameters, attention);
-    EXPECT_EQ(size.cache_bytes_per_token, 0);
-    EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total));
+    expect_counted(model);
+    EXPECT_EQ(measure(model->options()).cache_bytes_per_token, 0);
   }
 }
 
@@ -217,6 +237,36 @@ TEST(Encoder, SegmentsAreZeroUnlessTold) {
   EXPECT_GT(distance(model->hidden({.ids = ids}), model->hidden({.ids = ids, .segments = zeros + 1})), 1e-3);
 }
 
+TEST(Encoder, TaskHeadsReadTheirTokens) {
+  const at::NoGradGuard no_grad;
+  const EncoderInput input{.ids = random_ids(2, 6, 13)};
+  EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+  const auto made = [&](TaskHeadKind kind) {
+    options.task_head = {.kind = kind, .outputs = 3, .labels = {"a", "b", "c"}};
+    Encoder model = small_encoder(options);
+    randomise(*model);
+    return model;
+  };
+  const auto map = [](const Encoder& model, const Tensor& read) {
+    const NamedTensors all = model_tensors(*model);
+    return at::linear(read, all.at("task_head.output.weight"), all.at("task_head.output.bias"));
+  };
+  const Encoder text = made(TaskHeadKind::kText);
+  EXPECT_TRUE(close(text->text_scores(input), map(text, text->pooled(input)), 1e-5));
+  const Encoder token = made(TaskHeadKind::kToken);
+  EXPECT_TRUE(close(token->token_scores(input), map(token, token->hidden(input)), 1e-5));
+  const Encoder words = made(TaskHeadKind::kWords);
+  Tensor weights = at::zeros({2, 2, 6});
+  weights[0][0][2] = 1;
+  weights[0][1].slice(0, 3, 5) = 0.5;
+  weights[1][1][5] = 1;
+  const Tensor all = words->hidden(input);
+  const Tensor zero = at::zeros({16});
+  const Tensor read = at::stack({at::cat({words->pooled(input)[0], all[0][2], (all[0][3] + all[0][4]) / 2}),
+                                 at::cat({words->pooled(input)[1], zero, all[1][5]})});
+  EXPECT_TRUE(close(words->word_scores(input, weights), map(words, read), 1e-5));
+}
+
 TEST(Encoder, RefusesWhatItDoesNotHave) {
   EncoderOptions options = small_encoder_options(SchemeKind::kMha);
   options.segments = 0;
@@ -224,7 +274,8 @@ TEST(Encoder, RefusesWhatItDoesNotHave) {
   const Encoder model = small_encoder(options);
   const Tensor ids = random_ids(1, 4, 13);
   EXPECT_THAT(error_message([&] { model->hidden({.ids = ids, .segments = ids}); }), HasSubstr("--segments is 0"));
-  EXPECT_THAT(error_message([&] { model->pooled(at::zeros({1, 4, 16})); }), HasSubstr("no pooler"));
+  EXPECT_THAT(error_message([&] { model->pooled({.ids = ids}); }), HasSubstr("no pooler"));
+  EXPECT_THAT(error_message([&] { model->text_scores({.ids = ids}); }), HasSubstr("headshare finetune"));
   EXPECT_THAT(error_message([&] { model->logits(at::zeros({1, 4, 16})); }), HasSubstr("no masked-LM head"));
   EXPECT_THAT(error_message([&] { model->hidden({.ids = ids, .visible = ids}); }), HasSubstr("a truth value"));
   EXPECT_THAT(error_message([&] { model->hidden({.ids = random_ids(1, 11, 13)}); }),

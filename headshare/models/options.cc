@@ -47,6 +47,14 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
 
 }  // namespace
 
+const EnumNames<TaskHeadKind>& task_head_names() {
+  static const EnumNames<TaskHeadKind> names = {{TaskHeadKind::kNone, "none"},
+                                                {TaskHeadKind::kText, "text"},
+                                                {TaskHeadKind::kWords, "words"},
+                                                {TaskHeadKind::kToken, "token"}};
+  return names;
+}
+
 EncoderOptions::EncoderOptions() {
   context = 128;
   activation = ActivationKind::kGeluErf;
@@ -124,6 +132,11 @@ DecoderOptions resolve(DecoderOptions o) {
 
 EncoderOptions resolve(EncoderOptions o) {
   resolve_shared(o, o.init_deviation);
+  const TaskHeadOptions& head = o.task_head;
+  const auto labels = static_cast<int64_t>(head.labels.size());
+  HS_CHECK(head.kind == TaskHeadKind::kNone || head.outputs >= 1, "a task head needs outputs, not ", head.outputs);
+  HS_CHECK(labels == 0 || labels == head.outputs, "a task head with ", head.outputs, " outputs has ", labels,
+           " labels");
   return o;
 }
 

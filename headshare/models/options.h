@@ -1,6 +1,9 @@
 // What a model is made of.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "headshare/attention/options.h"
 
 namespace headshare {
@@ -36,12 +39,29 @@ struct EncoderParts {
   int64_t segments = 2;  // kinds of tokens, such as a pair's first and second text; 0: not told apart
 };
 
+// Where a fine-tuned encoder reads its answer.
+enum class TaskHeadKind {
+  kNone,
+  kText,   // the first token of each row, through the pooler
+  kWords,  // the same, and the means of two groups of tokens
+  kToken,  // every token
+};
+
+struct TaskHeadOptions {
+  TaskHeadKind kind = TaskHeadKind::kNone;
+  int64_t outputs = 0;                   // C
+  std::vector<std::string> labels = {};  // the name of each output, where these are classes
+};
+
+const EnumNames<TaskHeadKind>& task_head_names();
+
 // An encoder; as it is made, BERT's, but for dropout and sizes.
 struct EncoderOptions : TransformerOptions, EncoderParts {
   EncoderOptions();
 
   bool pooler = false;       // has the layer through which classification reads the first token
   bool masked_head = false;  // has the layer that predicts masked tokens
+  TaskHeadOptions task_head = {};
 };
 
 // Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.

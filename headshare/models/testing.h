@@ -9,6 +9,7 @@
 #include "headshare/base/rng.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/size.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -61,6 +62,25 @@ inline void randomise(const torch::nn::Module& model) {
   for (const Declared& one : declared_parameters(model)) {
     one.tensor.copy_(random_tensor(one.tensor.sizes(), stream_key(3, one.name), at::kFloat, 0.3));
   }
+}
+
+// measure() says what the model's parameters say.
+template <class Model>
+void expect_counted(const Model& model) {
+  int64_t total = 0;
+  int64_t attention = 0;
+  for (const Declared& one : declared_parameters(*model)) {
+    total += one.tensor.numel();
+    const bool in_attention = one.name.find(".attention.") != std::string::npos;
+    if (in_attention && !one.name.ends_with(".bias")) attention += one.tensor.numel();
+  }
+  const ModelSize size = measure(model->options());
+  EXPECT_EQ(size.total_parameters, total);
+  EXPECT_EQ(size.attention_parameters, attention);
+  EXPECT_LE(size.attention_parameters_effective, size.attention_parameters);
+  const bool table = model->options().positions == PositionKind::kSinusoidal;
+  const int64_t sinusoids = table ? model->options().context * model->options().attention.d_model : 0;
+  EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total + sinusoids));
 }
 
 inline std::vector<SchemeKind> all_schemes() {

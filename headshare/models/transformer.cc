@@ -43,16 +43,31 @@ Tensor TransformerImpl::embed(const Tensor& ids, int64_t first) const {
   return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + ids.size(1)) : x;
 }
 
-Tensor TransformerImpl::through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const {
-  for (size_t i = 0; i < blocks_.size(); ++i) {
+Tensor TransformerImpl::kept_or_recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x) const {
+  return recompute_ && is_training() ? recomputed(piece, x) : piece(x);
+}
+
+Tensor TransformerImpl::through_some_blocks(size_t count, Tensor x, const HeadMask& mask,
+                                            std::vector<KvCache>* caches) const {
+  for (size_t i = 0; i < count; ++i) {
     const Block& block = blocks_[i];
-    if (recompute_ && caches == nullptr && is_training()) {
-      x = recomputed([block, mask](const Tensor& in) { return block->forward(in, mask, nullptr); }, x);
+    if (caches != nullptr) {
+      x = block->forward(x, mask, &caches->at(i));
     } else {
-      x = block->forward(x, mask, caches == nullptr ? nullptr : &caches->at(i));
+      x = kept_or_recomputed([block, mask](const Tensor& in) { return block->forward(in, mask, nullptr); }, x);
     }
   }
   return x;
+}
+
+Tensor TransformerImpl::through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const {
+  return through_some_blocks(blocks_.size(), std::move(x), mask, caches);
+}
+
+Tensor TransformerImpl::through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const {
+  x = through_some_blocks(blocks_.size() - 1, std::move(x), mask, /*caches=*/nullptr);
+  const Block& last = blocks_.back();
+  return kept_or_recomputed([last, places, mask](const Tensor& in) { return last->forward_at(places, in, mask); }, x);
 }
 
 }  // namespace headshare

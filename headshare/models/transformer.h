@@ -1,6 +1,7 @@
 // Token and position embeddings below a stack of blocks: what decoder and encoder have in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -35,12 +36,18 @@ class TransformerImpl : public Layer {
   // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each block.
   Tensor through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
 
+  // What through_blocks gives at some places, int64 [N] among the B T: [B, T, E] -> [N, E]. The last block's
+  // feed-forward part, two thirds of its products, is done for these alone.
+  Tensor through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
+
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
   const Tensor& token_embedding() const { return token_embedding_; }  // [V, E]
   size_t blocks() const { return blocks_.size(); }
 
  private:
   void check_ids(const Tensor& ids, int64_t first) const;
+  Tensor through_some_blocks(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
+  Tensor kept_or_recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x) const;
 
   PositionKind positions_;
   int64_t context_;

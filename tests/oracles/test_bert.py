@@ -64,7 +64,7 @@ def ours(build_dir, tmp_path):
 
     def compute(directory, given, *more):
         (tmp_path / "input.json").write_text(json.dumps({key: rows.tolist() for key, rows in given.items()}))
-        tool = build_dir / "obj" / "models" / "encoder_tool"
+        tool = build_dir / "obj" / "models" / "model_tool"
         run_command([tool, directory, tmp_path / "input.json", tmp_path / "out.safetensors", *more])
         return load_file(tmp_path / "out.safetensors")
 
@@ -121,6 +121,37 @@ def test_pretraining_models_keep_pooler_and_head(ours, converted):
     found = ours(converted(model), given)
     assert "pooled" in found
     assert_same(found["logits"], expected.prediction_logits, given["visible"])
+
+
+def scores_of(model, given):
+    """Of the classes [B, C], or of every token as start and end of an answer [B, T, 2]."""
+    with torch.no_grad():
+        out = model(given["ids"], attention_mask=given["visible"], token_type_ids=given["segments"])
+    return out.logits if "logits" in out else torch.stack([out.start_logits, out.end_logits], -1)
+
+
+@pytest.mark.parametrize(
+    "kind, changes",
+    [
+        (transformers.BertForSequenceClassification, {"id2label": {0: "no", 1: "yes, but", 2: "yes"}}),
+        (transformers.BertForSequenceClassification, {"num_labels": 1}),
+        (transformers.BertForQuestionAnswering, {}),
+    ],
+    ids=["three classes", "a number", "answers"],
+)
+def test_fine_tuned_models_there_and_back(ours, run, converted, tmp_path, kind, changes):
+    model = random_bert(kind, **changes)
+    given = random_input(model.config)
+    del given["targets"]
+    directory = converted(model)
+    expected = scores_of(model, given)
+    visible = given["visible"] if expected.dim() == 3 else torch.ones(3)
+    assert_same(ours(directory, given)["scores"], expected, visible)
+    run("convert", "--to", "hf", directory, tmp_path / "back")
+    back, notes = kind.from_pretrained(tmp_path / "back", output_loading_info=True)
+    assert not any(notes[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")), notes
+    assert torch.allclose(scores_of(back.eval(), given), expected, atol=1e-6)
+    assert back.config.id2label == model.config.id2label
 
 
 def our_name(name):

@@ -45,8 +45,8 @@ def ours(build_dir, tmp_path):
     """What the converted model in a directory makes of ids."""
 
     def compute(directory, ids, *more):
-        (tmp_path / "ids.json").write_text(json.dumps(ids.tolist()))
-        tool = build_dir / "obj" / "models" / "decoder_tool"
+        (tmp_path / "ids.json").write_text(json.dumps(dict(ids=ids.tolist())))
+        tool = build_dir / "obj" / "models" / "model_tool"
         run_command([tool, directory, tmp_path / "ids.json", tmp_path / "out.safetensors", *more])
         return load_file(tmp_path / "out.safetensors")
 

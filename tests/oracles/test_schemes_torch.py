@@ -225,8 +225,8 @@ def test_logits_and_loss(build_dir, tmp_path, scheme, options, projections, vect
     config = {"format": "headshare", "format_version": 1, "model": {"scheme": scheme, **options}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     ids = torch.randint(VOCABULARY, (2, CONTEXT), generator=torch.Generator().manual_seed(3))
-    (tmp_path / "ids.json").write_text(json.dumps(ids.tolist()))
-    tool = build_dir / "obj" / "models" / "decoder_tool"
+    (tmp_path / "ids.json").write_text(json.dumps(dict(ids=ids.tolist())))
+    tool = build_dir / "obj" / "models" / "model_tool"
     run_command([tool, tmp_path, tmp_path / "ids.json", tmp_path / "out"])
     found = load_file(tmp_path / "out")
 

@@ -44,6 +44,11 @@ const Names& block_parts() {
 constexpr const char* kHead = "cls.predictions.";
 constexpr const char* kOutputBias = "masked_head.output_bias";
 
+// A task's head in BertForSequenceClassification and BertForQuestionAnswering; "": BERT has none such.
+std::string task_head_name(TaskHeadKind kind) {
+  return kind == TaskHeadKind::kText ? "classifier" : kind == TaskHeadKind::kToken ? "qa_outputs" : "";
+}
+
 // Every tensor of ours and its name in BertForMaskedLM without the prefix "bert.".
 Names tensor_names(const EncoderOptions& options) {
   Names names = {{"embeddings.word_embeddings.weight", "token_embedding"},
@@ -59,6 +64,7 @@ Names tensor_names(const EncoderOptions& options) {
     }
   }
   if (options.pooler) pair("pooler.dense", "pooler");
+  if (options.task_head.kind != TaskHeadKind::kNone) pair(task_head_name(options.task_head.kind), "task_head.output");
   if (!options.masked_head) return names;
   pair(join_text(kHead, "transform.dense"), "masked_head.dense");
   pair(join_text(kHead, "transform.LayerNorm"), "masked_head.norm");
@@ -96,7 +102,25 @@ void refuse_what_encoders_lack(const HfDirectory& directory) {
            brief_json(positions), "; headshare reads absolute positions");
 }
 
-// The options of the configuration; pooler and head are told by the tensors.
+// The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
+TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
+  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (!tensors.has("classifier.weight") || !tensors.has("pooler.dense.weight")) return {};
+  TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
+  const nlohmann::json& names = directory.value("id2label");
+  if (names.is_null()) return head;
+  const std::string where = directory.config_key("id2label");
+  HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
+  head.outputs = static_cast<int64_t>(names.size());
+  for (int64_t i = 0; i < head.outputs; ++i) {
+    const auto name = names.find(std::to_string(i));
+    HS_CHECK(name != names.end() && name->is_string(), where, " has no name for class ", i, " of ", head.outputs);
+    head.labels.push_back(name->get<std::string>());
+  }
+  return head;
+}
+
+// The options of the configuration; pooler and heads are told by the tensors.
 EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
   refuse_what_encoders_lack(directory);
   EncoderOptions options;  // BertConfig's defaults, where they are not ours:
@@ -117,6 +141,7 @@ EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tenso
   options.activation = read_activation(directory, "hidden_act", ActivationKind::kGeluErf);
   options.tie_embeddings = directory.flag("tie_word_embeddings", true);
   options.pooler = tensors.has("pooler.dense.weight");
+  options.task_head = read_task_head(directory, tensors);
   options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
   try {
     return resolve(options);
@@ -185,6 +210,10 @@ void check_bert_holds(const EncoderOptions& o) {
            o.attention.projection_bias ? "its feed-forward part" : "its projections", ", and BERT always has them (",
            o.attention.projection_bias ? "--feed-forward-bias" : "--projection-bias", ")");
   HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
+  const TaskHeadOptions& head = o.task_head;
+  HS_CHECK(head.kind != TaskHeadKind::kWords, "the encoder's head reads two groups of words", no_place);
+  HS_CHECK(head.kind != TaskHeadKind::kToken || head.outputs == 2, "the encoder's head gives every token ",
+           head.outputs, " numbers", no_place);
   EncoderOptions plain = o;
   plain.attention.head_width.reset();
   plain.attention.key_width.reset();
@@ -199,13 +228,34 @@ void check_bert_holds(const EncoderOptions& o) {
 
 namespace {
 
+std::string architecture(const EncoderOptions& options) {
+  switch (options.task_head.kind) {
+    case TaskHeadKind::kText:
+      return "BertForSequenceClassification";
+    case TaskHeadKind::kToken:
+      return "BertForQuestionAnswering";
+    default:
+      return options.masked_head ? "BertForMaskedLM" : "BertModel";
+  }
+}
+
+void add_classes(const TaskHeadOptions& head, nlohmann::json* config) {
+  if (head.kind != TaskHeadKind::kText) return;
+  for (int64_t i = 0; i < head.outputs; ++i) {
+    const std::string name = head.labels.empty() ? join_text("LABEL_", i) : head.labels[static_cast<size_t>(i)];
+    (*config)["id2label"][std::to_string(i)] = name;
+    (*config)["label2id"][name] = i;
+  }
+  (*config)["problem_type"] = head.outputs == 1 ? "regression" : "single_label_classification";
+}
+
 nlohmann::json bert_config(EncoderOptions options) {
   static const std::map<ActivationKind, std::string> kActivations = {{ActivationKind::kGeluTanh, "gelu_pytorch_tanh"},
                                                                      {ActivationKind::kGeluErf, "gelu"},
                                                                      {ActivationKind::kRelu, "relu"}};
   nlohmann::json config = {
       {"model_type", "bert"},
-      {"architectures", {options.masked_head ? "BertForMaskedLM" : "BertModel"}},
+      {"architectures", {architecture(options)}},
       {"hidden_act", kActivations.at(options.activation)},
       {"tie_word_embeddings", options.tie_embeddings},
       {"dtype", "float32"},
@@ -213,6 +263,7 @@ nlohmann::json bert_config(EncoderOptions options) {
   };
   const nlohmann::json values = to_json(stored_fields(options));
   for (const auto& [theirs, ours] : number_keys()) config[theirs] = values.at(ours);
+  add_classes(options.task_head, &config);
   return config;
 }
 
@@ -222,10 +273,11 @@ void write_bert(const fs::path& directory, const Encoder& model) {
   const EncoderOptions& options = model->options();
   check_bert_holds(options);
   const NamedTensors ours = model_tensors(*model);
-  const std::string prefix = options.masked_head ? "bert." : "";
+  const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
   NamedTensors theirs;
   for (const auto& [name, our_name] : tensor_names(options)) {
-    theirs.emplace(name.starts_with(kHead) ? name : prefix + name, ours.at(our_name));
+    const bool in_head = name.starts_with(kHead) || our_name.starts_with("task_head.");
+    theirs.emplace(has_head && !in_head ? "bert." + name : name, ours.at(our_name));
   }
   if (options.masked_head && !options.tie_embeddings) theirs[join_text(kHead, "decoder.bias")] = ours.at(kOutputBias);
   write_tensors(directory / "model.safetensors", theirs, {{"format", "pt"}});

@@ -1,5 +1,5 @@
-// BERT as Hugging Face transformers stores it (models/bert/modeling_bert.py): BertModel, BertForMaskedLM and
-// BertForPreTraining.
+// BERT as Hugging Face transformers stores it (models/bert/modeling_bert.py): BertModel, BertForMaskedLM,
+// BertForPreTraining, BertForSequenceClassification and BertForQuestionAnswering.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace headshare {
 inline constexpr const char* kExportMark = "headshare_format_version";
 
 // The model as our encoder: `mha` with learned positions, biases everywhere and norms after the sums; pooler and
-// masked-LM head where the directory has them. Tensors are taken as they stand, with or without the prefix "bert.",
+// heads where the directory has them. Tensors are taken as they stand, with or without the prefix "bert.",
 // norms also under their old names gamma and beta; the next-sentence head and position_ids are left out. Throws Error
 // for a configuration we cannot reproduce, naming the key, and for tensors that are missing, unknown or of another
 // shape.
@@ -22,8 +22,9 @@ ForeignModel map_bert(const std::shared_ptr<const HfDirectory>& directory);
 // Throws Error, naming the option and the way out, for an encoder that BERT's tensors cannot hold.
 void check_bert_holds(const EncoderOptions& resolved);
 
-// Writes config.json and model.safetensors of a BertForMaskedLM, or of a BertModel where the encoder has no masked-LM
-// head, into `directory`, which exists. transformers gives the same hidden states and logits.
+// Writes config.json and model.safetensors of the transformers class with the encoder's head (BertForMaskedLM,
+// BertForSequenceClassification, BertForQuestionAnswering), or of a BertModel where it has none, into `directory`,
+// which exists. transformers gives the same hidden states and scores.
 void write_bert(const fs::path& directory, const Encoder& model);
 
 }  // namespace headshare

@@ -1,0 +1,115 @@
+// For tests/oracles/ and bench/ only: what a model makes of token ids.
+//   model_tool MODEL INPUT OUT [gradients]
+// MODEL: a checkpoint directory; a tokenizer is not needed. INPUT: a JSON object of rows of equal length: "ids" and,
+// for encoders where wanted, "visible" (1, or 0 for padding), "segments", "targets" (-100: none) and "words" ([B, 2,
+// T]). OUT: safetensors with `hidden` [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E],
+// `scores` of a task's head; a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when
+// asked, its gradient by every parameter as `gradient.NAME`.
+#include <ATen/ATen.h>
+
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "headshare/base/error.h"
+#include "headshare/models/checkpoint.h"
+
+namespace {
+
+using namespace headshare;
+
+// Undefined where the object has no such rows.
+Tensor read_rows(const nlohmann::json& object, const char* key) {
+  if (!object.contains(key)) return {};
+  std::vector<Tensor> tensors;
+  for (const auto& row : object.at(key).get<std::vector<std::vector<int64_t>>>()) {
+    tensors.push_back(at::tensor(row, at::kLong));
+  }
+  return at::stack(tensors);
+}
+
+Tensor read_words(const nlohmann::json& object) {
+  std::vector<Tensor> rows;
+  for (const auto& row : object.at("words").get<std::vector<std::vector<std::vector<double>>>>()) {
+    rows.push_back(at::stack({at::tensor(row.at(0)), at::tensor(row.at(1))}));
+  }
+  return at::stack(rows);
+}
+
+NamedTensors results(Decoder& model, const nlohmann::json& object) {
+  NamedTensors out;
+  const Tensor ids = read_rows(object, "ids");
+  const int64_t last = ids.size(1) - 1;
+  out["hidden"] = model->hidden(ids);
+  out["logits"] = model->logits(out["hidden"]);
+  const SummedLoss loss = model->loss(ids.narrow(1, 0, last), ids.narrow(1, 1, last).contiguous());
+  out["loss"] = loss.sum / loss.tokens;
+  return out;
+}
+
+Tensor task_scores(Encoder& model, const EncoderInput& input, const nlohmann::json& object) {
+  switch (model->options().task_head.kind) {
+    case TaskHeadKind::kNone:
+      break;
+    case TaskHeadKind::kText:
+      return model->text_scores(input);
+    case TaskHeadKind::kWords:
+      return model->word_scores(input, read_words(object));
+    case TaskHeadKind::kToken:
+      return model->token_scores(input);
+  }
+  return {};
+}
+
+NamedTensors results(Encoder& model, const nlohmann::json& object) {
+  EncoderInput input{.ids = read_rows(object, "ids"), .segments = read_rows(object, "segments")};
+  if (object.contains("visible")) input.visible = read_rows(object, "visible").to(at::kBool);
+  NamedTensors out;
+  out["hidden"] = model->hidden(input);
+  if (model->options().pooler) out["pooled"] = model->pooled(input);
+  if (model->options().masked_head) out["logits"] = model->logits(out["hidden"]);
+  const Tensor scores = task_scores(model, input, object);
+  if (scores.defined()) out["scores"] = scores;
+  if (!object.contains("targets")) return out;
+  const SummedLoss loss = model->loss(input, read_rows(object, "targets"));
+  out["loss"] = loss.sum / loss.tokens;
+  return out;
+}
+
+template <class Model>
+void write_results(Model model, const nlohmann::json& object, bool gradients, const fs::path& path) {
+  const at::AutoGradMode mode(gradients);
+  NamedTensors out = results(model, object);
+  if (gradients) {
+    out.at("loss").backward();
+    for (const Declared& one : declared_parameters(*model)) {
+      const Tensor gradient = one.tensor.grad();
+      out["gradient." + one.name] = gradient.defined() ? gradient : at::zeros_like(one.tensor);
+    }
+  }
+  write_tensors(path, out);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const bool gradients = count == 5 && std::string(arguments[4]) == "gradients";
+  if (count != 4 && !gradients) {
+    std::fprintf(stderr, "usage: model_tool MODEL INPUT OUT [gradients]\n");
+    return 2;
+  }
+  try {
+    const fs::path checkpoint = find_checkpoint(arguments[1]);
+    const auto input = nlohmann::json::parse(read_file(arguments[2]));
+    if (std::holds_alternative<EncoderOptions>(read_options(checkpoint))) {
+      write_results(load_encoder(checkpoint), input, gradients, arguments[3]);
+    } else {
+      write_results(load_decoder(checkpoint), input, gradients, arguments[3]);
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
