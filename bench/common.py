@@ -25,15 +25,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 
-def arguments_of(description, threads=(1, 2)):
+def arguments_of(description, threads=(1, 2), grids=0):
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/headshare")
     parser.add_argument("--threads", type=int, action="append", help=f"default: {' and '.join(map(str, threads))}")
     parser.add_argument("--quick", action="store_true", help="few small cases: shows that it works")
+    if grids:
+        parser.add_argument(
+            "--part", type=int, action="append", choices=range(1, grids + 1), help="measure this grid alone; other rows stay"
+        )
     arguments = parser.parse_args()
     arguments.threads = arguments.threads or list(threads)
     return arguments
+
+
+def program_info(program):
+    return json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)
 
 
 def environment(program):
@@ -41,7 +49,7 @@ def environment(program):
     import torch
     import transformers
 
-    machine = json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)
+    machine = program_info(program)
     keys = ("commit", "headshare", "processor", "cores", "instructions", "memory_bytes")
     versions = dict(torch=torch.__version__, transformers=transformers.__version__, python=platform.python_version())
     return {**{key: machine[key] for key in keys}, **versions}
@@ -266,10 +274,9 @@ class Kept:
     """Parts of a long benchmark by key, kept beside its result until that is written: an interruption costs one part."""
 
     def __init__(self, path, program):
-        commit = json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)["commit"]
         self.path = path.with_suffix(".partial.json")
         self.parts = json.loads(self.path.read_text()) if self.path.is_file() else {}
-        self.commit = commit
+        self.commit = program_info(program)["commit"]
 
     def get(self, key, measure):
         key = f"{self.commit} {key}"
@@ -292,18 +299,22 @@ def in_python(row, quick):
 
 def measure_attention(description, grids, quick):
     """A benchmark's whole work: the program's rows over its grids, and Python's contenders on the common shapes."""
-    arguments = arguments_of(description)
+    arguments = arguments_of(description, grids=len(grids))
     kept = Kept(arguments.out, arguments.program)
     rows = []
     for threads in arguments.threads:
         mine = []
-        for grid in quick if arguments.quick else grids:
+        for number, grid in enumerate(quick if arguments.quick else grids, 1):
+            if arguments.part and number not in arguments.part:
+                continue
             flags = flags_of(grid)
             mine += kept.get(
                 [threads, *flags], lambda: program_rows(arguments.program, "attention", threads, *flags)
             )
         cases = [row for row in mine if in_python(row, arguments.quick)]
-        rows += mine + kept.get([threads, "python"], lambda: python_rows(cases, threads))
+        rows += mine + kept.get([threads, "python", arguments.part], lambda: python_rows(cases, threads))
+    if arguments.part:
+        rows += results.rows_left(arguments.out, rows, kept.commit)
     # Rows of a case together.
     rows.sort(key=lambda row: [str(row.get(key)) for key in results.CASE])
     write_results(arguments.out, arguments.program, rows)

@@ -7,9 +7,10 @@
 import json
 
 # What makes two rows one case; a row without any of it is a case of its own.
-CASE = ("name", "case", "scheme", "pass", "causal", "dropout", "dropout_masks", "precision", "batch_size", "heads")
-CASE += ("rows", "depth", "columns", "queries", "keys", "head_width", "key_width", "layers", "width", "context", "batch", "vocabulary", "steps")
-CASE += ("threads",)
+CASE = ("name", "case", "model", "scheme", "pass", "causal", "dropout", "dropout_masks", "precision", "batch_size", "heads")
+CASE += ("rows", "depth", "columns", "queries", "keys", "head_width", "key_width")
+CASE += ("layers", "width", "context", "batch", "vocabulary", "steps", "threads")
+CASE += ("commit",)  # of the program, where it is not that of the environment: measured by an earlier call
 FIGURES = 5  # significant: more than a time repeats
 
 
@@ -46,6 +47,18 @@ def rows_of(results):
             own = {key: value for key, value in zip(results["columns"], figures, strict=True) if value is not None}
             rows.append({**shared, **own})
     return rows
+
+
+def case_of(row):
+    return tuple(row.get(key) for key in CASE if key != "commit")
+
+
+def rows_left(path, measured, commit):
+    """The rows of an earlier result whose cases are not among those measured now, each with its program's commit."""
+    earlier = json.loads(path.read_text())
+    fresh = {case_of(row) for row in measured}
+    left = [{"commit": earlier["environment"]["commit"], **row} for row in rows_of(earlier) if case_of(row) not in fresh]
+    return [{key: value for key, value in row.items() if key != "commit" or value != commit} for row in left]
 
 
 def read(path):

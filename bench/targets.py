@@ -46,9 +46,14 @@ def growth_of_memory(rows):
     return [(pair[2048]["peak_bytes"] / pair[512]["peak_bytes"], describe(pair[2048])) for pair in pairs]
 
 
-def step(what, bound, scheme, baseline, dropout=0, precision="fp32"):
-    where = dict(case="gpt2", scheme=scheme, dropout=dropout, precision=precision)
+def step(what, bound, scheme, baseline, dropout=0, precision="fp32", case="gpt2"):
+    where = dict(case=case, scheme=scheme, dropout=dropout, precision=precision)
     return Target(what, bound, "training_step", where, ratio=f"ratio_to_{baseline}")
+
+
+def peak(what, model):
+    where = dict(contender=("headshare_mha", "headshare_mhe_add"), width=768, model=model)
+    return Target(what, 0.6, "peak_memory", where, "step_ratio_to_transformers_eager", at_most=True)
 
 
 def tokenising(what, kind):
@@ -95,9 +100,14 @@ TARGETS = [
     step("training step, MHE-ADD against torch.compile", 1.3, "mhe_add", "transformers_compiled"),
     step("training step in bf16, MHA against autocast", 1.4, "mha", "transformers_eager", precision="bf16"),
     step("training step in bf16, MHE-ADD against autocast", 1.6, "mhe_add", "transformers_eager", precision="bf16"),
-    Target("peak memory of the step over transformers'", 0.6, "peak_memory",
-           dict(contender=("headshare_mha", "headshare_mhe_add"), width=768), "step_ratio_to_transformers_eager",
-           at_most=True),
+    peak("peak memory of the step over transformers'", "gpt2"),
+    step("masked-LM step, MHA against transformers eager", 1.8, "mha", "transformers_eager", case="bert"),
+    step("the same, dropout 0.1", 2.0, "mha", "transformers_eager", dropout=0.1, case="bert"),
+    step("masked-LM step, MHE-ADD against transformers eager", 2.3, "mhe_add", "transformers_eager", case="bert"),
+    step("the same, dropout 0.1", 2.6, "mhe_add", "transformers_eager", dropout=0.1, case="bert"),
+    step("masked-LM step, MHA against torch.compile", 1.3, "mha", "transformers_compiled", case="bert"),
+    step("masked-LM step, MHE-ADD against torch.compile", 1.7, "mhe_add", "transformers_compiled", case="bert"),
+    peak("peak memory of the masked-LM step over transformers'", "bert"),
     tokenising("tokenising, WordPiece", "wordpiece"),
     tokenising("tokenising, GPT-2's BPE", "gpt2"),
 ]  # fmt: skip

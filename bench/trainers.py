@@ -1,8 +1,9 @@
-"""Programs that train the same GPT-2 step by step: `headshare train`, and a loop over transformers' model.
+"""Programs that train the same model step by step: `headshare train`, and a loop over transformers' model.
 
 A contender has a name and a scheme; start() makes its first step and returns that step's loss, seconds(n) are those
 of n more, and once stop() has been called peak_bytes is the highest resident memory that its process had. A case says
-layers, heads, width, context, batch, vocabulary, dropout, precision and threads.
+layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its model: "gpt2", which predicts
+the next token, or "bert", which predicts masked ones.
 """
 
 import json
@@ -15,15 +16,26 @@ import transformers_process
 
 
 def write_inputs(folder, case):
-    """Text longer than a batch, and a word list of exactly the case's size."""
+    """Text longer than a batch, and a vocabulary of exactly the case's size."""
     (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
-    words = ["<unk>", "<eos>"] + [f"w{i}" for i in range(case["vocabulary"] - 2)]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if case["model"] == "bert" else ["<unk>", "<eos>"]
+    words = special + [f"w{i}" for i in range(case["vocabulary"] - len(special))]
+    if case["model"] == "bert":
+        (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+        return
     form = dict(format="headshare-tokenizer", kind="words", version=1, words=words)
     (folder / "tokenizer.json").write_text(json.dumps(form))
 
 
+def tokenizer_of(folder, case):
+    return folder / ("vocab.txt" if case["model"] == "bert" else "tokenizer.json")
+
+
 class Headshare:
     """`headshare train`, started anew each turn, on the files of write_inputs()."""
+
+    # What a decoder has where an encoder is BERT by itself.
+    TASKS = {"gpt2": ["--projection-bias"], "bert": ["--task", "mlm", "--pseudo-tokens", "0"]}
 
     def __init__(self, program, folder, case, scheme):
         self.program, self.folder, self.case, self.scheme = program, folder, case, scheme
@@ -35,7 +47,7 @@ class Headshare:
     def lines(self, steps):
         case = self.case
         flags = {
-            "text": self.folder / "text.txt", "tokenizer-path": self.folder / "tokenizer.json",
+            "text": self.folder / "text.txt", "tokenizer-path": tokenizer_of(self.folder, case),
             "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
             "context": case["context"], "batch-size": case["batch"], "dropout": case["dropout"],
             "attention-dropout": case["dropout"], "precision": case["precision"], "steps": steps, "log-every": 1,
@@ -43,7 +55,7 @@ class Headshare:
             "out": self.folder / "run",
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
-        command = [self.program, "train", "--projection-bias", "--overwrite", *words]
+        command = [self.program, "train", *self.TASKS[case["model"]], "--overwrite", *words]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         errors = process.stderr.read().decode()
         self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, errors))
@@ -51,8 +63,9 @@ class Headshare:
         return [line for line in lines if line["event"] == "step"]
 
     def seconds(self, steps):
-        lines = self.lines(steps + transformers_process.WARM_UP)[transformers_process.WARM_UP :]
-        return [self.case["batch"] * self.case["context"] / line["tokens_per_second"] for line in lines]
+        ends = [line["seconds"] for line in self.lines(steps + transformers_process.WARM_UP)]
+        ends = ends[transformers_process.WARM_UP - 1 :]
+        return [end - begin for begin, end in zip(ends, ends[1:])]
 
     def stop(self):
         pass
@@ -62,7 +75,7 @@ class Transformers:
     """A process that lives through all turns and waits while others have theirs."""
 
     def __init__(self, case, model):
-        self.case, self.scheme = dict(case, model=model), "transformers"  # its attention is MHA
+        self.case, self.scheme = dict(case, attention=model), "transformers"  # its attention is MHA
         self.name, self.peak_bytes = f"transformers_{model}", 0
 
     def start(self):

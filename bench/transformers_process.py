@@ -1,6 +1,6 @@
-"""A loop over transformers' GPT2LMHeadModel, as a program that makes a step whenever it is told to.
+"""A loop over transformers' GPT2LMHeadModel or BertForMaskedLM, as a program that makes a step whenever it is told to.
 
-    python transformers_process.py '{"model": "eager", ...case...}'
+    python transformers_process.py '{"model": "gpt2", "attention": "eager", ...case...}'
 
 Prints the loss of the first step, of a fixed batch, when it is warm; then reads how many steps to make, makes
 them and prints their seconds, until its input ends.
@@ -14,13 +14,33 @@ WARM_UP = 2  # steps, of which torch.compile compiles in the first
 
 
 def make_model(case):
+    return (make_bert if case["model"] == "bert" else make_gpt2)(case)
+
+
+def implementation(case):
+    return "eager" if case["attention"] == "eager" else "sdpa"
+
+
+def make_bert(case):
+    from transformers import BertConfig, BertForMaskedLM
+
+    config = BertConfig(
+        vocab_size=case["vocabulary"], max_position_embeddings=case["context"], hidden_size=case["width"],
+        num_hidden_layers=case["layers"], num_attention_heads=case["heads"], intermediate_size=4 * case["width"],
+        hidden_dropout_prob=case["dropout"], attention_probs_dropout_prob=case["dropout"],
+        attn_implementation=implementation(case),
+    )  # fmt: skip
+    return BertForMaskedLM(config)
+
+
+def make_gpt2(case):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     drop = case["dropout"]
     config = GPT2Config(
         vocab_size=case["vocabulary"], n_positions=case["context"], n_embd=case["width"], n_layer=case["layers"],
         n_head=case["heads"], resid_pdrop=drop, embd_pdrop=drop, attn_pdrop=drop,
-        attn_implementation="eager" if case["model"] == "eager" else "sdpa", bos_token_id=0, eos_token_id=0,
+        attn_implementation=implementation(case), bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     return GPT2LMHeadModel(config)
 
@@ -31,17 +51,26 @@ def stepper(case):
     torch.manual_seed(0)
     torch.set_num_threads(case["threads"])
     model = make_model(case).train()
-    forward = torch.compile(model) if case["model"] == "compiled" else model
+    forward = torch.compile(model) if case["attention"] == "compiled" else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     half = torch.autocast("cpu", torch.bfloat16, enabled=case["precision"] == "bf16")
     draw = torch.Generator().manual_seed(1)
 
-    def step():
+    def gpt2_loss():
         ids = torch.randint(case["vocabulary"], (case["batch"], case["context"] + 1), generator=draw)
+        logits = forward(input_ids=ids[:, :-1], use_cache=False).logits
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+    def bert_loss():
+        """15 in 100 tokens are asked for; the model's own loss, over scores at every token."""
+        ids = torch.randint(case["vocabulary"], (case["batch"], case["context"]), generator=draw)
+        asked = torch.rand(ids.shape, generator=draw) < 0.15
+        return forward(input_ids=ids.masked_fill(asked, 4), labels=ids.masked_fill(~asked, -100)).loss
+
+    def step():
         optimizer.zero_grad(set_to_none=True)
         with half:
-            logits = forward(input_ids=ids[:, :-1], use_cache=False).logits
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+            loss = bert_loss() if case["model"] == "bert" else gpt2_loss()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

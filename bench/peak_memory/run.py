@@ -1,7 +1,7 @@
 """How much memory does a training step take at its peak?
 
-A GPT-2 of 6 layers of 768, batch 4 x 512, vocabulary 50257, trained for three steps in a process of its own
-by each contender. `step_bytes` is the process's highest resident memory less that of the same program training
+A GPT-2 (vocabulary 50257) and a BERT (30522) of 6 layers of 768, batch 4 x 512, trained for three steps in a process of
+its own by each contender. `step_bytes` is the process's highest resident memory less that of the same program training
 a model of almost no size: weights, gradients, optimizer and activations, without interpreters and libraries;
 `process_bytes` is all of it. Before a number counts, the first loss must be that of a model that knows
 nothing, ln(vocabulary).
@@ -17,9 +17,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
 import trainers  # noqa: E402
 
-GPT2 = dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257)
+GPT2 = dict(model="gpt2", layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257)
+BERT = dict(GPT2, model="bert", vocabulary=30522)
 TINY = dict(layers=1, heads=1, width=8, context=8, batch=1, vocabulary=16)
-QUICK = dict(layers=2, heads=4, width=128, context=128, batch=4, vocabulary=4096)
+QUICK = dict(model="gpt2", layers=2, heads=4, width=128, context=128, batch=4, vocabulary=4096)
 
 
 def contenders(program, folder, case):
@@ -50,7 +51,7 @@ def measure(program, case):
         for what in ("step", "process"):
             row[f"{what}_ratio_to_transformers_eager"] = row[f"{what}_bytes"] / eager[f"{what}_bytes"]
         print(
-            f"{row['contender']:20} dropout {row['dropout']}: step {row['step_bytes'] / 2**20:7.0f} MiB, "
+            f"{row['model']} {row['contender']:20} dropout {row['dropout']}: step {row['step_bytes'] / 2**20:7.0f} MiB, "
             f"ratio {row['step_ratio_to_transformers_eager']:.2f}",
             flush=True,
         )
@@ -61,10 +62,10 @@ def main():
     arguments = common.arguments_of(__doc__, threads=(2,))
     rows = []
     for threads in arguments.threads:
-        for dropout in (0.0, 0.1):
-            sizes = QUICK if arguments.quick else GPT2
-            case = dict(sizes, dropout=dropout, precision="fp32", threads=threads)
-            rows += measure(arguments.program.resolve(), case)
+        for sizes in [QUICK] if arguments.quick else [GPT2, BERT]:
+            for dropout in (0.0, 0.1):
+                case = dict(sizes, dropout=dropout, precision="fp32", threads=threads)
+                rows += measure(arguments.program.resolve(), case)
     common.write_results(arguments.out, arguments.program, rows)
 
 

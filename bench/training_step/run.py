@@ -1,9 +1,9 @@
-"""How fast does headshare train a GPT-2, against transformers, and in how much memory?
+"""How fast does headshare train a GPT-2 and a BERT, against transformers, and in how much memory?
 
 The same shape, batch, threads and optimizer in all: `headshare train` with the schemes mha and mhe_add against
-transformers' GPT2LMHeadModel with eager attention, with `scaled_dot_product_attention` and under torch.compile,
-torch's fused AdamW, gradients clipped; in float32 and in bf16 (autocast), with and without dropout, in one process
-each, taking turns. Before anything is timed, a random GPT-2 of that shape goes through `headshare convert` and must
+transformers' GPT2LMHeadModel, or BertForMaskedLM for masked tokens, with eager attention, with
+`scaled_dot_product_attention` and under torch.compile, torch's fused AdamW, gradients clipped; in float32 and in bf16
+(autocast), with and without dropout, in one process each, taking turns. Before anything is timed, a random model of that shape goes through `headshare convert` and must
 give transformers' logits, every first loss must be that of a model that knows nothing, and transformers' must agree
 without dropout. A row per contender: median and least seconds of a step (the first two steps of a process left
 out), its peak memory, and for headshare `ratio_to_NAME`: NAME's median over its own.
@@ -33,7 +33,10 @@ CASES = {
     "medium": dict(layers=6, heads=6, width=384, context=256, batch=8, vocabulary=8192, steps=6),
     # GPT-2's width and vocabulary
     "gpt2": dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=2),
+    # BERT's, and its objective: 15 in 100 tokens are asked for
+    "bert": dict(model="bert", layers=6, heads=12, width=768, context=512, batch=4, vocabulary=30522, steps=2),
 }
+FULL = ("gpt2", "bert")  # in every form
 QUICK = dict(layers=1, heads=2, width=32, context=32, batch=2, vocabulary=300, steps=2)
 SCHEMES = ("mha", "mhe_add")
 MODELS = ("eager", "sdpa", "compiled")
@@ -45,16 +48,16 @@ def logit_difference(program, case, folder):
     from safetensors.torch import load_file
 
     torch.manual_seed(0)
-    model = transformers_process.make_model(dict(case, model="eager")).eval()
+    model = transformers_process.make_model(dict(case, attention="eager")).eval()
     model.save_pretrained(folder / "hf")
     converted = folder / "converted"
     subprocess.run(
         [program, "convert", "--from", "hf", folder / "hf", converted, "--overwrite", "--tokenizer",
-         folder / "tokenizer.json"], check=True, stdout=subprocess.DEVNULL,
+         trainers.tokenizer_of(folder, case)], check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     ids = torch.randint(case["vocabulary"], (1, case["context"]))
-    (folder / "ids.json").write_text(json.dumps(ids.tolist()))
-    tool = program.parent / "obj/models/decoder_tool"
+    (folder / "ids.json").write_text(json.dumps(dict(ids=ids.tolist())))
+    tool = program.parent / "obj/models/model_tool"
     subprocess.run([tool, converted, folder / "ids.json", folder / "out.safetensors"], check=True)
     with torch.no_grad():
         expected = model(input_ids=ids).logits
@@ -110,7 +113,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
     parser.add_argument("--program", type=pathlib.Path, default=common.ROOT / "build/headshare")
-    parser.add_argument("--case", action="append", choices=CASES, help="default: all; gpt2 in every form, others fp32")
+    parser.add_argument("--case", action="append", choices=CASES, help="default: all; gpt2 and bert in every form, others fp32")
     parser.add_argument("--threads", type=int, action="append", help="default: all cores")
     parser.add_argument("--precision", action="append", choices=("fp32", "bf16"))
     parser.add_argument("--dropout", action="append", type=float)
@@ -121,11 +124,12 @@ def main():
     cases = {"quick": QUICK} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
     rows = []
     for name, sizes in cases.items():
-        full = name == "gpt2"
+        full = name in FULL
         for threads in arguments.threads or [os.cpu_count()]:
             for precision in arguments.precision or (("fp32", "bf16") if full else ("fp32",)):
                 for dropout in arguments.dropout or ((0.0, 0.1) if full else (0.0,)):
-                    case = dict(case=name, threads=threads, precision=precision, dropout=dropout, **sizes)
+                    case = dict(dict(case=name, model="gpt2"), threads=threads, precision=precision, dropout=dropout)
+                    case.update(sizes)
                     print(f"{name}, {threads} threads, {precision}, dropout {dropout}", flush=True)
                     rows += measure(program, case, 1 if arguments.quick else arguments.turns)
     common.write_results(arguments.out, program, rows)
