@@ -61,6 +61,14 @@ std::optional<int64_t> training_step(const fs::path& directory) {
   return state["step"].get<int64_t>();
 }
 
+void add_task_head(const TaskHeadOptions& head, Json* report) {
+  if (head.kind == TaskHeadKind::kNone) return;
+  for (const auto& [kind, name] : task_head_names()) {
+    if (kind == head.kind)
+      (*report)["task_head"] = {{"reads", name}, {"outputs", head.outputs}, {"labels", head.labels}};
+  }
+}
+
 Json model_report(const fs::path& directory, const ModelOptions& options) {
   const SafetensorsFile weights(directory / "model.safetensors");
   const ModelSize size = size_of(options);
@@ -84,6 +92,7 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
                            {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
+  if (encoder) add_task_head(std::get<EncoderOptions>(options).task_head, &report);
   report["options"] = std::visit([](auto stored) { return to_json(stored_fields(stored)); }, options);
   return report;
 }
@@ -106,6 +115,11 @@ std::string model_text(const Json& report, int width) {
                       tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "", "\n");
   } else {
     text += "tokenizer    none\n";
+  }
+  if (report.contains("task_head")) {
+    const Json& head = report["task_head"];
+    text += join_text("task head    reads ", head["reads"].get<std::string>(), ", ", head["outputs"].dump(), " outputs",
+                      head["labels"].empty() ? "" : " " + head["labels"].dump(), "\n");
   }
   if (report.contains("step")) text += "training     step " + report["step"].dump() + "\n";
   std::string options;

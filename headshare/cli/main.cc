@@ -29,6 +29,7 @@ constexpr std::array kVerbs = {
          /*computes=*/true},
     Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
     Verb{"train", "trains one language model on text, causal or masked", run_train, /*computes=*/true},
+    Verb{"finetune", "adapts an encoder to GLUE, SuperGLUE, SQuAD or your own table", run_finetune, /*computes=*/true},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte, pseudo-perplexity", run_evaluate,
          /*computes=*/true},
     Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},

@@ -13,6 +13,7 @@ int run_convert(const Words& words);
 int run_cost(const Words& words);
 int run_evaluate(const Words& words);
 int run_fill(const Words& words);
+int run_finetune(const Words& words);
 int run_generate(const Words& words);
 int run_info(const Words& words);
 int run_report(const Words& words);

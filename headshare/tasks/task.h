@@ -16,12 +16,17 @@ namespace headshare {
 enum class Part { kValidation, kTest };
 
 struct Evaluation {
-  double loss = 0;  // mean nats per target: what early stopping and "best" look at
+  double loss = 0;  // mean nats per target
   int64_t targets = 0;
   std::vector<Score> scores = {};  // the task's own metrics
   // The number that models are compared by, in each block of the part, for intervals: the mean loss of a
   // window of text, the accuracy of a diagnostic sequence.
   std::vector<double> blocks = {};
+  std::optional<double> goal =
+      {};  // what a better model has more of, where that is not a smaller loss: a task's metric
+
+  // What early stopping and "best" look at: the smaller the better.
+  double criterion() const { return goal ? -*goal : loss; }
 };
 
 class Task {

@@ -153,11 +153,11 @@ Evaluation Trainer::evaluate_averaged() {
 void Trainer::evaluate() {
   const double began = now();
   EvaluationReport report{.step = progress_.step, .evaluation = evaluate_averaged()};
-  const double loss = report.evaluation.loss;
+  const double criterion = report.evaluation.criterion();
   report.seconds = now() - began;
-  report.best = std::isfinite(loss) && (!progress_.best_loss || loss < *progress_.best_loss);
+  report.best = std::isfinite(criterion) && (!progress_.best_loss || criterion < *progress_.best_loss);
   if (report.best) {
-    progress_.best_loss = loss;
+    progress_.best_loss = criterion;
     progress_.best_step = progress_.step;
     progress_.evaluations_without_gain = 0;
     save_best();

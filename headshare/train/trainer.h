@@ -38,7 +38,7 @@ Fields fields(TrainOptions& options);
 struct TrainResult {
   int64_t steps = 0;
   int64_t tokens = 0;
-  double best_loss = 0;
+  double best_loss = 0;  // Evaluation::criterion() of the best evaluation
   int64_t best_step = 0;
   bool stopped_early = false;
   double seconds = 0;            // of training, all processes of the run together, evaluations left out

@@ -14,7 +14,7 @@ struct TrainingState {
   int64_t step = 0;
   int64_t tokens = 0;
   double seconds = 0;
-  std::optional<double> best_loss;
+  std::optional<double> best_loss;  // Evaluation::criterion() of the best evaluation
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
   nlohmann::json task;  // the task's place in its data

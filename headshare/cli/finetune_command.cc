@@ -1,0 +1,397 @@
+// headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/progress.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/table.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/metrics/statistics.h"
+#include "headshare/train/fine_tuning.h"
+
+namespace headshare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct FineTuneCommand {
+  std::string model;
+  std::vector<std::string> tasks;
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool json = false;
+  bool keep_models = true;
+  int64_t seeds = 3;
+  int64_t seed = 0;
+  JobOptions job;
+  TuningOptions tuning;
+  RuntimeOptions runtime;
+
+  Fields run_fields() {
+    return {
+        field("model", &model, "the encoder, where it is not named as MODEL"),
+        field("task", &tasks,
+              "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
+              "classify "
+              "(a class for a text), pair (for two texts), regress (a number)"),
+        field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}}),
+        field("seeds", &seeds, "models for each task and learning rate, differing in their seed",
+              {.min = 1, .max = 1000}),
+        field("seed", &seed, "the first seed: of new heads, the order of examples and dropout", {.min = 0}),
+        field("resume", &resume, "go on in --out: finished models are kept, a begun one is continued"),
+        field("overwrite", &overwrite, "delete what an earlier call left in --out first"),
+        field("keep-models", &keep_models, "keep the best model of each run (and not only its answers and scores)"),
+        field("json", &json, "print the results as one JSON object"),
+    };
+  }
+
+  Arguments arguments() {
+    Arguments made("finetune",
+                   "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
+    made.optional("MODEL", "an encoder: a checkpoint or run directory of `train --task mlm`, or a converted BERT",
+                  &model);
+    made.group("Run", run_fields());
+    made.group("Data", data_fields());
+    made.group("Fine-tuning", fields(job.tuning));
+    made.group("Learning", fields(tuning));
+    Fields answers = fields(job.windows);
+    append(&answers, fields(job.answers));
+    made.group("Answers in texts", std::move(answers));
+    made.group("Computing", fields(runtime));
+    made.note(
+        "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
+        "good, as "
+        "the choice was made by the same examples. A --test part with labels has no such bias.");
+    return made;
+  }
+
+  Fields data_fields() {
+    Fields list = fields(job.files);
+    append(&list, fields(job.table));
+    return list;
+  }
+};
+
+constexpr const char* kResolved = "resolved.yaml";
+
+std::string run_name(double rate, int64_t seed) { return join_text("lr-", rate, "-seed-", seed); }
+
+std::string folder_name(std::string task) {
+  std::replace(task.begin(), task.end(), '/', '-');
+  return task;
+}
+
+// How far the whole grid is.
+class GridProgress : public Observer {
+ public:
+  explicit GridProgress(int64_t models) : models_(models) {}
+
+  void next(const std::string& what) { what_ = what; }
+  void finished() {
+    ++done_;
+    share_ = 0;
+  }
+
+  void on_step(const StepReport& report) override {
+    share_ = static_cast<double>(report.step) / static_cast<double>(report.total_steps);
+    show(join_text("step ", report.step, "/", report.total_steps, "  loss ", format_fixed(report.loss, 4)));
+  }
+  void on_evaluation_progress(int64_t done, int64_t total) override {
+    show(join_text("evaluating ", done, "/", total));
+  }
+  void on_evaluation(const EvaluationReport& report) override {
+    std::string scores;
+    for (const Score& score : report.evaluation.scores) {
+      if (!score.name.ends_with("total")) scores += join_text("  ", score.name, " ", format_fixed(score.value, 4));
+    }
+    print_status(join_text(what_, ", step ", report.step, ": loss ", format_fixed(report.evaluation.loss, 4), scores,
+                           report.best ? " (best so far)" : ""));
+  }
+
+  void hide() { line_.hide(); }
+
+ private:
+  void show(const std::string& details) {
+    line_.update(static_cast<double>(done_) + share_, static_cast<double>(models_), what_ + "  " + details);
+  }
+
+  ProgressLine line_{"finetune"};
+  std::string what_;
+  int64_t models_;
+  int64_t done_ = 0;
+  double share_ = 0;
+};
+
+// One task's models at the learning rate that was best.
+struct TaskResult {
+  std::string task;
+  double learning_rate = 0;
+  std::vector<TunedModel> models;                // a seed each
+  std::vector<std::pair<double, double>> rates;  // of every rate tried: the mean validation goal
+  std::vector<std::pair<std::string, int64_t>> classes;
+  std::vector<std::string> notes;
+  int64_t examples = 0;
+};
+
+// Of one part, the numbers of all seeds.
+std::vector<double> goals(const std::vector<TunedModel>& models, size_t part) {
+  std::vector<double> values;
+  for (const TunedModel& model : models) values.push_back(model.parts.at(part).goal);
+  return values;
+}
+
+std::vector<double> values_of(const std::vector<TunedModel>& models, size_t part, size_t score) {
+  std::vector<double> values;
+  for (const TunedModel& model : models) values.push_back(model.parts.at(part).scores.at(score).value);
+  return values;
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+Json summary(const std::vector<double>& values) {
+  Json object = {{"values", values}};
+  if (!all_finite(values)) return object;
+  const Summary found = summarize(values);
+  object["mean"] = found.mean;
+  object["deviation"] = found.deviation ? Json(*found.deviation) : Json();
+  object["median"] = found.median;
+  object["best"] = found.max;
+  return object;
+}
+
+Json to_object(const TaskResult& result) {
+  Json object = {{"task", result.task}, {"learning_rate", result.learning_rate}, {"train_examples", result.examples}};
+  for (const auto& [name, count] : result.classes) object["classes"].push_back({{"label", name}, {"examples", count}});
+  for (const auto& [rate, goal] : result.rates) {
+    object["learning_rates"].push_back({{"learning_rate", rate}, {"validation_goal", goal}});
+  }
+  const auto& parts = result.models.front().parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Json part = {{"part", parts[i].part}, {"examples", parts[i].examples}, {"goal", summary(goals(result.models, i))}};
+    for (size_t k = 0; k < parts[i].scores.size(); ++k) {
+      Json score = {{"name", parts[i].scores[k].name}, {"signature", parts[i].scores[k].signature}};
+      score.update(summary(values_of(result.models, i, k)));
+      part["scores"].push_back(std::move(score));
+    }
+    object["parts"].push_back(std::move(part));
+  }
+  object["notes"] = result.notes;
+  for (const TunedModel& model : result.models) object["models"].push_back(to_json(model));
+  return object;
+}
+
+std::string class_note(const TaskResult& result) {
+  int64_t total = 0;
+  for (const auto& [name, count] : result.classes) total += count;
+  std::string text = join_text(result.task, ": ", total, " training examples");
+  constexpr size_t kMost = 10;
+  for (size_t i = 0; i < std::min(kMost, result.classes.size()); ++i) {
+    const auto& [name, count] = result.classes[i];
+    const double share = 100 * static_cast<double>(count) / static_cast<double>(total);
+    text += join_text(i == 0 ? "; " : ", ", name, " ", format_fixed(share, 1), " %");
+  }
+  return text + (result.classes.size() > kMost ? join_text(", ... (", result.classes.size(), " classes)") : "");
+}
+
+// All models of one task; the best learning rate's are kept in the result.
+TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Device device, GridProgress& progress) {
+  TaskResult result{.task = job.name(),
+                    .models = {},
+                    .rates = {},
+                    .classes = job.classes(),
+                    .notes = job.notes(),
+                    .examples = job.examples()};
+  for (const std::string& note : job.notes()) notice(note);
+  if (!result.classes.empty()) notice(class_note(result));
+  double best = -std::numeric_limits<double>::infinity();
+  for (const double rate : learning_rates(command.tuning)) {
+    std::vector<TunedModel> models;
+    for (int64_t seed = command.seed; seed < command.seed + command.seeds; ++seed) {
+      const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
+      progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
+      const fs::path directory = fs::path(command.out) / folder_name(job.name()) / run_name(rate, seed);
+      models.push_back(fine_tune(run, directory, command.keep_models, &progress, stop_requested));
+      progress.finished();
+      check_interrupted();
+    }
+    const double goal = mean(goals(models, 0));
+    result.rates.emplace_back(rate, goal);
+    if (goal > best || result.models.empty()) {
+      best = goal;
+      result.learning_rate = rate;
+      result.models = std::move(models);
+    }
+  }
+  return result;
+}
+
+// "0.8235", "±0.0120"
+std::string cell(double value) { return std::isfinite(value) ? format_fixed(value, 4) : "none"; }
+
+void add_rows(const TaskResult& result, TextTable* table) {
+  const auto& parts = result.models.front().parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (size_t k = 0; k < parts[i].scores.size(); ++k) {
+      const std::string& name = parts[i].scores[k].name;
+      if (name.ends_with("total")) continue;
+      const std::vector<double> values = values_of(result.models, i, k);
+      const bool first = k == 0;
+      std::vector<std::string> cells = {first && i == 0 ? result.task : "", first ? parts[i].part : "", name};
+      if (all_finite(values)) {
+        const Summary found = summarize(values);
+        for (const std::string& one :
+             {cell(found.mean), found.deviation ? "±" + cell(*found.deviation) : std::string("-"), cell(found.median),
+              cell(found.max)}) {
+          cells.push_back(one);
+        }
+      } else {
+        cells.insert(cells.end(), {"none", "-", "-", "-"});
+      }
+      cells.push_back(first && i == 0 ? join_text(result.learning_rate) : "");
+      table->add(std::move(cells));
+    }
+  }
+}
+
+void print_table(const std::vector<TaskResult>& results) {
+  TextTable table({{"task", Align::kLeft},
+                   {"part", Align::kLeft},
+                   {"score", Align::kLeft},
+                   {"mean"},
+                   {"deviation"},
+                   {"median"},
+                   {"best"},
+                   {"learning rate"}});
+  for (const TaskResult& result : results) add_rows(result, &table);
+  print(table.text(terminal_width(Stream::kOut)));
+  const size_t seeds = results.front().models.size();
+  print(join_text("Over ", seeds, seeds == 1 ? " seed" : " seeds",
+                  ", each with the epoch that is best on the validation part.\n"));
+}
+
+// The mean over tasks, as the benchmarks give it: of each seed, where all of a suite's tasks were run.
+void add_averages(const std::vector<TaskResult>& results, Json* object) {
+  for (const Suite suite : {Suite::kGlue, Suite::kSuperGlue}) {
+    const std::string prefix = suite_name(suite) + "/";
+    std::vector<double> means;
+    Json tasks = Json::array();
+    for (const TaskResult& result : results) {
+      if (!result.task.starts_with(prefix)) continue;
+      tasks.push_back(result.task);
+      const std::vector<double> values = goals(result.models, 0);
+      if (means.empty()) means.resize(values.size());
+      for (size_t i = 0; i < values.size(); ++i) means[i] += values[i];
+    }
+    if (tasks.empty()) continue;
+    for (double& one : means) one /= static_cast<double>(tasks.size());
+    Json average = {{"suite", suite_name(suite)}, {"tasks", tasks}};
+    average.update(summary(means));
+    (*object)["averages"].push_back(std::move(average));
+  }
+}
+
+Json results_object(const FineTuneCommand& command, const std::vector<TaskResult>& results, const Json& options) {
+  Json object = {{"format", "headshare-finetune"}, {"format_version", 1}, {"model", command.model}};
+  for (const TaskResult& result : results) object["tasks"].push_back(to_object(result));
+  add_averages(results, &object);
+  object["options"] = options;
+  return object;
+}
+
+// What an earlier call left is refused, gone on with, or deleted.
+void prepare_directory(const FineTuneCommand& command) {
+  const fs::path out(command.out);
+  const bool begun = fs::exists(out / kResolved);
+  HS_CHECK(!command.resume || begun, "nothing to resume in ", command.out, ": it has no ", kResolved);
+  HS_CHECK(!begun || command.resume || command.overwrite, command.out,
+           " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+  if (begun && command.overwrite) {
+    for (const std::string& task : job_names()) fs::remove_all(out / folder_name(task));
+    fs::remove(out / kResolved);
+    fs::remove(out / "results.json");
+  }
+  make_directories(out);
+}
+
+int finetune(FineTuneCommand& command) {
+  const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
+  const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
+  const LoadedEncoder trained = load_encoder_model(command.model);
+  const c10::Device device = start_runtime(command.runtime);
+  warn_if_slow(command.tuning.precision, device);
+  command.tuning.precision = resolve_precision(command.tuning.precision, device);
+  // All data is read before anything is trained: a mistake in the last task's file costs a minute, not a day.
+  std::vector<std::unique_ptr<FineTuneJob>> jobs;
+  for (const std::string& task : tasks) jobs.push_back(open_job(task, command.job, trained));
+  prepare_directory(command);
+  FineTuneCommand lasting = command;
+  lasting.resume = lasting.overwrite = lasting.json = false;
+  Arguments arguments = lasting.arguments();
+  if (!command.resume) arguments.write_resolved(fs::path(command.out) / kResolved);
+  GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
+  std::vector<TaskResult> results;
+  for (const auto& job : jobs) results.push_back(run_task(command, *job, device, progress));
+  progress.hide();
+  const Json object = results_object(command, results, arguments.values());
+  write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
+  if (command.json) {
+    print(object.dump(2) + "\n");
+  } else {
+    print_table(results);
+  }
+  return kOk;
+}
+
+// `--resume` starts from the configuration the fine-tuning was started with. Finished models would not know of other
+// options, but for those of how much is done and where.
+FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
+  const fs::path resolved = fs::path(out) / kResolved;
+  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no " + kResolved);
+  FineTuneCommand before;
+  Arguments first = before.arguments();
+  first.parse({"--config", resolved.string()});
+  Words all = {"--config", resolved.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  FineTuneCommand command;
+  Arguments arguments = command.arguments();
+  arguments.parse(all);
+  const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
+  const nlohmann::json old = first.values();
+  const nlohmann::json now = arguments.values();
+  for (const auto& [name, value] : now.items()) {
+    if (free.contains(name) || old.at(name) == value) continue;
+    throw UsageError(join_text("--", name, " is ", value.dump(), ", but the models in ", out, " were begun with ",
+                               old.at(name).dump(), "; leave it away, or choose another --out"));
+  }
+  return command;
+}
+
+}  // namespace
+
+int run_finetune(const Words& words) {
+  FineTuneCommand command;
+  Arguments arguments = command.arguments();
+  if (!arguments.parse(words)) return kOk;
+  if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (command.resume) command = parse_resumed(words, command.out);
+  if (command.model.empty()) throw UsageError("MODEL is missing: which encoder is to be fine-tuned?");
+  if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
+  catch_interrupts();
+  try {
+    return finetune(command);
+  } catch (const Interrupted& stopped) {
+    throw Interrupted(join_text(stopped.what(), "; go on with: headshare finetune --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

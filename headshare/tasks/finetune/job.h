@@ -1,0 +1,83 @@
+// One task to fine-tune on: its data, the models that begin on it, and how they are judged in the end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/base/file.h"
+#include "headshare/data/examples.h"
+#include "headshare/tasks/finetune/options.h"
+#include "headshare/tasks/finetune/squad_task.h"
+#include "headshare/tasks/task.h"
+
+namespace headshare {
+
+// Where a task's parts lie.
+struct TaskFiles {
+  std::string data =
+      {};  // a directory as the official archives unpack: glue/CoLA/train.tsv or CoLA/train.tsv, also .gz
+  std::string train = {};  // files that take the place of those found there
+  std::string validation = {};
+  std::string test = {};
+};
+
+Fields fields(TaskFiles& files);
+
+// Everything that determines a task's data and model, but for the trained encoder and the seed.
+struct JobOptions {
+  TaskFiles files = {};
+  OwnTable table = {};
+  FineTuneOptions tuning = {};
+  WindowsOptions windows = {};
+  AnswerOptions answers = {};
+};
+
+// What a model reached on a part of a task's data.
+struct PartScores {
+  std::string part;  // "validation", "test", or the task whose part it is: "mnli-mm"
+  std::vector<Score> scores = {};
+  double goal = 0;  // the number that stands for all of them
+  int64_t examples = 0;
+};
+
+class FineTuneJob {
+ public:
+  virtual ~FineTuneJob() = default;
+
+  const std::string& name() const { return name_; }  // "glue/cola"
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // Training examples of an epoch (SQuAD: windows).
+  virtual int64_t examples() const = 0;
+  virtual int64_t validation_examples() const = 0;
+
+  // The classes and how many training examples each has; empty where there are none.
+  virtual std::vector<std::pair<std::string, int64_t>> classes() const { return {}; }
+
+  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task.
+  virtual std::unique_ptr<Task> start(uint64_t seed, c10::Device device) = 0;
+
+  // Every labelled part, the validation part first, scored with the model as it is now; what it answers is written into
+  // `directory` (which exists), PART.tsv, PART.jsonl or PART.json, in the form in which the task's scorer takes it.
+  virtual std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) = 0;
+
+ protected:
+  explicit FineTuneJob(std::string name) : name_(std::move(name)) {}
+
+  std::string name_;
+  std::vector<std::string> notes_;
+};
+
+// The names of all tasks: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair", "regress".
+std::vector<std::string> job_names();
+
+// The tasks meant by what a user wrote: a suite stands for all its tasks that can be trained on, "cola" for
+// "glue/cola"; a name that both suites have is refused. Throws Error, with the nearest name, for an unknown one.
+std::vector<std::string> expand_job_names(const std::vector<std::string>& names);
+
+// Reads a task's data. The encoder gives tokenizer, context and weights; both are shared. Throws Error for what readers
+// refuse, for parts that are missing, naming the option that gives them, and when training would not fit into memory.
+std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions& options, const LoadedEncoder& trained);
+
+}  // namespace headshare

@@ -1,0 +1,228 @@
+// Jobs of questions with labels: GLUE, SuperGLUE, the user's own tables.
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/data/submission.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/finetune/jobs.h"
+#include "headshare/tasks/finetune/labelled_task.h"
+
+namespace headshare {
+
+void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device) {
+  if (!device.is_cpu()) return;
+  const TrainingShape shape{.batch = tuning.batch_size, .length = length, .scored = 0};
+  check_memory(training_bytes(model, shape), "fine-tuning this model", "use a smaller --batch-size or --max-length");
+}
+
+namespace {
+
+constexpr int64_t kUsualLength = 128;
+
+// A further part that is answered in the end, and scored where it has labels.
+struct FurtherPart {
+  std::string name;
+  QuestionKind kind;
+  QuestionSet set;
+};
+
+class LabelledJob : public FineTuneJob {
+ public:
+  LabelledJob(QuestionKind kind, const JobOptions& options, const LoadedEncoder& trained)
+      : FineTuneJob(kind.name),
+        options_(options.tuning),
+        model_(trained.model->options()),
+        weights_(model_tensors(*trained.model)),
+        rows_(*trained.tokenizer, options.tuning.row_length(model_.context, kUsualLength)) {
+    data_.kind = std::move(kind);
+    data_.padding = rows_.padding();
+    data_.tokenizer = trained.tokenizer;
+  }
+
+  RowEncoder& rows() { return rows_; }
+
+  // The parts as they were read; without a validation part one is held back.
+  void set_parts(QuestionSet train, std::optional<QuestionSet> validation) {
+    if (!validation) {
+      HS_CHECK(options_.validation_fraction > 0, name_,
+               " has no validation part; name one with --validation, or hold a ",
+               "part of the training examples back with --validation-fraction");
+      validation = split_off(options_.validation_fraction, &train);
+    }
+    keep_some(options_.train_examples, &train);
+    keep_some(options_.validation_examples, &*validation);
+    data_.train = std::move(train);
+    data_.validation = std::move(*validation);
+    for (const QuestionSet* set : {&data_.train, &data_.validation}) add_notes(*set);
+    note_large_numbers();
+  }
+
+  void add_part(const std::string& name, const QuestionKind& kind, QuestionSet set) {
+    add_notes(set);
+    further_.push_back({name, kind, std::move(set)});
+  }
+
+  int64_t examples() const override { return static_cast<int64_t>(data_.train.questions.size()); }
+  int64_t validation_examples() const override { return static_cast<int64_t>(data_.validation.questions.size()); }
+
+  std::vector<std::pair<std::string, int64_t>> classes() const override {
+    std::vector<std::pair<std::string, int64_t>> all;
+    if (data_.kind.form != AnswerForm::kClass) return all;
+    const std::vector<int64_t> counts = class_counts(data_.train, data_.kind.labels.size());
+    for (size_t i = 0; i < counts.size(); ++i) all.emplace_back(data_.kind.labels[i], counts[i]);
+    return all;
+  }
+
+  std::unique_ptr<Task> start(uint64_t seed, c10::Device device) override {
+    const TaskHeadOptions head{.kind = data_.kind.head, .outputs = data_.kind.outputs(), .labels = data_.kind.labels};
+    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device);
+    return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head, options_, seed), seed,
+                                          device);
+  }
+
+  std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) override {
+    auto& labelled = dynamic_cast<LabelledTask&>(task);
+    std::vector<PartScores> all;
+    const auto one = [&](const std::string& name, const QuestionKind& kind, const QuestionSet& set) {
+      const Answers answers = labelled.answers(set, progress);
+      write_answers(kind, set, answers, directory / name);
+      if (!set.labelled) return;
+      PartScores part{.part = name, .scores = score_answers(kind, set, answers), .examples = count_of(set)};
+      part.goal = task_score(part.scores);
+      all.push_back(std::move(part));
+    };
+    one("validation", data_.kind, data_.validation);
+    for (const FurtherPart& part : further_) one(part.name, part.kind, part.set);
+    return all;
+  }
+
+ private:
+  static int64_t count_of(const QuestionSet& set) { return static_cast<int64_t>(set.questions.size()); }
+
+  void add_notes(const QuestionSet& set) { notes_.insert(notes_.end(), set.notes.begin(), set.notes.end()); }
+
+  // The loss is squared: numbers far from 1 make steps of another size than the learning rates are meant for.
+  void note_large_numbers() {
+    if (data_.kind.form != AnswerForm::kNumber) return;
+    constexpr double kFar = 100;
+    double most = 0;
+    for (const Question& question : data_.train.questions) most = std::max(most, std::abs(question.number));
+    if (most <= kFar) return;
+    notes_.push_back(join_text(data_.train.source, ": numbers reach ", most,
+                               "; models learn better where they are scaled to a few units"));
+  }
+
+  static std::string text_of(const QuestionKind& kind, const Question& question, double answer) {
+    switch (kind.form) {
+      case AnswerForm::kNumber:
+        return join_text(answer);
+      case AnswerForm::kClass:
+        return kind.labels.at(static_cast<size_t>(answer));
+      case AnswerForm::kRow:
+        break;
+    }
+    return kind.answers_are_texts() ? question.choices.at(static_cast<size_t>(answer))
+                                    : join_text(static_cast<int64_t>(answer));
+  }
+
+  // The user's own tables: a line for each row with what was right, as the table has it.
+  static void write_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers, fs::path path) {
+    std::vector<SubmittedAnswer> lines;
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const Question& question = set.questions[i];
+      lines.push_back({.index = question.index,
+                       .answer = text_of(kind, question, answers[i]),
+                       .question = question.group,
+                       .passage = question.passage});
+    }
+    static const TaskInfo plain{.suite = Suite::kGlue, .name = {}, .title = {}, .folder = {}};
+    const TaskInfo& task = kind.task == nullptr ? plain : *kind.task;
+    write_file(path += "." + submission_ending(task), submission(task, lines));
+  }
+
+  FineTuneOptions options_;
+  EncoderOptions model_;
+  NamedTensors weights_;
+  RowEncoder rows_;
+  LabelledData data_;
+  std::vector<FurtherPart> further_;
+};
+
+// A part's file: as named, else in --data, where it may be missing.
+std::optional<std::string> file_of(const TaskInfo& task, const TaskFiles& files, const std::string& named,
+                                   TaskPart part) {
+  if (!named.empty()) return named;
+  const std::string& name = part == TaskPart::kTrain ? task.train : part == TaskPart::kDev ? task.dev : task.test;
+  if (files.data.empty() || name.empty()) return std::nullopt;
+  for (const fs::path& root : {fs::path(files.data) / suite_name(task.suite), fs::path(files.data)}) {
+    try {
+      return find_task_file(task, root, part).string();
+    } catch (const Error&) {
+      // not there: elsewhere, or nowhere
+    }
+  }
+  return std::nullopt;
+}
+
+// The parts of other tasks with the same labels: MNLI's mismatched part and the diagnostics.
+std::vector<std::string> relatives(const TaskInfo& task) {
+  if (task.suite == Suite::kGlue && task.name == "mnli") return {"mnli-mm", "ax"};
+  if (task.suite == Suite::kSuperGlue && task.name == "rte") return {"ax-b", "ax-g"};
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptions& options,
+                                            const LoadedEncoder& trained) {
+  const TaskFiles& files = options.files;
+  const QuestionKind kind = kind_of(task);
+  auto job = std::make_unique<LabelledJob>(kind, options, trained);
+  HS_CHECK(!files.data.empty() || !files.train.empty(), kind.name,
+           " needs data: --data DIR with the official files, or --train FILE");
+  const std::optional<std::string> train = file_of(task, files, files.train, TaskPart::kTrain);
+  // The reader's own message says where it looked.
+  QuestionSet training =
+      read_questions(task, train ? *train : find_task_file(task, files.data, TaskPart::kTrain).string(), job->rows());
+  std::optional<QuestionSet> validation;
+  if (const auto path = file_of(task, files, files.validation, TaskPart::kDev)) {
+    validation = read_questions(task, *path, job->rows());
+  }
+  job->set_parts(std::move(training), std::move(validation));
+  for (const std::string& name : relatives(task)) {
+    const TaskInfo& other = find_task(task.suite, name);
+    if (const auto path = file_of(other, files, "", TaskPart::kDev)) {
+      job->add_part(name, kind_of(other), read_questions(other, *path, job->rows()));
+    }
+  }
+  if (const auto path = file_of(task, files, files.test, TaskPart::kTest)) {
+    job->add_part("test", kind, read_questions(task, *path, job->rows()));
+  }
+  return job;
+}
+
+std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOptions& options,
+                                            const LoadedEncoder& trained) {
+  const TaskFiles& files = options.files;
+  OwnTable table = options.table;
+  table.numbers = name == "regress";
+  HS_CHECK(!files.train.empty(), name, " needs a table: --train FILE.tsv, .csv or .jsonl");
+  HS_CHECK(name != "pair" || !table.pair.empty(), "pair needs the name of the second text's column: --pair-column");
+  HS_CHECK(name != "classify" || table.pair.empty(), "--pair-column makes it the task pair, not classify");
+  const TextExamples training = read_own_table(table, files.train);
+  const QuestionKind kind = kind_of(training, name);
+  auto job = std::make_unique<LabelledJob>(kind, options, trained);
+  std::optional<QuestionSet> validation;
+  if (!files.validation.empty()) {
+    validation = to_questions(read_own_table(table, files.validation, training.labels), job->rows());
+  }
+  job->set_parts(to_questions(training, job->rows()), std::move(validation));
+  if (!files.test.empty()) {
+    job->add_part("test", kind, to_questions(read_own_table(table, files.test, training.labels), job->rows()));
+  }
+  return job;
+}
+
+}  // namespace headshare

@@ -1,0 +1,188 @@
+#include "headshare/tasks/finetune/labelled_task.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "headshare/base/error.h"
+#include "headshare/base/rng.h"
+#include "headshare/tasks/evaluation_batch.h"
+#include "headshare/tasks/evaluation_mode.h"
+
+namespace headshare {
+namespace {
+
+// Of a question with more rows, so many are looked at in a training step: a right one and others.
+constexpr size_t kMostTrainingRows = 8;
+
+// The mean of a task's scores; where one of them is 0/0 the least that any metric can be.
+double goal_of(const std::vector<Score>& scores) {
+  const double mean = task_score(scores);
+  return std::isfinite(mean) ? mean : -1;
+}
+
+}  // namespace
+
+LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
+                           c10::Device device)
+    : data_(data),
+      options_(options),
+      model_(std::move(model)),
+      order_(static_cast<int64_t>(data.train.questions.size()), seed),
+      row_key_(stream_key(seed, "rows of examples")) {
+  for (const QuestionSet* set : {&data.train, &data.validation}) {
+    HS_CHECK(set->labelled, set->source, " has no labels: models can neither learn from it nor be judged by it");
+  }
+  model_->to(device);
+}
+
+LabelledTask::Asked LabelledTask::draw_rows(const Question& question) const {
+  Asked asked{.question = &question, .rows = {}};
+  const size_t rows = question.rows.size();
+  if (rows <= kMostTrainingRows || question.label < 0) {
+    asked.rows.resize(std::min(rows, kMostTrainingRows));
+    std::iota(asked.rows.begin(), asked.rows.end(), size_t{0});
+    return asked;
+  }
+  Philox random(stream_key(row_key_, static_cast<uint64_t>(order_.drawn())));
+  asked.rows = {static_cast<size_t>(question.label)};
+  while (asked.rows.size() < kMostTrainingRows) {
+    const size_t row = random.below(rows);
+    if (std::find(asked.rows.begin(), asked.rows.end(), row) == asked.rows.end()) asked.rows.push_back(row);
+  }
+  return asked;
+}
+
+int64_t LabelledTask::draw(int64_t micro_batches) {
+  drawn_.assign(static_cast<size_t>(micro_batches), {});
+  for (Batch& batch : drawn_) {
+    for (int64_t i = 0; i < options_.batch_size; ++i) {
+      const int64_t place = order_.next();
+      batch.push_back(draw_rows(data_.train.questions[static_cast<size_t>(place)]));
+    }
+  }
+  return micro_batches * options_.batch_size;
+}
+
+Tensor LabelledTask::row_scores(const Batch& batch) const {
+  RowPointers rows;
+  for (const Asked& asked : batch) {
+    for (const size_t row : asked.rows) rows.push_back(&asked.question->rows[row]);
+  }
+  const c10::Device device = model_->device();
+  const EncoderInput input = to_input(rows, data_.padding, model_->options(), device);
+  if (data_.kind.head == TaskHeadKind::kText) return model_->text_scores(input);
+  return model_->word_scores(input, word_weights(rows, input.ids.size(1), device));
+}
+
+Tensor LabelledTask::losses(const Batch& batch, const Tensor& scores) const {
+  if (data_.kind.form == AnswerForm::kRow) {
+    std::vector<Tensor> each;
+    int64_t first = 0;
+    for (const Asked& asked : batch) {
+      const auto count = static_cast<int64_t>(asked.rows.size());
+      std::vector<int64_t> right;
+      for (int64_t i = 0; i < count; ++i) {
+        if (asked.question->right(asked.rows[static_cast<size_t>(i)])) right.push_back(i);
+      }
+      const Tensor logs = at::log_softmax(scores.narrow(0, first, count).squeeze(1), 0, at::kFloat);
+      // A query whose answers are no candidates teaches nothing.
+      each.push_back(
+          right.empty()
+              ? logs.sum() * 0
+              : -logs.index_select(0, at::tensor(right, at::kLong).to(logs.device())).logsumexp(at::IntArrayRef({0})));
+      first += count;
+    }
+    return at::stack(each);
+  }
+  std::vector<double> wanted;
+  for (const Asked& asked : batch) {
+    wanted.push_back(data_.kind.form == AnswerForm::kClass ? asked.question->label : asked.question->number);
+  }
+  const Tensor targets = at::tensor(wanted, at::kDouble).to(scores.device());
+  if (data_.kind.form == AnswerForm::kNumber)
+    return (scores.squeeze(1).to(at::kFloat) - targets.to(at::kFloat)).square();
+  return at::cross_entropy_loss(scores.to(at::kFloat), targets.to(at::kLong), {}, at::Reduction::None);
+}
+
+Tensor LabelledTask::loss_sum(int64_t index) {
+  const Batch& batch = drawn_.at(static_cast<size_t>(index));
+  return losses(batch, row_scores(batch)).sum();
+}
+
+Answers LabelledTask::answers_of(const Batch& batch, const Tensor& scores) const {
+  const Tensor values = scores.to(at::kCPU, at::kFloat);
+  Answers answers;
+  int64_t first = 0;
+  for (const Asked& asked : batch) {
+    const auto count = static_cast<int64_t>(asked.rows.size());
+    const Tensor own = values.narrow(0, first, count);
+    answers.push_back(data_.kind.form == AnswerForm::kNumber ? own.item<double>()
+                                                             : static_cast<double>(own.argmax().item<int64_t>()));
+    first += count;
+  }
+  return answers;
+}
+
+void LabelledTask::for_each_batch(const QuestionSet& set, const Task::Progress& progress,
+                                  const std::function<void(const Batch&, const Tensor& scores)>& work) {
+  const EvaluationMode evaluating(model());
+  const at::NoGradGuard no_grad;
+  const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 1));
+  const size_t total = set.questions.size();
+  for (size_t done = 0; done < total;) {
+    Batch batch;
+    for (size_t rows = 0; done < total && rows < most; ++done) {
+      const Question& question = set.questions[done];
+      Asked asked{.question = &question, .rows = std::vector<size_t>(question.rows.size())};
+      std::iota(asked.rows.begin(), asked.rows.end(), size_t{0});
+      rows += question.rows.size();
+      batch.push_back(std::move(asked));
+    }
+    work(batch, row_scores(batch));
+    if (progress) progress(static_cast<int64_t>(done), static_cast<int64_t>(total));
+  }
+}
+
+Answers LabelledTask::answers(const QuestionSet& set, const Task::Progress& progress) {
+  Answers all;
+  for_each_batch(set, progress, [&](const Batch& batch, const Tensor& scores) {
+    const Answers some = answers_of(batch, scores);
+    all.insert(all.end(), some.begin(), some.end());
+  });
+  return all;
+}
+
+void LabelledTask::add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const {
+  result->scores = score_answers(data_.kind, set, answers);
+  result->goal = goal_of(result->scores);
+  if (data_.kind.form == AnswerForm::kNumber) return;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Question& question = set.questions[i];
+    const bool is_right = data_.kind.form == AnswerForm::kRow ? question.right(static_cast<size_t>(answers[i]))
+                                                              : answers[i] == question.label;
+    result->blocks.push_back(is_right ? 1 : 0);
+  }
+}
+
+Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
+  HS_CHECK(has(part), data_.kind.title, " has no labelled test part");
+  const QuestionSet& set = data_.validation;
+  Evaluation result{.targets = static_cast<int64_t>(set.questions.size())};
+  Answers all;
+  double sum = 0;
+  for_each_batch(set, progress, [&](const Batch& batch, const Tensor& scores) {
+    sum += losses(batch, scores).sum(at::kDouble).item<double>();
+    const Answers some = answers_of(batch, scores);
+    all.insert(all.end(), some.begin(), some.end());
+  });
+  result.loss = sum / static_cast<double>(result.targets);
+  add_scores(set, all, &result);
+  return result;
+}
+
+void LabelledTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }
+
+}  // namespace headshare

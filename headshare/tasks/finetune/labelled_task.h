@@ -1,0 +1,76 @@
+// Fine-tuning on questions with a class, a number or a choice as their answer: GLUE, SuperGLUE and the user's own
+// table.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "headshare/tasks/finetune/example_order.h"
+#include "headshare/tasks/finetune/options.h"
+#include "headshare/tasks/finetune/questions.h"
+#include "headshare/tasks/task.h"
+
+namespace headshare {
+
+// The data of a task as rows: read once, shared by all runs.
+struct LabelledData {
+  QuestionKind kind;
+  QuestionSet train = {};
+  QuestionSet validation = {};
+  int64_t padding = 0;
+  std::shared_ptr<Tokenizer> tokenizer;
+};
+
+class LabelledTask : public Task {
+ public:
+  // Takes over the model that starting_model() made, on the CPU; the data must outlive the task.
+  LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
+               c10::Device device);
+
+  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
+  DropoutClock& clock() override { return model_->clock(); }
+  int64_t draw(int64_t micro_batches) override;
+
+  // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; half
+  // the squared error of numbers.
+  Tensor loss_sum(int64_t index) override;
+
+  // The task's metrics on the validation part; the goal is their mean. Blocks are 1 where a question is answered right
+  // and 0 elsewhere; numbers have none.
+  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  bool has(Part part) const override { return part == Part::kValidation; }
+  nlohmann::json state() const override { return order_.state(); }
+  void restore(const nlohmann::json& state, const std::string& where) override { order_.restore(state, where); }
+  void save(const std::string& directory) override;
+  double epochs() const override { return order_.epochs(); }
+
+  // What the model answers to the questions of any part.
+  Answers answers(const QuestionSet& set, const Task::Progress& progress);
+
+ private:
+  // A question and those of its rows that are looked at.
+  struct Asked {
+    const Question* question;
+    std::vector<size_t> rows;
+  };
+  using Batch = std::vector<Asked>;
+
+  Asked draw_rows(const Question& question) const;
+  Tensor row_scores(const Batch& batch) const;                         // [R, C], the rows of all questions
+  Tensor losses(const Batch& batch, const Tensor& scores) const;       // [N]
+  Answers answers_of(const Batch& batch, const Tensor& scores) const;  // [N]
+
+  // Calls `work` for batches of all questions, each with its scores.
+  void for_each_batch(const QuestionSet& set, const Task::Progress& progress,
+                      const std::function<void(const Batch&, const Tensor& scores)>& work);
+  void add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const;
+
+  const LabelledData& data_;
+  FineTuneOptions options_;
+  Encoder model_;
+  ExampleOrder order_;
+  uint64_t row_key_;
+  std::vector<Batch> drawn_;
+};
+
+}  // namespace headshare

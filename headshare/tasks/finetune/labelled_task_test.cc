@@ -1,0 +1,182 @@
+#include "headshare/tasks/finetune/labelled_task.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <torch/optim/adam.h>
+
+#include <cmath>
+
+#include "headshare/base/testing.h"
+#include "headshare/models/testing.h"
+#include "headshare/tasks/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSeed = 4;
+
+EncoderOptions trained_options(SchemeKind scheme = SchemeKind::kMha) {
+  EncoderOptions options = small_encoder_options(scheme);
+  options.vocabulary = 11;
+  options.context = 16;
+  options.init_deviation = 0.2;
+  options.pooler = false;
+  return options;
+}
+
+// Texts with a fox are of class 1, texts without of class 0; numbers say how many dogs there are.
+LabelledData small_data(AnswerForm form) {
+  const auto tokenizer = small_wordpiece();
+  RowEncoder rows(*tokenizer, 16);
+  LabelledData data{.kind = {.name = "made", .title = "made", .form = form}, .padding = 0, .tokenizer = tokenizer};
+  if (form == AnswerForm::kClass) data.kind.labels = {"no", "yes"};
+  data.kind.metrics = form == AnswerForm::kNumber ? std::vector{Metric::kPearson} : std::vector{Metric::kAccuracy};
+  const auto text = [](int i) { return std::string(i % 2 == 0 ? "a the" : "a fox") + (i % 3 == 0 ? " dogs" : " a"); };
+  for (QuestionSet* set : {&data.train, &data.validation}) {
+    *set = {.source = "made", .labelled = true};
+    for (int i = 0; i < 12; ++i) {
+      Question question{.rows = {rows.single(text(i))}, .label = i % 2, .number = i % 3 == 0 ? 1.0 : 0.0, .index = i};
+      if (form == AnswerForm::kRow) {
+        question.rows = {rows.pair("the", text(i)), rows.pair("the", text(i + 1))};
+        question.label = 1 - i % 2;  // the row with the fox
+      }
+      set->questions.push_back(std::move(question));
+    }
+  }
+  return data;
+}
+
+Encoder beginning(const LabelledData& data, SchemeKind scheme = SchemeKind::kMha,
+                  TaskHeadKind kind = TaskHeadKind::kText) {
+  const Encoder trained = small_encoder(trained_options(scheme));
+  return starting_model(trained->options(), model_tensors(*trained),
+                        {.kind = kind, .outputs = data.kind.outputs(), .labels = data.kind.labels}, {}, kSeed);
+}
+
+LabelledTask small_task(const LabelledData& data, SchemeKind scheme = SchemeKind::kMha) {
+  return {data, {.batch_size = 4}, beginning(data, scheme), kSeed, at::kCPU};
+}
+
+double trained_goal(LabelledTask& task, int steps) {
+  torch::optim::Adam adam(task.model()->parameters(), torch::optim::AdamOptions(0.01));
+  task.model()->train();
+  for (int step = 0; step < steps; ++step) {
+    const auto targets = static_cast<double>(task.draw(1));
+    adam.zero_grad();
+    (task.loss_sum(0) / targets).backward();
+    adam.step();
+  }
+  return *task.evaluate(Part::kValidation, {}).goal;
+}
+
+TEST(LabelledTask, EverySchemeLearnsToTell) {
+  const LabelledData data = small_data(AnswerForm::kClass);
+  for (const auto& [scheme, name] : scheme_names()) {
+    LabelledTask task = small_task(data, scheme);
+    EXPECT_EQ(trained_goal(task, 200), 1) << name;
+  }
+}
+
+TEST(LabelledTask, LearnsNumbersAndChoices) {
+  for (const AnswerForm form : {AnswerForm::kNumber, AnswerForm::kRow}) {
+    const LabelledData data = small_data(form);
+    LabelledTask task = small_task(data);
+    EXPECT_GT(trained_goal(task, 80), 0.95);
+  }
+}
+
+TEST(LabelledTask, LossAndScoresAreWhatTheRowsSay) {
+  const LabelledData data = small_data(AnswerForm::kClass);
+  LabelledTask task = small_task(data);
+  const Evaluation found = task.evaluate(Part::kValidation, {});
+  const at::NoGradGuard no_grad;
+  Encoder model = beginning(data);
+  model->eval();
+  double loss = 0;
+  double right = 0;
+  for (const Question& question : data.validation.questions) {
+    const EncoderInput input{.ids = at::tensor(question.rows.front().ids, at::kLong).unsqueeze(0)};
+    const Tensor logs = at::log_softmax(model->text_scores(input)[0], 0);
+    loss -= logs[question.label].item<double>();
+    right += logs.argmax().item<int64_t>() == question.label ? 1 : 0;
+  }
+  EXPECT_NEAR(found.loss, loss / 12, 1e-5);
+  EXPECT_NEAR(*found.goal, right / 12, 1e-12);
+  EXPECT_EQ(found.blocks.size(), 12U);
+  EXPECT_EQ(found.criterion(), -*found.goal);
+}
+
+TEST(LabelledTask, ConstantNumbersAreTheWorstNotAnError) {
+  LabelledData data = small_data(AnswerForm::kNumber);
+  for (Question& question : data.validation.questions) question.number = 2;
+  LabelledTask task = small_task(data);
+  EXPECT_EQ(*task.evaluate(Part::kValidation, {}).goal, -1);
+}
+
+TEST(LabelledTask, BatchesFollowFromTheSeedAndGoOnWhereTheyWere) {
+  const LabelledData data = small_data(AnswerForm::kClass);
+  LabelledTask task = small_task(data);
+  LabelledTask other = small_task(data, SchemeKind::kMheMul);
+  task.draw(2);
+  other.draw(2);
+  EXPECT_EQ(task.state(), other.state());
+  const nlohmann::json state = task.state();
+  task.draw(1);
+  const double loss = task.loss_sum(0).item<double>();
+  LabelledTask again = small_task(data);
+  again.restore(state, "training.json");
+  again.draw(1);
+  EXPECT_EQ(again.loss_sum(0).item<double>(), loss);
+  EXPECT_THAT(error_message([&] {
+                again.restore({{"examples", 5}, {"drawn", 1}}, "training.json");
+              }),
+              HasSubstr("belongs to 5 training examples; there are 12 now"));
+  EXPECT_THAT(error_message([&] { again.restore({{"examples", "x"}}, "training.json"); }), HasSubstr("damaged"));
+}
+
+TEST(LabelledTask, AnEpochHasEveryExampleOnce) {
+  ExampleOrder order(7, 1);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<int> seen(7, 0);
+    for (int i = 0; i < 7; ++i) ++seen[static_cast<size_t>(order.next())];
+    EXPECT_EQ(seen, std::vector<int>(7, 1));
+  }
+  EXPECT_EQ(order.epochs(), 3);
+}
+
+TEST(LabelledTask, ManyRowsAreThinnedForTrainingOnly) {
+  LabelledData data = small_data(AnswerForm::kRow);
+  for (QuestionSet* set : {&data.train, &data.validation}) {
+    for (Question& question : set->questions) {
+      question.rows.resize(20, question.rows.front());
+      question.label = 13;
+    }
+  }
+  LabelledTask task = small_task(data);
+  task.model()->eval();
+  task.draw(1);
+  // Equal rows share a softmax equally; the right one is among those drawn.
+  EXPECT_LT(task.loss_sum(0).item<double>() / 4, std::log(8.0) + 3);
+  EXPECT_EQ(task.answers(data.validation, {}).size(), 12U);
+}
+
+TEST(LabelledTask, StartsFromTheTrainedWeightsWithANewHead) {
+  const LabelledData data = small_data(AnswerForm::kClass);
+  const Encoder trained = small_encoder(trained_options());
+  const Encoder model = beginning(data);
+  EXPECT_TRUE(at::equal(model_tensors(*model).at("token_embedding"), model_tensors(*trained).at("token_embedding")));
+  EXPECT_FALSE(model_tensors(*model).contains("masked_head.dense.weight"));
+  EXPECT_TRUE(model_tensors(*model).contains("pooler.weight"));
+  EXPECT_THAT(
+      error_message([&] { starting_options(model->options(), {.kind = TaskHeadKind::kText, .outputs = 2}, {}); }),
+      HasSubstr("fine-tuned on a task already"));
+  const EncoderOptions dropping = starting_options(trained->options(), {.kind = TaskHeadKind::kText, .outputs = 2},
+                                                   {.dropout = 0.3, .attention_dropout = 0.2});
+  EXPECT_EQ(dropping.dropout, 0.3);
+  EXPECT_EQ(dropping.attention.attention_dropout, 0.2);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,57 @@
+#include "headshare/tasks/finetune/options.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+
+int64_t FineTuneOptions::row_length(int64_t context, int64_t usual) const {
+  HS_CHECK(!max_length || *max_length <= context, "--max-length ", max_length.value_or(0),
+           " is more than the encoder's context of ", context);
+  return max_length.value_or(std::min(context, usual));
+}
+
+Fields fields(FineTuneOptions& o) {
+  return {
+      field("epochs", &o.epochs, "passes over the training examples, each followed by an evaluation",
+            {.min = 1, .max = 10000, .aliases = {"num-train-epochs"}}),
+      field("batch-size", &o.batch_size, "examples of an optimizer step",
+            {.min = 1, .max = 1 << 16, .aliases = {"per-device-train-batch-size"}}),
+      field("max-length", &o.max_length,
+            "tokens of a row; longer texts are cut; auto: the context, at most 128, SQuAD 384",
+            {.min = 5, .max = 1 << 20, .aliases = {"max-seq-length"}}),
+      field("dropout", &o.dropout, "on embeddings, residual branches and the head; auto: the encoder's own",
+            {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob"}}),
+      field("attention-dropout", &o.attention_dropout, "on attention weights; auto: the encoder's own",
+            {.min = 0, .max = 0.99, .aliases = {"attention-probs-dropout-prob"}}),
+      field("train-examples", &o.train_examples, "train on so many, the same for every seed; auto: all",
+            {.min = 1, .aliases = {"max-train-samples"}}),
+      field("validation-examples", &o.validation_examples, "validate on so many, the same for every seed; auto: all",
+            {.min = 1, .aliases = {"max-eval-samples"}}),
+      field("validation-fraction", &o.validation_fraction,
+            "of the training file, held back where there is no validation file", {.min = 0, .max = 0.9}),
+  };
+}
+
+EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options) {
+  HS_CHECK(trained.task_head.kind == TaskHeadKind::kNone,
+           "the encoder was fine-tuned on a task already; begin with a pre-trained one");
+  trained.masked_head = false;
+  trained.pooler = head.kind != TaskHeadKind::kToken;
+  trained.task_head = head;
+  if (options.dropout) trained.dropout = *options.dropout;
+  if (options.attention_dropout) trained.attention.attention_dropout = *options.attention_dropout;
+  return resolve(trained);
+}
+
+Encoder starting_model(const EncoderOptions& resolved, const NamedTensors& trained, const TaskHeadOptions& head,
+                       const FineTuneOptions& options, uint64_t seed) {
+  Encoder model(starting_options(resolved, head, options));
+  initialise(*model, seed);
+  load_shared_tensors(*model, trained, {"pooler", "task_head"}, "the pre-trained encoder");
+  model->clock().seed = seed;
+  return model;
+}
+
+}  // namespace headshare

@@ -1,0 +1,36 @@
+// What every fine-tuning has, whatever the task.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "headshare/base/field.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+
+struct FineTuneOptions {
+  int64_t epochs = 3;
+  int64_t batch_size = 32;                 // examples
+  std::optional<int64_t> max_length = {};  // tokens of a row; default the context, at most 128 (SQuAD: 384)
+  std::optional<double> dropout = {};      // default the encoder's own
+  std::optional<double> attention_dropout = {};
+  std::optional<int64_t> train_examples = {};  // default all
+  std::optional<int64_t> validation_examples = {};
+  double validation_fraction = 0;  // of the training data, where the task has no validation part
+
+  int64_t row_length(int64_t context, int64_t usual) const;
+};
+
+Fields fields(FineTuneOptions& options);
+
+// The encoder that a fine-tuning begins with: the weights of `trained` without its masked-LM head, and where the head
+// of the task needs them a pooler and the head itself, new and drawn from `seed`. On the CPU, in training mode. Throws
+// Error where the trained model has a head of a task already.
+Encoder starting_model(const EncoderOptions& resolved, const NamedTensors& trained, const TaskHeadOptions& head,
+                       const FineTuneOptions& options, uint64_t seed);
+
+// The options of that encoder.
+EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options);
+
+}  // namespace headshare

@@ -1,0 +1,262 @@
+#include "headshare/tasks/finetune/questions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_set>
+
+#include "headshare/base/error.h"
+#include "headshare/base/rng.h"
+#include "headshare/data/superglue.h"
+#include "headshare/metrics/answers.h"
+
+namespace headshare {
+namespace {
+
+// The stream that subsets and splits are drawn from: the same for every scheme and seed.
+constexpr uint64_t kSubsetSeed = 0;
+
+void add(QuestionSet* set, Question question) { set->questions.push_back(std::move(question)); }
+
+void read_copa_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
+  for (const CopaExample& one : read_copa(path)) {
+    const std::string asked =
+        one.premise + (one.asks_cause ? " What was the cause of this?" : " What happened as a result?");
+    add(set, {.rows = {rows.pair(asked, one.choice1), rows.pair(asked, one.choice2)},
+              .label = one.label,
+              .index = one.index});
+  }
+}
+
+void read_wic_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
+  for (const WicExample& one : read_wic(path)) {
+    add(set, {.rows = {rows.pair_with_words({one.sentence1, one.place1}, {one.sentence2, one.place2})},
+              .label = one.label,
+              .index = one.index});
+  }
+}
+
+void read_wsc_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
+  const WscData data = read_wsc(path);
+  for (const WscExample& one : data.examples) {
+    add(set,
+        {.rows = {rows.single_with_words(one.text, {one.noun, one.pronoun})}, .label = one.label, .index = one.index});
+  }
+  if (!data.note.empty()) set->notes.push_back(data.note);
+}
+
+void read_multirc_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
+  const MultiRcData data = read_multirc(path);
+  for (const MultiRcExample& one : data.examples) {
+    add(set, {.rows = {rows.pair(data.paragraphs[one.paragraph], one.question + " " + one.answer)},
+              .label = one.label,
+              .index = one.answer_index,
+              .group = one.question_index,
+              .passage = one.paragraph_index});
+  }
+}
+
+std::string filled(std::string query, const std::string& candidate) {
+  const std::string_view mark = "@placeholder";
+  const size_t at = query.find(mark);
+  return at == std::string::npos ? query : query.replace(at, mark.size(), candidate);
+}
+
+// Each candidate once, in the order of the passage.
+std::vector<std::string> candidates_of(const RecordPassage& passage) {
+  std::vector<std::string> texts;
+  std::unordered_set<std::string> seen;
+  for (const TextSpan& entity : passage.entities) {
+    const std::string text = passage.text.substr(entity.begin, entity.end - entity.begin);
+    if (seen.insert(text).second) texts.push_back(text);
+  }
+  return texts;
+}
+
+void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
+  const RecordData data = read_record(path);
+  int64_t unanswerable = 0;
+  for (const RecordQuery& query : data.queries) {
+    const RecordPassage& passage = data.passages[query.passage];
+    Question question{.index = query.index, .choices = candidates_of(passage), .answers = query.answers};
+    for (const std::string& candidate : question.choices) {
+      question.rows.push_back(rows.pair(passage.text, filled(query.query, candidate)));
+    }
+    for (size_t row = question.rows.size(); row-- > 0;) {
+      if (question.right(row)) question.label = static_cast<int32_t>(row);
+    }
+    if (!query.answers.empty() && question.label < 0) ++unanswerable;
+    HS_CHECK(!question.rows.empty(), path, ": query ", query.index, " has no candidate to choose from");
+    add(set, std::move(question));
+  }
+  if (!data.note.empty()) set->notes.push_back(data.note);
+  if (unanswerable > 0) {
+    set->notes.push_back(join_text(path, ": the answers of ", unanswerable, " of ", data.queries.size(),
+                                   " queries are no candidates of their passages"));
+  }
+}
+
+void note_cuts(int64_t rows_before, int64_t cut_before, const RowEncoder& rows, QuestionSet* set) {
+  const int64_t cut = rows.shortened() - cut_before;
+  if (cut == 0) return;
+  set->notes.push_back(join_text(set->source, ": ", cut, " of ", rows.rows() - rows_before, " rows were longer than ",
+                                 rows.length(), " tokens and were cut (--max-length)"));
+}
+
+// `count` of 0 .. total - 1, ascending.
+std::vector<size_t> drawn(size_t count, const QuestionSet& set) {
+  std::vector<size_t> order(set.questions.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  Philox random(stream_key(stream_key(kSubsetSeed, "subset of examples"), order.size()));
+  for (size_t i = 0; i < count; ++i) std::swap(order[i], order[i + random.below(order.size() - i)]);
+  order.resize(count);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace
+
+bool Question::right(size_t row) const {
+  if (answers.empty()) return static_cast<int64_t>(row) == label;
+  const std::string text = normalize_answer(choices.at(row));
+  return std::any_of(answers.begin(), answers.end(),
+                     [&](const std::string& answer) { return normalize_answer(answer) == text; });
+}
+
+QuestionKind kind_of(const TaskInfo& task) {
+  QuestionKind kind{.name = suite_name(task.suite) + "/" + task.name,
+                    .title = task.title,
+                    .labels = task.labels,
+                    .metrics = task.metrics,
+                    .task = &task};
+  const bool words = task.form == TaskForm::kWords || task.form == TaskForm::kPronoun;
+  const bool choice = task.form == TaskForm::kChoice || task.form == TaskForm::kRecord;
+  if (words) kind.head = TaskHeadKind::kWords;
+  if (choice) {
+    kind.form = AnswerForm::kRow;
+    kind.labels.clear();
+  } else if (task.labels.empty()) {
+    kind.form = AnswerForm::kNumber;
+  }
+  return kind;
+}
+
+QuestionKind kind_of(const TextExamples& examples, const std::string& name) {
+  QuestionKind kind{.name = name, .title = name, .labels = examples.labels};
+  if (examples.labels.empty()) {
+    kind.form = AnswerForm::kNumber;
+    kind.metrics = {Metric::kPearson, Metric::kSpearman};
+  } else {
+    HS_CHECK(examples.labels.size() > 1, examples.source, ": every label is '", examples.labels[0],
+             "'; there is nothing to tell apart");
+    kind.metrics = {Metric::kAccuracy, Metric::kMacroF1};
+  }
+  return kind;
+}
+
+QuestionSet to_questions(const TextExamples& examples, RowEncoder& rows) {
+  const int64_t rows_before = rows.rows();
+  const int64_t cut_before = rows.shortened();
+  QuestionSet set{.source = examples.source, .labelled = examples.labelled, .notes = examples.notes};
+  for (const TextExample& one : examples.items) {
+    EncodedRow row = examples.pairs ? rows.pair(one.first, one.second) : rows.single(one.first);
+    add(&set, {.rows = {std::move(row)}, .label = one.label, .number = one.number, .index = one.index});
+  }
+  note_cuts(rows_before, cut_before, rows, &set);
+  return set;
+}
+
+QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEncoder& rows) {
+  if (task.form == TaskForm::kText) return to_questions(read_examples(task, path), rows);
+  const int64_t rows_before = rows.rows();
+  const int64_t cut_before = rows.shortened();
+  QuestionSet set{.source = path};
+  switch (task.form) {
+    case TaskForm::kText:
+      break;
+    case TaskForm::kChoice:
+      read_copa_questions(path, rows, &set);
+      break;
+    case TaskForm::kWords:
+      read_wic_questions(path, rows, &set);
+      break;
+    case TaskForm::kPronoun:
+      read_wsc_questions(path, rows, &set);
+      break;
+    case TaskForm::kMultiRc:
+      read_multirc_questions(path, rows, &set);
+      break;
+    case TaskForm::kRecord:
+      read_record_questions(path, rows, &set);
+      break;
+  }
+  const Question& first = set.questions.front();  // readers refuse files without examples
+  set.labelled = first.label >= 0 || !first.answers.empty();
+  note_cuts(rows_before, cut_before, rows, &set);
+  return set;
+}
+
+void keep_some(std::optional<int64_t> most, QuestionSet* set) {
+  if (!most || static_cast<size_t>(*most) >= set->questions.size()) return;
+  std::vector<Question> kept;
+  for (const size_t i : drawn(static_cast<size_t>(*most), *set)) kept.push_back(std::move(set->questions[i]));
+  set->notes.push_back(join_text(set->source, ": ", kept.size(), " of ", set->questions.size(), " examples are used"));
+  set->questions = std::move(kept);
+}
+
+QuestionSet split_off(double fraction, QuestionSet* set) {
+  const size_t total = set->questions.size();
+  HS_CHECK(total >= 2, set->source, " has ", total, " example; two are needed to hold one back");
+  const auto wanted = static_cast<size_t>(std::llround(fraction * static_cast<double>(total)));
+  const std::vector<size_t> places = drawn(std::clamp<size_t>(wanted, 1, total - 1), *set);
+  QuestionSet taken{.source = set->source, .labelled = set->labelled};
+  std::vector<Question> left;
+  for (size_t i = 0; i < total; ++i) {
+    const bool take = std::binary_search(places.begin(), places.end(), i);
+    (take ? taken.questions : left).push_back(std::move(set->questions[i]));
+  }
+  set->questions = std::move(left);
+  set->notes.push_back(
+      join_text(set->source, ": ", taken.questions.size(), " of ", total, " examples are held back for validation"));
+  return taken;
+}
+
+std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes) {
+  std::vector<int64_t> counts(classes);
+  for (const Question& question : set.questions) {
+    if (question.label >= 0) ++counts.at(static_cast<size_t>(question.label));
+  }
+  return counts;
+}
+
+namespace {
+
+std::vector<Score> score_texts(const QuestionSet& set, const Answers& answers) {
+  std::vector<AnswerPair> pairs;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Question& question = set.questions[i];
+    pairs.push_back({.gold = question.answers, .predicted = question.choices.at(static_cast<size_t>(answers[i]))});
+  }
+  return record_scores(pairs);
+}
+
+}  // namespace
+
+std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers) {
+  if (kind.answers_are_texts()) return score_texts(set, answers);
+  Outcomes outcomes;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Question& question = set.questions[i];
+    if (kind.form == AnswerForm::kNumber) {
+      outcomes.gold_numbers.push_back(question.number);
+      outcomes.predicted_numbers.push_back(answers[i]);
+    } else {
+      outcomes.gold.push_back(question.label);
+      outcomes.predicted.push_back(static_cast<int32_t>(answers[i]));
+      outcomes.groups.push_back(question.group);
+    }
+  }
+  return measure(kind.metrics, outcomes);
+}
+
+}  // namespace headshare

@@ -1,0 +1,86 @@
+// Labelled examples of any task as questions to an encoder: rows of tokens, and what is right.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/data/examples.h"
+#include "headshare/metrics/metric.h"
+#include "headshare/tasks/finetune/rows.h"
+
+namespace headshare {
+
+enum class AnswerForm {
+  kClass,   // one row, a class
+  kNumber,  // one row, a number
+  kRow,     // several rows, one of which is right (ReCoRD: one or more)
+};
+
+struct Question {
+  std::vector<EncodedRow> rows = {};
+  int32_t label = -1;  // kClass: the class; kRow: the first right row; -1: unknown
+  double number = std::numeric_limits<double>::quiet_NaN();  // kNumber
+  int64_t index = 0;                                         // the file's own
+  int64_t group = 0;                                         // MultiRC: the question that an answer belongs to
+  int64_t passage = 0;                                       // and the paragraph
+  std::vector<std::string> choices = {};                     // ReCoRD: the text of each row's candidate
+  std::vector<std::string> answers = {};                     // ReCoRD: the right texts
+
+  // kRow: whether a row is a right one.
+  bool right(size_t row) const;
+};
+
+// What is asked in a task.
+struct QuestionKind {
+  std::string name = {};  // "glue/cola"
+  std::string title = {};
+  AnswerForm form = AnswerForm::kClass;
+  TaskHeadKind head = TaskHeadKind::kText;
+  std::vector<std::string> labels = {};  // kClass: of each class
+  std::vector<Metric> metrics = {};
+  const TaskInfo* task = nullptr;  // null: the user's own table
+
+  bool answers_are_texts() const { return task != nullptr && task->form == TaskForm::kRecord; }
+  int64_t outputs() const { return form == AnswerForm::kClass ? static_cast<int64_t>(labels.size()) : 1; }
+};
+
+QuestionKind kind_of(const TaskInfo& task);
+
+// A part of a task's data.
+struct QuestionSet {
+  std::string source = {};  // the file
+  std::vector<Question> questions = {};
+  bool labelled = false;
+  std::vector<std::string> notes = {};  // sentences for the user: what was left out, cut or looks wrong
+};
+
+// Reads a file of a task of GLUE or SuperGLUE. Throws Error as the task's reader does.
+QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEncoder& rows);
+
+// Texts already read, the user's own or a task's.
+QuestionSet to_questions(const TextExamples& examples, RowEncoder& rows);
+
+// The kind that the user's own table is: its classes, or numbers.
+QuestionKind kind_of(const TextExamples& examples, const std::string& name);
+
+// The questions of a part, `most` of them, drawn by a stream that depends on nothing but the file's name and their
+// number, in the order of the file; all where there are not more.
+void keep_some(std::optional<int64_t> most, QuestionSet* set);
+
+// Takes `fraction` of the questions (at least one, leaving at least one) out of a set and returns them, drawn as
+// keep_some does. Throws Error for fewer than two questions.
+QuestionSet split_off(double fraction, QuestionSet* set);
+
+// How many questions have each class, for kClass.
+std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes);
+
+// What a model answered to each question: a class, a number or a row.
+using Answers = std::vector<double>;
+
+// The task's scores of answers to a labelled set.
+std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers);
+
+}  // namespace headshare

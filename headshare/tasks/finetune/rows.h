@@ -1,0 +1,78 @@
+// Texts as a fine-tuned encoder reads them: rows [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headshare/models/encoder.h"
+#include "headshare/text/tokenizer.h"
+
+namespace headshare {
+
+// Tokens [begin, end) of a row; empty where there are none.
+struct TokenRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool operator==(const TokenRange&) const = default;
+};
+
+struct EncodedRow {
+  std::vector<int64_t> ids;
+  int64_t second = 0;                    // where segment 1 begins; the number of ids where there is no second text
+  std::array<TokenRange, 2> words = {};  // the tokens of two words, where a task asks about words
+};
+
+// A text and the bytes of it that a task asks about.
+struct MarkedText {
+  std::string_view text;
+  TextSpan place = {};
+};
+
+class RowEncoder {
+ public:
+  // Rows of at most `length` tokens. Throws Error when the tokenizer has no [CLS], [SEP] or [PAD], or nothing fits.
+  RowEncoder(const Tokenizer& tokenizer, int64_t length);
+
+  // A text that is too long is cut at its end, of a pair the longer one first.
+  EncodedRow single(std::string_view text);
+  EncodedRow pair(std::string_view first, std::string_view second);
+
+  // The same with the tokens that the places touch. A text that is too long is cut so that its last place stays:
+  // at its end, or where that would cut the place, at its beginning.
+  EncodedRow single_with_words(std::string_view text, const std::array<TextSpan, 2>& places);
+  EncodedRow pair_with_words(const MarkedText& first, const MarkedText& second);
+
+  // [CLS] first [SEP] second [SEP] of tokens that fit already.
+  EncodedRow joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  int64_t length() const { return length_; }
+  int64_t padding() const { return padding_; }
+  int64_t rows() const { return rows_; }            // made so far
+  int64_t shortened() const { return shortened_; }  // of which texts were cut
+
+ private:
+  std::vector<int32_t> kept(const TokensWithSpans& tokens, size_t room, const std::array<TextSpan, 2>& places,
+                            std::array<TokenRange, 2>* words);
+  EncodedRow finished(EncodedRow row, bool cut);
+
+  const Tokenizer& tokenizer_;
+  int64_t length_;
+  int64_t classify_, separate_, padding_;
+  int64_t rows_ = 0;
+  int64_t shortened_ = 0;
+};
+
+using RowPointers = std::vector<const EncodedRow*>;
+
+// Rows padded to the longest of them, on `device`. Segments are told where the encoder has two of them.
+EncoderInput to_input(const RowPointers& rows, int64_t padding, const EncoderOptions& encoder, c10::Device device);
+
+// float [B, 2, T]: for each row two sets of weights that form the means over its words; zeros where there are none.
+Tensor word_weights(const RowPointers& rows, int64_t length, c10::Device device);
+
+}  // namespace headshare

@@ -1,0 +1,178 @@
+#include "headshare/tasks/finetune/squad_task.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <torch/optim/adam.h>
+
+#include <set>
+
+#include "headshare/base/testing.h"
+#include "headshare/models/testing.h"
+#include "headshare/tasks/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kSeed = 4;
+
+// A question about a text; `answer` stands in it where it first occurs, or is none.
+SquadData made(const std::vector<std::pair<std::string, std::string>>& texts, SquadRules rules = SquadRules::kV1) {
+  SquadData data{.source = "made.json", .rules = rules};
+  for (const auto& [text, answer] : texts) {
+    const size_t number = data.questions.size();
+    data.paragraphs.push_back({.title = "article " + std::to_string(number / 2), .context = text});
+    SquadQuestion question{.id = "q" + std::to_string(number), .question = "the fox", .paragraph = number};
+    if (!answer.empty()) {
+      const size_t at = text.find(answer);
+      question.answers.push_back({.text = answer, .located = at != std::string::npos});
+      if (at != std::string::npos) question.answers.back().bytes = {at, at + answer.size()};
+    }
+    data.questions.push_back(std::move(question));
+  }
+  return data;
+}
+
+class SquadTaskTest : public testing::Test {
+ protected:
+  std::shared_ptr<Tokenizer> tokenizer_ = small_wordpiece();
+  RowEncoder rows_{*tokenizer_, 12};
+};
+
+TEST_F(SquadTaskTest, WindowsOverlapAndHoldTheAnswer) {
+  // Twelve tokens, of which seven fit beside the question's two.
+  const SquadSet set = make_windows(made({{"a a a a a a dogs a a a a a", "dogs"}}), rows_, {.stride = 3}, true);
+  ASSERT_EQ(set.windows.size(), 3U);
+  EXPECT_THAT(set.windows[0].row.ids, ElementsAre(2, 8, 6, 3, 5, 5, 5, 5, 5, 5, 7, 3));
+  EXPECT_EQ(set.windows[0].start, 10);
+  EXPECT_EQ(set.windows[0].end, 10);
+  EXPECT_EQ(set.windows[1].start, 7);
+  EXPECT_EQ(set.windows[2].first, 6);
+  EXPECT_EQ(set.windows[2].start, 4);
+  EXPECT_EQ(set.windows[2].tokens(), 6);
+  const SquadSet far = make_windows(made({{"a a a a a a dogs a a a a a", "dogs"}}), rows_, {.stride = 100}, true);
+  EXPECT_EQ(far.windows.size(), 2U) << "no stride skips text";
+  EXPECT_EQ(far.windows[1].start, 0) << "the answer is in the first window only";
+}
+
+TEST_F(SquadTaskTest, AnswersComeBackAsTheyStandInTheText) {
+  const std::string text = "The  foxes, dogs a";
+  const SquadSet set = make_windows(made({{text, "foxes, dogs"}}), rows_, {}, true);
+  const SquadWindow& window = set.windows.front();
+  std::vector<float> start(12, 0);
+  std::vector<float> end(12, 0);
+  start[static_cast<size_t>(window.start)] = 5;
+  end[static_cast<size_t>(window.end)] = 4;
+  std::vector<AnswerCandidate> found;
+  add_candidates(set, window, {start.data(), end.data()}, {}, &found);
+  const auto best =
+      std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
+  EXPECT_EQ(best->text, "foxes, dogs");
+  EXPECT_EQ(best->score, 9);
+  found.clear();
+  add_candidates(set, window, {start.data(), end.data()}, {.best = 20, .answer_length = 1}, &found);
+  for (const AnswerCandidate& one : found) EXPECT_EQ(one.text.find(' '), std::string::npos) << one.text;
+}
+
+TEST_F(SquadTaskTest, QuestionsWithoutAPlaceAreNotTaughtButJudged) {
+  const SquadData data = made({{"a dogs a", "fox"}, {"a dogs a", "dogs"}});
+  const SquadSet taught = make_windows(data, rows_, {}, true);
+  EXPECT_EQ(taught.windows.size(), 1U);
+  EXPECT_THAT(taught.notes, Contains(HasSubstr("1 questions have no answer whose place is known")));
+  EXPECT_EQ(make_windows(data, rows_, {}, false).windows.size(), 2U);
+  EXPECT_THAT(error_message([&] {
+                make_windows(made({{"a", "fox"}}), rows_, {}, true);
+              }),
+              HasSubstr("no question can be trained on"));
+  EXPECT_THAT(error_message([&] { make_windows(data, rows_, {.question_length = 9}, true); }),
+              HasSubstr("no room for a question of 9"));
+}
+
+TEST_F(SquadTaskTest, ArticlesAreHeldBackWhole) {
+  SquadData data = made({{"a", "a"}, {"a", "a"}, {"a", "a"}, {"a", "a"}, {"a", "a"}, {"a", "a"}});
+  const SquadData held = split_off_articles(0.3, &data);
+  EXPECT_EQ(held.questions.size(), 2U);
+  EXPECT_EQ(data.questions.size(), 4U);
+  std::set<std::string> titles;
+  for (const SquadQuestion& question : held.questions) titles.insert(held.paragraphs[question.paragraph].title);
+  EXPECT_EQ(titles.size(), 1U);
+  for (const SquadQuestion& question : data.questions) {
+    EXPECT_FALSE(titles.contains(data.paragraphs[question.paragraph].title));
+  }
+  SquadData one = made({{"a", "a"}});
+  EXPECT_THAT(error_message([&] { split_off_articles(0.5, &one); }), HasSubstr("has 1 article with questions"));
+  keep_some(3, &data);
+  EXPECT_EQ(data.questions.size(), 3U);
+}
+
+SquadTrainingData training_data(const std::shared_ptr<Tokenizer>& tokenizer, SquadRules rules) {
+  RowEncoder rows(*tokenizer, 12);
+  std::vector<std::pair<std::string, std::string>> texts = {
+      {"a a dogs a", "dogs"}, {"dogs a a", "dogs"}, {"a dogs", "dogs"}, {"a a a dogs a", "dogs"}};
+  if (rules == SquadRules::kV2) {
+    texts.insert(texts.end(), {{"a a a", ""}, {"a a a a a", ""}, {"a a", ""}});
+  }
+  return {.train = make_windows(made(texts, rules), rows, {}, true),
+          .validation = make_windows(made(texts, rules), rows, {}, false),
+          .padding = 0,
+          .tokenizer = tokenizer};
+}
+
+SquadTask small_task(const SquadTrainingData& data) {
+  EncoderOptions options = small_encoder_options(SchemeKind::kMqa);
+  options.vocabulary = 11;
+  options.context = 16;
+  options.init_deviation = 0.2;
+  const Encoder trained = small_encoder(options);
+  return {data,
+          {.batch_size = 4},
+          {},
+          starting_model(trained->options(), model_tensors(*trained), {.kind = TaskHeadKind::kToken, .outputs = 2}, {},
+                         kSeed),
+          kSeed,
+          at::kCPU};
+}
+
+TEST_F(SquadTaskTest, LearnsToFindAnswers) {
+  for (const SquadRules rules : {SquadRules::kV1, SquadRules::kV2}) {
+    const SquadTrainingData data = training_data(tokenizer_, rules);
+    SquadTask task = small_task(data);
+    const double before = task.evaluate(Part::kValidation, {}).loss;
+    torch::optim::Adam adam(task.model()->parameters(), torch::optim::AdamOptions(0.01));
+    task.model()->train();
+    for (int step = 0; step < 80; ++step) {
+      const auto targets = static_cast<double>(task.draw(1));
+      adam.zero_grad();
+      (task.loss_sum(0) / targets).backward();
+      adam.step();
+    }
+    const Evaluation after = task.evaluate(Part::kValidation, {});
+    EXPECT_EQ(*after.goal, 100);
+    EXPECT_LT(after.loss, before);
+    EXPECT_EQ(after.blocks.empty(), rules == SquadRules::kV2);
+    // Without an answer the score of "no answer" is the larger one.
+    const SquadAnswers answers = task.answers(data.validation, {});
+    for (size_t i = 0; i < answers.null_odds.size(); ++i) EXPECT_EQ(answers.null_odds[i] > 0, i >= 4) << i;
+  }
+}
+
+// Padding must not be chosen as an answer's place, whatever its hidden state is.
+TEST_F(SquadTaskTest, PaddingChangesNoLoss) {
+  const SquadTrainingData data = training_data(tokenizer_, SquadRules::kV1);
+  SquadTask task = small_task(data);
+  const double together = task.evaluate(Part::kValidation, {}).loss;
+  double alone = 0;
+  for (size_t i = 0; i < data.validation.windows.size(); ++i) {
+    SquadTrainingData one = data;
+    one.validation.windows = {data.validation.windows[i]};
+    SquadTask single = small_task(one);
+    alone += single.evaluate(Part::kValidation, {}).loss;
+  }
+  EXPECT_NEAR(together, alone / static_cast<double>(data.validation.windows.size()), 1e-5);
+}
+
+}  // namespace
+}  // namespace headshare

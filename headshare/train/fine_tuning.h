@@ -1,0 +1,60 @@
+// One fine-tuning run: a job's model trained for some epochs, its best epoch judged on every part.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "headshare/ops/precision.h"
+#include "headshare/tasks/finetune/job.h"
+#include "headshare/train/trainer.h"
+
+namespace headshare {
+
+// How it learns; what it learns from is in JobOptions.
+struct TuningOptions {
+  std::vector<std::string> learning_rates = {"5e-5"};  // the peak, of each run; the best by validation is reported
+  double warmup_ratio = 0.1;                           // of the steps, before a linear decay to 0
+  double weight_decay = 0.01;
+  double beta2 = 0.999;
+  double max_gradient_norm = 1;
+  int64_t accumulation = 1;
+  int64_t patience = 0;  // epochs; 0: never stop early
+  Precision precision = Precision::kFp32;
+};
+
+Fields fields(TuningOptions& options);
+
+// The rates as numbers. Throws Error for what is no number above 0.
+std::vector<double> learning_rates(const TuningOptions& options);
+
+// One model: a job, a learning rate and a seed.
+struct TunedModel {
+  double learning_rate = 0;
+  int64_t seed = 0;
+  int64_t steps = 0;
+  double best_epoch = 0;
+  double seconds = 0;               // of training
+  std::vector<PartScores> parts{};  // of the model that was best on the validation part
+};
+
+nlohmann::ordered_json to_json(const TunedModel& model);
+
+struct FineTuneRun {
+  FineTuneJob& job;
+  const FineTuneOptions& tuning;
+  const TuningOptions& options;
+  double learning_rate;
+  int64_t seed;
+  c10::Device device;
+};
+
+// The trainer's options of a run.
+TrainOptions train_options(const FineTuneRun& run);
+
+// Trains in `directory`, or goes on with what was begun there; what a finished run left there is returned as it is.
+// When it is done the directory has metrics.jsonl, result.json, the answers to each part and, if `keep_model`, the best
+// model. Throws Interrupted, after saving, when asked to stop.
+TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
+                     const std::function<bool()>& stop_requested);
+
+}  // namespace headshare

@@ -1,0 +1,244 @@
+"""finetune on a tiny encoder: own tables, GLUE and SuperGLUE layouts, SQuAD, resuming, and bad input."""
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
+QUICK = ["--epochs", 2, "--seeds", 2, "--batch-size", 8, "--learning-rate", 3e-3, "--threads", 1]
+
+
+def texts(count, start=0):
+    """Sentences and whether they tell of a fox."""
+    for i in range(start, start + count):
+        fox = i % 2 == 0
+        yield f"The {i % 7} {'foxes' if fox else 'hens'} jump over {i % 3} lazy dogs.", int(fox)
+
+
+@pytest.fixture(scope="module")
+def encoder(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("encoder")
+    (folder / "text.txt").write_text("".join(f"{text}\n" for text, _ in texts(300)))
+    flags = ["--task", "mlm", "--vocabulary-size", 60, "--steps", 60, "--learning-rate", 3e-3, "--init-deviation", 0.1]
+    cache = {"HEADSHARE_CACHE": str(folder / "cache")}
+    run("train", "--text", folder / "text.txt", "--out", folder / "run", *flags, *SMALL, env=cache)
+    return folder / "run"
+
+
+def table(path, count, start=0, columns=("text", "label"), comma="\t"):
+    path.write_text(comma.join(columns) + "\n" + "".join(f"{text}{comma}{label}\n" for text, label in texts(count, start)))
+    return path
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return table(tmp_path / "train.tsv", 40), table(tmp_path / "dev.tsv", 20, start=100)
+
+
+@pytest.fixture
+def glue(tmp_path):
+    """CoLA and SST-2 in the official layout, with a test part, and MNLI with its mismatched part."""
+    for name in ("CoLA", "SST-2", "MNLI"):
+        (tmp_path / "glue" / name).mkdir(parents=True)
+    cola, sst, mnli = (tmp_path / "glue" / name for name in ("CoLA", "SST-2", "MNLI"))
+    for part, count in (("train", 32), ("dev", 16)):
+        (cola / f"{part}.tsv").write_text("".join(f"gj04\t{label}\t\t{text}\n" for text, label in texts(count)))
+        table(sst / f"{part}.tsv", count, columns=("sentence", "label"))
+    (cola / "test.tsv").write_text("index\tsentence\n" + "".join(f"{i}\t{text}\n" for i, (text, _) in enumerate(texts(9))))
+    names = ("contradiction", "entailment")
+    for part in ("train", "dev_matched", "dev_mismatched"):
+        rows = "".join(f"{i}\t{text}\tA fox.\t{names[label]}\n" for i, (text, label) in enumerate(texts(24)))
+        (mnli / f"{part}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + rows)
+    return tmp_path / "glue"
+
+
+def test_an_own_table(run, encoder, tables, tmp_path):
+    train, dev = tables
+    test = table(tmp_path / "test.tsv", 12, start=200)
+    parts = ("--train", train, "--validation", dev, "--test", test)
+    flags = (*QUICK, "--epochs", 6, "--learning-rate", 1e-3, "--json", "--out", tmp_path / "out")  # beside 3e-3
+    done = run("finetune", encoder, "--task", "classify", *parts, *flags)
+    report = json.loads(done.stdout)
+    assert report == json.loads((tmp_path / "out" / "results.json").read_text())
+    (task,) = report["tasks"]
+    assert task["task"] == "classify" and task["train_examples"] == 40
+    assert task["classes"] == [{"label": "0", "examples": 20}, {"label": "1", "examples": 20}]
+    assert "0 50.0 %, 1 50.0 %" in done.stderr
+    assert [part["part"] for part in task["parts"]] == ["validation", "test"]
+    accuracy = task["parts"][1]["scores"][0]
+    assert accuracy["name"] == "accuracy" and len(accuracy["values"]) == 2 and accuracy["best"] > 0.9
+    assert accuracy["mean"] == pytest.approx(sum(accuracy["values"]) / 2)
+    assert {one["learning_rate"] for one in task["learning_rates"]} == {1e-3, 3e-3}
+    best = max(task["learning_rates"], key=lambda one: one["validation_goal"])
+    assert task["learning_rate"] == best["learning_rate"]
+    # What was answered, line by line, gives the accuracy that was reported.
+    answers = (tmp_path / "out" / "classify" / f"lr-{best['learning_rate']:g}-seed-1" / "test.tsv").read_text().split("\n")
+    right = [label for _, label in texts(12, 200)]
+    given = [int(line.split("\t")[1]) for line in answers[1:-1]]
+    assert sum(a == b for a, b in zip(given, right, strict=True)) / 12 == pytest.approx(accuracy["values"][1])
+
+
+def test_pairs_and_numbers(run, encoder, tmp_path):
+    rows = [(text, "A fox.", label) for text, label in texts(40)]
+    (tmp_path / "pairs.csv").write_text("a,b,c\n" + "".join(f'"{a}",{b},{"yes" if c else "no"}\n' for a, b, c in rows))
+    lines = "".join(json.dumps({"text": a, "label": 2.0 * c + 1}) + "\n" for a, _, c in rows)
+    (tmp_path / "numbers.jsonl").write_text(lines)
+    held = ("--validation-fraction", 0.25, "--json", *QUICK)
+    columns = ("--text-column", "a", "--pair-column", "b", "--label-column", "c")
+    pair = ("--task", "pair", "--train", tmp_path / "pairs.csv", *columns)
+    report = json.loads(run("finetune", encoder, *pair, *held, "--out", tmp_path / "pair").stdout)
+    assert report["tasks"][0]["parts"][0]["examples"] == 10 and report["tasks"][0]["train_examples"] == 30
+    assert [one["label"] for one in report["tasks"][0]["classes"]] == ["no", "yes"]
+    number = ("--task", "regress", "--train", tmp_path / "numbers.jsonl")
+    done = run("finetune", encoder, *number, *held, "--epochs", 6, "--out", tmp_path / "number")
+    scores = {one["name"]: one for one in json.loads(done.stdout)["tasks"][0]["parts"][0]["scores"]}
+    assert scores["pearson"]["best"] > 0.5 and "spearman" in scores
+
+
+def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
+    out = tmp_path / "out"
+    done = run("finetune", encoder, "--task", "cola,sst2,mnli", "--data", glue.parent, *QUICK, "--out", out)
+    for word in ("glue/cola", "matthews", "glue/sst-2", "mnli-mm", "median", "±"):
+        assert word in done.stdout, word
+    report = json.loads((out / "results.json").read_text())
+    assert [average["suite"] for average in report["averages"]] == ["glue"]
+    cola = out / "glue-cola" / "lr-0.003-seed-0"
+    assert len((cola / "test.tsv").read_text().splitlines()) == 1 + 9
+    # The scorer of files agrees with what was reported.
+    reported = report["tasks"][0]["parts"][0]["scores"][0]["values"][0]
+    gold = ("--gold", glue / "CoLA" / "dev.tsv")
+    scored = json.loads(run("score", "glue", cola / "validation.tsv", "--task", "cola", *gold, "--json").stdout)
+    assert scored["matthews"] == pytest.approx(reported)
+    # A fine-tuned model is a checkpoint like any other, and no beginning.
+    info = json.loads(run("info", cola, "--json").stdout)
+    assert info["kind"] == "encoder" and info["task_head"] == {"reads": "text", "outputs": 2, "labels": ["0", "1"]}
+    again = run("finetune", cola, "--task", "cola", "--data", glue, "--out", tmp_path / "x", check=False)
+    assert again.returncode == 1 and "fine-tuned on a task already" in again.stderr
+
+
+def squad_file(path, answers, version="1.1"):
+    """One question a paragraph; `answers` gives for each where the fox is, or None."""
+    articles = []
+    for i, has in enumerate(answers):
+        context = f"There are {i % 5} dogs. " + ("The foxes jump." if has else "The hens jump.")
+        found = [{"text": "foxes", "answer_start": context.index("foxes")}] if has else []
+        qa = {"id": f"q{i}", "question": "Who jumps?", "answers": found}
+        if version != "1.1":
+            qa["is_impossible"] = not has
+        articles.append({"title": f"t{i // 2}", "paragraphs": [{"context": context, "qas": [qa]}]})
+    path.write_text(json.dumps({"version": version, "data": articles}))
+    return path
+
+
+def test_squad(run, encoder, tmp_path):
+    train = squad_file(tmp_path / "train.json", [True] * 20)
+    dev = squad_file(tmp_path / "dev.json", [True] * 6)
+    flags = (*QUICK, "--seeds", 1, "--epochs", 8, "--json")
+    done = run("finetune", encoder, "--task", "squad", "--train", train, "--validation", dev, *flags, "--out", tmp_path / "v1")
+    report = json.loads(done.stdout)["tasks"][0]["parts"][0]
+    scores = {one["name"]: one["mean"] for one in report["scores"]}
+    assert report["examples"] == 6 and scores["f1"] > 50
+    folder = tmp_path / "v1" / "squad" / "lr-0.003-seed-0"
+    scored = json.loads(run("score", "squad", folder / "validation.json", "--gold", dev, "--json").stdout)
+    assert scored["f1"] == pytest.approx(scores["f1"]) and scored["exact_match"] == pytest.approx(scores["exact_match"])
+    best = json.loads((folder / "validation-n-best.json").read_text())["q0"]
+    assert len(best) > 1 and best[0]["score"] >= best[1]["score"]
+
+
+def test_squad_without_answers_and_with_articles_held_back(run, encoder, tmp_path):
+    train = squad_file(tmp_path / "train.json", [i % 3 > 0 for i in range(24)], version="v2.0")
+    flags = (*QUICK, "--seeds", 1, "--epochs", 6, "--validation-fraction", 0.25, "--json")
+    done = run("finetune", encoder, "--task", "squad", "--train", train, *flags, "--out", tmp_path / "v2")
+    (part,) = json.loads(done.stdout)["tasks"][0]["parts"]
+    assert part["examples"] == 6, "three articles of two questions"
+    scores = {one["name"]: one["mean"] for one in part["scores"]}
+    assert {"best_f1", "best_f1_thresh", "has_ans_f1", "no_ans_f1"} <= scores.keys()
+    assert part["goal"]["mean"] == pytest.approx(scores["best_f1"])
+    folder = tmp_path / "v2" / "squad" / "lr-0.003-seed-0"
+    assert (folder / "validation-null-odds.json").is_file()
+
+
+def test_superglue_layouts(run, encoder, data, tmp_path):
+    """A few examples of each task with data at hand."""
+    flags = ("--train-examples", 12, "--validation-examples", 8, "--epochs", 1, "--seeds", 1, "--json", "--threads", 1)
+    names = ("cb", "copa", "multirc", "superglue/rte", "wic", "wsc")
+    done = run("finetune", encoder, "--task", ",".join(names), "--data", data, *flags, "--out", tmp_path / "out")
+    report = json.loads(done.stdout)
+    assert [task["task"] for task in report["tasks"]] == [f"superglue/{name.split('/')[-1]}" for name in names]
+    for task in report["tasks"]:
+        assert task["parts"][0]["examples"] == 8, task["task"]
+    assert "8 of 56 examples are used" in done.stderr
+
+
+def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
+    train, dev = tables
+    flags = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--epochs", 30)
+    run("finetune", encoder, *flags, "--out", tmp_path / "whole")
+    words = [program, "finetune", encoder, *flags, "--out", tmp_path / "parts"]
+    child = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+    progress = tmp_path / "parts" / "classify" / "lr-0.003-seed-0" / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (progress.is_file() and progress.stat().st_size > 500) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode != 0 and "--resume --out" in said
+    done = run("finetune", "--resume", "--out", tmp_path / "parts", "--json")
+    whole = json.loads((tmp_path / "whole" / "results.json").read_text())
+    pick = lambda report: [model["parts"] for model in report["tasks"][0]["models"]]  # noqa: E731
+    assert pick(json.loads(done.stdout)) == pick(whole)
+    # Finished models are not trained again, and not under other options.
+    again = run("finetune", "--resume", "--out", tmp_path / "parts", "--json")
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+    other = run("finetune", "--resume", "--out", tmp_path / "parts", "--epochs", 2, check=False)
+    assert other.returncode == 2 and "--epochs is 2, but the models" in other.stderr
+
+
+def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
+    train, dev = tables
+    out = ("--out", tmp_path / "out")
+    own = ("--task", "classify", "--train", train)
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("text\tlabel\nA fox.\t1\nNo tab here\n")
+    odd = tmp_path / "odd.tsv"
+    odd.write_text("text\tlabel\nA fox.\tmaybe\n")
+    one = tmp_path / "one.tsv"
+    one.write_text("text\tlabel\nA fox.\t1\nA hen.\t1\n")
+    cases = [
+        (2, ("--task", "classify"), "--out is missing"),
+        (2, out, "--task is missing"),
+        (2, ("--task", "colla", *out), "did you mean"),
+        (2, ("--task", "rte", *out), "write glue/rte or superglue/rte"),
+        (1, ("--task", "cola", *out), "--data DIR"),
+        (1, ("--task", "cola", "--data", tmp_path / "nowhere", *out), "none of these exists"),
+        (1, ("--task", "classify", *out), "--train FILE.tsv"),
+        (1, (*own, *out), "--validation-fraction"),
+        (1, ("--task", "pair", "--train", train, *out), "--pair-column"),
+        (1, ("--task", "classify", "--train", bad, "--validation", dev, *out), "bad.tsv:3"),
+        (1, (*own, "--validation", odd, *out), "unknown label 'maybe'"),
+        (1, ("--task", "classify", "--train", one, "--validation", dev, *out), "nothing to tell apart"),
+        (1, (*own, "--validation", dev, "--max-length", 500, *out), "--max-length 500 is more than the encoder's context of 32"),
+        (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate fast is not a number"),
+        (1, ("--task", "squad", *out), "--train train-v1.1.json"),
+        (1, ("--task", "squad", "--train", train, *out), "train.tsv"),
+        (2, ("--resume", *out), "nothing to resume"),
+    ]
+    for code, words, message in cases:
+        said = refused(code, "finetune", encoder, *words)
+        assert message in said, (words, said)
+        assert not (tmp_path / "out").exists(), "a mistake in the call leaves nothing"
+    quick = (*own, "--validation", dev, *QUICK, "--epochs", 1, "--seeds", 1, *out)
+    run("finetune", encoder, *quick)
+    assert "--resume goes on with it" in refused(1, "finetune", encoder, *quick)
+    run("finetune", encoder, *quick, "--overwrite", "--no-keep-models")
+    home = tmp_path / "out" / "classify" / "lr-0.003-seed-0"
+    assert not list((home / "checkpoints").glob("*/model.safetensors")) and (home / "result.json").is_file()
+    result = home / "result.json"
+    result.write_text(result.read_text()[:40])
+    assert "delete it to train this model again" in refused(1, "finetune", "--resume", *out)
+    shutil.rmtree(encoder.parent / "none", ignore_errors=True)
+    assert "no model at" in refused(1, "finetune", encoder.parent / "none", *quick)
