@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/number.h"
 
 namespace headshare {
 namespace {
@@ -32,17 +32,13 @@ std::string range_text(const FieldOptions& options) {
 
 template <class Number>
 Number parse_number(const std::string& name, const std::string& text, const FieldOptions& options) {
-  Number value{};
-  const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
-  const char* last = text.data() + text.size();
-  const auto [end, code] = std::from_chars(first, last, value);
+  const std::optional<Number> value = number_in<Number>(std::string_view(text).substr(text.starts_with('+') ? 1 : 0));
   const bool whole = std::is_integral_v<Number>;
-  HS_CHECK(code == std::errc() && end == last && first != last, name, " must be ",
-           whole ? "a whole number" : "a number", ", not '", text, "'");
-  const auto number = static_cast<double>(value);
+  HS_CHECK(value, name, " must be ", whole ? "a whole number" : "a number", ", not '", text, "'");
+  const auto number = static_cast<double>(*value);
   HS_CHECK(std::isfinite(number), name, " must be finite, not '", text, "'");
   HS_CHECK(number >= options.min && number <= options.max, name, " must be ", range_text(options), ", not ", text);
-  return value;
+  return *value;
 }
 
 Field make_field(std::string name, std::string help, const FieldOptions& options) {

@@ -22,8 +22,9 @@ std::string plain_name(const std::string& flag) {
 bool looks_like_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
 std::string group_name(std::string heading) {
-  for (char& c : heading)
+  for (char& c : heading) {
     c = c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
   return heading;
 }
 

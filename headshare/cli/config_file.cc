@@ -90,8 +90,9 @@ std::string settings_text(const std::string& title, const std::vector<OptionGrou
     std::string name = group.heading;
     for (char& c : name) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     text += "\n" + name + ":\n";
-    for (const Field& one : group.fields)
+    for (const Field& one : group.fields) {
       text += comment(one) + "  " + one.name + ": " + yaml_value(one.value()) + "\n";
+    }
   }
   return text;
 }

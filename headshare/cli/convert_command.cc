@@ -126,8 +126,9 @@ int run_convert(const Words& words) {
                      &options.source);
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
-  for (const ForeignFormat& format : foreign_formats())
+  for (const ForeignFormat& format : foreign_formats()) {
     arguments.note("--from " + format.name + ": " + format.help + ".");
+  }
   arguments.note("--to hf: an encoder of scheme mha becomes a directory that transformers loads as BertForMaskedLM.");
   if (!arguments.parse(words)) return kOk;
   as_usage([&] {

@@ -120,8 +120,9 @@ std::string kernel_text(const nlohmann::ordered_json& report, int width) {
     text += wrap(line, width, 2) + "\n";
     for (const nlohmann::ordered_json& refused : one["refused"]) {
       std::string reasons;
-      for (const auto& reason : refused["reasons"])
+      for (const auto& reason : refused["reasons"]) {
         reasons += (reasons.empty() ? "" : "; ") + reason.get<std::string>();
+      }
       if (reasons.empty()) reasons = "HEADSHARE_BACKEND asks for another";
       text += "    not " + wrap(refused["backend"].get<std::string>() + ": " + reasons, width, 8) + "\n";
     }

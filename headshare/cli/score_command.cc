@@ -123,8 +123,9 @@ void print_table(const ScoreOptions& o, const Result& result) {
     const int digits = score.name.ends_with("total") ? 0 : o.question == "squad" ? 4 : 6;
     table.add({score.name, format_fixed(score.value, digits), score.signature});
   }
-  if (result.task_score && result.scores.size() > 1)
+  if (result.task_score && result.scores.size() > 1) {
     table.add({"score", format_fixed(*result.task_score, 6), "their mean"});
+  }
   print(table.text(terminal_width(Stream::kOut)));
 }
 

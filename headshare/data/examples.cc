@@ -1,12 +1,12 @@
 #include "headshare/data/examples.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <tuple>
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/number.h"
 #include "headshare/text/json_input.h"
 
 namespace headshare {
@@ -70,12 +70,10 @@ class ExampleReader {
   int64_t index_of(const TableRow& row, size_t number) const {
     const std::optional<std::string>& text = row.fields[kIndex];
     if (!text) return static_cast<int64_t>(number);
-    int64_t index = 0;
-    const char* end = text->data() + text->size();
-    const auto parsed = std::from_chars(text->data(), end, index);
-    HS_CHECK(parsed.ec == std::errc() && parsed.ptr == end && index >= 0, table_.where(row),
-             ": the index must be a whole number from 0, not ", brief_text(*text));
-    return index;
+    const std::optional<int64_t> index = number_in<int64_t>(*text);
+    HS_CHECK(index && *index >= 0, table_.where(row), ": the index must be a whole number from 0, not ",
+             brief_text(*text));
+    return *index;
   }
 
   void note_quotes(const std::string& text) {
@@ -135,10 +133,8 @@ std::string listed(const std::vector<std::string>& labels) {
 // Whole numbers first, by size ("10" behind "9"), then texts by their bytes.
 bool comes_before(const std::string& a, const std::string& b) {
   const auto key = [](const std::string& text) {
-    int64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-    return std::tuple(!is_number, is_number ? number : 0, std::string_view(text));
+    const std::optional<int64_t> number = number_in<int64_t>(text);
+    return std::tuple(!number, number.value_or(0), std::string_view(text));
   };
   return key(a) < key(b);
 }
@@ -163,12 +159,9 @@ int32_t find_label(const std::string& text, const std::vector<std::string>& labe
 }
 
 double parse_number(const std::string& text, const std::string& where) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  HS_CHECK(parsed.ec == std::errc() && parsed.ptr == end && std::isfinite(number), where, ": ", brief_text(text),
-           " is not a finite number");
-  return number;
+  const std::optional<double> number = number_in<double>(text);
+  HS_CHECK(number && std::isfinite(*number), where, ": ", brief_text(text), " is not a finite number");
+  return *number;
 }
 
 TextExamples read_examples(const TaskInfo& task, const std::string& path) {

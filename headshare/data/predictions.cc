@@ -1,12 +1,11 @@
 #include "headshare/data/predictions.h"
 
-#include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/number.h"
 #include "headshare/data/examples.h"
 #include "headshare/data/json_lines.h"
 #include "headshare/data/superglue.h"
@@ -88,14 +87,12 @@ std::string without_return(std::string_view line) {
 
 void read_submission_line(const std::string& line, const std::string& where, Answers* answers) {
   const size_t tab = line.find('\t');
-  int64_t index = 0;
-  const char* end = line.data() + std::min(tab, line.size());
-  const auto parsed = std::from_chars(line.data(), end, index);
   HS_CHECK(tab != std::string::npos && line.find('\t', tab + 1) == std::string::npos, where,
            ": two columns were expected, index and prediction, not ", brief_text(line));
-  HS_CHECK(parsed.ec == std::errc() && parsed.ptr == end, where, ": the index must be a whole number, not ",
-           brief_text(line.substr(0, tab)));
-  answers->set(index, line.substr(tab + 1), where);
+  const std::string number = line.substr(0, tab);
+  const std::optional<int64_t> index = number_in<int64_t>(number);
+  HS_CHECK(index, where, ": the index must be a whole number, not ", brief_text(number));
+  answers->set(*index, line.substr(tab + 1), where);
 }
 
 void read_glue(const std::string& path, Answers* answers) {
@@ -115,13 +112,10 @@ void read_glue(const std::string& path, Answers* answers) {
 }
 
 std::string label_of(const Json& record, const std::string& where) {
-  const Json& label = json_member(record, "label", where);
-  return label.is_string() ? label.get<std::string>() : brief_json(label);
+  return text_or_json(json_member(record, "label", where));
 }
 
-int64_t index_of(const Json& record, const std::string& where) {
-  return json_id(json_member(record, "idx", where), where + ": 'idx'");
-}
+int64_t index_of(const Json& record, const std::string& where) { return json_id(record, "idx", where); }
 
 void read_superglue(const TaskInfo& task, const std::string& path, Answers* answers) {
   for_each_json_line(path, [&](const Json& record, const std::string& where) {
@@ -130,8 +124,8 @@ void read_superglue(const TaskInfo& task, const std::string& path, Answers* answ
       return;
     }
     const Json& passage = json_member(record, "passage", where);
-    for (const Json& question : json_list(json_member(passage, "questions", where), where + ": 'questions'")) {
-      for (const Json& answer : json_list(json_member(question, "answers", where), where + ": 'answers'")) {
+    for (const Json& question : json_list(passage, "questions", where)) {
+      for (const Json& answer : json_list(question, "answers", where)) {
         answers->set(index_of(answer, where), label_of(answer, where), where);
       }
     }
@@ -226,7 +220,7 @@ std::vector<AnswerPair> read_record_answers(const std::string& gold, const std::
     HS_CHECK(found != places.end(), where, ": the query ", index, " is not in ", gold, ", which has ", pairs.size());
     std::optional<std::string>& predicted = pairs[found->second].predicted;
     HS_CHECK(!predicted, where, ": a second prediction for query ", index);
-    predicted = json_string(json_member(record, "label", where), where + ": 'label'");
+    predicted = json_string(record, "label", where);
   });
   return pairs;
 }

@@ -24,14 +24,15 @@ class SquadReader {
   SquadData read() {
     const Json file = parse_json_input(read_input(data_.source), data_.source);
     const auto version = file.is_object() ? file.find("version") : file.end();
-    if (version != file.end() && version->is_string() && version->get_ref<const std::string&>().starts_with("v2"))
+    if (version != file.end() && version->is_string() && version->get_ref<const std::string&>().starts_with("v2")) {
       data_.rules = SquadRules::kV2;
-    const auto& articles = list(file, "data", data_.source);
+    }
+    const auto& articles = json_list(file, "data", data_.source);
     for (size_t i = 0; i < articles.size(); ++i) {
       const std::string where = join_text(data_.source, ": data[", i, "]");
-      const auto& paragraphs = list(articles[i], "paragraphs", where);
-      const auto title = articles[i].find("title");  // XQuAD's articles have none
-      const std::string name = title == articles[i].end() ? "" : json_string(*title, where + ".title");
+      const auto& paragraphs = json_list(articles[i], "paragraphs", where);
+      // XQuAD's articles have no title.
+      const std::string name = articles[i].contains("title") ? json_string(articles[i], "title", where) : "";
       for (size_t k = 0; k < paragraphs.size(); ++k) {
         read_paragraph(name, paragraphs[k], item(where, "paragraphs", k));
       }
@@ -41,38 +42,28 @@ class SquadReader {
   }
 
  private:
-  static const Json::array_t& list(const Json& object, const std::string& key, const std::string& where) {
-    return json_list(json_member(object, key, where), join_text(where, ".", key));
-  }
-
-  static const std::string& text(const Json& object, const std::string& key, const std::string& where) {
-    return json_string(json_member(object, key, where), join_text(where, ".", key));
-  }
-
   void read_paragraph(const std::string& title, const Json& paragraph, const std::string& where) {
-    data_.paragraphs.push_back({.title = title, .context = text(paragraph, "context", where)});
+    data_.paragraphs.push_back({.title = title, .context = json_string(paragraph, "context", where)});
     const CodePoints places(data_.paragraphs.back().context);
-    const auto& questions = list(paragraph, "qas", where);
+    const auto& questions = json_list(paragraph, "qas", where);
     for (size_t i = 0; i < questions.size(); ++i) read_question(questions[i], places, item(where, "qas", i));
   }
 
   void read_question(const Json& entry, const CodePoints& places, const std::string& where) {
-    SquadQuestion question{.id = text(entry, "id", where),
-                           .question = text(entry, "question", where),
+    SquadQuestion question{.id = json_string(entry, "id", where),
+                           .question = json_string(entry, "question", where),
                            .paragraph = data_.paragraphs.size() - 1};
     HS_CHECK(ids_.insert(question.id).second, where, ": the question id ", question.id, " stands twice in the file");
-    const auto answers = entry.find("answers");  // files without gold have none
-    if (answers != entry.end()) {
-      const auto& all = json_list(*answers, where + ".answers");
+    if (entry.contains("answers")) {  // files without gold have none
+      const auto& all = json_list(entry, "answers", where);
       for (size_t i = 0; i < all.size(); ++i) {
         question.answers.push_back(read_answer(all[i], places, question.id, item(where, "answers", i)));
       }
     }
-    const auto impossible = entry.find("is_impossible");
-    if (impossible != entry.end()) {
+    if (entry.contains("is_impossible")) {
       data_.rules = SquadRules::kV2;
-      HS_CHECK(!json_bool(*impossible, where + ".is_impossible") || question.answers.empty(), where, ": question ",
-               question.id, " is_impossible, but has ", question.answers.size(),
+      HS_CHECK(!json_bool(entry, "is_impossible", where) || question.answers.empty(), where, ": question ", question.id,
+               " is_impossible, but has ", question.answers.size(),
                " answers; take these out, or set is_impossible to false");
     }
     data_.questions.push_back(std::move(question));
@@ -80,8 +71,7 @@ class SquadReader {
 
   SquadAnswer read_answer(const Json& entry, const CodePoints& places, const std::string& id,
                           const std::string& where) {
-    SquadAnswer answer{.text = text(entry, "text", where),
-                       .start = json_id(json_member(entry, "answer_start", where), where + ".answer_start")};
+    SquadAnswer answer{.text = json_string(entry, "text", where), .start = json_id(entry, "answer_start", where)};
     const std::string_view context = data_.paragraphs.back().context;
     std::string_view found = "";
     if (answer.start < places.count()) {

@@ -85,10 +85,10 @@ TEST_F(SquadFileTest, Version2) {
 
 TEST_F(SquadFileTest, MistakesNameThePlace) {
   EXPECT_THAT(refusal("/data/0/paragraphs/0/qas/1/id", 7),
-              HasSubstr("s.json: data[0].paragraphs[0].qas[1].id must be a text, not 7"));
+              HasSubstr("s.json: data[0].paragraphs[0].qas[1]: 'id' must be a text, not 7"));
   EXPECT_THAT(refusal("/data/0/paragraphs/0/qas/1/id", "q1"), HasSubstr("the question id q1 stands twice"));
   EXPECT_THAT(refusal("/data/0/paragraphs/0/qas/0/answers/1/answer_start", -1),
-              HasSubstr("answers[1].answer_start must be a whole number"));
+              HasSubstr("answers[1]: 'answer_start' must be a whole number"));
   EXPECT_THAT(refusal("/data/0/paragraphs/0/qas/0/is_impossible", true),
               HasSubstr("question q1 is_impossible, but has 2 answers"));
   EXPECT_THAT(refusal("/data/0/paragraphs/0", json::object()), HasSubstr("data[0].paragraphs[0]: has no 'context'"));
@@ -176,8 +176,9 @@ TEST(SquadPublishedTest, OfficialScoresToTheLastDigit) {
     const SquadPredictions predictions{.answers =
                                            read_squad_answers((folder / "predictions" / one.predictions).string())};
     std::map<std::string, double> scores;
-    for (const Score& score : to_scores(score_squad(gold_answers(data), predictions, data.rules)))
+    for (const Score& score : to_scores(score_squad(gold_answers(data), predictions, data.rules))) {
       scores[score.name] = score.value;
+    }
     for (const auto& [name, value] : one.scores) EXPECT_EQ(scores.at(name), value) << name;
   }
 }

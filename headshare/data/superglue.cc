@@ -19,18 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string& text_of(const Json& object, const std::string& key, const std::string& where) {
-  return json_string(json_member(object, key, where), join_text(where, ": '", key, "'"));
-}
-
-int64_t whole(const Json& object, const std::string& key, const std::string& where) {
-  return json_id(json_member(object, key, where), join_text(where, ": '", key, "'"));
-}
-
-const Json::array_t& list_of(const Json& object, const std::string& key, const std::string& where) {
-  return json_list(json_member(object, key, where), join_text(where, ": '", key, "'"));
-}
-
 // Labels are written as numbers or truth values.
 class Labels {
  public:
@@ -44,7 +32,7 @@ class Labels {
              labelled ? ": has a label, but those before have none" : ": has no label, but those before have one");
     labelled_ = labelled;
     if (!labelled) return -1;
-    return find_label(found->is_string() ? found->get<std::string>() : brief_json(*found), names_, where);
+    return find_label(text_or_json(*found), names_, where);
   }
 
  private:
@@ -128,15 +116,15 @@ std::vector<CopaExample> read_copa(const std::string& path) {
   std::vector<CopaExample> examples;
   Labels labels("copa");
   for_each_json_line(path, [&](const Json& record, const std::string& where) {
-    const std::string& question = text_of(record, "question", where);
+    const std::string& question = json_string(record, "question", where);
     HS_CHECK(question == "cause" || question == "effect", where, ": 'question' must be cause or effect, not ",
              brief_text(question));
-    examples.push_back({.premise = text_of(record, "premise", where),
-                        .choice1 = text_of(record, "choice1", where),
-                        .choice2 = text_of(record, "choice2", where),
+    examples.push_back({.premise = json_string(record, "premise", where),
+                        .choice1 = json_string(record, "choice1", where),
+                        .choice2 = json_string(record, "choice2", where),
                         .asks_cause = question == "cause",
                         .label = labels.of(record, where),
-                        .index = whole(record, "idx", where)});
+                        .index = json_id(record, "idx", where)});
   });
   return examples;
 }
@@ -146,16 +134,16 @@ std::vector<WicExample> read_wic(const std::string& path) {
   Labels labels("wic");
   for_each_json_line(path, [&](const Json& record, const std::string& where) {
     const auto place = [&](const char* text, const char* begin, const char* end) {
-      return byte_span(text_of(record, text, where), whole(record, begin, where), whole(record, end, where),
+      return byte_span(json_string(record, text, where), json_id(record, begin, where), json_id(record, end, where),
                        join_text(where, ": '", begin, "'"));
     };
-    examples.push_back({.word = text_of(record, "word", where),
-                        .sentence1 = text_of(record, "sentence1", where),
-                        .sentence2 = text_of(record, "sentence2", where),
+    examples.push_back({.word = json_string(record, "word", where),
+                        .sentence1 = json_string(record, "sentence1", where),
+                        .sentence2 = json_string(record, "sentence2", where),
                         .place1 = place("sentence1", "start1", "end1"),
                         .place2 = place("sentence2", "start2", "end2"),
                         .label = labels.of(record, where),
-                        .index = whole(record, "idx", where)});
+                        .index = json_id(record, "idx", where)});
   });
   return examples;
 }
@@ -166,9 +154,9 @@ WscData read_wsc(const std::string& path) {
   std::string first;
   const auto place = [&](const Json& record, const std::string& number, const std::string& where) {
     const Json& target = json_member(record, "target", where);
-    const std::string& span = text_of(target, "span" + number + "_text", where);
-    const int64_t index = whole(target, "span" + number + "_index", where);
-    const WordSpan words = find_words(text_of(record, "text", where), span, index, where);
+    const std::string& span = json_string(target, "span" + number + "_text", where);
+    const int64_t index = json_id(target, "span" + number + "_index", where);
+    const WordSpan words = find_words(json_string(record, "text", where), span, index, where);
     if (words.found == Found::kElsewhere) ++data.moved;
     if (words.found == Found::kNowhere) ++data.not_found;
     if (words.found != Found::kAtIndex && first.empty()) {
@@ -177,11 +165,11 @@ WscData read_wsc(const std::string& path) {
     return words.bytes;
   };
   for_each_json_line(path, [&](const Json& record, const std::string& where) {
-    data.examples.push_back({.text = text_of(record, "text", where),
+    data.examples.push_back({.text = json_string(record, "text", where),
                              .noun = place(record, "1", where),
                              .pronoun = place(record, "2", where),
                              .label = labels.of(record, where),
-                             .index = whole(record, "idx", where)});
+                             .index = json_id(record, "idx", where)});
   });
   if (!first.empty()) {
     data.note = join_text(path, ": ", data.moved, " spans stand at another word than their index says, ",
@@ -195,18 +183,18 @@ MultiRcData read_multirc(const std::string& path) {
   Labels labels("multirc");
   for_each_json_line(path, [&](const Json& record, const std::string& line) {
     const Json& passage = json_member(record, "passage", line);
-    data.paragraphs.push_back(text_of(passage, "text", line));
-    for (const Json& question : list_of(passage, "questions", line)) {
-      const int64_t number = whole(question, "idx", line);
+    data.paragraphs.push_back(json_string(passage, "text", line));
+    for (const Json& question : json_list(passage, "questions", line)) {
+      const int64_t number = json_id(question, "idx", line);
       const std::string where = join_text(line, ", question ", number);
-      for (const Json& answer : list_of(question, "answers", where)) {
+      for (const Json& answer : json_list(question, "answers", where)) {
         data.examples.push_back({.paragraph = data.paragraphs.size() - 1,
-                                 .question = text_of(question, "question", where),
-                                 .answer = text_of(answer, "text", where),
+                                 .question = json_string(question, "question", where),
+                                 .answer = json_string(answer, "text", where),
                                  .label = labels.of(answer, where),
-                                 .paragraph_index = whole(record, "idx", line),
+                                 .paragraph_index = json_id(record, "idx", line),
                                  .question_index = number,
-                                 .answer_index = whole(answer, "idx", where)});
+                                 .answer_index = json_id(answer, "idx", where)});
       }
     }
   });
@@ -218,22 +206,22 @@ RecordData read_record(const std::string& path) {
   RecordData data;
   for_each_json_line(path, [&](const Json& record, const std::string& line) {
     const Json& passage = json_member(record, "passage", line);
-    RecordPassage read{.text = text_of(passage, "text", line), .entities = {}};
+    RecordPassage read{.text = json_string(passage, "text", line), .entities = {}};
     // The last code point of a place is part of it.
     const auto place = [&](const Json& span, const std::string& where) {
-      return byte_span(read.text, whole(span, "start", where), whole(span, "end", where) + 1, where);
+      return byte_span(read.text, json_id(span, "start", where), int64_t{json_id(span, "end", where)} + 1, where);
     };
-    for (const Json& entity : list_of(passage, "entities", line)) read.entities.push_back(place(entity, line));
-    for (const Json& entry : list_of(record, "qas", line)) {
+    for (const Json& entity : json_list(passage, "entities", line)) read.entities.push_back(place(entity, line));
+    for (const Json& entry : json_list(record, "qas", line)) {
       RecordQuery query{.passage = data.passages.size(),
-                        .query = text_of(entry, "query", line),
+                        .query = json_string(entry, "query", line),
                         .answers = {},
-                        .index = whole(entry, "idx", line)};
+                        .index = json_id(entry, "idx", line)};
       const std::string where = join_text(line, ", query ", query.index);
       HS_CHECK(query.query.find("@placeholder") != std::string::npos, where, ": the query has no @placeholder");
       if (entry.contains("answers")) {
-        for (const Json& answer : list_of(entry, "answers", where)) {
-          query.answers.push_back(text_of(answer, "text", where));
+        for (const Json& answer : json_list(entry, "answers", where)) {
+          query.answers.push_back(json_string(answer, "text", where));
           const TextSpan bytes = place(answer, where);
           const std::string there = read.text.substr(bytes.begin, bytes.end - bytes.begin);
           if (there == query.answers.back() || data.misplaced++ > 0) continue;

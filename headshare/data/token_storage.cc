@@ -125,8 +125,9 @@ void TokenFileWriter::write_tokens(std::span<const int32_t> tokens) {
 void TokenFileWriter::add(std::span<const int32_t> tokens, uint64_t text_bytes) {
   write_tokens(tokens);
   text_bytes_ += text_bytes;
-  if (text_bytes_ - marks_.back().byte >= kMarkDistance && count_ > marks_.back().token)
+  if (text_bytes_ - marks_.back().byte >= kMarkDistance && count_ > marks_.back().token) {
     marks_.push_back({count_, text_bytes_});
+  }
 }
 
 void TokenFileWriter::begin_document() {

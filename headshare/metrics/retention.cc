@@ -48,8 +48,9 @@ std::string peop_rule(Direction direction) {
 // Why M / M_reference is not to be had; "" when it is.
 std::string why_no_ratio(double quality, double reference, double full_scale, const char* reference_name) {
   if (!std::isfinite(quality)) return join_text("the quality is ", quality, ": the run diverged");
-  if (!std::isfinite(reference))
+  if (!std::isfinite(reference)) {
     return join_text("the quality of ", reference_name, " is ", reference, ": the run diverged");
+  }
   if (reference < 0.01 * full_scale) {
     return join_text("the quality of ", reference_name, " is ", reference, ", near or below 0 on a scale to ",
                      full_scale);

@@ -145,14 +145,14 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
   refuse_unknown_keys(object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space"},
                       where);
   BpeNames names;
-  for (const nlohmann::json& value : json_list(json_member(object, "tokens", where), where + ": tokens")) {
+  for (const nlohmann::json& value : json_list(object, "tokens", where)) {
     names.tokens.push_back(json_string(value, join_text(where, ": token ", names.tokens.size())));
   }
-  for (const nlohmann::json& value : json_list(json_member(object, "merges", where), where + ": merges")) {
+  for (const nlohmann::json& value : json_list(object, "merges", where)) {
     const std::string what = join_text(where, ": merge ", names.merges.size());
     names.merges.push_back(parse_merge(json_string(value, what), what));
   }
-  for (const nlohmann::json& value : json_list(json_member(object, "special", where), where + ": special")) {
+  for (const nlohmann::json& value : json_list(object, "special", where)) {
     const int32_t id = json_id(value, where + ": a special token's id");
     HS_CHECK(static_cast<size_t>(id) < names.tokens.size(), where, ": the special token's id ", id,
              " is not among the ", names.tokens.size(), " tokens");
@@ -161,8 +161,8 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
     names.special.push_back(id);
   }
   BpeDefinition definition = bpe_from_names(names, where);
-  definition.split = split_from_name(json_string(json_member(object, "split", where), where + ": split"), where);
-  definition.add_prefix_space = json_bool(json_member(object, "add-prefix-space", where), where + ": add-prefix-space");
+  definition.split = split_from_name(json_string(object, "split", where), where);
+  definition.add_prefix_space = json_bool(object, "add-prefix-space", where);
   return definition;
 }
 

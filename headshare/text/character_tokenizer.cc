@@ -92,7 +92,7 @@ std::unique_ptr<CharacterTokenizer> CharacterTokenizer::from_json(const nlohmann
                                                                   const std::string& where) {
   refuse_unknown_keys(object, {"format", "version", "kind", "characters", "unknown-token"}, where);
   std::vector<int32_t> characters;
-  for (const nlohmann::json& value : json_list(json_member(object, "characters", where), where + ": characters")) {
+  for (const nlohmann::json& value : json_list(object, "characters", where)) {
     const std::string what = join_text(where, ": character ", characters.size());
     const std::string& text = json_string(value, what);
     size_t position = 0;
@@ -100,7 +100,7 @@ std::unique_ptr<CharacterTokenizer> CharacterTokenizer::from_json(const nlohmann
     HS_CHECK(code_point >= 0 && position == text.size(), what, " must be one character, not ", brief_json(value));
     characters.push_back(code_point);
   }
-  const bool unknown = json_bool(json_member(object, "unknown-token", where), where + ": unknown-token");
+  const bool unknown = json_bool(object, "unknown-token", where);
   return std::make_unique<CharacterTokenizer>(std::move(characters), Options{.unknown_token = unknown}, where);
 }
 

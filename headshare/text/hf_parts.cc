@@ -47,10 +47,10 @@ std::vector<std::pair<int32_t, std::string>> added_tokens(const json& object, co
   if (list.is_null()) return added;
   for (const json& entry : json_list(list, where + ": added_tokens")) {
     const std::string what = join_text(where, ": added token ", added.size());
-    const std::string& content = json_string(json_member(entry, "content", what), what + ": content");
+    const std::string& content = json_string(entry, "content", what);
     HS_CHECK(optional_bool(entry, "special", false, what), what, ", ", brief_json(content),
              ", is not special; text is not searched for added tokens, so this vocabulary is not supported");
-    added.emplace_back(json_id(json_member(entry, "id", what), what + ": id"), content);
+    added.emplace_back(json_id(entry, "id", what), content);
   }
   std::sort(added.begin(), added.end());
   for (size_t i = 1; i < added.size(); ++i) {

@@ -45,7 +45,7 @@ BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
   BpeNames names;
   names.tokens = tokens_by_id(json_member(model, "vocab", model_name), added, model_name);
   for (const auto& [id, text] : added) names.special.push_back(id);
-  for (const json& merge : json_list(json_member(model, "merges", model_name), model_name + ": merges")) {
+  for (const json& merge : json_list(model, "merges", model_name)) {
     const std::string what = join_text(model_name, ": merge ", names.merges.size());
     if (merge.is_array() && merge.size() == 2) {
       names.merges.emplace_back(json_string(merge[0], what), json_string(merge[1], what));

@@ -87,7 +87,7 @@ WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string
   definition.normalization = normalization_of(object, where);
   const auto added = added_tokens(object, where);
   definition.tokens = tokens_by_id(json_member(model, "vocab", name), added, name);
-  const std::string& unknown = json_string(json_member(model, "unk_token", name), name + ": unk_token");
+  const std::string& unknown = json_string(model, "unk_token", name);
   definition.unknown = id_of(definition, unknown);
   HS_CHECK(definition.unknown >= 0, name, ": the unk_token ", brief_json(unknown), " is not among the ",
            definition.tokens.size(), " tokens");

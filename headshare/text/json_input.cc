@@ -33,6 +33,8 @@ std::string brief_reason(const std::string& reason) {
   return text;
 }
 
+std::string named(const std::string& key, const std::string& where) { return where + ": '" + key + "'"; }
+
 }  // namespace
 
 Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error) {
@@ -93,6 +95,27 @@ bool json_bool(const nlohmann::json& value, const std::string& what) {
 const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std::string& what) {
   HS_CHECK(value.is_array(), what, " must be a list, not ", brief_json(value));
   return value.get_ref<const nlohmann::json::array_t&>();
+}
+
+int32_t json_id(const nlohmann::json& object, const std::string& key, const std::string& where) {
+  return json_id(json_member(object, key, where), named(key, where));
+}
+
+const std::string& json_string(const nlohmann::json& object, const std::string& key, const std::string& where) {
+  return json_string(json_member(object, key, where), named(key, where));
+}
+
+bool json_bool(const nlohmann::json& object, const std::string& key, const std::string& where) {
+  return json_bool(json_member(object, key, where), named(key, where));
+}
+
+const nlohmann::json::array_t& json_list(const nlohmann::json& object, const std::string& key,
+                                         const std::string& where) {
+  return json_list(json_member(object, key, where), named(key, where));
+}
+
+std::string text_or_json(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : brief_json(value);
 }
 
 void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known,

@@ -26,6 +26,16 @@ const std::string& json_string(const nlohmann::json& value, const std::string& w
 bool json_bool(const nlohmann::json& value, const std::string& what);
 const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std::string& what);
 
+// The same of object[key].
+int32_t json_id(const nlohmann::json& object, const std::string& key, const std::string& where);
+const std::string& json_string(const nlohmann::json& object, const std::string& key, const std::string& where);
+bool json_bool(const nlohmann::json& object, const std::string& key, const std::string& where);
+const nlohmann::json::array_t& json_list(const nlohmann::json& object, const std::string& key,
+                                         const std::string& where);
+
+// A text as it is, any other value as brief_json has it: what some files write the one way and some the other.
+std::string text_or_json(const nlohmann::json& value);
+
 // Refuses keys of `object` that are not among `known`.
 void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::string>& known, const std::string& where);
 

@@ -38,8 +38,9 @@ bool is_cased(int32_t code_point) {
   constexpr int32_t kSigns[][2] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},  {0x24B6, 0x24E9},
                                    {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
   const utf8proc_category_t category = utf8proc_category(code_point);
-  if (category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT)
+  if (category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT) {
     return true;
+  }
   return std::any_of(std::begin(kSigns), std::end(kSigns),
                      [&](const auto& range) { return range[0] <= code_point && code_point <= range[1]; });
 }

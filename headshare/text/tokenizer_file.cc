@@ -24,12 +24,12 @@ constexpr int32_t kVersion = 1;
 constexpr uint64_t kLargestFile = 64 << 20;
 
 std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std::string& where) {
-  const std::string& format = json_string(json_member(object, "format", where), where + ": format");
+  const std::string& format = json_string(object, "format", where);
   HS_CHECK(format == kFormat, where, ": the format is '", format, "', not '", kFormat, "'");
-  const int32_t version = json_id(json_member(object, "version", where), where + ": version");
+  const int32_t version = json_id(object, "version", where);
   HS_CHECK(version == kVersion, where, ": format version ", version, ", this program reads version ", kVersion,
            "; read it with the program that wrote it");
-  const std::string& kind = json_string(json_member(object, "kind", where), where + ": kind");
+  const std::string& kind = json_string(object, "kind", where);
   if (kind == "bytes") {
     refuse_unknown_keys(object, {"format", "version", "kind"}, where);
     return std::make_unique<ByteTokenizer>();

@@ -126,8 +126,9 @@ TEST(HfTokenizerTest, TheSameTokenizerComesBack) {
   const auto again = tokenizer_from_json(sample_hf(), "hf");
   EXPECT_EQ(again->to_json(), original[3]->to_json());
   json old_style = sample_hf();  // merges as "a b", absent instead of null
-  for (json& merge : old_style["model"]["merges"])
+  for (json& merge : old_style["model"]["merges"]) {
     merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+  }
   for (const char* key : {"truncation", "padding", "normalizer", "post_processor", "decoder"}) old_style.erase(key);
   EXPECT_EQ(tokenizer_from_json(old_style, "hf")->to_json(), original[3]->to_json());
 }

@@ -102,7 +102,7 @@ nlohmann::json WordTokenizer::to_json() const {
 std::unique_ptr<WordTokenizer> WordTokenizer::from_json(const nlohmann::json& object, const std::string& where) {
   refuse_unknown_keys(object, {"format", "version", "kind", "words"}, where);
   std::vector<std::string> words;
-  for (const nlohmann::json& value : json_list(json_member(object, "words", where), where + ": words")) {
+  for (const nlohmann::json& value : json_list(object, "words", where)) {
     words.push_back(json_string(value, join_text(where, ": word ", words.size())));
   }
   return std::make_unique<WordTokenizer>(std::move(words), where);

@@ -46,10 +46,6 @@ std::vector<std::string> vocabulary_lines(std::string_view text, const std::stri
   return tokens;
 }
 
-bool own_bool(const json& object, const char* key, const std::string& where) {
-  return json_bool(json_member(object, key, where), where + ": " + key);
-}
-
 }  // namespace
 
 BertNormalization bert_normalization(bool cased) { return {.strip_accents = !cased, .lowercase = !cased}; }
@@ -104,18 +100,18 @@ WordPieceDefinition read_wordpiece(const json& object, const std::string& where)
                        "space-chinese", "strip-accents", "lowercase"},
                       where);
   WordPieceDefinition definition;
-  for (const json& value : json_list(json_member(object, "tokens", where), where + ": tokens")) {
+  for (const json& value : json_list(object, "tokens", where)) {
     definition.tokens.push_back(json_string(value, join_text(where, ": token ", definition.tokens.size())));
   }
-  for (const json& value : json_list(json_member(object, "special", where), where + ": special")) {
+  for (const json& value : json_list(object, "special", where)) {
     definition.special.push_back(json_id(value, where + ": a special token's id"));
   }
-  definition.unknown = json_id(json_member(object, "unknown", where), where + ": unknown");
-  definition.longest_word = json_id(json_member(object, "longest-word", where), where + ": longest-word");
-  definition.normalization = {.clean_text = own_bool(object, "clean-text", where),
-                              .space_chinese = own_bool(object, "space-chinese", where),
-                              .strip_accents = own_bool(object, "strip-accents", where),
-                              .lowercase = own_bool(object, "lowercase", where)};
+  definition.unknown = json_id(object, "unknown", where);
+  definition.longest_word = json_id(object, "longest-word", where);
+  definition.normalization = {.clean_text = json_bool(object, "clean-text", where),
+                              .space_chinese = json_bool(object, "space-chinese", where),
+                              .strip_accents = json_bool(object, "strip-accents", where),
+                              .lowercase = json_bool(object, "lowercase", where)};
   return definition;
 }
 

@@ -224,7 +224,7 @@ TEST(WordPieceFileTest, DamagedDefinitionsAreRefused) {
   EXPECT_THAT(refused("/special", {1, 1}), HasSubstr("must ascend"));
   EXPECT_THAT(refused("/special", {1, 18}), HasSubstr("special id 18 is not among the 18 tokens"));
   EXPECT_THAT(refused("/longest-word", 0), HasSubstr("from 1 to 1000"));
-  EXPECT_THAT(refused("/lowercase", "yes"), HasSubstr("lowercase must be true or false"));
+  EXPECT_THAT(refused("/lowercase", "yes"), HasSubstr("'lowercase' must be true or false"));
   EXPECT_THAT(refused("/prefix", "@@"), HasSubstr("unknown key 'prefix'"));
 }
 

@@ -1,0 +1,21 @@
+// Numbers written in text.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace headshare {
+
+// The number that all of `text` is, in decimal, without blanks or a "+" before it; nothing where it is none or does
+// not fit. Infinities and nan are numbers of a floating type.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, number);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace headshare
