@@ -18,6 +18,7 @@
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
+#include "headshare/cli/train_task.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/measure.h"
@@ -99,8 +100,17 @@ void explain_left_out(const ComparisonOptions& options) {
   }
 }
 
-// Options of another task, changed from what they start with: the user believes that they matter.
+// What a comparison on text trains, as `train` has it. Diagnostic tasks train decoders too.
+TaskOptions text_task(const ComparisonOptions& options) {
+  const bool masked = options.task == ComparisonTask::kMaskedLanguageModel;
+  return {.task = masked ? TrainTask::kMaskedLanguageModel : TrainTask::kLanguageModel,
+          .language = options.language,
+          .masked = options.masked};
+}
+
+// As `train` does, and likewise for the tasks that only a comparison has.
 void refuse_foreign_options(const ComparisonOptions& options) {
+  refuse_foreign_options(text_task(options));
   ComparisonOptions given = options;
   ComparisonOptions untouched = preset_options(options.task, options.preset);
   const nlohmann::json values = to_json(fields(given));
@@ -116,16 +126,11 @@ void refuse_foreign_options(const ComparisonOptions& options) {
     throw UsageError(join_text("--", one.name, " belongs to --task ", names, "; this comparison's task is ",
                                values.at("task").get<std::string>()));
   }
-  for (const Field& one : fields(given.masked)) {
-    if (options.task == ComparisonTask::kMaskedLanguageModel || !changed(one)) continue;
-    throw UsageError(join_text("--", one.name, " belongs to --task mlm; this comparison's task is ",
-                               values.at("task").get<std::string>()));
-  }
   if (!is_diagnostic(options.task)) return;
-  Fields text = fields(given.language.data);
-  append(&text, fields(given.language.tokenizer));
-  for (const Field& one : text) {
-    if (!changed(one)) continue;
+  Fields model = fields(given.language.model);
+  for (const Field& one : fields(given.language)) {
+    const bool shared = one.name == "batch-size" || find_field(model, one.name) != nullptr;
+    if (shared || !changed(one)) continue;
     throw UsageError(join_text("--", one.name, " is about text, and --task ", values.at("task").get<std::string>(),
                                " makes its own sequences; leave it away"));
   }
@@ -157,9 +162,7 @@ ModelOptions likely_model(const ComparisonOptions& options, SchemeKind scheme) {
   ComparisonOptions cell = options;
   cell.language.model.attention.scheme = scheme;
   if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
-  cell.language.model.vocabulary = likely_vocabulary(cell.language);
-  if (cell.task == ComparisonTask::kMaskedLanguageModel) return encoder_options(cell.language, cell.masked);
-  return resolve(cell.language.model);
+  return likely_model(text_task(cell));
 }
 
 std::string plan_text(const ComparisonOptions& options) {

@@ -98,11 +98,7 @@ void fit_into(double budget, int64_t batch, const DecoderOptions& model, Cost* c
 // `common`, with what an encoder has besides where that is asked for.
 ModelOptions model_of(const TransformerOptions& common, const CostOptions& options) {
   if (options.kind == ModelKind::kDecoder) return resolve(common);
-  EncoderOptions encoder;
-  static_cast<TransformerOptions&>(encoder) = common;
-  static_cast<EncoderParts&>(encoder) = options.encoder;
-  encoder.masked_head = true;
-  return resolve(encoder);
+  return masked_encoder(common, options.encoder);
 }
 
 Cost cost_of(SchemeKind scheme, const CostOptions& options, const Sweep& sweep, const std::string& value) {

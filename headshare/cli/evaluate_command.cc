@@ -149,12 +149,7 @@ MaskedResult score(const LoadedEncoder& loaded, const TokenData& tokens, const E
   };
   const Masker masker(*loaded.tokenizer, options.masking);
   MaskedResult result{.masked = evaluate_masked(loaded.model, tokens, masker, setup, show).sums, .pseudo = {}};
-  HS_CHECK(result.masked.tokens > 0, "the text holds no token that could be masked: all its words are unknown to the ",
-           "tokenizer");
-  if (options.pseudo_tokens == 0) return result;
-  const TokenData first = tokens.view(0, std::min(tokens.size(), options.pseudo_tokens), *loaded.tokenizer);
-  const LanguageSums sums = pseudo_likelihood(loaded.model, first, masker, setup, show);
-  if (sums.tokens > 0) result.pseudo = sums;
+  result.pseudo = pseudo_likelihood(loaded.model, tokens, options.pseudo_tokens, masker, setup, show);
   return result;
 }
 

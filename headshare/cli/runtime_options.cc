@@ -24,7 +24,7 @@ int64_t cuda_devices() { return at::globalContext().hasCUDA() ? at::detail::getC
 namespace {
 
 // A step frees as much as it takes, in tensors of up to some 100 MiB. By default glibc returns them to the
-// system, which clears every page again for the next step: 5 % of the time of a GPT-2's step.
+// system, which clears every page again for the next step.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);

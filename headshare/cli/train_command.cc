@@ -19,6 +19,7 @@
 #include "headshare/train/file_observers.h"
 #include "headshare/train/plateau.h"
 #include "headshare/train/trainer.h"
+#include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
@@ -62,26 +63,12 @@ struct TrainCommand {
   }
 };
 
-// Options of the other task, changed from what they start with: the user believes that they matter.
-void refuse_foreign_options(const TrainCommand& probe) {
-  if (probe.task.task == TrainTask::kMaskedLanguageModel) {
-    if (!probe.task.language.stride) return;
-    throw UsageError("--stride is about next tokens; the windows of --task mlm are disjoint");
-  }
-  MaskedOptions given = probe.task.masked;
-  MaskedOptions untouched;
-  const nlohmann::json defaults = to_json(fields(untouched));
-  for (const Field& one : fields(given)) {
-    if (one.value() != defaults.at(one.name)) throw UsageError("--" + one.name + " belongs to --task mlm");
-  }
-}
-
 // The task comes first and everything else on top of what it starts with. False: --help.
 bool begin_with_task(const Words& words, TrainCommand* command) {
   TrainCommand probe;
   Arguments arguments = probe.arguments();
   if (!arguments.parse(words)) return false;
-  if (!probe.resume) refuse_foreign_options(probe);  // its task is in resolved.yaml
+  if (!probe.resume) refuse_foreign_options(probe.task);  // its task is in resolved.yaml
   command->task = task_defaults(probe.task.task);
   if (probe.task.task == TrainTask::kMaskedLanguageModel) command->train.schedule.schedule = Schedule::kLinear;
   return true;
@@ -93,10 +80,6 @@ ModelOptions check_options(const TrainCommand& command) {
     learning_rate_at(command.train.schedule, 0, command.train.steps);
     return likely_model(command.task);
   });
-}
-
-TrainingShape training_shape(const TrainOptions& train) {
-  return {.moving_averages = train.ema_decay > 0 ? 1 : 0, .recompute = train.activation_checkpointing};
 }
 
 void print_dry_run(const TrainCommand& command) {
@@ -127,7 +110,7 @@ TrainCommand parse_resumed(const Words& words, const std::string& out) {
   TrainCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(all);
-  refuse_foreign_options(command);
+  refuse_foreign_options(command.task);
   return command;
 }
 

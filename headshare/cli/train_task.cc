@@ -1,5 +1,7 @@
 #include "headshare/cli/train_task.h"
 
+#include "headshare/cli/args.h"
+
 namespace headshare {
 
 Field task_field(TaskOptions& options) {
@@ -7,6 +9,19 @@ Field task_field(TaskOptions& options) {
                                              {TrainTask::kMaskedLanguageModel, "mlm"}};
   return field("task", &options.task,
                "language-model: predict the next token, a decoder; mlm: predict masked tokens, an encoder", names);
+}
+
+void refuse_foreign_options(const TaskOptions& options) {
+  if (options.task == TrainTask::kMaskedLanguageModel) {
+    if (!options.language.stride) return;
+    throw UsageError("--stride is about next tokens; the windows of --task mlm are disjoint");
+  }
+  MaskedOptions given = options.masked;
+  MaskedOptions untouched;
+  const nlohmann::json defaults = to_json(fields(untouched));
+  for (const Field& one : fields(given)) {
+    if (one.value() != defaults.at(one.name)) throw UsageError("--" + one.name + " belongs to --task mlm");
+  }
 }
 
 TaskOptions task_defaults(TrainTask task) {
@@ -31,12 +46,11 @@ double likely_training_bytes(const TaskOptions& options, TrainingShape shape) {
 
 std::unique_ptr<Task> open_task(const TaskOptions& options, uint64_t seed, c10::Device device,
                                 const TrainingShape& shape, const Progress& progress) {
-  LanguageData data = open_language_data(options.language, progress);
+  const LanguageData data = open_language_data(options.language, progress);
   if (options.task == TrainTask::kMaskedLanguageModel) {
-    return std::make_unique<MaskedLanguageModelTask>(options.language, options.masked, std::move(data), seed, device,
-                                                     shape);
+    return std::make_unique<MaskedLanguageModelTask>(options.language, options.masked, data, seed, device, shape);
   }
-  return std::make_unique<LanguageModelTask>(options.language, std::move(data), seed, device, shape);
+  return std::make_unique<LanguageModelTask>(options.language, data, seed, device, shape);
 }
 
 }  // namespace headshare

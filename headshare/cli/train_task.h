@@ -18,6 +18,10 @@ struct TaskOptions {
 
 Field task_field(TaskOptions& options);
 
+// Throws UsageError for an option of the other task that is not at its default: the user believes that it matters.
+// Defaults pass, because a resolved.yaml has every option.
+void refuse_foreign_options(const TaskOptions& options);
+
 // What the task starts with, to be set before the user's own options.
 TaskOptions task_defaults(TrainTask task);
 

@@ -6,13 +6,10 @@
 #include "headshare/base/format.h"
 #include "headshare/tasks/diagnostics/diagnostic_task.h"
 #include "headshare/text/tokenizer_file.h"
+#include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
-
-TrainingShape training_shape(const TrainOptions& train) {
-  return {.moving_averages = train.ema_decay > 0 ? 1 : 0, .recompute = train.activation_checkpointing};
-}
 
 std::string file_names(const std::vector<std::string>& paths) {
   std::string names;
@@ -161,8 +158,9 @@ class DiagnosticExperiment : public Experiment {
 
 std::unique_ptr<Experiment> open_experiment(const ComparisonOptions& options, const Progress& progress) {
   if (is_diagnostic(options.task)) return std::make_unique<DiagnosticExperiment>(options);
-  if (options.task == ComparisonTask::kMaskedLanguageModel)
+  if (options.task == ComparisonTask::kMaskedLanguageModel) {
     return std::make_unique<MaskedExperiment>(options, progress);
+  }
   return std::make_unique<LanguageExperiment>(options, progress);
 }
 

@@ -140,4 +140,12 @@ EncoderOptions resolve(EncoderOptions o) {
   return o;
 }
 
+EncoderOptions masked_encoder(const TransformerOptions& common, const EncoderParts& parts) {
+  EncoderOptions options;
+  static_cast<TransformerOptions&>(options) = common;
+  static_cast<EncoderParts&>(options) = parts;
+  options.masked_head = true;
+  return resolve(options);
+}
+
 }  // namespace headshare

@@ -77,4 +77,7 @@ Fields stored_fields(EncoderOptions& options);
 DecoderOptions resolve(DecoderOptions options);
 EncoderOptions resolve(EncoderOptions options);
 
+// An encoder of these with a masked-LM head, resolved.
+EncoderOptions masked_encoder(const TransformerOptions& common, const EncoderParts& parts);
+
 }  // namespace headshare

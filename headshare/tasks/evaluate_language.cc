@@ -5,8 +5,21 @@
 #include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
+
 Tensor to_tensor(const std::vector<int64_t>& values, const Batch& batch, c10::Device device) {
   return at::tensor(values, at::kLong).view({batch.rows, batch.length}).to(device);
+}
+
+void WindowLosses::add(const Tensor& losses, const Tensor& targets) {
+  const Tensor window_sums = losses.sum(1, /*keepdim=*/false, at::kDouble).cpu();  // [B]
+  const Tensor counts = (targets != kIgnoredTarget).sum(1).cpu();                  // [B]
+  for (int64_t row = 0; row < losses.size(0); ++row) {
+    const double sum = window_sums[row].item<double>();
+    const int64_t count = counts[row].item<int64_t>();
+    sums.nats += sum;
+    sums.tokens += count;
+    if (count > 0) window_means.push_back(sum / static_cast<double>(count));
+  }
 }
 
 WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
@@ -19,15 +32,7 @@ WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, con
   for (int64_t i = 0; i < windows.batches(); ++i) {
     const Batch batch = windows.batch(i);
     const Tensor targets = to_tensor(batch.targets, batch, model->device());
-    const Tensor losses = model->token_losses(to_tensor(batch.inputs, batch, model->device()), targets);
-    const Tensor sums = losses.sum(1, /*keepdim=*/false, at::kDouble).cpu();         // [B]
-    const Tensor counts = (targets != kIgnoredTarget).sum(1).to(at::kDouble).cpu();  // [B]
-    for (int64_t row = 0; row < batch.rows; ++row) {
-      const double sum = sums[row].item<double>();
-      result.sums.nats += sum;
-      result.window_means.push_back(sum / counts[row].item<double>());
-    }
-    result.sums.tokens += batch.scored;
+    result.add(model->token_losses(to_tensor(batch.inputs, batch, model->device()), targets), targets);
     if (progress) progress(std::min((i + 1) * options.batch_size, windows.windows()), windows.windows());
   }
   return result;

@@ -23,6 +23,9 @@ LanguageSums evaluate_language(const Decoder& model, const TokenData& tokens, co
 struct WindowLosses {
   LanguageSums sums;
   std::vector<double> window_means;
+
+  // Adds windows with these losses, [B, T], of targets int64 [B, T]. One without targets has no mean.
+  void add(const Tensor& losses, const Tensor& targets);
 };
 WindowLosses evaluate_windows(const Decoder& model, const TokenData& tokens, const Tokenizer& tokenizer,
                               const WindowOptions& options, const WindowProgress& progress = {});

@@ -45,6 +45,7 @@ WindowLosses evaluate_masked(const Encoder& model, const TokenData& tokens, cons
   const EvaluationMode evaluating(model.ptr());
   const at::NoGradGuard no_grad;
   const MaskedWindows windows(tokens, masker, setup.context);
+  check_maskable(tokens, masker, "text");
   WindowLosses result;
   for (int64_t first = 0; first < windows.windows(); first += setup.batch_size) {
     const int64_t count = std::min(setup.batch_size, windows.windows() - first);
@@ -55,26 +56,19 @@ WindowLosses evaluate_masked(const Encoder& model, const TokenData& tokens, cons
       masker.mask_row(row, random, &batch);
     }
     const Tensor targets = targets_of(batch, model->device());
-    const Tensor losses = model->token_losses(to_input(batch, model->device()), targets);
-    const Tensor sums = losses.sum(1, /*keepdim=*/false, at::kDouble).cpu();         // [B]
-    const Tensor counts = (targets != kIgnoredTarget).sum(1).to(at::kDouble).cpu();  // [B]
-    for (int64_t row = 0; row < count; ++row) {
-      const double sum = sums[row].item<double>();
-      const double asked = counts[row].item<double>();
-      result.sums.nats += sum;
-      if (asked > 0) result.window_means.push_back(sum / asked);
-    }
-    result.sums.tokens += batch.scored;
+    result.add(model->token_losses(to_input(batch, model->device()), targets), targets);
     if (progress) progress(first + count, windows.windows());
   }
   return result;
 }
 
-LanguageSums pseudo_likelihood(const Encoder& model, const TokenData& tokens, const Masker& masker,
-                               const MaskedSetup& setup, const WindowProgress& progress) {
+std::optional<LanguageSums> pseudo_likelihood(const Encoder& model, const TokenData& tokens, int64_t most,
+                                              const Masker& masker, const MaskedSetup& setup,
+                                              const WindowProgress& progress) {
+  if (most == 0) return std::nullopt;
   const EvaluationMode evaluating(model.ptr());
   const at::NoGradGuard no_grad;
-  const MaskedWindows windows(tokens, masker, setup.context);
+  const MaskedWindows windows(tokens, masker, setup.context, most);
   LanguageSums sums;
   int64_t seen = 0;
   for (int64_t window = 0; window < windows.windows(); ++window) {
@@ -89,15 +83,16 @@ LanguageSums pseudo_likelihood(const Encoder& model, const TokenData& tokens, co
       MaskedBatch batch;
       for (size_t row = 0; row < count; ++row) masker.add_row(text, &batch);
       masker.pad(&batch);
-      for (size_t row = 0; row < count; ++row)
+      for (size_t row = 0; row < count; ++row) {
         masker.mask_place(static_cast<int64_t>(row), places[first + row], &batch);
+      }
       sums.nats += summed(model->token_losses(to_input(batch, model->device()), targets_of(batch, model->device())));
       sums.tokens += batch.scored;
-      if (progress) progress(seen + static_cast<int64_t>(first + count), tokens.size());
+      if (progress) progress(seen + static_cast<int64_t>(first + count), windows.tokens());
     }
     seen += static_cast<int64_t>(text.size());
   }
-  return sums;
+  return sums.tokens > 0 ? std::optional(sums) : std::nullopt;
 }
 
 Score masked_perplexity(const LanguageSums& sums, const std::string& tokenizer, const MaskedSetup& setup,

@@ -8,8 +8,8 @@
 #include "headshare/base/error.h"
 #include "headshare/data/text_source.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/models/size.h"
 #include "headshare/tasks/evaluation_batch.h"
+#include "headshare/tasks/prepare_model.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -61,8 +61,6 @@ std::string without_spool(std::string message, const std::string& path) {
   const size_t at = path.empty() ? std::string::npos : message.find(path);
   return at == std::string::npos ? message : message.replace(at, path.size(), "standard input");
 }
-
-std::string part_name(Part part) { return part == Part::kValidation ? "validation" : "test"; }
 
 DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
   model.vocabulary = tokenizer.vocabulary_size();
@@ -127,27 +125,31 @@ TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64
   return all.view(0, std::min(all.size(), most.value_or(all.size())), *data.tokenizer);
 }
 
-LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, LanguageData data, uint64_t seed,
+TextTask::TextTask(const LanguageData& data, const BatchOptions& batches)
+    : data_(data), batcher_(data_.splits.train, batches) {}
+
+nlohmann::json TextTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
+
+void TextTask::restore(const nlohmann::json& state, const std::string& where) {
+  HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
+  batcher_.restore(batch_state_from_json(state.at("batches"), where));
+}
+
+LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed,
                                      c10::Device device, TrainingShape shape)
-    : options_(options), data_(std::move(data)), batcher_(data_.splits.train, batch_options(options, seed)) {
+    : TextTask(data, batch_options(options, seed)), options_(options) {
   const DecoderOptions resolved = model_options(options.model, *data_.tokenizer);
   shape.batch = options.batch.batch_size;
   shape.length = resolved.context;
-  if (device.is_cpu()) {
-    check_memory(training_bytes(resolved, shape), "training this model",
-                 shape.recompute ? "use a smaller --batch-size, --context or --d-model"
-                                 : "use a smaller --batch-size, --context or --d-model, or --activation-checkpointing");
-  }
+  check_training_memory(training_bytes(resolved, shape), device, shape,
+                        "use a smaller --batch-size, --context or --d-model");
   options_.model = resolved;
   for (const Part part : {Part::kValidation, Part::kTest}) {
     // Refused now rather than after a tenth of the training.
     if (has(part)) EvaluationWindows(scored(part), windows());
   }
   model_ = Decoder(resolved);
-  initialise(*model_, seed);
-  model_->to(device);
-  model_->clock().seed = seed;
-  model_->set_recompute(shape.recompute);
+  prepare(model_, seed, device, shape);
 }
 
 WindowOptions LanguageModelTask::windows() const {
@@ -191,13 +193,6 @@ Evaluation LanguageModelTask::evaluate(Part part, const Task::Progress& progress
   if (data_.tokenizer->lossless()) result.scores.push_back(bits_per_byte(losses.sums, setup));
   result.blocks = losses.window_means;
   return result;
-}
-
-nlohmann::json LanguageModelTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
-
-void LanguageModelTask::restore(const nlohmann::json& state, const std::string& where) {
-  HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
-  batcher_.restore(batch_state_from_json(state.at("batches"), where));
 }
 
 void LanguageModelTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }

@@ -45,12 +45,30 @@ TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64
 // nanoGPT does: a character that is only there must have an id), and tokenises the texts.
 LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress = {});
 
-class LanguageModelTask : public Task {
+// What tasks on running text have in common: the text, and a place in it.
+class TextTask : public Task {
+ public:
+  bool has(Part part) const override { return !data_.part(part).empty(); }
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state, const std::string& where) override;
+  double epochs() const override { return batcher_.epochs(); }
+
+  const LanguageData& data() const { return data_; }
+
+ protected:
+  // Throws Error when the training text is shorter than a window.
+  TextTask(const LanguageData& data, const BatchOptions& batches);
+
+  LanguageData data_;
+  Batcher batcher_;
+};
+
+class LanguageModelTask : public TextTask {
  public:
   // A model with initial values of `seed`. Throws Error when the training text is shorter than the
   // context, another part cannot be scored, or training would not fit into memory. Of `shape` the loop
   // says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
-  LanguageModelTask(const LanguageModelOptions& options, LanguageData data, uint64_t seed, c10::Device device,
+  LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed, c10::Device device,
                     TrainingShape shape = {});
 
   std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
@@ -58,23 +76,16 @@ class LanguageModelTask : public Task {
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return !data_.part(part).empty(); }
-  nlohmann::json state() const override;
-  void restore(const nlohmann::json& state, const std::string& where) override;
   void save(const std::string& directory) override;
-  double epochs() const override { return batcher_.epochs(); }
 
   Decoder& decoder() { return model_; }
-  const LanguageData& data() const { return data_; }
 
  private:
   WindowOptions windows() const;
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
 
   LanguageModelOptions options_;
-  LanguageData data_;
   Decoder model_{nullptr};
-  Batcher batcher_;
   std::vector<Batch> drawn_;
 };
 

@@ -2,11 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_batch.h"
+#include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
 namespace {
@@ -43,21 +42,16 @@ void set_masked_defaults(LanguageModelOptions* options) {
 
 EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked) {
   Masker::room(language.model.context);  // an Error when there is none
-  EncoderOptions options;
-  static_cast<TransformerOptions&>(options) = language.model;
-  static_cast<EncoderParts&>(options) = masked.encoder;
-  options.masked_head = true;
-  return resolve(options);
+  return masked_encoder(language.model, masked.encoder);
 }
 
 MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked,
-                                                 LanguageData data, uint64_t seed, c10::Device device,
+                                                 const LanguageData& data, uint64_t seed, c10::Device device,
                                                  TrainingShape shape)
-    : language_(language),
+    : TextTask(data, text_windows(language, data.splits.train, seed)),
+      language_(language),
       masked_(masked),
-      data_(std::move(data)),
       masker_(*data_.tokenizer, masked.masking),
-      batcher_(data_.splits.train, text_windows(language, data_.splits.train, seed)),
       mask_key_(stream_key(seed, "masks")),
       unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
   language_.model.vocabulary = data_.tokenizer->vocabulary_size();
@@ -65,16 +59,13 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   shape.batch = language.batch.batch_size;
   shape.length = resolved.context;
   shape.scored = masked.masking.rate;
-  if (device.is_cpu()) {
-    check_memory(training_bytes(resolved, shape), "training this model",
-                 shape.recompute ? "use a smaller --batch-size, --context or --d-model"
-                                 : "use a smaller --batch-size, --context or --d-model, or --activation-checkpointing");
+  check_training_memory(training_bytes(resolved, shape), device, shape,
+                        "use a smaller --batch-size, --context or --d-model");
+  for (const Part part : {Part::kValidation, Part::kTest}) {
+    if (has(part)) scored(part);  // refused now rather than after a tenth of the training
   }
   model_ = Encoder(resolved);
-  initialise(*model_, seed);
-  model_->to(device);
-  model_->clock().seed = seed;
-  model_->set_recompute(shape.recompute);
+  prepare(model_, seed, device, shape);
 }
 
 MaskedBatch MaskedLanguageModelTask::next_batch() {
@@ -113,26 +104,24 @@ MaskedSetup MaskedLanguageModelTask::setup() const {
           .batch_size = evaluation_batch(language_.batch.batch_size, model.context, model.vocabulary)};
 }
 
-Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+TokenData MaskedLanguageModelTask::scored(Part part) const {
   const TokenData tokens = part_to_score(data_, part, language_.evaluation_tokens);
+  check_maskable(tokens, masker_, part_name(part) + " text");
+  return tokens;
+}
+
+Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+  const TokenData tokens = scored(part);
   const WindowLosses losses = evaluate_masked(model_, tokens, masker_, setup(), progress);
-  HS_CHECK(losses.sums.tokens > 0, "the part to score holds no token that could be masked");
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
   result.blocks = losses.window_means;
   const std::string tokenizer = data_.tokenizer->kind();
   result.scores.push_back(masked_perplexity(losses.sums, tokenizer, setup(), masked_.masking));
-  if (part != Part::kTest || masked_.pseudo_tokens == 0) return result;
-  const TokenData first = tokens.view(0, std::min(tokens.size(), masked_.pseudo_tokens), *data_.tokenizer);
-  const LanguageSums sums = pseudo_likelihood(model_, first, masker_, setup(), progress);
-  if (sums.tokens > 0) result.scores.push_back(pseudo_perplexity(sums, tokenizer, setup()));
+  if (part != Part::kTest) return result;
+  const std::optional<LanguageSums> sums =
+      pseudo_likelihood(model_, tokens, masked_.pseudo_tokens, masker_, setup(), progress);
+  if (sums) result.scores.push_back(pseudo_perplexity(*sums, tokenizer, setup()));
   return result;
-}
-
-nlohmann::json MaskedLanguageModelTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
-
-void MaskedLanguageModelTask::restore(const nlohmann::json& state, const std::string& where) {
-  HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
-  batcher_.restore(batch_state_from_json(state.at("batches"), where));
 }
 
 void MaskedLanguageModelTask::save(const std::string& directory) {

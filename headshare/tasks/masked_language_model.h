@@ -25,12 +25,12 @@ EncoderOptions encoder_options(const LanguageModelOptions& language, const Maske
 // A micro-batch is `batch_size` windows [CLS] tokens [SEP] of the context, filled to the last place by text that goes
 // on from one sentence to the next; documents are separated by the end-of-text token where the vocabulary has one.
 // Masks are drawn anew for every batch from the stream (seed, "masks") and the batch's number.
-class MaskedLanguageModelTask : public Task {
+class MaskedLanguageModelTask : public TextTask {
  public:
   // A model with initial values of `seed`. Throws Error when the tokenizer cannot mask, the training text is shorter
-  // than a window, another part cannot be scored, or training would not fit into memory. Of `shape` the loop says
-  // whether blocks are recomputed and how many averages it keeps; the rest is the task's.
-  MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked, LanguageData data,
+  // than a window, a part holds no token that could be masked, or training would not fit into memory. Of `shape` the
+  // loop says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked, const LanguageData& data,
                           uint64_t seed, c10::Device device, TrainingShape shape = {});
 
   std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
@@ -40,25 +40,19 @@ class MaskedLanguageModelTask : public Task {
   // The loss at masked tokens, with the same masks for every model; blocks are its means over windows. Scores:
   // "masked-perplexity", its exponential, and of the test part alone "pseudo-perplexity".
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return !data_.part(part).empty(); }
-  nlohmann::json state() const override;
-  void restore(const nlohmann::json& state, const std::string& where) override;
   void save(const std::string& directory) override;
-  double epochs() const override { return batcher_.epochs(); }
   std::optional<double> unigram_entropy() const override { return unigram_entropy_; }
 
   Encoder& encoder() { return model_; }
-  const LanguageData& data() const { return data_; }
 
  private:
   MaskedSetup setup() const;
+  TokenData scored(Part part) const;  // the tokens evaluate() looks at
   MaskedBatch next_batch();
 
   LanguageModelOptions language_;
   MaskedOptions masked_;
-  LanguageData data_;
   Masker masker_;
-  Batcher batcher_;
   uint64_t mask_key_;
   double unigram_entropy_;
   Encoder model_{nullptr};

@@ -39,6 +39,9 @@ LanguageData masked_data(int words = 800) {
   return data;
 }
 
+// Nothing but [UNK], which is never masked.
+TokenData unknown_words() { return TokenData::from_memory({1, 1, 1, 1}, 8); }
+
 MaskedLanguageModelTask small_task(SchemeKind scheme = SchemeKind::kMha, uint64_t seed = kSeed,
                                    const MaskedOptions& masked = {}) {
   return {small_masked(scheme), masked, masked_data(), seed, at::kCPU};
@@ -119,9 +122,11 @@ TEST(MaskedLanguageModelTask, EvaluatesEachPartWithMasksThatStay) {
 TEST(MaskedLanguageModelTask, ThePseudoLikelihoodMasksEveryTokenInTurn) {
   MaskedLanguageModelTask task = small_task();
   const LanguageData& data = task.data();
-  const TokenData tokens = data.splits.test.view(0, 20, *data.tokenizer);  // a window of 14, one of 6
+  const TokenData& tokens = data.splits.test;
   const Masker masker(*data.tokenizer, {});
-  const LanguageSums found = pseudo_likelihood(task.encoder(), tokens, masker, {.context = 16, .batch_size = 5});
+  const MaskedSetup setup{.context = 16, .batch_size = 5};
+  // A window of 14 tokens, one of 6.
+  const std::optional<LanguageSums> found = pseudo_likelihood(task.encoder(), tokens, 20, masker, setup);
   const at::NoGradGuard no_grad;
   double nats = 0;
   for (int64_t i = 0; i < 20; ++i) {
@@ -134,8 +139,12 @@ TEST(MaskedLanguageModelTask, ThePseudoLikelihoodMasksEveryTokenInTurn) {
     const Tensor logs = at::log_softmax(task.encoder()->logits(hidden[0][i - begin + 1]), -1);
     nats -= logs[tokens[i]].item<double>();
   }
-  EXPECT_EQ(found.tokens, 20);
-  EXPECT_NEAR(found.nats, nats, 1e-4);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->tokens, 20);
+  EXPECT_NEAR(found->nats, nats, 1e-4);
+  EXPECT_EQ(pseudo_likelihood(task.encoder(), tokens, 1 << 20, masker, setup)->tokens, tokens.size());
+  EXPECT_FALSE(pseudo_likelihood(task.encoder(), tokens, 0, masker, setup));
+  EXPECT_FALSE(pseudo_likelihood(task.encoder(), unknown_words(), 5, masker, setup));
 }
 
 TEST(MaskedLanguageModelTask, LearnsMoreThanFrequencies) {
@@ -185,6 +194,16 @@ TEST(MaskedLanguageModelTask, RefusesBeforeTraining) {
   options = small_masked();
   options.model.attention.d_model = 1 << 20;
   EXPECT_THAT(refusal(options, masked_data()), HasSubstr("training this model needs about"));
+  // Now rather than after a tenth of the training.
+  const std::string unmaskable = " text holds no token that could be masked";
+  LanguageData data = masked_data();
+  data.splits.validation = unknown_words();
+  EXPECT_THAT(refusal(small_masked(), data), HasSubstr("the validation" + unmaskable));
+  data = masked_data();
+  data.splits.test = unknown_words();
+  EXPECT_THAT(refusal(small_masked(), data), HasSubstr("the test" + unmaskable));
+  data.splits.test = {};
+  EXPECT_EQ(refusal(small_masked(), data), "no error");
 }
 
 }  // namespace

@@ -135,11 +135,20 @@ void Masker::mask_place(int64_t row, int64_t place, MaskedBatch* batch) const {
   ++batch->scored;
 }
 
-MaskedWindows::MaskedWindows(TokenData tokens, const Masker& masker, int64_t context)
+void check_maskable(const TokenData& tokens, const Masker& masker, const std::string& what) {
+  for (int64_t i = 0; i < tokens.size(); ++i) {
+    if (masker.ordinary(tokens[i])) return;
+  }
+  throw Error(
+      join_text("the ", what, " holds no token that could be masked: all its words are unknown to the tokenizer"));
+}
+
+MaskedWindows::MaskedWindows(TokenData tokens, const Masker& masker, int64_t context, std::optional<int64_t> most)
     : tokens_(std::move(tokens)),
       masker_(masker),
+      size_(std::min(tokens_.size(), most.value_or(tokens_.size()))),
       room_(Masker::room(context)),
-      windows_((tokens_.size() + room_ - 1) / room_) {
+      windows_((size_ + room_ - 1) / room_) {
   HS_CHECK(windows_ > 0, "there are no tokens to mask");
 }
 
@@ -148,7 +157,7 @@ MaskedBatch MaskedWindows::rows(int64_t first, int64_t count) const {
   std::vector<int64_t> tokens;
   for (int64_t window = first; window < first + count; ++window) {
     const int64_t begin = window * room_;
-    tokens.resize(static_cast<size_t>(std::min(room_, tokens_.size() - begin)));
+    tokens.resize(static_cast<size_t>(std::min(room_, size_ - begin)));
     tokens_.copy(begin, static_cast<int64_t>(tokens.size()), tokens.data());
     masker_.add_row(tokens, &batch);
   }
@@ -156,6 +165,7 @@ MaskedBatch MaskedWindows::rows(int64_t first, int64_t count) const {
 }
 
 double unigram_entropy(const TokenData& tokens, const Masker& masker, int64_t vocabulary) {
+  check_maskable(tokens, masker, "training text");
   std::vector<int64_t> counts(static_cast<size_t>(vocabulary), 0);
   constexpr int64_t kBlock = 1 << 16;
   std::vector<int32_t> block;
@@ -172,7 +182,6 @@ double unigram_entropy(const TokenData& tokens, const Masker& masker, int64_t vo
     total += count;
     sum += count * std::log(count);
   }
-  HS_CHECK(total > 0, "the text holds no token that could be masked: all its words are unknown to the tokenizer");
   return std::log(total) - sum / total;
 }
 

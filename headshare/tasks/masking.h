@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,13 +69,17 @@ class Masker {
   std::vector<int64_t> ordinary_tokens_;
 };
 
+// Throws Error when none of these tokens may be asked for; `what` names them: "validation text".
+void check_maskable(const TokenData& tokens, const Masker& masker, const std::string& what);
+
 // Disjoint windows over a text, the last one shorter: what masked models are judged on.
 class MaskedWindows {
  public:
-  // Throws Error when there are no tokens.
-  MaskedWindows(TokenData tokens, const Masker& masker, int64_t context);
+  // Over the first `most` tokens, or all. Throws Error when there are none.
+  MaskedWindows(TokenData tokens, const Masker& masker, int64_t context, std::optional<int64_t> most = {});
 
   int64_t windows() const { return windows_; }
+  int64_t tokens() const { return size_; }
 
   // Windows first .. first + count - 1, unmasked and unpadded.
   MaskedBatch rows(int64_t first, int64_t count) const;
@@ -82,12 +87,13 @@ class MaskedWindows {
  private:
   TokenData tokens_;
   const Masker& masker_;
+  int64_t size_;
   int64_t room_;
   int64_t windows_;
 };
 
-// -sum_t p(t) ln p(t) with the frequencies of the ordinary tokens: the loss of a model that knows how frequent each
-// token is and nothing else. Throws Error when there are none.
+// -sum_t p(t) ln p(t) with the frequencies of a training text's ordinary tokens: the loss of a model that knows how
+// frequent each token is and nothing else. Throws Error when there are none.
 double unigram_entropy(const TokenData& tokens, const Masker& masker, int64_t vocabulary);
 
 }  // namespace headshare

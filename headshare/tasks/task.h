@@ -15,6 +15,8 @@ namespace headshare {
 
 enum class Part { kValidation, kTest };
 
+inline std::string part_name(Part part) { return part == Part::kValidation ? "validation" : "test"; }
+
 struct Evaluation {
   double loss = 0;  // mean nats per target
   int64_t targets = 0;

@@ -207,13 +207,39 @@ def test_options_of_another_task_are_refused(refused, text):
         (["--task", "offsets", "--pairs", 3], ["--pairs", "recall", "offsets"]),
         (["--pairs", 3, "--text", text], ["--pairs", "recall", "language-model"]),
         (["--task", "dyck", "--text", text], ["--text", "dyck"]),
+        (["--task", "dyck", "--stride", 3], ["--stride", "dyck"]),
+        (["--task", "dyck", "--evaluation-tokens", 99], ["--evaluation-tokens", "dyck"]),
         (["--task", "dyck", "--context", 77], ["--context", "--sequence-length"]),
+        (["--task", "mlm", "--stride", 3, "--text", text], ["--stride", "mlm"]),
         (["--task", "ofsets"], ["ofsets", "offsets"]),
         (["--task", "offsets", "--offsets", "1,64"], ["64"]),
         (["--sweep", "pairs=1,2", "--text", text], ["--sweep", "pairs"]),
         (["--scheme-steps", "mha=3", "--text", text], ["--match time"]),
     ]:
         one_line_error(refused(2, "compare", *arguments, "--dry-run"), *expected)
+
+
+@pytest.mark.parametrize("task", ["language-model", "offsets"])
+@pytest.mark.parametrize(
+    "option, value", [("mask-rate", 0.3), ("whole-words", "true"), ("norms", "pre"), ("segments", 0), ("pseudo-tokens", 7)]
+)
+def test_options_of_masked_models_are_refused(run, refused, tmp_path, task, option, value):
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{option}: {value}\n")
+    for given in ([f"--{option}={value}"], ["--config", config]):
+        message = refused(2, "compare", "--task", task, *given, "--dry-run")
+        one_line_error(message, f"--{option} belongs to --task mlm")
+        assert "steps each" in run("compare", "--task", "mlm", *given, "--dry-run").stdout
+
+
+def test_a_resolved_configuration_has_options_of_every_task(run, refused, text, tmp_path):
+    out = tmp_path / "out"
+    compare(run, "--schemes", "mha", "--steps", 2, "--text", text, "--out", out)
+    assert "mask-rate: 0.15" in (out / "resolved.yaml").read_text()
+    run("compare", "--resume", "--out", out)
+    run("compare", "--config", out / "resolved.yaml", "--dry-run")
+    message = refused(2, "compare", "--config", out / "resolved.yaml", "--mask-rate", 0.3, "--dry-run")
+    one_line_error(message, "--mask-rate belongs to --task mlm")
 
 
 def losses_of(results):

@@ -8,6 +8,7 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/evaluation_mode.h"
+#include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
 namespace {
@@ -52,15 +53,10 @@ DiagnosticTask::DiagnosticTask(const DiagnosticOptions& options, uint64_t seed, 
   const int64_t outputs = generator_->outputs();
   shape.batch = options.batch_size;
   shape.length = generator_->length();
-  if (device.is_cpu()) {
-    check_memory(needed_bytes(options_.model, outputs, shape), "training this model",
-                 "use a smaller --batch-size or --d-model, or shorter sequences");
-  }
+  check_training_memory(needed_bytes(options_.model, outputs, shape), device, shape,
+                        "use a smaller --batch-size or --d-model, or shorter sequences");
   model_ = DiagnosticModel(options_.model, outputs);
-  initialise(*model_, seed);
-  model_->to(device);
-  clock().seed = seed;
-  decoder()->set_recompute(shape.recompute);
+  prepare(model_, seed, device, shape);
 }
 
 DiagnosticTask::Sequences DiagnosticTask::sequences(uint64_t key, int64_t first, int64_t count) const {
@@ -99,7 +95,7 @@ Evaluation DiagnosticTask::evaluate(Part part, const Task::Progress& progress) {
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
   const int64_t total = held_out(options_, part);
-  const uint64_t key = task_key(kHeldOutSeed, options_.kind, part == Part::kValidation ? "validation" : "test");
+  const uint64_t key = task_key(kHeldOutSeed, options_.kind, part_name(part));
   const int64_t at_once =
       evaluation_batch(options_.batch_size, generator_->length(), generator_->outputs() * generator_->vocabulary());
   const auto per_sequence = static_cast<double>(generator_->targets_per_sequence());

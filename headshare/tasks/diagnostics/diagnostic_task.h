@@ -19,6 +19,9 @@ class DiagnosticModelImpl : public Layer {
   // ids int64 [B, T] -> [B, O, T, V]: for each of O outputs its scores of V tokens.
   Tensor logits(const Tensor& ids) const;
 
+  DropoutClock& clock() const { return decoder->clock(); }
+  void set_recompute(bool on) { decoder->set_recompute(on); }
+
   Decoder decoder;
 
  private:
@@ -37,7 +40,7 @@ class DiagnosticTask : public Task {
   DiagnosticTask(const DiagnosticOptions& options, uint64_t seed, c10::Device device, TrainingShape shape = {});
 
   std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
-  DropoutClock& clock() override { return model_->decoder->clock(); }
+  DropoutClock& clock() override { return model_->clock(); }
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
   // Score: "accuracy", the share of targets that get the highest logit. Blocks: the accuracy of each

@@ -1,0 +1,29 @@
+// From the options of a model to one that can be trained.
+#pragma once
+
+#include <string>
+
+#include "headshare/models/size.h"
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+// Throws Error when a training step that takes `bytes` does not fit into the machine's memory. `smaller` is the way
+// out: "use a smaller --batch-size". Other devices are not asked.
+inline void check_training_memory(double bytes, c10::Device device, const TrainingShape& shape,
+                                  const std::string& smaller) {
+  if (!device.is_cpu()) return;
+  check_memory(bytes, "training this model", shape.recompute ? smaller : smaller + ", or --activation-checkpointing");
+}
+
+// Gives a model its initial values and whatever else training depends on. `Model` holds any module with clock() and
+// set_recompute().
+template <class Model>
+void prepare(Model& model, uint64_t seed, c10::Device device, const TrainingShape& shape) {
+  initialise(*model, seed);
+  model->to(device);
+  model->clock().seed = seed;
+  model->set_recompute(shape.recompute);
+}
+
+}  // namespace headshare

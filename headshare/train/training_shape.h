@@ -1,0 +1,13 @@
+#pragma once
+
+#include "headshare/models/size.h"
+#include "headshare/train/trainer.h"
+
+namespace headshare {
+
+// What the loop's options say of the memory a step takes; a task adds its batches.
+inline TrainingShape training_shape(const TrainOptions& options) {
+  return {.moving_averages = options.ema_decay > 0 ? 1 : 0, .recompute = options.activation_checkpointing};
+}
+
+}  // namespace headshare
