@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/prefixed.h"
 
 namespace headshare {
 namespace {
@@ -95,6 +96,16 @@ TEST(FieldTest, AliasesAndUnderscoresAreAccepted) {
   Fields list = fields(options);
   set_field(list, "num_hidden_layers", "2", "test");
   EXPECT_EQ(options.layers, 2);
+}
+
+TEST(FieldTest, PrefixedFieldsKeepTheirTargetAndNameThemselves) {
+  SampleOptions options;
+  Fields list = prefixed("tiny-", fields(options));
+  set_field(list, "tiny_num_hidden_layers", "2", "test");
+  EXPECT_EQ(options.layers, 2);
+  EXPECT_EQ(to_json(list).at("tiny-layers"), 2);
+  EXPECT_EQ(find_field(list, "layers"), nullptr);
+  EXPECT_EQ(message([&] { set_field(list, "tiny-layers", "9", "x"); }), "x: tiny-layers must be 1..8, not 9");
 }
 
 TEST(FieldTest, UnknownNamesAreRefusedWithTheNearest) {

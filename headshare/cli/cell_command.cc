@@ -8,6 +8,7 @@
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/cell_run.h"
+#include "headshare/compare/tuned_cell.h"
 
 namespace headshare {
 namespace {
@@ -32,7 +33,11 @@ int run_train_cell(const Words& words) {
   const c10::Device device = start_runtime(runtime);
   const CellPlan plan = read_plan(fs::path(home) / "cells" / name / "plan.json");
   ReportingObserver observer;
-  run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
+  if (is_fine_tuning(plan.options.task)) {
+    run_tuned_cell(plan, home, device, observer, stop_requested);
+  } else {
+    run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
+  }
   return kOk;
 }
 

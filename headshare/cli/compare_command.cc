@@ -1,69 +1,23 @@
 // headshare compare: the same model, once per attention scheme and seed; the paper's table on the
-// user's own text, or on a diagnostic task.
-#include <ATen/Parallel.h>
-
+// user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include <algorithm>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/base/notice.h"
 #include "headshare/cli/args.h"
-#include "headshare/cli/cell_process.h"
+#include "headshare/cli/compare_run.h"
+#include "headshare/cli/compare_tuned.h"
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
-#include "headshare/cli/grid_progress.h"
 #include "headshare/cli/interrupt.h"
-#include "headshare/cli/machine.h"
-#include "headshare/cli/model_input.h"
-#include "headshare/cli/runtime_options.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/train_task.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/compare/cell_run.h"
-#include "headshare/compare/measure.h"
-#include "headshare/data/text_source.h"
+#include "headshare/compare/experiment.h"
 
 namespace headshare {
 namespace {
-
-constexpr double kSecondsPerDay = 24 * 60 * 60;
-
-struct CompareCommand {
-  std::string out;
-  bool resume = false;
-  bool overwrite = false;
-  bool dry_run = false;
-  bool beyond_a_day = false;
-  bool json = false;
-  bool latex = false;
-  ComparisonOptions comparison;
-  RuntimeOptions runtime;
-
-  Arguments arguments() {
-    Arguments made("compare",
-                   "Trains the same model once per attention scheme and seed, and prints the paper's table.");
-    made.group(
-        "Comparison",
-        {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
-         field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
-         field("overwrite", &overwrite, "delete the comparison in --out first"),
-         field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
-         field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
-         field("json", &json, "print results.json instead of the table"),
-         field("latex", &latex, "also write the table in LaTeX, table.tex")});
-    made.group("What is trained", fields(comparison));
-    made.group("Computing", fields(runtime));
-    made.note(
-        "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
-        "with the same initial values for what two schemes share. Figures are those of the test part for the "
-        "checkpoint that was best on validation.");
-    made.note(
-        "PRR is the share of mha's quality a scheme keeps: 100 M / M_mha, for perplexities 100 (2 - M / M_mha). PEoP "
-        "is the relative gain over sha per relative growth in attention parameters.");
-    return made;
-  }
-};
 
 // Task and preset come first and everything else on top of them, wherever they stand. False: --help.
 bool begin_with_preset(const Words& words, CompareCommand* command) {
@@ -93,16 +47,10 @@ std::string command_line(const Words& words) {
   return line;
 }
 
-void explain_left_out(const ComparisonOptions& options) {
-  for (const SchemeKind scheme : chosen_schemes(options)) {
-    const std::string reason = why_not(options, scheme);
-    if (!reason.empty()) notice(join_text(scheme_name(scheme), " is left out: ", reason));
-  }
-}
-
-// What a comparison on text trains, as `train` has it. Diagnostic tasks train decoders too.
+// What a comparison on text trains, as `train` has it: of fine-tuned encoders what comes first. Diagnostic tasks train
+// decoders too.
 TaskOptions text_task(const ComparisonOptions& options) {
-  const bool masked = options.task == ComparisonTask::kMaskedLanguageModel;
+  const bool masked = options.task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(options.task);
   return {.task = masked ? TrainTask::kMaskedLanguageModel : TrainTask::kLanguageModel,
           .language = options.language,
           .masked = options.masked};
@@ -143,6 +91,7 @@ void refuse_foreign_options(const ComparisonOptions& options) {
 void check_options(const ComparisonOptions& options) {
   as_usage([&] {
     refuse_foreign_options(options);
+    check_tuned_options(options);
     check_scheme_steps(options);
     for (const SweepSetting& setting : sweep_settings(options)) {
       const ComparisonOptions set = with_setting(options, setting);
@@ -189,151 +138,6 @@ std::string plan_text(const ComparisonOptions& options) {
   return text + "\n";
 }
 
-// Standard input can be read once, and every model's process reads the text: it is kept with the run,
-// which so can be repeated.
-void keep_standard_input(const fs::path& home, ComparisonOptions* options) {
-  std::vector<std::string>& inputs = options->language.data.text;
-  const auto dash = std::find(inputs.begin(), inputs.end(), "-");
-  if (dash == inputs.end()) return;
-  const fs::path kept = home / "input.txt";
-  save_standard_input(kept);
-  *dash = kept.string();
-}
-
-// Says how long it will take; refuses what takes more than a day or does not fit onto the disk.
-void check_effort(const CompareCommand& command, const std::vector<CellPlan>& plans, const Experiment& experiment,
-                  const fs::path& home, c10::Device device) {
-  const auto measured = [&](const ComparisonOptions& cell) {
-    check_interrupted();
-    return seconds_per_step(experiment, cell, device);
-  };
-  const double seconds = estimated_seconds(plans, home, measured);
-  HS_CHECK(command.beyond_a_day || seconds <= kSecondsPerDay, "training these ", plans.size(),
-           " models would take about ", format_duration(seconds), " (hours:minutes:seconds; ", at::get_num_threads(),
-           " threads), longer than a day; take fewer --steps, --seeds or --schemes, a smaller ",
-           "--preset, or start it all the same with --beyond-a-day");
-  check_disk(plans, experiment, home);
-  if (seconds > 60) notice(join_text("training ", plans.size(), " models takes about ", format_duration(seconds)));
-}
-
-// Another text or tokenizer than at the beginning would put two experiments into one table.
-void check_same_data(const fs::path& home, const Subject& subject) {
-  if (!fs::exists(home / "results.json")) return;
-  const Results before = read_results(home / "results.json");
-  HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
-           before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
-}
-
-// Forgets an earlier comparison and writes down what this one is.
-void begin_anew(const CompareCommand& command, const fs::path& home) {
-  for (const char* name : {"cells", "results.json", "results.csv", "cells.csv", "report.html", "table.tex"}) {
-    fs::remove_all(home / name);
-  }
-  CompareCommand lasting = command;
-  lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;  // facts of this call alone
-  lasting.arguments().write_resolved(home / "resolved.yaml");
-}
-
-Words child_words(const RuntimeOptions& runtime, const fs::path& home, const CellPlan& plan) {
-  Words words = {"train-cell", home.string(), plan.directory()};
-  RuntimeOptions copy = runtime;
-  for (const Field& one : fields(copy)) {
-    const std::string value = field_text(one.value(), one.name);
-    if (value != "auto") words.insert(words.end(), {"--" + one.name, value});
-  }
-  return words;
-}
-
-// Runs a cell in a process of its own.
-CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, const ComparisonOptions& shared,
-                          GridProgress& progress) {
-  return [&runtime, home, &shared, &progress](const CellPlan& plan) {
-    CellPlan complete = plan;
-    complete.options.language.tokenizer_path = shared.language.tokenizer_path;
-    make_directories(cell_home(home, plan));
-    write_file(cell_home(home, plan) / "plan.json", to_json(complete).dump(2) + "\n");
-    const CellProcess process{.words = child_words(runtime, home, plan),
-                              .observer = &progress,
-                              .on_note = [&progress](const std::string& note) { progress.on_note(note); },
-                              .stop_requested = stop_requested};
-    return process.run();
-  };
-}
-
-Results begin_results(const CompareCommand& command, const Words& words, const Experiment& experiment) {
-  ComparisonOptions options = command.comparison;
-  return {.subject = experiment.subject(),
-          .match = match_name(options.match),
-          .command = command_line(words),
-          .environment = describe_machine(),
-          .options = to_json(fields(options))};
-}
-
-int compare(CompareCommand& command, const Words& words) {
-  RunDirectory directory(command.out);
-  const fs::path home = directory.path();
-  const bool begun = fs::exists(home / "cells") || fs::exists(home / "results.json");
-  HS_CHECK(command.resume || command.overwrite || !begun, home.string(),
-           " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
-  const c10::Device device = start_runtime(command.runtime);
-  warn_if_slow(command.comparison.train.precision, device);
-  command.comparison.train.precision = resolve_precision(command.comparison.train.precision, device);
-  explain_left_out(command.comparison);
-  keep_standard_input(home, &command.comparison);
-
-  ProgressLine reading("text");
-  const std::unique_ptr<Experiment> experiment = open_experiment(command.comparison, show_reading(reading));
-  reading.hide();
-  if (command.comparison.match == Match::kTime && command.comparison.scheme_steps.empty()) {
-    match_time(
-        trainable_schemes(command.comparison),
-        [&](const ComparisonOptions& cell) { return seconds_per_step(*experiment, cell, device); },
-        &command.comparison);
-  }
-  const std::vector<CellPlan> plans = plan_cells(command.comparison, *experiment);
-  check_effort(command, plans, *experiment, home, device);
-  if (command.resume) {
-    check_same_data(home, experiment->subject());
-  } else {
-    begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
-  }
-
-  ComparisonOptions shared = command.comparison;
-  experiment->share(home, &shared);
-  Results results = begin_results(command, words, *experiment);
-  GridProgress progress(home, {.latex = command.latex});
-  run_comparison(plans, home, process_runner(command.runtime, home, shared, progress), progress, &results);
-  progress.finish();
-  print(command.json ? to_text(to_json(results)) : comparison_text(results));
-  return results.failed.empty() ? kOk : kFailure;
-}
-
-// Finished models are taken over, so that what they were trained with must not change; schemes and
-// seeds may, because they only add models.
-void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
-  for (const auto& [name, value] : began.items()) {
-    if (name == "schemes" || name == "seeds" || name == "peop" || value == now.at(name)) continue;
-    throw UsageError(join_text("the comparison was begun with ", name, " ", value.dump(), " and cannot go on with ",
-                               now.at(name).dump(), "; leave --", name, " away, or use another --out"));
-  }
-}
-
-// A resumed comparison keeps the options it began with.
-CompareCommand parse_resumed(const Words& words, const std::string& out) {
-  const fs::path resolved = fs::path(out) / "resolved.yaml";
-  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
-  Words all = {"--config", resolved.string()};
-  CompareCommand began;
-  Arguments first = began.arguments();
-  first.parse(all);
-  all.insert(all.end(), words.begin(), words.end());
-  CompareCommand command;
-  Arguments arguments = command.arguments();
-  arguments.parse(all);
-  check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
-  return command;
-}
-
 }  // namespace
 
 int run_compare(const Words& words) {
@@ -347,16 +151,23 @@ int run_compare(const Words& words) {
   if (fixed_size && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
   if (command.dry_run) {
     check_options(command.comparison);
-    print(plan_text(command.comparison));
+    const bool fine_tuning = is_fine_tuning(command.comparison.task);
+    const bool trained = !command.comparison.fine_tuning.encoders.empty();
+    if (!trained) print(plan_text(fine_tuning ? pre_training(command.comparison) : command.comparison));
+    if (fine_tuning) print(tuned_plan_text(command.comparison));
     return kOk;
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
-  if (command.resume) command = parse_resumed(words, command.out);
+  if (command.resume) command = resumed_command(words, command.out);
   check_options(command.comparison);
   catch_interrupts();
   try {
-    return compare(command, words);
+    const std::string line = command_line(words);
+    const bool fine_tuning = is_fine_tuning(command.comparison.task);
+    const Results results = fine_tuning ? compare_tuned(command, line) : compare_trained(command, line);
+    print(command.json ? to_text(to_json(results)) : comparison_text(results));
+    return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {
     if (!fs::exists(fs::path(command.out) / "resolved.yaml")) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare compare --resume --out ", command.out));

@@ -1,6 +1,7 @@
 #include "headshare/cli/comparison_table.h"
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 
 #include "headshare/base/error.h"
@@ -8,6 +9,7 @@
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/headline.h"
+#include "headshare/compare/task_columns.h"
 #include "headshare/compare/wording.h"
 
 namespace headshare {
@@ -16,6 +18,7 @@ namespace {
 // A file may hold any name; with these the tables stay within 100 columns.
 constexpr size_t kLongestScheme = 14;
 constexpr size_t kLongestSetting = 22;
+constexpr size_t kTasksSideBySide = 5;
 
 using Rows = std::vector<SchemeRow>;
 
@@ -41,6 +44,8 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   const bool pseudo = any_pseudo_perplexity(rows);
   std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
   if (settings) columns.push_back({.heading = "setting", .align = Align::kLeft});
+  const bool benchmark = !results.subject.tasks.empty();  // the paper's table
+  if (benchmark) columns.push_back({.heading = "attention parameters"});
   columns.push_back({.heading = "seeds"});
   columns.push_back({.heading = "validation loss"});
   const bool loss = results.subject.has_test_part && !settings;  // of 100 columns a setting takes its place
@@ -52,6 +57,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   for (const SchemeRow& row : rows) {
     std::vector<std::string> cells = {scheme_cell(row, best)};
     if (settings) cells.push_back(shortened(row.best.setting, kLongestSetting));
+    if (benchmark) cells.push_back(count_text(row.attention_parameters));
     cells.push_back(seeds_text(row.best));
     cells.push_back(summary_text(row.best.validation_loss, 4));
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
@@ -74,9 +80,9 @@ std::string reference_table(const Results& results, const Rows& rows, const Sche
   TextTable table(columns);
   for (const SchemeRow& row : rows) {
     const std::string interval =
-        row.against_mha && row.trained ? difference_interval_text(row.against_mha->interval()) : "";
+        row.against_mha && row.trained ? difference_interval_text(results.subject, row.against_mha->interval()) : "";
     std::vector<std::string> cells = {scheme_cell(row, best),
-                                      difference_text(row) + (interval.empty() ? "" : " " + interval)};
+                                      difference_text(results.subject, row) + (interval.empty() ? "" : " " + interval)};
     if (p_values) {
       cells.push_back(row.trained && row.against_mha && row.against_mha->p_value ? p_text(*row.against_mha->p_value)
                                                                                  : "");
@@ -97,7 +103,7 @@ std::string cost_table(const Results& results, const Rows& rows, const SchemeRow
                                  {.heading = "attention memory"}};
   if (decoding) columns.push_back({.heading = "cache B/token"});
   columns.push_back({.heading = "peak memory"});
-  columns.push_back({.heading = "training tokens/s"});
+  columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
   TextTable table(columns);
   for (const SchemeRow& row : rows) {
@@ -113,6 +119,19 @@ std::string cost_table(const Results& results, const Rows& rows, const SchemeRow
   return table.text(terminal_width(Stream::kOut));
 }
 
+// Some of a benchmark's columns: those that stand side by side.
+std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const SchemeRow* best) {
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
+  for (const TaskColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestScheme)});
+  TextTable table(columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> cells = {scheme_cell(rows[i], best)};
+    for (const TaskColumn& one : some) cells.push_back(one.text(i) + (one.is_best(i) ? " *" : "  "));
+    table.add(cells);
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
 std::string paragraph(const std::string& text) { return wrap(printable(text), terminal_width(Stream::kOut), 0) + "\n"; }
 
 }  // namespace
@@ -123,14 +142,25 @@ std::string comparison_text(const Results& results) {
   const Headline words = headline(results, rows);
   std::string text = paragraph(words.finding);
   for (const std::string& caveat : words.caveats) text += paragraph(caveat);
-  const auto add_table = [&](const char* title, const std::string& table) {
-    text += join_text("\n", bold(title, Stream::kOut), "\n", with_best_in_bold(table, best));
+  const auto add_table = [&](const std::string& title, const std::string& table) {
+    text += join_text("\n", title.empty() ? "" : bold(printable(title), Stream::kOut) + "\n",
+                      with_best_in_bold(table, best));
   };
   add_table("Quality", quality_table(results, rows, best));
   add_table("Against mha, and for each parameter above sha", reference_table(results, rows, best));
+  const std::vector<TaskColumn> tasks = task_columns(results.subject, rows);
+  const size_t tables = (tasks.size() + kTasksSideBySide - 1) / kTasksSideBySide;
+  for (size_t i = 0; i < tables; ++i) {
+    const size_t begin = i * tasks.size() / tables;
+    const size_t end = (i + 1) * tasks.size() / tables;
+    add_table(i == 0 ? task_table_title(results.subject) : "",
+              task_table(std::span(tasks).subspan(begin, end - begin), rows, best));
+  }
   add_table("Cost", cost_table(results, rows, best));
   text += "\n";
-  if (best != nullptr) text += paragraph("* best " + quality_name(results.subject));
+  if (best != nullptr) {
+    text += paragraph("* best " + quality_name(results.subject) + (tasks.size() > 1 ? ", and best in a column" : ""));
+  }
   for (const std::string& note : footnotes(results, rows)) text += paragraph(note);
   for (const std::string& note : failure_notes(results)) text += paragraph(note);
   return text;

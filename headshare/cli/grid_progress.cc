@@ -13,6 +13,7 @@ std::string GridProgress::title() const {
 
 void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) {
   key_ = plan.key;
+  unit_ = is_fine_tuning(plan.options.task) ? " examples/s" : " tokens/s";
   number_ = number;
   count_ = count;
   done_ = static_cast<double>(number - 1);
@@ -27,9 +28,9 @@ void GridProgress::on_results(const Results& results) { write_reports(home_, res
 
 void GridProgress::on_step(const StepReport& report) {
   done_ = static_cast<double>(number_ - 1) + static_cast<double>(report.step) / static_cast<double>(report.total_steps);
-  line_.update(done_, static_cast<double>(count_),
-               join_text(title(), "  loss ", format_fixed(report.loss, 4), "  ", format_count(report.tokens_per_second),
-                         " tokens/s"));
+  line_.update(
+      done_, static_cast<double>(count_),
+      join_text(title(), "  loss ", format_fixed(report.loss, 4), "  ", format_count(report.tokens_per_second), unit_));
 }
 
 void GridProgress::on_evaluation_progress(int64_t, int64_t) {

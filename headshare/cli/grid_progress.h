@@ -35,6 +35,7 @@ class GridProgress : public ComparisonObserver, public Observer {
   ReportFiles files_;
   ProgressLine line_;
   CellKey key_;
+  std::string unit_;  // of the training speed
   int64_t number_ = 0;
   int64_t count_ = 0;
   double done_ = 0;  // cells

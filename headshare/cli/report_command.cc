@@ -90,6 +90,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
   if (options.csv) {
     write_and_tell(directory / "results.csv", schemes_csv(all));
     write_and_tell(directory / "cells.csv", cells_csv(all));
+    if (const std::string tasks = tasks_csv(all); !tasks.empty()) write_and_tell(directory / "tasks.csv", tasks);
   }
   if (!options.latex) return;
   std::string tables;

@@ -1,10 +1,10 @@
 #include "headshare/compare/cell_run.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
+#include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/train/file_observers.h"
@@ -49,16 +49,6 @@ void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
   }
 }
 
-void describe_model(const ModelOptions& model, Cell* cell) {
-  const ModelSize size = size_of(model);
-  cell->attention_parameters = size.attention_parameters;
-  cell->attention_parameters_effective = size.attention_parameters_effective;
-  cell->total_parameters = size.total_parameters;
-  cell->feed_forward_width = *shared_options(model).feed_forward_width;
-  cell->cache_elements_per_token = size.cache_elements_per_token;
-  cell->cache_bytes_per_token = size.cache_bytes_per_token;
-}
-
 void take_result(const TrainResult& result, Cell* cell) {
   cell->validation_loss = result.best_loss;
   cell->steps = result.steps;
@@ -67,22 +57,6 @@ void take_result(const TrainResult& result, Cell* cell) {
   cell->stopped_early = result.stopped_early;
   cell->training_seconds = result.seconds;
   cell->training_tokens_per_second = result.tokens_per_second;
-}
-
-// The evaluations in metrics.jsonl, those before a resumption included.
-std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step) {
-  std::vector<CurvePoint> curve;
-  std::ifstream in(metrics);
-  for (std::string line; std::getline(in, line);) {
-    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object() || event.value("event", "") != "evaluation") continue;
-    const int64_t step = event.value("step", int64_t{0});
-    if (!curve.empty() && curve.back().step >= step) continue;  // written again by a resumed run
-    curve.push_back({.step = step,
-                     .seconds = seconds_per_step * static_cast<double>(step),
-                     .validation_loss = event.value("loss", 0.0)});
-  }
-  return curve;
 }
 
 TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observer& observer,
@@ -144,6 +118,16 @@ Cell read_cell(const fs::path& path) {
 }
 
 }  // namespace
+
+void describe_model(const ModelOptions& model, Cell* cell) {
+  const ModelSize size = size_of(model);
+  cell->attention_parameters = size.attention_parameters;
+  cell->attention_parameters_effective = size.attention_parameters_effective;
+  cell->total_parameters = size.total_parameters;
+  cell->feed_forward_width = *shared_options(model).feed_forward_width;
+  cell->cache_elements_per_token = size.cache_elements_per_token;
+  cell->cache_bytes_per_token = size.cache_bytes_per_token;
+}
 
 fs::path cell_home(const fs::path& home, const CellPlan& plan) { return home / "cells" / plan.directory(); }
 

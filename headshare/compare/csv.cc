@@ -107,6 +107,23 @@ Line scheme_line(const Results& results, const SchemeRow& row) {
   return line;
 }
 
+Line task_line(const Results& results, const SchemeRow& row, const TaskRow& task) {
+  Line line;
+  add_subject(&line, results);
+  line.add("scheme", row.scheme);
+  line.add("task", task.task);
+  line.add("seeds", task.score.count);
+  add_summary(&line, "score", "score_deviation", task.score);
+  const bool there = task.score.count > 0;
+  const auto number = [&](const char* name, double value) {
+    line.add(name, there ? std::optional<double>(value) : std::nullopt);
+  };
+  number("score_median", task.score.median);
+  number("score_min", task.score.min);
+  number("score_max", task.score.max);
+  return line;
+}
+
 void add_figures(Line* line, const Cell* cell) {
   const auto number = [&](const char* name, auto read) {
     line->add(name, cell == nullptr ? std::nullopt : std::optional<double>(read(*cell)));
@@ -156,6 +173,16 @@ std::string schemes_csv(const std::vector<Results>& all) {
   std::string csv;
   for (const Results& results : all) {
     for (const SchemeRow& row : summarise(results)) append_line(&csv, scheme_line(results, row));
+  }
+  return csv;
+}
+
+std::string tasks_csv(const std::vector<Results>& all) {
+  std::string csv;
+  for (const Results& results : all) {
+    for (const SchemeRow& row : summarise(results)) {
+      for (const TaskRow& task : row.tasks) append_line(&csv, task_line(results, row, task));
+    }
   }
   return csv;
 }

@@ -15,6 +15,9 @@ std::string schemes_csv(const std::vector<Results>& all);
 // The same with a line for each planned cell: finished, failed (with its reason) or missing.
 std::string cells_csv(const std::vector<Results>& all);
 
+// The same with a line for each scheme and task of a benchmark: "tasks.csv". Empty where there is none.
+std::string tasks_csv(const std::vector<Results>& all);
+
 // A table for \input, with the package booktabs; footnotes stand as comments above it. What a name holds
 // beside letters is escaped.
 std::string latex_table(const Results& results);

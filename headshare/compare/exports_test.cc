@@ -140,5 +140,42 @@ TEST(HtmlReportTest, NeedsNothingToBeFinished) {
   EXPECT_THAT(html_report({results}), HasSubstr("</html>"));
 }
 
+TEST(TasksOfABenchmarkTest, StandInEveryForm) {
+  const Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("mha", 1, 42, 60),
+                                         tuned_cell("sha", 0, 30, 64), tuned_cell("sha", 1, 30, 66)});
+  const auto records = read_csv(tasks_csv({results}));
+  ASSERT_THAT(records, SizeIs(1 + 2 * 2));
+  const auto at = [&](size_t line, const std::string& name) {
+    const auto& names = records[0];
+    return records[line][static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  };
+  EXPECT_EQ(at(1, "scheme"), "mha");
+  EXPECT_EQ(at(1, "task"), "glue/cola");
+  EXPECT_EQ(at(1, "score"), "41");
+  EXPECT_EQ(at(4, "score"), "65");
+  EXPECT_EQ(tasks_csv({example()}), "");
+  const std::string latex = latex_table(results);
+  EXPECT_THAT(latex, HasSubstr("Scheme & cola & rte \\\\\n"));
+  EXPECT_THAT(latex, HasSubstr("mha & \\boldmath$41.00 \\pm1.41$ & $60.00 \\pm0.00$"));
+  const std::string page = html_report({results});
+  EXPECT_THAT(page, HasSubstr(">GLUE</h1>"));
+  EXPECT_THAT(page, HasSubstr("<strong>65.00</strong><span class=\"sub\">±1.41</span>"));
+  EXPECT_THAT(page, HasSubstr("one pre-trained encoder"));
+}
+
+TEST(TasksOfABenchmarkTest, OfOneTaskTheMetricsStandSideBySide) {
+  Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("sha", 0, 30, 64)});
+  results.subject.tasks = {"squad"};
+  for (Cell& cell : results.cells) {
+    cell.tasks.resize(1);
+    cell.tasks[0].task = "squad";
+    cell.tasks[0].metrics = {
+        {.name = "exact", .value = 31.25}, {.name = "total", .value = 9}, {.name = "best_f1_thresh", .value = -2}};
+  }
+  const std::string latex = latex_table(results);
+  EXPECT_THAT(latex, HasSubstr("Scheme & exact \\\\\n")) << "a count and a threshold are no scores";
+  EXPECT_THAT(latex, HasSubstr("31.25"));
+}
+
 }  // namespace
 }  // namespace headshare

@@ -70,6 +70,16 @@ std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experim
   return plans;
 }
 
+std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<SchemeKind>& schemes) {
+  std::vector<CellPlan> plans;
+  for (int64_t seed = options.train.seed; seed < options.train.seed + options.seeds; ++seed) {
+    for (const SchemeKind scheme : schemes) {
+      plans.push_back({.key = {scheme_name(scheme), "", seed}, .options = of_cell(options, scheme, seed)});
+    }
+  }
+  return plans;
+}
+
 void match_parameters(const Experiment& experiment, const std::vector<SchemeKind>& schemes, ComparisonOptions* cell) {
   const auto total = [&](SchemeKind scheme, std::optional<int64_t> width) {
     ComparisonOptions options = *cell;

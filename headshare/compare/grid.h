@@ -21,6 +21,9 @@ struct CellPlan {
 // Throws Error when nothing is left, or el_lossless stands without mha.
 std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experiment& experiment);
 
+// Those of a comparison of fine-tuned encoders: every one of `schemes` x seed.
+std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<SchemeKind>& schemes);
+
 // Widens the feed-forward part of `cell` until its total parameters are nearest to the largest total
 // among `schemes` with these options.
 void match_parameters(const Experiment& experiment, const std::vector<SchemeKind>& schemes, ComparisonOptions* cell);

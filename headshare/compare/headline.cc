@@ -102,24 +102,26 @@ std::string cheapest_sentence(const Subject& subject, const SchemeRow& mha, cons
   if (mha.cache_bytes_per_token > 0) {
     text += join_text(" and ", share(row.cache_bytes_per_token, mha.cache_bytes_per_token), " of its cache");
   }
-  return text + join_text(", at ", difference_text(row), " ", compared_name(subject), " ",
-                          difference_interval_text(row.against_mha->over_seeds), ".");
+  return text + join_text(", at ", difference_text(subject, row), " ", compared_name(subject), " ",
+                          difference_interval_text(subject, row.against_mha->over_seeds), ".");
 }
 
 // How large a difference the seeds could have shown.
 std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, size_t seeds) {
   std::vector<double> halves;
+  const double smallest = std::pow(10.0, -difference_digits(subject)) / 2;  // what is printed as 0
   for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
     for (const SchemeRow* row : *rows) {
       const std::optional<Interval>& interval = row->against_mha->over_seeds;
       const double half = interval ? (interval->high - interval->low) / 2 : 0;
       // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
-      if (half >= 0.00005) halves.push_back(half);
+      if (half >= smallest) halves.push_back(half);
     }
   }
   if (halves.empty() || verdicts.level.empty()) return "";
   return join_text("Not told apart does not mean equal: with ", plural(seeds, "seed"), " a difference in ",
-                   compared_name(subject), " below about ", format_fixed(median(halves), 4), " cannot be seen.");
+                   compared_name(subject), " below about ", format_fixed(median(halves), difference_digits(subject)),
+                   " cannot be seen.");
 }
 
 void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,
@@ -144,6 +146,11 @@ std::vector<std::string> caveats_of(const Results& results, const Verdicts& verd
     caveats.push_back(plural(results.failed.size(), "model") + " failed, for the reasons listed below.");
   }
   if (seeds > 0) add_seed_caveat(results, verdicts, seeds, &caveats);
+  if (!results.subject.tasks.empty() && seeds > 0) {
+    caveats.push_back(
+        "All seeds of a scheme begin with one pre-trained encoder: intervals are of fine-tuning alone, and another "
+        "pre-training may change the order.");
+  }
   if (!results.subject.has_test_part) {
     caveats.push_back(
         "There is no test part: the figures are of the validation part that also chose the checkpoints, and so "

@@ -56,9 +56,9 @@ std::string difference_data(const ReportView& view, const std::vector<const Sche
                    {.text = "seeds"}});
   for (const SchemeRow* row : rows) {
     table.add({{view.key(row->scheme)},
-               number_cell(difference_text(*row)),
-               number_cell(difference_interval_text(row->against_mha->over_seeds)),
-               number_cell(difference_interval_text(row->against_mha->over_blocks)),
+               number_cell(difference_text(view.results.subject, *row)),
+               number_cell(difference_interval_text(view.results.subject, row->against_mha->over_seeds)),
+               number_cell(difference_interval_text(view.results.subject, row->against_mha->over_blocks)),
                number_cell(std::to_string(row->against_mha->seeds))});
   }
   return table.html(caption, /*sortable=*/false);
@@ -94,7 +94,7 @@ HtmlFigure difference_figure(const ReportView& view) {
     if (d.over_blocks) draw_interval(&plot, across, *d.over_blocks, y, "blocks");
     if (d.over_seeds) draw_interval(&plot, across, *d.over_seeds, y, "seeds");
     plot.marker({across(std::clamp(d.mean, across.low, across.high)), y}, view.style(rows[i]->scheme), 4.5);
-    std::string number = difference_text(*rows[i]);
+    std::string number = difference_text(subject, *rows[i]);
     if (number.starts_with('-')) number = "−" + number.substr(1);
     plot.text({SvgPlot::kWidth - 14, y + 4}, number, "figure", "end");
   }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/compare/headline.h"
 #include "headshare/compare/html_figures.h"
 #include "headshare/compare/html_page.h"
+#include "headshare/compare/task_columns.h"
 #include "headshare/compare/wording.h"
 
 namespace headshare {
@@ -23,6 +25,11 @@ std::string capitalised(std::string text) {
 
 // "language-model" as a heading: "Language model".
 std::string heading_of(const Subject& subject) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
+      {{"glue", "GLUE"}, {"superglue", "SuperGLUE"}, {"squad", "SQuAD"}}};
+  for (const auto& [name, heading] : kNames) {
+    if (subject.name == name) return heading;
+  }
   std::string text = subject.name;
   std::replace(text.begin(), text.end(), '-', ' ');
   return text.empty() ? "Comparison" : capitalised(text);
@@ -55,6 +62,7 @@ std::string facts_html(const Results& results, const std::vector<SchemeRow>& row
   std::string made = "<dl class=\"facts\">" + fact("Data", results.subject.data, /*wide=*/true);
   made += fact("Schemes", std::to_string(rows.size())) + fact("Seeds", std::to_string(seeds.size()));
   made += fact("Models", models) + fact("Made equal", results.match);
+  if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
   made += fact("Judged by", quality_name(results.subject));
   return made + "</dl>\n";
 }
@@ -89,14 +97,14 @@ HtmlCell retention_cell(const Retention& retention, int digits) {
                           retention.interval ? interval_text(*retention.interval, digits) : "");
 }
 
-HtmlCell difference_cell(const SchemeRow& row) {
+HtmlCell difference_cell(const Subject& subject, const SchemeRow& row) {
   if (!row.against_mha) {
     return {
         fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>", escape_html(row.why_no_difference))};
   }
-  std::string second = row.trained ? difference_interval_text(row.against_mha->interval()) : "";
+  std::string second = row.trained ? difference_interval_text(subject, row.against_mha->interval()) : "";
   if (row.trained && row.against_mha->p_value) second += ", p " + p_text(*row.against_mha->p_value);
-  return with_second_line(number_cell(difference_text(row), row.against_mha->mean), second);
+  return with_second_line(number_cell(difference_text(subject, row), row.against_mha->mean), second);
 }
 
 std::string quality_table(const ReportView& view, const SchemeRow* best) {
@@ -104,6 +112,8 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
   const bool bits = any_bits_per_byte(view.rows);
   const bool pseudo = any_pseudo_perplexity(view.rows);
   std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  const bool benchmark = !results.subject.tasks.empty();  // the paper's table
+  if (benchmark) headings.push_back({.text = "Attention parameters"});
   headings.push_back({.text = "Seeds"});
   headings.push_back({.text = "Validation loss"});
   headings.push_back(
@@ -118,6 +128,9 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
   for (const SchemeRow& row : view.rows) {
     const Summary& quality = row.best.quality;
     std::vector<HtmlCell> cells = {scheme_cell(view, row, &row == best)};
+    if (benchmark) {
+      cells.push_back(number_cell(count_text(row.attention_parameters), static_cast<double>(row.attention_parameters)));
+    }
     cells.push_back(number_cell(seeds_text(row.best), static_cast<double>(row.best.seeds.size())));
     cells.push_back(number_cell(summary_text(row.best.validation_loss, 4), value_of(row.best.validation_loss)));
     HtmlCell reached = number_cell(quality_text(results.subject, quality), value_of(quality));
@@ -131,12 +144,34 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
       cells.push_back(number_cell(summary_text(row.best.pseudo_perplexity, 2),
                                   value_of(row.best.pseudo_perplexity.value_or(Summary{}))));
     }
-    cells.push_back(difference_cell(row));
+    cells.push_back(difference_cell(results.subject, row));
     cells.push_back(retention_cell(row.prr, 1));
     cells.push_back(retention_cell(row.peop, 2));
     table.add(std::move(cells), &row == best);
   }
   return table.html("Quality, and what it is worth against mha and sha", /*sortable=*/true);
+}
+
+// Of a benchmark; "" else.
+std::string task_table(const ReportView& view, const SchemeRow* best) {
+  const std::vector<TaskColumn> columns = task_columns(view.results.subject, view.rows);
+  if (columns.empty()) return "";
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  for (const TaskColumn& one : columns) headings.push_back({.text = one.heading});
+  HtmlTable table(headings);
+  for (size_t i = 0; i < view.rows.size(); ++i) {
+    std::vector<HtmlCell> cells = {scheme_cell(view, view.rows[i], false)};
+    for (const TaskColumn& one : columns) {
+      const Summary& score = one.scores[i];
+      HtmlCell cell = number_cell(score.count > 0 ? format_fixed(score.mean, one.digits) : "-", value_of(score));
+      if (one.is_best(i)) cell.html = "<strong>" + cell.html + "</strong>";
+      cells.push_back(
+          with_second_line(std::move(cell), score.deviation ? "±" + format_fixed(*score.deviation, one.digits) : ""));
+    }
+    table.add(std::move(cells), &view.rows[i] == best);
+  }
+  return table.html(task_table_title(view.results.subject) + "; the best in bold, ± deviation over seeds",
+                    /*sortable=*/true);
 }
 
 std::string cost_table(const ReportView& view, const SchemeRow* best) {
@@ -147,7 +182,7 @@ std::string cost_table(const ReportView& view, const SchemeRow* best) {
                                               {.text = "Attention memory", .number = true, .unit = "against mha"}};
   if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
   headings.push_back({.text = "Peak memory"});
-  headings.push_back({.text = "Training", .number = true, .unit = "tokens/s"});
+  headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
   if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
   HtmlTable table(headings);
   const auto positive = [](double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; };
@@ -236,7 +271,8 @@ std::string section_html(const Results& results, const std::string& id, const ch
     made += "<p class=\"asks\">What the task asks of the heads: " + escape_html(results.subject.sentence) + "</p>\n";
   }
   made += headline_html(headline(results, rows)) + facts_html(results, rows);
-  made += fmt::format("<h3 id=\"{}-table\">Results</h3>\n", id) + quality_table(view, best) + cost_table(view, best);
+  made += fmt::format("<h3 id=\"{}-table\">Results</h3>\n", id) + quality_table(view, best) + task_table(view, best) +
+          cost_table(view, best);
   made += "<ul class=\"notes\">" + list_items(footnotes(results, rows)) + "</ul>\n";
   const std::vector<HtmlFigure> figures = report_figures(view);
   if (!figures.empty()) {

@@ -5,6 +5,7 @@
 #include "headshare/base/format.h"
 #include "headshare/compare/exports.h"
 #include "headshare/compare/headline.h"
+#include "headshare/compare/task_columns.h"
 #include "headshare/compare/wording.h"
 
 namespace headshare {
@@ -67,9 +68,9 @@ std::string row_text(const Results& results, const SchemeRow& row, bool best) {
   cells.push_back(number(std::to_string(row.best.seeds.size())));
   cells.push_back(count(row.attention_parameters));
   cells.push_back(best ? "\\boldmath" + quality : quality);
-  std::string difference = row.trained ? number(difference_text(row)) : "as mha";
+  std::string difference = row.trained ? number(difference_text(results.subject, row)) : "as mha";
   if (row.trained && row.against_mha && row.against_mha->interval()) {
-    difference += " " + number(difference_interval_text(row.against_mha->interval()));
+    difference += " " + number(difference_interval_text(results.subject, row.against_mha->interval()));
   }
   cells.push_back(difference);
   cells.push_back(number(retention_text(row.prr, 1)));
@@ -80,6 +81,24 @@ std::string row_text(const Results& results, const SchemeRow& row, bool best) {
   std::string line;
   for (const std::string& cell : cells) line += (line.empty() ? "" : " & ") + cell;
   return line + " \\\\\n";
+}
+
+// Of a benchmark: a second table, a column for each task.
+std::string task_table(const Results& results, const std::vector<SchemeRow>& rows) {
+  const std::vector<TaskColumn> columns = task_columns(results.subject, rows);
+  if (columns.empty()) return "";
+  std::string text = "\n\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\nScheme";
+  for (const TaskColumn& one : columns) text += " & " + escaped(one.heading);
+  text += " \\\\\n\\midrule\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += escaped(rows[i].scheme);
+    for (const TaskColumn& one : columns) {
+      const std::string score = number(one.text(i));
+      text += " & " + (one.is_best(i) ? "\\boldmath" + score : score);
+    }
+    text += " \\\\\n";
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
 }
 
 // Lines of a comment; a line feed inside would end it.
@@ -101,7 +120,7 @@ std::string latex_table(const Results& results) {
           " & PRR & PEoP & Memory & Cache \\\\\n" + std::string(settings ? " &" : "") +
           " & & parameters & & minus MHA & & & saved & B/token \\\\\n\\midrule\n";
   for (const SchemeRow& row : rows) text += row_text(results, row, &row == best);
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  return text + "\\bottomrule\n\\end{tabular}\n" + task_table(results, rows);
 }
 
 }  // namespace headshare

@@ -83,18 +83,21 @@ DecodingSpeed decoding_speed(Decoder model) {
 }
 
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
-  const Trial trial = experiment.trial(cell, device);
-  trial.task->model()->train();
-  Optimizer optimizer(*trial.task->model(), cell.train.optimizer);
-  const Precision precision = resolve_precision(cell.train.precision, device);
+  return seconds_per_step(*experiment.trial(cell, device).task, cell.train, device);
+}
+
+double seconds_per_step(Task& task, const TrainOptions& train, c10::Device device) {
+  task.model()->train();
+  Optimizer optimizer(*task.model(), train.optimizer);
+  const Precision precision = resolve_precision(train.precision, device);
   const auto step = [&] {
     const double began = now();
-    const int64_t targets = trial.task->draw(cell.train.accumulation);
+    const int64_t targets = task.draw(train.accumulation);
     optimizer.zero_gradients();
-    for (int64_t i = 0; i < cell.train.accumulation; ++i) {
-      (loss_sum(*trial.task, i, precision) / static_cast<double>(targets)).backward();
+    for (int64_t i = 0; i < train.accumulation; ++i) {
+      (loss_sum(task, i, precision) / static_cast<double>(targets)).backward();
     }
-    optimizer.clip_gradients(cell.train.max_gradient_norm);
+    optimizer.clip_gradients(train.max_gradient_norm);
     optimizer.step(/*learning_rate=*/0);
     return now() - began;
   };

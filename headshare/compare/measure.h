@@ -20,5 +20,6 @@ DecodingSpeed decoding_speed(Decoder model);
 // The time of one training step of this cell: the median of half a second's, or the first where that
 // took longer.
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);
+double seconds_per_step(Task& task, const TrainOptions& train, c10::Device device);
 
 }  // namespace headshare

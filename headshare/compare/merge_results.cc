@@ -9,9 +9,9 @@ namespace headshare {
 namespace {
 
 // Options that may differ between runs of one table: they choose cells, or no loss depends on them.
-constexpr std::array kFreeOptions = {"schemes", "seeds",        "seed",    "sweep",  "preset",
-                                     "peop",    "scheme-steps", "threads", "device", "out",
-                                     "resume",  "overwrite",    "json",    "latex",  "dry-run"};
+constexpr std::array kFreeOptions = {"schemes",      "seeds",   "seed",    "sweep",   "preset", "peop",
+                                     "scheme-steps", "threads", "device",  "out",     "resume", "overwrite",
+                                     "json",         "latex",   "dry-run", "encoders"};
 
 bool is_free(const std::string& name) {
   return std::find(kFreeOptions.begin(), kFreeOptions.end(), name) != kFreeOptions.end();
@@ -27,7 +27,8 @@ nlohmann::json fixed_options(const nlohmann::json& options) {
 
 bool same_subject(const Subject& a, const Subject& b) {
   return a.name == b.name && a.data == b.data && a.measure == b.measure && a.direction == b.direction &&
-         a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance;
+         a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance &&
+         a.full_scale == b.full_scale && a.tasks == b.tasks;
 }
 
 bool one_table(const Results& a, const Results& b) {

@@ -1,8 +1,10 @@
 #include "headshare/compare/options.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "headshare/base/error.h"
+#include "headshare/base/prefixed.h"
 
 namespace headshare {
 namespace {
@@ -13,7 +15,13 @@ const EnumNames<ComparisonTask>& task_names() {
                                                   {ComparisonTask::kOffsets, "offsets"},
                                                   {ComparisonTask::kRecall, "recall"},
                                                   {ComparisonTask::kInduction, "induction"},
-                                                  {ComparisonTask::kDyck, "dyck"}};
+                                                  {ComparisonTask::kDyck, "dyck"},
+                                                  {ComparisonTask::kGlue, "glue"},
+                                                  {ComparisonTask::kSuperGlue, "superglue"},
+                                                  {ComparisonTask::kSquad, "squad"},
+                                                  {ComparisonTask::kClassify, "classify"},
+                                                  {ComparisonTask::kPair, "pair"},
+                                                  {ComparisonTask::kRegress, "regress"}};
   return names;
 }
 
@@ -39,11 +47,13 @@ E parse_name(const char* option, const std::string& name, const EnumNames<E>& na
 
 Fields own_fields(ComparisonOptions& o) {
   return {
-      field(
-          "task", &o.task,
-          "what the models learn: the next tokens of text, its masked tokens (mlm: encoders), or a built-in diagnostic "
-          "task that needs no data",
-          task_names()),
+      field("task", &o.task,
+            "what the models learn: the next tokens of text, its masked tokens (mlm: encoders), a built-in diagnostic "
+            "task "
+            "that needs no data, or, as encoders that are fine-tuned, the tasks of GLUE or SuperGLUE, SQuAD, or a "
+            "table of "
+            "your own (classify, pair, regress)",
+            task_names()),
       field("preset", &o.preset,
             "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
       field("schemes", &o.schemes, "attention schemes to compare, or all"),
@@ -119,6 +129,24 @@ int64_t diagnostic_steps_factor(Preset preset) {
 
 }  // namespace
 
+Fields fields(FineTuningOptions& o) {
+  Fields list = {
+      field("encoders", &o.encoders,
+            "fine-tune the encoders of this `compare --task mlm --out DIR` (its first seed); without it encoders are "
+            "trained first, on --text, and kept in OUT/encoders"),
+      field("tasks", &o.tasks, "of glue or superglue only these (cola,rte); empty: all of them"),
+  };
+  Fields own = {field("keep-models", &o.keep_models, "keep every fine-tuned model, not only its answers and scores")};
+  append(&own, fields(o.job.files));
+  append(&own, fields(o.job.table));
+  append(&own, fields(o.job.tuning));
+  append(&own, fields(o.tuning));
+  append(&own, fields(o.job.windows));
+  append(&own, fields(o.job.answers));
+  append(&list, prefixed(kFineTuningPrefix, std::move(own)));
+  return list;
+}
+
 Fields fields(ComparisonOptions& o) {
   Fields list = own_fields(o);
   for (Field& one : fields(o.language)) {
@@ -126,12 +154,66 @@ Fields fields(ComparisonOptions& o) {
   }
   append(&list, fields(o.masked));
   append(&list, fields(o.diagnostic));
+  append(&list, fields(o.fine_tuning));
   append(&list, fields(o.train));
   return list;
 }
 
 bool is_diagnostic(ComparisonTask task) {
-  return task != ComparisonTask::kLanguageModel && task != ComparisonTask::kMaskedLanguageModel;
+  return task == ComparisonTask::kOffsets || task == ComparisonTask::kRecall || task == ComparisonTask::kInduction ||
+         task == ComparisonTask::kDyck;
+}
+
+bool is_fine_tuning(ComparisonTask task) {
+  return task == ComparisonTask::kGlue || task == ComparisonTask::kSuperGlue || task == ComparisonTask::kSquad ||
+         task == ComparisonTask::kClassify || task == ComparisonTask::kPair || task == ComparisonTask::kRegress;
+}
+
+bool is_suite(ComparisonTask task) { return task == ComparisonTask::kGlue || task == ComparisonTask::kSuperGlue; }
+
+std::vector<std::string> fine_tuning_jobs(const ComparisonOptions& options) {
+  const std::string name = task_name(options.task);
+  HS_CHECK(is_suite(options.task) || options.fine_tuning.tasks.empty(),
+           "--tasks chooses among the tasks of glue and superglue; --task ", name, " is a single one");
+  if (options.fine_tuning.tasks.empty()) return expand_job_names({name});
+  std::vector<std::string> full;
+  for (const std::string& task : options.fine_tuning.tasks) {
+    full.push_back(task.starts_with(name + "/") ? task : name + "/" + task);
+  }
+  return expand_job_names(full);
+}
+
+ComparisonOptions pre_training(const ComparisonOptions& options) {
+  ComparisonOptions encoders = options;
+  encoders.task = ComparisonTask::kMaskedLanguageModel;
+  encoders.fine_tuning = {};
+  encoders.seeds = 1;
+  encoders.schemes.clear();
+  for (const SchemeKind scheme : chosen_schemes(options)) {
+    if (scheme != SchemeKind::kElLossless) encoders.schemes.push_back(scheme_name(scheme));
+  }
+  return encoders;
+}
+
+std::string in_fine_tuning_words(const std::string& message) {
+  FineTuningOptions options;
+  const Fields known = fields(options);
+  const auto begins_name = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string made;
+  for (size_t at = 0; at < message.size();) {
+    size_t end = at + 2;
+    if (message.compare(at, 2, "--") == 0) {
+      while (end < message.size() && begins_name(message[end])) ++end;
+      const std::string name = kFineTuningPrefix + message.substr(at + 2, end - at - 2);
+      const bool ours = std::any_of(known.begin(), known.end(), [&](const Field& one) { return one.name == name; });
+      made += ours ? "--" + name : message.substr(at, end - at);
+    } else {
+      made += message[at];
+      end = at + 1;
+    }
+    at = end;
+  }
+  return made;
 }
 
 DiagnosticKind diagnostic_kind(ComparisonTask task) {
@@ -150,6 +232,13 @@ DiagnosticKind diagnostic_kind(ComparisonTask task) {
 Preset parse_preset(const std::string& name) { return parse_name("preset", name, preset_names()); }
 
 ComparisonTask parse_task(const std::string& name) { return parse_name("task", name, task_names()); }
+
+std::string task_name(ComparisonTask task) {
+  for (const auto& [value, name] : task_names()) {
+    if (value == task) return name;
+  }
+  return "";
+}
 
 std::string match_name(Match match) {
   for (const auto& [value, name] : match_names()) {
@@ -173,7 +262,7 @@ ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
     options.train.schedule.learning_rate = defaults.learning_rate;
     return options;
   }
-  if (task == ComparisonTask::kMaskedLanguageModel) {
+  if (task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(task)) {
     set_masked_defaults(&options.language);
     options.train.schedule.schedule = Schedule::kLinear;
   }
@@ -255,7 +344,7 @@ std::string why_not(const ComparisonOptions& options, SchemeKind scheme) {
   ComparisonOptions cell = options;
   cell.language.model.attention.scheme = scheme;
   try {
-    if (options.task == ComparisonTask::kMaskedLanguageModel) {
+    if (options.task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(options.task)) {
       encoder_options(cell.language, cell.masked);
     } else {
       resolve(cell.language.model);

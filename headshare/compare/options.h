@@ -7,15 +7,42 @@
 #include "headshare/attention/options.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
 #include "headshare/tasks/masked_language_model.h"
+#include "headshare/train/fine_tuning.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
 
-enum class ComparisonTask { kLanguageModel, kMaskedLanguageModel, kOffsets, kRecall, kInduction, kDyck };
+enum class ComparisonTask {
+  kLanguageModel,
+  kMaskedLanguageModel,
+  kOffsets,
+  kRecall,
+  kInduction,
+  kDyck,
+  kGlue,
+  kSuperGlue,
+  kSquad,
+  kClassify,
+  kPair,
+  kRegress
+};
 enum class Preset { kQuick, kSmall, kBase };
 
 // What is the same for all schemes: optimizer steps, training time, or total parameters.
 enum class Match { kSteps, kTime, kParameters };
+
+// What encoders are fine-tuned on, and how, where the task is that.
+struct FineTuningOptions {
+  std::string encoders = {};            // a comparison of masked language models; "": that comes first, on the text
+  std::vector<std::string> tasks = {};  // of the suite; empty: all
+  bool keep_models = false;
+  JobOptions job = {};
+  TuningOptions tuning = {};
+};
+
+// All but the first two begin with kFineTuningPrefix: pre-training has options of the same names.
+Fields fields(FineTuningOptions& options);
+inline constexpr const char* kFineTuningPrefix = "finetune-";
 
 struct ComparisonOptions {
   ComparisonTask task = ComparisonTask::kLanguageModel;
@@ -29,6 +56,7 @@ struct ComparisonOptions {
   LanguageModelOptions language;               // its model is that of every task
   MaskedOptions masked;                        // what masked language models have besides
   DiagnosticOptions diagnostic;
+  FineTuningOptions fine_tuning;
   TrainOptions train;  // its seed is that of the first model; the others count up from it
 };
 
@@ -37,6 +65,19 @@ Fields fields(ComparisonOptions& options);
 // Whether the task is a diagnostic one: no text is read.
 bool is_diagnostic(ComparisonTask task);
 DiagnosticKind diagnostic_kind(ComparisonTask task);  // of a diagnostic task
+
+// Whether the models are encoders, pre-trained once for every scheme and fine-tuned with every seed.
+bool is_fine_tuning(ComparisonTask task);
+bool is_suite(ComparisonTask task);  // GLUE or SuperGLUE: many tasks
+
+// The tasks they are fine-tuned on, as open_job knows them. Throws Error for one that the suite does not have.
+std::vector<std::string> fine_tuning_jobs(const ComparisonOptions& options);
+
+// The comparison that trains these encoders, one seed each; without el_lossless, which has mha's weights.
+ComparisonOptions pre_training(const ComparisonOptions& options);
+
+// An Error about fine-tuning in the words of this command: "--epochs" is --finetune-epochs here.
+std::string in_fine_tuning_words(const std::string& message);
 
 // The task's and preset's sizes, steps and rates, to be set before the user's own.
 ComparisonOptions preset_options(ComparisonTask task, Preset preset);
@@ -70,5 +111,6 @@ ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& se
 std::string why_not(const ComparisonOptions& options, SchemeKind scheme);
 
 std::string match_name(Match match);
+std::string task_name(ComparisonTask task);  // "language-model"
 
 }  // namespace headshare

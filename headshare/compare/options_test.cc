@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "headshare/compare/testing.h"
 
 namespace headshare {
@@ -35,7 +37,7 @@ TEST(WhyNotTest, NamesWhatAPositionKindRulesOut) {
 }
 
 TEST(PresetTest, EveryPresetOfEveryTaskCanBeTrainedWithEveryScheme) {
-  for (const char* task : {"language-model", "offsets", "recall", "induction", "dyck"}) {
+  for (const char* task : {"language-model", "mlm", "offsets", "recall", "induction", "dyck", "glue"}) {
     for (const char* name : {"quick", "small", "base"}) {
       const ComparisonOptions options = preset_options(parse_task(task), parse_preset(name));
       for (const SchemeKind scheme : chosen_schemes(options)) EXPECT_EQ(why_not(options, scheme), "") << task << name;
@@ -79,6 +81,47 @@ TEST(SweepTest, RefusesWhatCannotVary) {
   EXPECT_THAT(error_message([] { names_of({"lr=1e-3", "0.001"}); }), AllOf(HasSubstr("0.001"), HasSubstr("twice")));
   for (const char* fixed : {"seed=1", "scheme=mha", "validation-fraction=0.1", "pairs=2"}) {
     EXPECT_THAT(error_message([&] { names_of({fixed}); }), HasSubstr("--sweep")) << fixed;
+  }
+}
+
+TEST(FineTuningOptionsTest, JobsOfASuite) {
+  ComparisonOptions options = preset_options(ComparisonTask::kSuperGlue, Preset::kQuick);
+  EXPECT_EQ(fine_tuning_jobs(options).size(), 8u);
+  options.fine_tuning.tasks = {"RTE", "superglue/wic"};
+  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("superglue/rte", "superglue/wic"));
+  options.fine_tuning.tasks = {"cola"};
+  EXPECT_THAT(error_message([&] { fine_tuning_jobs(options); }), HasSubstr("cola"));
+  options = preset_options(ComparisonTask::kSquad, Preset::kQuick);
+  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("squad"));
+}
+
+TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
+  ComparisonOptions options = preset_options(ComparisonTask::kGlue, Preset::kSmall);
+  options.schemes = {"el_lossless", "mha", "sha"};
+  options.seeds = 5;
+  options.fine_tuning.tasks = {"cola"};
+  const ComparisonOptions encoders = pre_training(options);
+  EXPECT_EQ(encoders.task, ComparisonTask::kMaskedLanguageModel);
+  EXPECT_EQ(encoders.seeds, 1);
+  EXPECT_THAT(encoders.schemes, ElementsAre("mha", "sha"));
+  // Nothing else of it differs from a comparison of masked language models.
+  ComparisonOptions given = encoders;
+  ComparisonOptions plain = preset_options(ComparisonTask::kMaskedLanguageModel, Preset::kSmall);
+  plain.schemes = given.schemes;
+  EXPECT_EQ(to_json(fields(given)), to_json(fields(plain)));
+}
+
+TEST(FineTuningOptionsTest, ErrorsNameTheOptionsOfThisCommand) {
+  EXPECT_EQ(in_fine_tuning_words("hold a part back with --validation-fraction, or --layers 2; --"),
+            "hold a part back with --finetune-validation-fraction, or --layers 2; --");
+}
+
+TEST(FineTuningOptionsTest, NamesAreTheirOwn) {
+  ComparisonOptions options;
+  std::set<std::string> names;
+  for (const Field& one : fields(options)) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    for (const std::string& alias : one.aliases) EXPECT_TRUE(names.insert(alias).second) << alias;
   }
 }
 

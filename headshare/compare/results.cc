@@ -42,15 +42,58 @@ CurvePoint point_from_json(const nlohmann::json& object, const std::string& wher
           .validation_loss = read.number("validation_loss")};
 }
 
+TunedTask task_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  const auto metric = [](const nlohmann::json& one, const std::string& place) {
+    const JsonReader score(one, place);
+    return Score{.name = score.text("name"),
+                 .value = score.optional_number("value").value_or(std::nan("")),
+                 .signature = score.text("signature")};
+  };
+  return {.task = read.text("task"),
+          .score = read.number("score"),
+          .metrics = read.list("metrics", metric),
+          .examples = read.integer("examples", 1),
+          .learning_rate = read.number_from("learning_rate", 0),
+          .best_epoch = read.number_from("best_epoch", 0),
+          .validation_loss = read.number("validation_loss")};
+}
+
+nlohmann::ordered_json to_json(const TunedTask& t) {
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
+  for (const Score& one : t.metrics) {
+    const auto value = std::isfinite(one.value) ? nlohmann::ordered_json(one.value) : nlohmann::ordered_json();
+    metrics.push_back({{"name", one.name}, {"value", value}, {"signature", one.signature}});
+  }
+  return {{"task", t.task},
+          {"score", t.score},
+          {"metrics", std::move(metrics)},
+          {"examples", t.examples},
+          {"learning_rate", t.learning_rate},
+          {"best_epoch", t.best_epoch},
+          {"validation_loss", t.validation_loss}};
+}
+
 nlohmann::ordered_json to_json(const Subject& s) {
-  return {{"name", s.name},
-          {"sentence", s.sentence},
-          {"data", s.data},
-          {"measure", s.measure},
-          {"direction", s.direction == Direction::kHigherIsBetter ? kHigher : kLower},
-          {"block", s.block},
-          {"has_test_part", s.has_test_part},
-          {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()}};
+  nlohmann::ordered_json object = {{"name", s.name},
+                                   {"sentence", s.sentence},
+                                   {"data", s.data},
+                                   {"measure", s.measure},
+                                   {"direction", s.direction == Direction::kHigherIsBetter ? kHigher : kLower},
+                                   {"block", s.block},
+                                   {"has_test_part", s.has_test_part},
+                                   {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()},
+                                   {"full_scale", s.full_scale}};
+  if (!s.tasks.empty()) object["tasks"] = s.tasks;
+  return object;
+}
+
+std::vector<std::string> tasks_from_json(const JsonReader& read) {
+  if (!read.has("tasks")) return {};
+  return read.list("tasks", [](const nlohmann::json& value, const std::string& where) {
+    HS_CHECK(value.is_string(), where, " is not a text");
+    return value.get<std::string>();
+  });
 }
 
 Subject subject_from_json(const nlohmann::json& object, const std::string& where) {
@@ -65,7 +108,9 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .direction = direction == kHigher ? Direction::kHigherIsBetter : Direction::kLowerIsBetter,
           .block = read.text("block"),
           .has_test_part = read.flag("has_test_part"),
-          .chance = read.optional_number("chance")};
+          .chance = read.optional_number("chance"),
+          .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
+          .tasks = tasks_from_json(read)};
 }
 
 // A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.
@@ -83,6 +128,10 @@ void check_finite(const Cell& cell) {
   check(cell.training_tokens_per_second, "the training speed");
   check(cell.decoding_tokens_per_second, "the decoding speed");
   for (const double block : cell.blocks) check(block, "a block");
+  for (const TunedTask& task : cell.tasks) {
+    check(task.score, "the score of a task");
+    check(task.validation_loss, "the validation loss of a task");
+  }
   for (const CurvePoint& point : cell.curve) {
     check(point.seconds, "the time of a curve point");
     check(point.validation_loss, "the loss of a curve point");
@@ -112,6 +161,16 @@ void check_grid(const Results& results, const std::string& where) {
   };
   for (const Cell& cell : results.cells) count(cell.key, "\"cells\"");
   for (const FailedCell& cell : results.failed) count(cell.key, "\"failed\"");
+}
+
+// Each cell of a benchmark has all of its tasks.
+void check_tasks(const Results& results, const std::string& where) {
+  const std::vector<std::string>& tasks = results.subject.tasks;
+  for (const Cell& cell : results.cells) {
+    const bool same = std::equal(cell.tasks.begin(), cell.tasks.end(), tasks.begin(), tasks.end(),
+                                 [](const TunedTask& task, const std::string& name) { return task.task == name; });
+    HS_CHECK(same, where, ": the \"tasks\" of ", name_of(cell.key), " are not those of \"subject\"");
+  }
 }
 
 }  // namespace
@@ -157,6 +216,10 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"model", c.model},
                  {"curve", std::move(curve)},
                  {"blocks", c.blocks}});
+  if (!c.tasks.empty()) {
+    object["tasks"] = nlohmann::ordered_json::array();
+    for (const TunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
+  }
   return object;
 }
 
@@ -188,7 +251,8 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .attention_memory_bytes = read.integer("attention_memory_bytes", 0),
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
           .curve = read.list("curve", point_from_json),
-          .model = read.text("model")};
+          .model = read.text("model"),
+          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<TunedTask>()};
 }
 
 nlohmann::ordered_json to_json(const Results& results) {
@@ -230,6 +294,7 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
                   .cells = read.list("cells", cell_from_json),
                   .failed = read.list("failed", failed_from_json)};
   check_grid(results, where);
+  check_tasks(results, where);
   return results;
 }
 

@@ -11,6 +11,7 @@
 
 #include "headshare/base/file.h"
 #include "headshare/metrics/retention.h"
+#include "headshare/metrics/score.h"
 
 namespace headshare {
 
@@ -26,6 +27,9 @@ struct Subject {
   std::string block;                  // what Cell::blocks are: "text windows", "sequences"
   bool has_test_part = true;          // false: figures are of the validation part, which also chose the checkpoint
   std::optional<double> chance = {};  // what guessing reaches, where that is known
+  double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
+  // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
+  std::vector<std::string> tasks = {};
 };
 
 struct CurvePoint {
@@ -43,7 +47,18 @@ struct CellKey {
   bool operator==(const CellKey&) const = default;
 };
 
-// One trained model.
+// What a fine-tuned encoder reached on one task.
+struct TunedTask {
+  std::string task;              // "glue/cola"
+  double score = 0;              // of Subject::full_scale: the mean of the metrics
+  std::vector<Score> metrics{};  // as the task's scorer gives them; may be not a number where that is 0/0
+  int64_t examples = 0;          // scored
+  double learning_rate = 0;      // the best on validation of those tried
+  double best_epoch = 0;
+  double validation_loss = 0;  // of that epoch
+};
+
+// One trained model; of a benchmark an encoder's models for all tasks.
 struct Cell {
   CellKey key;
   bool trained = true;  // false: el_lossless, which has the weights of mha
@@ -76,7 +91,8 @@ struct Cell {
   int64_t attention_memory_bytes = 0;  // one attention sub-layer in a training step, measured by allocation
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};
-  std::string model = {};  // directory of the best checkpoint, relative to results.json
+  std::string model = {};  // directory of the best checkpoint, relative to results.json; a benchmark's: of the answers
+  std::vector<TunedTask> tasks = {};  // those of Subject::tasks, in their order
 };
 
 struct FailedCell {

@@ -76,6 +76,38 @@ inline Results accuracy_results(std::vector<Cell> cells) {
   return results;
 }
 
+// Encoders fine-tuned on two tasks: a scheme's scores of both, in per cent.
+inline Cell tuned_cell(const std::string& scheme, int64_t seed, double cola, double rte) {
+  const auto task = [](const std::string& name, double score) {
+    return TunedTask{.task = name,
+                     .score = score,
+                     .metrics = {{.name = "accuracy", .value = score / 100, .signature = "accuracy|version:1"}},
+                     .examples = 277,
+                     .learning_rate = 5e-5,
+                     .best_epoch = 2,
+                     .validation_loss = 0.5};
+  };
+  Cell cell = loss_cell(scheme, seed, 0.5);
+  cell.tasks = {task("glue/cola", cola), task("glue/rte", rte)};
+  cell.quality = (cola + rte) / 2;
+  cell.blocks.clear();
+  cell.bits_per_byte.reset();
+  cell.cache_elements_per_token = cell.cache_bytes_per_token = cell.decoding_context = 0;
+  cell.decoding_tokens_per_second = 0;
+  return cell;
+}
+
+inline Results tuned_results(std::vector<Cell> cells) {
+  Results results = loss_results(std::move(cells));
+  results.subject.name = "glue";
+  results.subject.measure = "score";
+  results.subject.direction = Direction::kHigherIsBetter;
+  results.subject.has_test_part = false;
+  results.subject.full_scale = 100;
+  results.subject.tasks = {"glue/cola", "glue/rte"};
+  return results;
+}
+
 // Planned, and not trained.
 inline void add_failed(Results* results, const CellKey& key, const std::string& reason) {
   results->planned.push_back(key);

@@ -43,6 +43,25 @@ TEST(ResultsTest, ReadsWhatItWrote) {
   EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
 }
 
+TEST(ResultsTest, TasksOfABenchmark) {
+  Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("sha", 0, 30, 64)});
+  results.cells[0].tasks[0].metrics[0].value = std::nan("");
+  const Json object = written(results);
+  EXPECT_EQ(object["subject"]["full_scale"], 100);
+  EXPECT_TRUE(object["cells"][0]["tasks"][0]["metrics"][0]["value"].is_null());
+  EXPECT_EQ(object["rows"][1]["tasks"][1]["score"]["mean"], 64);
+  EXPECT_EQ(to_json(results_from_json(object, "r")), to_json(results));
+  Json other = object;
+  other["cells"][1]["tasks"].erase(0);
+  EXPECT_EQ(error_message([&] { results_from_json(other, "r"); }),
+            "r: the \"tasks\" of sha seed 0 are not those of \"subject\"");
+  // Files from before there were benchmarks have neither key.
+  Json before = written(loss_results({loss_cell("mha", 0, 2.0)}));
+  EXPECT_FALSE(before["subject"].contains("tasks"));
+  before["subject"].erase("full_scale");
+  EXPECT_EQ(results_from_json(before, "r").subject.full_scale, 1);
+}
+
 TEST(ResultsTest, HoldsRowsAndHeadlineForOtherReaders) {
   const Json object = written(loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)}));
   EXPECT_EQ(object["complete"], true);

@@ -75,6 +75,14 @@ nlohmann::ordered_json to_json(const SchemeRow& row) {
                  {"decoding_context", row.decoding_context},
                  {"failed", row.failed.size()}});
   if (!row.against_mha) object["why_no_difference"] = row.why_no_difference;
+  if (!row.tasks.empty()) {
+    object["tasks"] = Json::array();
+    for (const TaskRow& task : row.tasks) {
+      Json metrics = Json::object();
+      for (const auto& [name, summary] : task.metrics) metrics[name] = to_json(summary);
+      object["tasks"].push_back({{"task", task.task}, {"score", to_json(task.score)}, {"metrics", std::move(metrics)}});
+    }
+  }
   if (row.settings.size() > 1) {
     object["settings"] = Json::array();
     for (const SettingRow& setting : row.settings) object["settings"].push_back(to_json(setting));

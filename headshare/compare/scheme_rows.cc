@@ -176,7 +176,8 @@ std::string why_no_ratio(const Cells& ours, const Cells& reference, const Pairs&
 }
 
 Retention prr_of(const Results& results, const Cells& ours, const Cells& mha) {
-  const PrrQuestion question{.quality = 1, .quality_mha = 1, .direction = results.subject.direction};
+  const PrrQuestion question{
+      .quality = 1, .quality_mha = 1, .direction = results.subject.direction, .full_scale = results.subject.full_scale};
   const Pairs pairs = pair_by_seed(ours, mha);
   const std::string reason = why_no_ratio(ours, mha, pairs, "mha");
   if (!reason.empty()) return without(reason, prr(question));
@@ -192,8 +193,12 @@ Retention prr_of(const Results& results, const Cells& ours, const Cells& mha) {
 }
 
 Retention peop_of(const Results& results, const Cells& ours, const Cells& sha) {
-  PeopQuestion question{
-      .quality = 1, .quality_sha = 1, .parameters = 2, .parameters_sha = 1, .direction = results.subject.direction};
+  PeopQuestion question{.quality = 1,
+                        .quality_sha = 1,
+                        .parameters = 2,
+                        .parameters_sha = 1,
+                        .direction = results.subject.direction,
+                        .full_scale = results.subject.full_scale};
   const Pairs pairs = pair_by_seed(ours, sha);
   const std::string reason = why_no_ratio(ours, sha, pairs, "sha");
   if (!reason.empty()) return without(reason, peop(question));
@@ -230,6 +235,30 @@ void add_costs(SchemeRow* row, const Cells& cells) {
       median_or_zero(column(cells, [](const Cell& c) { return c.decoding_tokens_per_second; }));
 }
 
+// The values of a task's metric with all seeds; empty where one of them lacks it.
+Column metric_column(const Cells& cells, size_t task, const std::string& name) {
+  Column values;
+  for (const Cell* cell : cells) {
+    for (const Score& metric : cell->tasks.at(task).metrics) {
+      if (metric.name == name && std::isfinite(metric.value)) values.push_back(metric.value);
+    }
+  }
+  return values.size() == cells.size() ? values : Column();
+}
+
+void add_tasks(SchemeRow* row, const std::vector<std::string>& tasks, const Cells& cells) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    TaskRow task{.task = tasks[i],
+                 .score = summary_or_none(column(cells, [i](const Cell& c) { return c.tasks.at(i).score; }))};
+    const std::vector<Score> metrics = cells.empty() ? std::vector<Score>() : cells.front()->tasks.at(i).metrics;
+    for (const Score& metric : metrics) {
+      const Column values = metric_column(cells, i, metric.name);
+      if (!values.empty()) task.metrics.emplace_back(metric.name, summarize(values));
+    }
+    row->tasks.push_back(std::move(task));
+  }
+}
+
 SchemeRow begin_row(const Results& results, const std::string& scheme) {
   SchemeRow row{.scheme = scheme};
   for (const CellKey& key : results.planned) {
@@ -241,7 +270,9 @@ SchemeRow begin_row(const Results& results, const std::string& scheme) {
   row.best = *std::min_element(row.settings.begin(), row.settings.end(), better);
   std::copy_if(results.failed.begin(), results.failed.end(), std::back_inserter(row.failed),
                [&](const FailedCell& cell) { return cell.key.scheme == scheme; });
-  add_costs(&row, cells_of(results, scheme, row.best.setting));
+  const Cells cells = cells_of(results, scheme, row.best.setting);
+  add_costs(&row, cells);
+  add_tasks(&row, results.subject.tasks, cells);
   return row;
 }
 

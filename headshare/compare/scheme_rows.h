@@ -38,6 +38,14 @@ struct Difference {
   std::optional<Interval> interval() const { return over_seeds ? over_seeds : over_blocks; }
 };
 
+// One task of a benchmark over the finished seeds; summaries of none where none is.
+struct TaskRow {
+  std::string task;
+  Summary score = {};
+  // By name; without those that are not a number with some seed.
+  std::vector<std::pair<std::string, Summary>> metrics = {};
+};
+
 // What is known of a scheme; zeros and empty where it was not measured.
 struct SchemeRow {
   std::string scheme;
@@ -63,6 +71,7 @@ struct SchemeRow {
   double decoding_tokens_per_second = 0;
   int64_t decoding_context = 0;
 
+  std::vector<TaskRow> tasks = {};        // of a benchmark, those of Subject::tasks
   std::vector<FailedCell> failed = {};    // of every setting
   std::vector<SettingRow> settings = {};  // all of them, as planned; `best` is one of these
 

@@ -144,5 +144,25 @@ TEST(SummariseTest, BlocksThatDoNotMatchGiveNoInterval) {
   EXPECT_FALSE(sha.prr.interval);
 }
 
+TEST(SummariseTest, ABenchmarkHasARowForEachTask) {
+  Results results =
+      tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("mha", 1, 44, 60), tuned_cell("sha", 0, 30, 64)});
+  results.cells[1].tasks[1].metrics[0].value = std::nan("");
+  results.planned.push_back({"mqa", "", 0});
+  const std::vector<SchemeRow> rows = summarise(results);
+  ASSERT_EQ(rows[0].tasks.size(), 2u);
+  EXPECT_EQ(rows[0].tasks[0].task, "glue/cola");
+  EXPECT_DOUBLE_EQ(rows[0].tasks[0].score.mean, 42);
+  EXPECT_EQ(rows[0].tasks[0].score.count, 2);
+  ASSERT_EQ(rows[0].tasks[0].metrics.size(), 1u);
+  EXPECT_DOUBLE_EQ(rows[0].tasks[0].metrics[0].second.mean, 0.42);
+  EXPECT_TRUE(rows[0].tasks[1].metrics.empty()) << "not a number with one of the seeds";
+  EXPECT_EQ(rows[2].tasks[1].score.count, 0) << "no seed is finished";
+  // On a scale to 100 a score of half a per cent is near 0, and no ratio is taken to it.
+  EXPECT_NEAR(*rows[1].prr.value, 100 * 47.0 / 50, 1e-12) << "the one seed that both have";
+  const Results low = tuned_results({tuned_cell("mha", 0, 0.5, 0.5), tuned_cell("sha", 0, 30, 64)});
+  EXPECT_THAT(summarise(low)[1].prr.reason_undefined, HasSubstr("near or below 0 on a scale to 100"));
+}
+
 }  // namespace
 }  // namespace headshare

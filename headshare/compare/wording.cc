@@ -12,7 +12,7 @@ namespace headshare {
 namespace {
 
 int quality_digits(const Subject& subject, double value) {
-  if (!compares_loss(subject)) return 3;
+  if (!compares_loss(subject)) return subject.full_scale > 1 ? 2 : 3;
   return std::abs(value) < 1000 ? 2 : 0;
 }
 
@@ -76,6 +76,12 @@ std::string figures_note(const Results& results, const std::vector<SchemeRow>& r
   return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
          "every scheme a little (selection bias)" +
          spread + ".";
+}
+
+std::string benchmark_note(const Subject& subject) {
+  std::string text = "Scores are in per cent: of a task the mean of its metrics";
+  if (subject.tasks.size() > 1) text += ", of a scheme the mean over tasks, and its loss likewise";
+  return text + ". A metric that is 0/0 counts 0.";
 }
 
 std::string difference_note(const Results& results, const std::vector<SchemeRow>& rows) {
@@ -187,13 +193,15 @@ std::string interval_text(const Interval& interval, int digits, bool with_sign) 
   return "[" + number(interval.low) + ", " + number(interval.high) + "]";
 }
 
-std::string difference_text(const SchemeRow& row) {
+int difference_digits(const Subject& subject) { return subject.full_scale > 1 ? 2 : 4; }
+
+std::string difference_text(const Subject& subject, const SchemeRow& row) {
   if (!row.trained && row.against_mha) return "as mha";
-  return row.against_mha ? signed_fixed(row.against_mha->mean, 4) : "-";
+  return row.against_mha ? signed_fixed(row.against_mha->mean, difference_digits(subject)) : "-";
 }
 
-std::string difference_interval_text(const std::optional<Interval>& interval) {
-  return interval ? interval_text(*interval, 4, /*with_sign=*/true) : "";
+std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval) {
+  return interval ? interval_text(*interval, difference_digits(subject), /*with_sign=*/true) : "";
 }
 
 std::string retention_text(const Retention& retention, int digits) {
@@ -280,6 +288,8 @@ std::string shortened(const std::string& text, size_t most) {
   return characters <= most ? made : made.substr(0, cut) + "…";
 }
 
+std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
+
 const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows) {
   const SchemeRow* best = nullptr;
   for (const SchemeRow& row : rows) {
@@ -315,6 +325,7 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Sch
   if (any_setting(results)) {
     notes.push_back("Of the settings of a sweep a scheme's row shows the one with the best mean validation loss.");
   }
+  if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results.subject));
   if (results.subject.chance) {
     notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
   }

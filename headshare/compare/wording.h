@@ -17,8 +17,9 @@ std::string summary_text(const std::optional<Summary>& summary, int digits);  //
 std::string quality_name(const Subject& subject);                             // "test perplexity"
 
 std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
-std::string difference_text(const SchemeRow& row);                                        // "+0.0213", "-"
-std::string difference_interval_text(const std::optional<Interval>& interval);            // "" without one
+std::string difference_text(const Subject& subject, const SchemeRow& row);                // "+0.0213", "-"
+std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
+int difference_digits(const Subject& subject);
 std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
 std::string memory_change_text(const SchemeRow& row);                // "-23.1%" of mha's attention memory
 std::string memory_text(const SchemeRow& row);                       // "1.5 MiB -23.1%"
@@ -37,6 +38,9 @@ std::string printable(std::string text);
 
 // Printable, and cut to at most `most` characters, the last of which then is "…".
 std::string shortened(const std::string& text, size_t most);
+
+// What training counts for its speed: "tokens", of a benchmark "examples".
+std::string training_unit(const Subject& subject);
 
 // The finished, trained row with the best mean quality; null when there is none.
 const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows);

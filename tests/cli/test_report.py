@@ -22,7 +22,7 @@ def scheme_lines(text, scheme):
     return [line for line in text.splitlines() if re.match(rf"{scheme}( \*)?  ", line)]
 
 
-@pytest.mark.parametrize("case", ["plain", "sweep", "accuracy", "hostile", "one seed"])
+@pytest.mark.parametrize("case", ["plain", "sweep", "accuracy", "hostile", "one seed", "benchmark"])
 def test_tables_fit_a_terminal(run, tmp_path, case):
     what = {
         "plain": cases.results(cases.grid()),
@@ -30,12 +30,14 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
         "accuracy": cases.results(cases.grid(seeds=range(6), accuracy=True), accuracy=True),
         "hostile": cases.hostile(),
         "one seed": cases.results(cases.grid(seeds=[0])),
+        "benchmark": cases.benchmark(),
     }[case]
     printed = run("report", cases.save(tmp_path / "run", what)).stdout
     assert max(map(len, printed.splitlines())) <= 100
     assert "\x1b" not in printed  # no colours in a pipe, and none from the file
     for scheme in {one["scheme"] for one in what["cells"]} - {cases.HOSTILE}:
-        assert len(scheme_lines(printed, scheme)) == 3, scheme  # quality, against mha and sha, cost
+        # Quality, against mha and sha, cost; nine tasks stand in two tables.
+        assert len(scheme_lines(printed, scheme)) == (5 if case == "benchmark" else 3), scheme
     assert scheme_lines(printed, "mha")[0].startswith("mha *")
     if case == "accuracy":
         assert "two-sided p-value" in printed and "guessing reaches 0.062" in printed
@@ -71,7 +73,7 @@ def test_csv_holds_what_the_results_hold(run, tmp_path):
     assert sorted(float(line["loss"]) for line in lines if line["loss"]) == sorted(c["test_loss"] for c in what["cells"])
 
 
-@pytest.mark.parametrize("case", [cases.sweep, cases.hostile])
+@pytest.mark.parametrize("case", [cases.sweep, cases.hostile, cases.benchmark])
 def test_latex_compiles(run, tmp_path, case):
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex: apt-get install texlive-latex-recommended")

@@ -22,6 +22,7 @@ def reports(run, tmp_path_factory):
         "partial": [cases.results(cases.grid(["mha"], seeds=[0]), missing=[("sha", "", 0)])],
         "nothing": [cases.results([], missing=[("mha", "", 0)])],
         "two": [cases.sweep(), offsets],
+        "benchmark": [cases.benchmark()],
     }
     paths = {}
     for case, results in made.items():
@@ -31,7 +32,7 @@ def reports(run, tmp_path_factory):
     return paths
 
 
-CASES = ["plain", "sweep", "hostile", "partial", "nothing", "two"]
+CASES = ["plain", "sweep", "hostile", "partial", "nothing", "two", "benchmark"]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -52,6 +52,9 @@ class FineTuneJob {
   virtual int64_t examples() const = 0;
   virtual int64_t validation_examples() const = 0;
 
+  // Whether the last part that judge() scores is a test part, which has no say in what is chosen.
+  virtual bool scores_test() const { return false; }
+
   // The classes and how many training examples each has; empty where there are none.
   virtual std::vector<std::pair<std::string, int64_t>> classes() const { return {}; }
 

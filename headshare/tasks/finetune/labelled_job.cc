@@ -20,6 +20,7 @@ void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning,
 namespace {
 
 constexpr int64_t kUsualLength = 128;
+constexpr const char* kTest = "test";
 
 // A further part that is answered in the end, and scored where it has labels.
 struct FurtherPart {
@@ -66,6 +67,10 @@ class LabelledJob : public FineTuneJob {
 
   int64_t examples() const override { return static_cast<int64_t>(data_.train.questions.size()); }
   int64_t validation_examples() const override { return static_cast<int64_t>(data_.validation.questions.size()); }
+
+  bool scores_test() const override {
+    return !further_.empty() && further_.back().name == kTest && further_.back().set.labelled;
+  }
 
   std::vector<std::pair<std::string, int64_t>> classes() const override {
     std::vector<std::pair<std::string, int64_t>> all;
@@ -198,7 +203,7 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
     }
   }
   if (const auto path = file_of(task, files, files.test, TaskPart::kTest)) {
-    job->add_part("test", kind, read_questions(task, *path, job->rows()));
+    job->add_part(kTest, kind, read_questions(task, *path, job->rows()));
   }
   return job;
 }
@@ -220,7 +225,7 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
   }
   job->set_parts(to_questions(training, job->rows()), std::move(validation));
   if (!files.test.empty()) {
-    job->add_part("test", kind, to_questions(read_own_table(table, files.test, training.labels), job->rows()));
+    job->add_part(kTest, kind, to_questions(read_own_table(table, files.test, training.labels), job->rows()));
   }
   return job;
 }

@@ -1,0 +1,212 @@
+#include "headshare/cli/compare_run.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/cell_process.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/machine.h"
+#include "headshare/cli/model_input.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/measure.h"
+#include "headshare/data/text_source.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kSecondsPerDay = 24 * 60 * 60;
+
+void explain_left_out(const ComparisonOptions& options) {
+  for (const SchemeKind scheme : chosen_schemes(options)) {
+    const std::string reason = why_not(options, scheme);
+    if (!reason.empty()) notice(join_text(scheme_name(scheme), " is left out: ", reason));
+  }
+}
+
+double measured_seconds(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home,
+                        c10::Device device) {
+  return estimated_seconds(plans, home, [&](const ComparisonOptions& cell) {
+    check_interrupted();
+    return seconds_per_step(experiment, cell, device);
+  });
+}
+
+Words child_words(const RuntimeOptions& runtime, const fs::path& home, const CellPlan& plan) {
+  Words words = {"train-cell", home.string(), plan.directory()};
+  RuntimeOptions copy = runtime;
+  for (const Field& one : fields(copy)) {
+    const std::string value = field_text(one.value(), one.name);
+    if (value != "auto") words.insert(words.end(), {"--" + one.name, value});
+  }
+  return words;
+}
+
+// Runs a cell in a process of its own.
+CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, GridProgress& progress) {
+  return [&runtime, home, &progress](const CellPlan& plan) {
+    make_directories(cell_home(home, plan));
+    write_file(cell_home(home, plan) / "plan.json", to_json(plan).dump(2) + "\n");
+    const CellProcess process{.words = child_words(runtime, home, plan),
+                              .observer = &progress,
+                              .on_note = [&progress](const std::string& note) { progress.on_note(note); },
+                              .stop_requested = stop_requested};
+    return process.run();
+  };
+}
+
+// Finished models are taken over, so that what they were trained with must not change; schemes and
+// seeds may, because they only add models.
+void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
+  for (const auto& [name, value] : began.items()) {
+    if (name == "schemes" || name == "seeds" || name == "peop" || value == now.at(name)) continue;
+    throw UsageError(join_text("the comparison was begun with ", name, " ", value.dump(), " and cannot go on with ",
+                               now.at(name).dump(), "; leave --", name, " away, or use another --out"));
+  }
+}
+
+}  // namespace
+
+Arguments CompareCommand::arguments() {
+  Arguments made("compare", "Trains the same model once per attention scheme and seed, and prints the paper's table.");
+  made.group("Comparison",
+             {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
+              field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
+              field("overwrite", &overwrite, "delete the comparison in --out first"),
+              field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
+              field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
+              field("json", &json, "print results.json instead of the table"),
+              field("latex", &latex, "also write the table in LaTeX, table.tex")});
+  Fields tuning = fields(comparison.fine_tuning);
+  Fields trained = fields(comparison);
+  std::erase_if(trained, [&](const Field& one) { return find_field(tuning, one.name) != nullptr; });
+  made.group("What is trained", std::move(trained));
+  made.group("Fine-tuning", std::move(tuning));
+  made.group("Computing", fields(runtime));
+  made.note(
+      "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
+      "with the same initial values for what two schemes share. Figures are those of the test part for the "
+      "checkpoint that was best on validation.");
+  made.note(
+      "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
+      "from "
+      "--encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` begin "
+      "with "
+      "finetune- here; those without it are of pre-training.");
+  made.note(
+      "PRR is the share of mha's quality a scheme keeps: 100 M / M_mha, for perplexities 100 (2 - M / M_mha). PEoP "
+      "is the relative gain over sha per relative growth in attention parameters.");
+  return made;
+}
+
+CompareCommand resumed_command(const Words& words, const std::string& out) {
+  const fs::path resolved = fs::path(out) / "resolved.yaml";
+  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
+  Words all = {"--config", resolved.string()};
+  CompareCommand began;
+  Arguments first = began.arguments();
+  first.parse(all);
+  all.insert(all.end(), words.begin(), words.end());
+  CompareCommand command;
+  Arguments arguments = command.arguments();
+  arguments.parse(all);
+  check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
+  return command;
+}
+
+void check_directory(const CompareCommand& command, const fs::path& home) {
+  const bool begun = fs::exists(home / "cells") || fs::exists(home / "results.json") || fs::exists(home / kEncoders);
+  HS_CHECK(command.resume || command.overwrite || !begun, home.string(),
+           " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+}
+
+void check_same_data(const fs::path& home, const Subject& subject) {
+  if (!fs::exists(home / "results.json")) return;
+  const Results before = read_results(home / "results.json");
+  HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
+           before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
+}
+
+void begin_anew(const CompareCommand& command, const fs::path& home) {
+  for (const char* name :
+       {"cells", kEncoders, "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
+    fs::remove_all(home / name);
+  }
+  CompareCommand lasting = command;
+  lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;  // facts of this call alone
+  lasting.arguments().write_resolved(home / "resolved.yaml");
+}
+
+void keep_standard_input(const fs::path& home, ComparisonOptions* options) {
+  std::vector<std::string>& inputs = options->language.data.text;
+  const auto dash = std::find(inputs.begin(), inputs.end(), "-");
+  if (dash == inputs.end()) return;
+  const fs::path kept = home / "input.txt";
+  save_standard_input(kept);
+  *dash = kept.string();
+}
+
+void check_time(const CompareCommand& command, size_t models, double seconds) {
+  HS_CHECK(command.beyond_a_day || seconds <= kSecondsPerDay, "training these ", models, " models would take about ",
+           format_duration(seconds), " (hours:minutes:seconds; ", at::get_num_threads(),
+           " threads), longer than a day; take fewer --steps, --seeds or --schemes, a smaller ",
+           "--preset, or start it all the same with --beyond-a-day");
+  if (seconds > 60) notice(join_text("training ", models, " models takes about ", format_duration(seconds)));
+}
+
+Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line) {
+  ComparisonOptions options = command.comparison;
+  return {.subject = subject,
+          .match = match_name(options.match),
+          .command = line,
+          .environment = describe_machine(),
+          .options = to_json(fields(options))};
+}
+
+void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
+  GridProgress progress(command.out, {.latex = command.latex});
+  run_comparison(plans, command.out, process_runner(command.runtime, command.out, progress), progress, results);
+  progress.finish();
+}
+
+Results compare_trained(CompareCommand& command, const std::string& line) {
+  RunDirectory directory(command.out);
+  const fs::path home = directory.path();
+  check_directory(command, home);
+  const c10::Device device = start_runtime(command.runtime);
+  warn_if_slow(command.comparison.train.precision, device);
+  command.comparison.train.precision = resolve_precision(command.comparison.train.precision, device);
+  explain_left_out(command.comparison);
+  keep_standard_input(home, &command.comparison);
+
+  ProgressLine reading("text");
+  const std::unique_ptr<Experiment> experiment = open_experiment(command.comparison, show_reading(reading));
+  reading.hide();
+  if (command.comparison.match == Match::kTime && command.comparison.scheme_steps.empty()) {
+    match_time(
+        trainable_schemes(command.comparison),
+        [&](const ComparisonOptions& cell) { return seconds_per_step(*experiment, cell, device); },
+        &command.comparison);
+  }
+  std::vector<CellPlan> plans = plan_cells(command.comparison, *experiment);
+  check_time(command, plans.size(), measured_seconds(plans, *experiment, home, device));
+  check_disk(plans, *experiment, home);
+  if (command.resume) {
+    check_same_data(home, experiment->subject());
+  } else {
+    begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
+  }
+
+  ComparisonOptions shared = command.comparison;
+  experiment->share(home, &shared);
+  for (CellPlan& plan : plans) plan.options.language.tokenizer_path = shared.language.tokenizer_path;
+  Results results = begin_results(command, experiment->subject(), line);
+  run_cells(command, plans, &results);
+  return results;
+}
+
+}  // namespace headshare

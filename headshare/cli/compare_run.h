@@ -1,0 +1,60 @@
+// Running `headshare compare`: what a call asks for, and the grid of models it makes.
+#pragma once
+
+#include "headshare/cli/args.h"
+#include "headshare/cli/grid_progress.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/compare/options.h"
+
+namespace headshare {
+
+struct CompareCommand {
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool dry_run = false;
+  bool beyond_a_day = false;
+  bool json = false;
+  bool latex = false;
+  ComparisonOptions comparison;
+  RuntimeOptions runtime;
+
+  Arguments arguments();
+};
+
+// The command of a directory that an earlier call began, with its options and `words` on top. Throws UsageError where
+// there is none, and for options that finished models would not know of: only schemes and seeds may be added.
+CompareCommand resumed_command(const Words& words, const std::string& out);
+
+// The comparison of models that are trained from the beginning; `line` is the command as the user typed it. Prints what
+// it does on standard error, and writes everything into command.out. Throws Interrupted when asked to stop.
+Results compare_trained(CompareCommand& command, const std::string& line);
+
+// Where encoders are pre-trained that are then fine-tuned: below the comparison's directory.
+inline constexpr const char* kEncoders = "encoders";
+
+// What such comparisons and those of fine-tuned encoders (compare_tuned.h) share.
+
+// Throws Error unless the directory is empty, or is to be gone on with or overwritten.
+void check_directory(const CompareCommand& command, const fs::path& home);
+
+// Another text or tokenizer than at the beginning would put two experiments into one table.
+void check_same_data(const fs::path& home, const Subject& subject);
+
+// Forgets an earlier comparison and writes down what this one is.
+void begin_anew(const CompareCommand& command, const fs::path& home);
+
+// Standard input can be read once, and every model's process reads the text: it is kept with the run, which so can be
+// repeated.
+void keep_standard_input(const fs::path& home, ComparisonOptions* options);
+
+// Throws Error for more than a day, unless that is wanted; says how long it will take.
+void check_time(const CompareCommand& command, size_t models, double seconds);
+
+// Facts about the whole, without cells.
+Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line);
+
+// Runs all cells that are not finished, each in a process of its own, and adds what they found.
+void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results);
+
+}  // namespace headshare

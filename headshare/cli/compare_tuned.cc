@@ -1,0 +1,222 @@
+#include "headshare/cli/compare_tuned.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/prefixed.h"
+#include "headshare/cli/table.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/compare/benchmark.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/encoders.h"
+#include "headshare/compare/wording.h"
+
+namespace headshare {
+namespace {
+
+bool has_encoders(const ComparisonOptions& options) { return !options.fine_tuning.encoders.empty(); }
+
+// Whether a scheme stands for itself in --schemes, not only as one of "all".
+bool is_named(const ComparisonOptions& options, SchemeKind scheme) {
+  const auto& names = options.schemes;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name != "all" && parse_scheme(name) == scheme; });
+}
+
+// The schemes to fine-tune. What --encoders lacks is refused where it was asked for by name, else left out in words;
+// what could not be pre-trained here stays, to be a failed cell with its reason.
+std::vector<SchemeKind> schemes_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
+  std::vector<SchemeKind> schemes;
+  for (const SchemeKind scheme : chosen_schemes(options)) {
+    const std::string name = scheme_name(scheme);
+    const auto missing = encoders.missing.find(name);
+    if (scheme == SchemeKind::kElLossless) {
+      if (is_named(options, scheme)) notice(name + " is left out: its weights are mha's, and so is what they learn");
+    } else if (encoders.checkpoints.contains(name) || (!has_encoders(options) && missing != encoders.missing.end())) {
+      schemes.push_back(scheme);
+    } else if (has_encoders(options) && is_named(options, scheme)) {
+      encoder_of(encoders, name);  // says why there is none
+    } else if (missing != encoders.missing.end()) {
+      notice(join_text(name, " is left out: there is no encoder of it in ", encoders.home.string(), ": ",
+                       missing->second));
+    }
+  }
+  const bool any = std::any_of(schemes.begin(), schemes.end(),
+                               [&](SchemeKind scheme) { return encoders.checkpoints.contains(scheme_name(scheme)); });
+  HS_CHECK(any, "there is no encoder to fine-tune in ", encoders.home.string());
+  return schemes;
+}
+
+std::vector<SchemeKind> with_encoder(std::vector<SchemeKind> schemes, const EncoderSet& encoders) {
+  std::erase_if(schemes, [&](SchemeKind scheme) { return !encoders.checkpoints.contains(scheme_name(scheme)); });
+  return schemes;
+}
+
+void pre_train(const CompareCommand& command, const std::string& line) {
+  const fs::path own = fs::path(command.out) / kEncoders;
+  const bool begun = fs::exists(own / "resolved.yaml");
+  CompareCommand encoders = begun ? resumed_command({"--resume", "--out", own.string()}, own.string()) : command;
+  const ComparisonOptions wanted = pre_training(command.comparison);
+  if (!begun) encoders.comparison = wanted;
+  encoders.comparison.schemes = wanted.schemes;  // may be more than before
+  encoders.out = own.string();
+  encoders.resume = begun;
+  encoders.overwrite = encoders.json = encoders.latex = false;
+  encoders.beyond_a_day = command.beyond_a_day;
+  encoders.runtime = command.runtime;
+  notice("encoders first, in " + own.string());
+  compare_trained(encoders, line);
+}
+
+void say_notes(const std::vector<BenchmarkTask>& tasks) {
+  for (const BenchmarkTask& task : tasks) {
+    for (const std::string& note : task.notes) notice(task.name + ": " + note);
+  }
+}
+
+double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& home,
+                          const std::vector<BenchmarkTask>& tasks) {
+  double cell = 0;
+  for (const BenchmarkTask& task : tasks) cell += task.training_seconds;
+  const auto left = std::count_if(plans.begin(), plans.end(), [&](const CellPlan& plan) {
+    return !fs::exists(cell_home(home, plan) / "cell.json");
+  });
+  return cell * static_cast<double>(left);
+}
+
+// Options of `list` that differ from what the task and preset begin with.
+void refuse_changed(const ComparisonOptions& options, const Fields& list, const std::string& reason) {
+  ComparisonOptions given = options;
+  ComparisonOptions untouched = preset_options(options.task, options.preset);
+  const nlohmann::json values = to_json(fields(given));
+  const nlohmann::json defaults = to_json(fields(untouched));
+  for (const Field& one : list) {
+    if (one.name == "seed" || values.at(one.name) == defaults.at(one.name)) continue;
+    throw UsageError(join_text("--", one.name, " ", reason));
+  }
+}
+
+// The encoders are there: nothing that pre-training asks for has an effect.
+void refuse_pre_training(const ComparisonOptions& options) {
+  ComparisonOptions copy = options;
+  Fields list = fields(copy.language);
+  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
+  append(&list, fields(copy.masked));
+  append(&list, fields(copy.train));
+  for (Field& one : fields(copy)) {
+    if (one.name == "match" || one.name == "sweep") list.push_back(std::move(one));
+  }
+  refuse_changed(options, list, "is of pre-training, and the --encoders are trained already; leave it away");
+}
+
+// Options of fine-tuning on other kinds of data.
+void refuse_other_data(const ComparisonOptions& options) {
+  FineTuningOptions tuning = options.fine_tuning;
+  const bool squad = options.task == ComparisonTask::kSquad;
+  const std::string but = ", and --task is " + task_name(options.task) + "; leave it away";
+  if (!squad) {
+    Fields answers = fields(tuning.job.windows);
+    append(&answers, fields(tuning.job.answers));
+    refuse_changed(options, prefixed(kFineTuningPrefix, std::move(answers)), "is about answers in texts" + but);
+  }
+  if (squad || is_suite(options.task)) {
+    refuse_changed(options, prefixed(kFineTuningPrefix, fields(tuning.job.table)),
+                   "is about a table of your own" + but);
+  }
+}
+
+}  // namespace
+
+void check_tuned_options(const ComparisonOptions& options) {
+  if (!is_fine_tuning(options.task)) {
+    FineTuningOptions tuning = options.fine_tuning;
+    refuse_changed(options, fields(tuning),
+                   "belongs to --task glue, superglue, squad, classify, pair or regress; this comparison's task is " +
+                       task_name(options.task));
+    return;
+  }
+  if (has_encoders(options)) refuse_pre_training(options);
+  refuse_other_data(options);
+  as_usage([&] {
+    fine_tuning_jobs(options);
+    try {
+      learning_rates(options.fine_tuning.tuning);
+    } catch (const Error& error) {
+      throw UsageError(in_fine_tuning_words(error.what()));
+    }
+  });
+}
+
+Results compare_tuned(CompareCommand& command, const std::string& line) {
+  RunDirectory directory(command.out);
+  const fs::path home = directory.path();
+  check_directory(command, home);
+  ComparisonOptions& options = command.comparison;
+  const bool trained = has_encoders(options);
+  HS_CHECK(trained || !options.language.data.text.empty(), "--task ", task_name(options.task), " fine-tunes encoders: ",
+           "name a comparison of them with --encoders DIR, or a text to train them on with --text");
+  const c10::Device device = start_runtime(command.runtime);
+  warn_if_slow(options.fine_tuning.tuning.precision, device);
+  options.fine_tuning.tuning.precision = resolve_precision(options.fine_tuning.tuning.precision, device);
+  options.train.precision = resolve_precision(options.train.precision, device);
+  if (!trained) {
+    keep_standard_input(home, &options);
+    // A mistake in a task's data must not cost a night of pre-training.
+    read_benchmark({.options = options, .encoder = stand_in_encoder(options), .device = device});
+    if (!command.resume) begin_anew(command, home);
+    pre_train(command, line);
+  }
+  ComparisonOptions cells = options;
+  if (!trained) cells.fine_tuning.encoders = (home / kEncoders).string();
+
+  const EncoderSet encoders = find_encoders(cells.fine_tuning.encoders);
+  const std::vector<SchemeKind> schemes = schemes_to_tune(options, encoders);
+  const std::vector<SchemeKind> there = with_encoder(schemes, encoders);
+  check_comparable(encoders, there);
+  const std::vector<BenchmarkTask> tasks =
+      read_benchmark({.options = cells,
+                      .encoder = load_encoder_model(encoder_of(encoders, scheme_name(there.front()))),
+                      .device = device,
+                      .timed = true});
+  say_notes(tasks);
+  const Subject subject = benchmark_subject(cells, tasks, encoders.described());
+  const std::vector<CellPlan> plans = plan_fine_tuning(cells, schemes);
+  check_time(command, plans.size(), unfinished_seconds(plans, home, tasks));
+  if (command.resume) {
+    check_same_data(home, subject);
+  } else if (trained) {
+    begin_anew(command, home);
+  }
+  Results results = begin_results(command, subject, line);
+  results.match =
+      encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps
+  run_cells(command, plans, &results);
+  return results;
+}
+
+std::string tuned_plan_text(const ComparisonOptions& options) {
+  std::string text;
+  if (has_encoders(options)) {
+    const EncoderSet encoders = find_encoders(options.fine_tuning.encoders);
+    TextTable table({{.heading = "scheme", .align = Align::kLeft},
+                     {.heading = "attention parameters"},
+                     {.heading = "total parameters"}});
+    for (const SchemeKind scheme : with_encoder(schemes_to_tune(options, encoders), encoders)) {
+      const ModelOptions model = read_options(encoder_of(encoders, scheme_name(scheme)));
+      const ModelSize size =
+          size_of(starting_options(std::get<EncoderOptions>(model), {}, options.fine_tuning.job.tuning));
+      table.add({scheme_name(scheme), format_count(static_cast<double>(size.attention_parameters)),
+                 format_count(static_cast<double>(size.total_parameters))});
+    }
+    text = table.text(terminal_width(Stream::kOut)) + "\n";
+  }
+  const size_t rates = learning_rates(options.fine_tuning.tuning).size();
+  return text + join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ",
+                          options.fine_tuning.job.tuning.epochs, " epochs, ",
+                          plural(static_cast<size_t>(options.seeds), "seed"), ", ", plural(rates, "learning rate"),
+                          "\n");
+}
+
+}  // namespace headshare

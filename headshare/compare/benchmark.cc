@@ -1,0 +1,107 @@
+#include "headshare/compare/benchmark.h"
+
+#include <utility>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/compare/measure.h"
+
+namespace headshare {
+namespace {
+
+double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
+  const FineTuningOptions& options = rehearsal.options.fine_tuning;
+  const std::vector<double> rates = learning_rates(options.tuning);
+  const FineTuneRun run{job, options.job.tuning, options.tuning, rates.front(), /*seed=*/0, rehearsal.device};
+  const TrainOptions train = train_options(run);
+  const std::unique_ptr<Task> task = job.start(/*seed=*/0, rehearsal.device);
+  return seconds_per_step(*task, train, rehearsal.device) * static_cast<double>(train.steps) *
+         static_cast<double>(rates.size());
+}
+
+std::string sentence(ComparisonTask task) {
+  switch (task) {
+    case ComparisonTask::kSquad:
+      return "Find the answer to a question in a paragraph, or see that it has none.";
+    case ComparisonTask::kClassify:
+      return "Tell the class of a text.";
+    case ComparisonTask::kPair:
+      return "Tell the class of a pair of texts.";
+    case ComparisonTask::kRegress:
+      return "Give a text its number.";
+    default:
+      return "Judge sentences, pairs of sentences and passages: each task has a model of its own.";
+  }
+}
+
+// The files of a task that has no place in the directory of a suite.
+std::string named_files(const TaskFiles& files) {
+  std::string text;
+  for (const std::string* file : {&files.train, &files.validation, &files.test}) {
+    if (!file->empty()) text += (text.empty() ? "" : ", ") + fs::path(*file).filename().string();
+  }
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+}  // namespace
+
+std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
+  const ComparisonOptions& options = rehearsal.options;
+  std::vector<BenchmarkTask> tasks;
+  for (const std::string& name : fine_tuning_jobs(options)) {
+    try {
+      const auto job = open_job(name, options.fine_tuning.job, rehearsal.encoder);
+      tasks.push_back({.name = name,
+                       .examples = job->examples(),
+                       .validation_examples = job->validation_examples(),
+                       .scores_test = job->scores_test(),
+                       .notes = job->notes(),
+                       .training_seconds = rehearsal.timed ? training_seconds(*job, rehearsal) : 0});
+    } catch (const Error& error) {
+      const char* way_out = is_suite(options.task) ? "; --tasks a,b,... leaves a task out" : "";
+      throw Error(name + ": " + in_fine_tuning_words(error.what()) + way_out);
+    }
+  }
+  return tasks;
+}
+
+LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
+  const TokenizerOptions letters{.kind = TokenizerKind::kWordPiece, .vocabulary_size = 8, .min_count = 1};
+  bool given = false;
+  LoadedEncoder loaded;
+  loaded.tokenizer = train_tokenizer(letters, [&given](std::string* chunk) {
+    *chunk = "a b c\n";  // with the special tokens eight
+    return !std::exchange(given, true);
+  });
+  LanguageModelOptions language = options.language;
+  language.model.vocabulary = loaded.tokenizer->vocabulary_size();
+  language.model.layers = 1;
+  language.model.attention.scheme = SchemeKind::kMha;
+  loaded.model = Encoder(encoder_options(language, options.masked));
+  initialise(*loaded.model, /*seed=*/0);
+  return loaded;
+}
+
+Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
+                          const std::string& encoders) {
+  Subject subject{.name = task_name(options.task),
+                  .sentence = sentence(options.task),
+                  .data = "",
+                  .measure = options.task == ComparisonTask::kSquad ? "F1" : "score",
+                  .direction = Direction::kHigherIsBetter,
+                  .block = "tasks",
+                  .has_test_part = true,
+                  .full_scale = 100};
+  for (const BenchmarkTask& task : tasks) {
+    subject.data +=
+        join_text(subject.data.empty() ? "" : ", ", task.name, " ", format_count(static_cast<double>(task.examples)),
+                  " + ", format_count(static_cast<double>(task.validation_examples)));
+    subject.has_test_part = subject.has_test_part && task.scores_test;
+    subject.tasks.push_back(task.name);
+  }
+  subject.data += " examples to train and validate on" + named_files(options.fine_tuning.job.files) +
+                  "; encoders that learned from " + encoders;
+  return subject;
+}
+
+}  // namespace headshare

@@ -1,0 +1,40 @@
+// What encoders are compared on by fine-tuning: its tasks, read once before any cell runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/compare/options.h"
+#include "headshare/compare/results.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+
+struct BenchmarkTask {
+  std::string name;  // "glue/cola"
+  int64_t examples = 0;
+  int64_t validation_examples = 0;
+  bool scores_test = false;
+  std::vector<std::string> notes = {};  // sentences about its data
+  double training_seconds = 0;          // of one cell, all learning rates; 0 where not asked for
+};
+
+// Reads the data of every task as the cells will, so that a mistake in the last one's file costs no night. Throws Error
+// in this command's words. With `timed` a few training steps of each task are measured.
+struct Rehearsal {
+  const ComparisonOptions& options;
+  const LoadedEncoder& encoder;
+  c10::Device device;
+  bool timed = false;
+};
+std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal);
+
+// An encoder with the context that `options` ask for, untrained and with a tokenizer that knows next to nothing: enough
+// to read the data before there are encoders.
+LoadedEncoder stand_in_encoder(const ComparisonOptions& options);
+
+// `encoders` says what these learned from. Figures are of test parts where every task has one with labels.
+Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
+                          const std::string& encoders);
+
+}  // namespace headshare

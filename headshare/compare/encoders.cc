@@ -1,0 +1,105 @@
+#include "headshare/compare/encoders.h"
+
+#include <algorithm>
+#include <array>
+
+#include "headshare/base/error.h"
+#include "headshare/compare/scheme_rows.h"
+#include "headshare/compare/wording.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kSubject = "masked-language-model";
+constexpr const char* kWidth = "feed-forward-width";
+
+// What has to be the same for every scheme.
+constexpr std::array kShared = {"vocabulary", "layers",     "d-model", "heads",    "context",
+                                "positions",  "activation", "norms",   "segments", kWidth};
+
+const Cell* find_cell(const Results& results, const CellKey& key) {
+  const auto found =
+      std::find_if(results.cells.begin(), results.cells.end(), [&](const Cell& cell) { return cell.key == key; });
+  return found == results.cells.end() ? nullptr : &*found;
+}
+
+std::string why_missing(const Results& results, const CellKey& key) {
+  for (const FailedCell& failed : results.failed) {
+    if (failed.key == key) return "its training failed: " + failed.reason;
+  }
+  return join_text("its training with seed ", key.seed, " is not finished");
+}
+
+// An encoder with what is compared of it.
+struct Description {
+  nlohmann::json options;
+  std::string tokenizer;
+};
+
+Description describe(const fs::path& checkpoint) {
+  const ModelOptions options = read_options(checkpoint);
+  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(), " is no encoder");
+  EncoderOptions encoder = std::get<EncoderOptions>(options);
+  return {.options = to_json(stored_fields(encoder)), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
+}
+
+}  // namespace
+
+EncoderSet find_encoders(const fs::path& home) {
+  const fs::path file = home / "results.json";
+  HS_CHECK(fs::exists(file), "--encoders ", home.string(), " has no results.json: name a directory that `headshare ",
+           "compare --task mlm --out DIR` wrote, with at least one finished model");
+  const Results results = read_results(file);
+  HS_CHECK(results.subject.name == kSubject, "--encoders ", home.string(), " holds a comparison of another kind (",
+           printable(results.subject.name), "); encoders come from compare --task mlm");
+  EncoderSet set{.home = home, .data = results.subject.data, .match = results.match};
+  for (size_t i = 0; i < results.planned.size(); ++i) {
+    set.seed = i == 0 ? results.planned[i].seed : std::min(set.seed, results.planned[i].seed);
+  }
+  for (const SchemeRow& row : summarise(results)) {
+    if (row.scheme == scheme_name(SchemeKind::kElLossless)) continue;
+    const CellKey key{row.scheme, row.best.setting, set.seed};
+    const Cell* cell = find_cell(results, key);
+    if (cell == nullptr) {
+      set.missing[row.scheme] = why_missing(results, key);
+    } else if (!fs::exists(home / cell->model / "model.safetensors")) {
+      set.missing[row.scheme] = join_text("its model is gone from ", (home / cell->model).string());
+    } else {
+      set.checkpoints[row.scheme] = home / cell->model;
+    }
+  }
+  return set;
+}
+
+fs::path encoder_of(const EncoderSet& set, const std::string& scheme) {
+  const auto found = set.checkpoints.find(scheme);
+  if (found != set.checkpoints.end()) return found->second;
+  const auto reason = set.missing.find(scheme);
+  throw Error(
+      join_text("there is no encoder of ", scheme, " in ", set.home.string(), ": ",
+                reason == set.missing.end() ? "it was not among the --schemes of that comparison" : reason->second));
+}
+
+void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& schemes) {
+  std::optional<Description> first;
+  for (const SchemeKind scheme : schemes) {
+    const std::string name = scheme_name(scheme);
+    const Description one = describe(encoder_of(set, name));
+    if (!first) first = one;
+    const auto refuse = [&](const std::string& what) {
+      throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", name,
+                            " and of ", scheme_name(schemes.front()), " differ"));
+    };
+    if (one.tokenizer != first->tokenizer) refuse("the tokenizers");
+    for (const char* option : kShared) {
+      if (set.parameters_matched() && option == std::string(kWidth)) continue;
+      const nlohmann::json& a = one.options.at(option);
+      const nlohmann::json& b = first->options.at(option);
+      if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));
+    }
+  }
+}
+
+}  // namespace headshare

@@ -1,0 +1,13 @@
+// How a model's validation loss fell, from what its run left.
+#pragma once
+
+#include <vector>
+
+#include "headshare/compare/results.h"
+
+namespace headshare {
+
+// The evaluations in metrics.jsonl, those before a resumption included; empty where there is no such file.
+std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step);
+
+}  // namespace headshare

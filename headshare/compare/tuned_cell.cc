@@ -1,0 +1,199 @@
+#include "headshare/compare/tuned_cell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "headshare/base/error.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/proc.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/encoders.h"
+#include "headshare/compare/learning_curve.h"
+#include "headshare/compare/measure.h"
+#include "headshare/train/fine_tuning.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kPerCent = 100;
+
+// Runs one after another as one: the share done grows from 0 to 1 over all of them.
+class ManyRuns : public Observer {
+ public:
+  ManyRuns(Observer& listener, int64_t runs) : listener_(listener), runs_(runs) {}
+
+  void next() { ++begun_; }
+
+  void on_step(const StepReport& report) override {
+    StepReport whole = report;
+    whole.step = (begun_ - 1) * report.total_steps + report.step;
+    whole.total_steps = runs_ * report.total_steps;
+    listener_.on_step(whole);
+  }
+  void on_evaluation_progress(int64_t done, int64_t total) override { listener_.on_evaluation_progress(done, total); }
+
+ private:
+  Observer& listener_;
+  int64_t runs_;
+  int64_t begun_ = 0;
+};
+
+// A model of one task with what the report needs of its training.
+struct TunedRun {
+  TunedModel model;
+  std::vector<CurvePoint> curve = {};
+  int64_t best_step = 0;
+  int64_t examples = 0;  // seen in training
+
+  double validation_goal() const {
+    const double goal = model.parts.front().goal;
+    return std::isfinite(goal) ? goal : -std::numeric_limits<double>::infinity();
+  }
+};
+
+class TunedCell {
+ public:
+  TunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+            const std::function<bool()>& stop_requested)
+      : plan_(plan),
+        options_(plan.options.fine_tuning),
+        home_(home),
+        device_(device),
+        jobs_(fine_tuning_jobs(plan.options)),
+        rates_(learning_rates(options_.tuning)),
+        progress_(observer, static_cast<int64_t>(jobs_.size() * rates_.size())),
+        stop_requested_(stop_requested),
+        encoder_(load_encoder_model(encoder_of(find_encoders(options_.encoders), plan.key.scheme))) {}
+
+  Cell run() {
+    std::vector<TunedRun> best;
+    bool test_part = true;  // every task has one
+    for (const std::string& name : jobs_) {
+      const std::unique_ptr<FineTuneJob> job = open(name);
+      test_part = test_part && job->scores_test();
+      best.push_back(best_run(*job));
+    }
+    return gathered(best, test_part);
+  }
+
+ private:
+  std::unique_ptr<FineTuneJob> open(const std::string& name) const {
+    try {
+      return open_job(name, options_.job, encoder_);
+    } catch (const Error& error) {
+      throw Error(name + ": " + in_fine_tuning_words(error.what()));
+    }
+  }
+
+  TunedRun run_one(FineTuneJob& job, double rate) {
+    std::string folder = job.name();
+    std::replace(folder.begin(), folder.end(), '/', '-');
+    const fs::path directory = home_ / folder / join_text("lr-", rate);
+    const FineTuneRun run{job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
+    TunedRun found{.model = fine_tune(run, directory, options_.keep_models, &progress_, stop_requested_)};
+    const int64_t epoch = *train_options(run).evaluate_every;
+    found.best_step = std::llround(found.model.best_epoch * static_cast<double>(epoch));
+    found.examples = found.model.steps * options_.job.tuning.batch_size * options_.tuning.accumulation;
+    found.curve = read_curve(directory / "metrics.jsonl", found.model.seconds / static_cast<double>(found.model.steps));
+    return found;
+  }
+
+  TunedRun best_run(FineTuneJob& job) {
+    std::optional<TunedRun> best;
+    std::string failure;
+    for (const double rate : rates_) {
+      progress_.next();
+      if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
+      try {
+        TunedRun run = run_one(job, rate);
+        if (!best || run.validation_goal() > best->validation_goal()) best = std::move(run);
+      } catch (const Error& error) {
+        failure = join_text(job.name(), " with learning rate ", rate, ": ", in_fine_tuning_words(error.what()));
+        if (rates_.size() > 1) notice(failure);
+      }
+    }
+    HS_CHECK(best, failure);
+    return std::move(*best);
+  }
+
+  // The loss of the epoch that was best; evaluations are in the curve, one an epoch.
+  static double best_loss(const std::string& name, const TunedRun& run) {
+    for (const CurvePoint& point : run.curve) {
+      if (point.step == run.best_step) return point.validation_loss;
+    }
+    throw Error(join_text(name, ": metrics.jsonl does not have the evaluation of step ", run.best_step,
+                          "; delete this task's directory in the cell to train it again"));
+  }
+
+  static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
+    const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
+    const double full = name == "squad" ? 1 : kPerCent;  // squad's scores are in per cent already
+    return {.task = name,
+            .score = std::isfinite(part.goal) ? full * part.goal : 0,
+            .metrics = part.scores,
+            .examples = part.examples,
+            .learning_rate = run.model.learning_rate,
+            .best_epoch = run.model.best_epoch,
+            .validation_loss = best_loss(name, run)};
+  }
+
+  void add_costs(Cell* cell) const {
+    const EncoderOptions model = starting_options(encoder_.model->options(), {}, options_.job.tuning);
+    describe_model(model, cell);
+    cell->training_tokens_per_second = static_cast<double>(cell->tokens) / std::max(cell->training_seconds, 1e-9);
+    cell->peak_memory_bytes = peak_memory_bytes();
+    cell->attention_memory_bytes = attention_memory_bytes(model, options_.job.tuning.batch_size, device_);
+  }
+
+  Cell gathered(const std::vector<TunedRun>& best, bool test_part) const {
+    Cell cell{.key = plan_.key};
+    const auto count = static_cast<double>(best.size());
+    for (size_t i = 0; i < best.size(); ++i) {
+      const TunedRun& run = best[i];
+      cell.tasks.push_back(task_of(jobs_[i], run, test_part));
+      cell.quality += cell.tasks.back().score / count;
+      cell.validation_loss += cell.tasks.back().validation_loss / count;
+      cell.steps += run.model.steps;
+      cell.best_step += run.best_step;
+      cell.tokens += run.examples;
+      cell.training_seconds += run.model.seconds;
+    }
+    cell.test_loss = cell.validation_loss;
+    cell.signature =
+        join_text("mean-of-tasks|tasks:", best.size(), "|part:", test_part ? "test" : "validation", "|scale:100");
+    if (best.size() == 1) cell.curve = best.front().curve;
+    if (best.size() >= kFewestTasksToDraw) {
+      for (const TunedTask& task : cell.tasks) cell.blocks.push_back(task.score);
+    }
+    cell.model = (fs::path("cells") / plan_.directory()).string();
+    add_costs(&cell);
+    return cell;
+  }
+
+  // Tasks are drawn for intervals where there is one seed; fewer say nothing of others.
+  static constexpr size_t kFewestTasksToDraw = 5;
+
+  const CellPlan& plan_;
+  const FineTuningOptions& options_;
+  fs::path home_;
+  c10::Device device_;
+  std::vector<std::string> jobs_;
+  std::vector<double> rates_;
+  ManyRuns progress_;
+  const std::function<bool()>& stop_requested_;
+  LoadedEncoder encoder_;
+};
+
+}  // namespace
+
+Cell run_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+                    const std::function<bool()>& stop_requested) {
+  const fs::path own = cell_home(home, plan);
+  make_directories(own);
+  const Cell cell = TunedCell(plan, own, device, observer, stop_requested).run();
+  write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
+  return cell;
+}
+
+}  // namespace headshare

@@ -1,0 +1,146 @@
+#include "headshare/compare/tuned_cell.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/compare/benchmark.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/encoders.h"
+#include "headshare/compare/results_cases.h"
+#include "headshare/compare/testing.h"
+#include "headshare/models/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int64_t kSeed = 7;
+
+// A comparison of encoders of which `schemes` are finished, untrained as they are, below `home`.
+void write_encoders(const fs::path& home, const std::vector<std::string>& schemes) {
+  Results results = loss_results({});
+  results.subject.name = "masked-language-model";
+  results.subject.measure = "masked-perplexity";
+  const auto tokenizer = small_wordpiece();
+  for (const std::string& scheme : schemes) {
+    EncoderOptions options = small_encoder_options(parse_scheme(scheme));
+    options.vocabulary = tokenizer->vocabulary_size();
+    options.context = 16;
+    Cell cell = loss_cell(scheme, kSeed, 3.0);
+    cell.model = "cells/" + scheme + "/checkpoints/best";
+    save_model(home / cell.model, small_encoder(options), tokenizer.get());
+    results.planned.push_back(cell.key);
+    results.cells.push_back(cell);
+  }
+  write_file(home / "results.json", to_text(to_json(results)));
+}
+
+// A table of texts with and without a fox.
+std::string fox_table(const fs::path& path, int rows) {
+  std::string text = "text\tlabel\n";
+  for (int i = 0; i < rows; ++i)
+    text += std::string(i % 2 == 0 ? "a the dogs" : "a fox dogs") + "\t" + std::to_string(i % 2) + "\n";
+  write_file(path, text);
+  return path.string();
+}
+
+ComparisonOptions small_classification(const fs::path& home) {
+  ComparisonOptions options = preset_options(ComparisonTask::kClassify, Preset::kQuick);
+  options.schemes = {"mha", "sha"};
+  options.seeds = 2;
+  options.fine_tuning.encoders = (home / "encoders").string();
+  options.fine_tuning.job.files.train = fox_table(home / "train.tsv", 12);
+  options.fine_tuning.job.files.validation = fox_table(home / "dev.tsv", 6);
+  options.fine_tuning.job.tuning.epochs = 2;
+  options.fine_tuning.job.tuning.batch_size = 4;
+  options.fine_tuning.tuning.learning_rates = {"1e-3", "1e-2"};
+  return options;
+}
+
+class TunedCellTest : public testing::Test {
+ protected:
+  TunedCellTest() { write_encoders(home_.path() / "encoders", {"mha", "sha"}); }
+
+  TemporaryDirectory home_;
+  Observer silent_;
+};
+
+TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
+  const ComparisonOptions options = small_classification(home_.path());
+  const std::vector<CellPlan> plans = plan_fine_tuning(options, {SchemeKind::kMha, SchemeKind::kSha});
+  ASSERT_EQ(plans.size(), 4u);
+  EXPECT_EQ(plans[3].directory(), "sha-seed1");
+  // As a process of its own reads it.
+  const CellPlan plan = plan_from_json(to_json(plans[2]), "plan");
+  const Cell cell = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+  EXPECT_EQ(cell.key, plans[2].key);
+  ASSERT_EQ(cell.tasks.size(), 1u);
+  EXPECT_EQ(cell.tasks[0].task, "classify");
+  EXPECT_EQ(cell.tasks[0].examples, 6);
+  EXPECT_DOUBLE_EQ(cell.quality, cell.tasks[0].score);
+  EXPECT_EQ(cell.steps, 2 * 3);
+  EXPECT_EQ(cell.tokens, 6 * 4);
+  EXPECT_EQ(cell.curve.size(), 2u);
+  EXPECT_EQ(cell.cache_bytes_per_token, 0);
+  double best = -1;
+  for (const char* rate : {"lr-0.001", "lr-0.01"}) {
+    const auto result = nlohmann::json::parse(read_file(home_.path() / cell.model / "classify" / rate / "result.json"));
+    best = std::max(best, result["parts"][0]["goal"].get<double>());
+  }
+  EXPECT_DOUBLE_EQ(cell.quality, 100 * best);
+  const std::optional<Cell> again = finished_cell(home_.path(), plans[2]);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(to_json(*again), to_json(cell));
+  // Once more: nothing is trained, everything is as it was but for the measured memory.
+  Cell repeated = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, [] { return false; });
+  repeated.peak_memory_bytes = cell.peak_memory_bytes;
+  EXPECT_EQ(to_json(repeated), to_json(cell));
+}
+
+TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
+  ComparisonOptions options = small_classification(home_.path());
+  options.fine_tuning.tuning.max_gradient_norm = 0;
+  options.fine_tuning.tuning.learning_rates = {"1e30", "1e-3"};
+  const std::vector<CellPlan> plans = plan_fine_tuning(options, {SchemeKind::kMha});
+  EXPECT_EQ(run_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
+  options.fine_tuning.tuning.learning_rates = {"1e30"};
+  const std::vector<CellPlan> alone = plan_fine_tuning(options, {SchemeKind::kSha});
+  EXPECT_THAT(error_message([&] { run_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
+              AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
+}
+
+TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
+  const EncoderSet encoders = find_encoders(home_.path() / "encoders");
+  EXPECT_EQ(encoders.seed, kSeed);
+  EXPECT_EQ(encoder_of(encoders, "sha"), home_.path() / "encoders/cells/sha/checkpoints/best");
+  EXPECT_THAT(error_message([&] { encoder_of(encoders, "gqa"); }),
+              AllOf(HasSubstr("no encoder of gqa"), HasSubstr("--schemes")));
+  check_comparable(encoders, {SchemeKind::kMha, SchemeKind::kSha});
+  fs::remove(home_.path() / "encoders/cells/sha/checkpoints/best/model.safetensors");
+  EXPECT_THAT(error_message([&] { encoder_of(find_encoders(home_.path() / "encoders"), "sha"); }),
+              HasSubstr("its model is gone"));
+}
+
+TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {
+  const ComparisonOptions options = small_classification(home_.path());
+  const LoadedEncoder stand_in = stand_in_encoder(options);
+  const std::vector<BenchmarkTask> tasks =
+      read_benchmark({.options = options, .encoder = stand_in, .device = at::kCPU});
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].examples, 12);
+  const Subject subject = benchmark_subject(options, tasks, "book.txt");
+  EXPECT_EQ(
+      subject.data,
+      "classify 12 + 6 examples to train and validate on (train.tsv, dev.tsv); encoders that learned from book.txt");
+  EXPECT_FALSE(subject.has_test_part);
+  EXPECT_THAT(subject.tasks, ElementsAre("classify"));
+  ComparisonOptions wrong = options;
+  wrong.fine_tuning.job.files.validation.clear();
+  EXPECT_THAT(error_message([&] { read_benchmark({.options = wrong, .encoder = stand_in, .device = at::kCPU}); }),
+              HasSubstr("--finetune-validation-fraction"));
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,235 @@
+"""compare --task glue, classify, ...: encoders of several schemes fine-tuned, from a text or from encoders that are there."""
+
+import json
+import shutil
+import signal
+
+import pytest
+from test_finetune import table, texts
+from training import lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
+
+SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
+SMALL += ["--vocabulary-size", 60, "--steps", 40, "--learning-rate", 3e-3, "--init-deviation", 0.1]
+TWO_EPOCHS = ["--seeds", 2, "--threads", 1, "--finetune-epochs", 2, "--finetune-batch-size", 8]
+QUICK = [*TWO_EPOCHS, "--finetune-learning-rate", 3e-3]
+SCHEMES = ("mha", "sha")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("".join(f"{one}\n" for one, _ in texts(300)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoders(run, text):
+    """compare --task mlm of two schemes."""
+    out = text.parent / "encoders"
+    flags = ("--task", "mlm", "--schemes", ",".join(SCHEMES), "--seeds", 1, "--seed", 3)
+    run("compare", "--text", text, "--out", out, *flags, *SMALL, env={"HEADSHARE_CACHE": str(text.parent / "cache")})
+    return out
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """CoLA, SST-2 and, without a development part, QNLI, in the official layout."""
+    for name, columns in (("CoLA", None), ("SST-2", ("sentence", "label"))):
+        folder = tmp_path / "glue" / name
+        folder.mkdir(parents=True)
+        for part, count in (("train", 32), ("dev", 16)):
+            if columns:
+                table(folder / f"{part}.tsv", count, columns=columns)
+            else:
+                (folder / f"{part}.tsv").write_text("".join(f"gj04\t{label}\t\t{one}\n" for one, label in texts(count)))
+    return tmp_path / "glue"
+
+
+def tuned(run, out, *arguments, **options):
+    return json.loads(run("compare", "--json", *QUICK, "--out", out, *arguments, **options).stdout)
+
+
+def test_the_papers_table(run, encoders, suite, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--task", "glue", "--tasks", "cola,sst2", "--finetune-data", suite, "--encoders", encoders)
+    results = tuned(run, out, *flags, "--latex")
+    assert json.loads((out / "results.json").read_text()) == results
+    assert results["complete"] and results["format_version"] == 2
+    subject = results["subject"]
+    assert subject["name"] == "glue" and subject["direction"] == "higher is better" and subject["full_scale"] == 100
+    assert subject["tasks"] == ["glue/cola", "glue/sst-2"] and subject["has_test_part"] is False
+    assert "glue/cola 32 + 16" in subject["data"] and "text.txt" in subject["data"]
+    assert [(cell["scheme"], cell["seed"]) for cell in results["cells"]] == [(s, i) for i in (0, 1) for s in SCHEMES]
+    for cell in results["cells"]:
+        scores = [task["score"] for task in cell["tasks"]]
+        assert cell["quality"] == pytest.approx(sum(scores) / 2)
+        assert cell["validation_loss"] == pytest.approx(sum(task["validation_loss"] for task in cell["tasks"]) / 2)
+        cola, sst = cell["tasks"]
+        assert cola["metrics"][0]["name"] == "matthews" and cola["score"] == pytest.approx(100 * cola["metrics"][0]["value"])
+        assert sst["metrics"][0]["signature"] and sst["examples"] == 16 and sst["learning_rate"] == 3e-3
+        assert cell["peak_memory_bytes"] > 50e6 and cell["attention_memory_bytes"] > 0
+        assert cell["cache_bytes_per_token"] == 0 and cell["decoding_tokens_per_second"] == 0
+        # What the model answered is there, and scores as was reported.
+        folder = out / cell["model"] / "glue-sst-2" / "lr-0.003"
+        gold = ("--gold", suite / "SST-2" / "dev.tsv")
+        scored = json.loads(run("score", "glue", folder / "validation.tsv", "--task", "sst-2", *gold, "--json").stdout)
+        assert 100 * scored["accuracy"] == pytest.approx(sst["score"])
+        assert not list((folder / "checkpoints").glob("*/model.safetensors"))
+    mha, sha = results["rows"]
+    assert mha["prr"]["value"] == 100 and sha["peop"]["reason_undefined"]
+    assert sha["prr"]["value"] == pytest.approx(100 * sha["quality"]["mean"] / mha["quality"]["mean"])
+    growth = mha["attention_parameters"] / sha["attention_parameters"] - 1
+    assert mha["peop"]["value"] == pytest.approx((mha["quality"]["mean"] / sha["quality"]["mean"] - 1) / growth)
+    assert [task["task"] for task in mha["tasks"]] == subject["tasks"]
+    assert mha["tasks"][1]["score"]["count"] == 2 and "accuracy" in mha["tasks"][1]["metrics"]
+    # Both seeds begin with the first seed's encoder.
+    assert mha["attention_parameters"] == 2 * 4 * 32 * 32
+    # The files.
+    lines = (out / "tasks.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 2 and lines[0].startswith("subject,data,match,measure,part,scheme,task,seeds,score,")
+    assert (out / "table.tex").read_text().count(r"\begin{tabular}") == 2
+    page = (out / "report.html").read_text()
+    assert "<h1 id=\"c1-h\">GLUE</h1>" in page and "Tasks; the best in bold" in page and "one pre-trained encoder" in page
+    # The table in a terminal, made again from the file.
+    printed = run("report", out).stdout
+    assert all(len(line) <= 100 for line in printed.splitlines())
+    for word in ("attention parameters", "validation score", "PRR", "PEoP", "Tasks", "cola", "sst-2", "examples/s", "biased"):
+        assert " ".join(word.split()) in " ".join(printed.split()), word
+
+
+def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--schemes", "mha,sha,el_lossless", "--text", text)
+    long = (*SMALL, "--steps", 300)
+    command = [program, "compare", *QUICK, *flags, *long, "--out", out]
+    # Stopped in the pre-training of the second encoder, and in the fine-tuning of the first cell.
+    encoder = out / "encoders" / "cells" / "sha-seed0" / "metrics.jsonl"
+    process = stop_when(command, lambda: lines_in(encoder) >= 2, signal.SIGINT)
+    assert f"go on with: headshare compare --resume --out {out}" in process.said and not (out / "cells").exists()
+    resume = [program, "compare", "--resume", "--out", out]
+    first = out / "cells" / "mha-seed0" / "glue-cola" / "lr-0.003" / "checkpoints" / "last"
+    process = stop_when(resume, first.exists, signal.SIGKILL)
+    done = run("compare", "--resume", "--out", out, "--json")
+    results = json.loads(done.stdout)
+    assert results["complete"] and not results["failed"] and len(results["cells"]) == 4
+    assert "el_lossless is left out: its weights are mha's" in done.stderr
+    before = json.loads((out / "encoders" / "results.json").read_text())
+    assert before["subject"]["name"] == "masked-language-model" and before["complete"]
+    assert {cell["seed"] for cell in before["cells"]} == {0} and (out / "encoders" / "report.html").is_file()
+    # In one go it gives the same.
+    whole = tuned(run, tmp_path / "whole", *flags, *long)
+    scores = lambda found: [(cell["scheme"], cell["seed"], cell["tasks"]) for cell in found["cells"]]  # noqa: E731
+    assert scores(whole) == scores(results)
+    again = run("compare", "--resume", "--out", out)
+    assert again.stderr.count("finished before, taken over") == 2 + 4
+
+
+def test_a_cell_that_fails_and_learning_rates(run, encoders, suite, tmp_path):
+    copy = tmp_path / "encoders"
+    shutil.copytree(encoders, copy, symlinks=True)
+    out = tmp_path / "out"
+    flags = ("--task", "glue", "--tasks", "sst2", "--finetune-data", suite, "--encoders", copy)
+    weights = copy / "cells/sha-seed3/checkpoints/best/model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:100])
+    rates = ("--finetune-learning-rate", "1e-6,3e-3")
+    done = run("compare", *TWO_EPOCHS, *flags, *rates, "--out", out, check=False)
+    assert done.returncode == 1 and "sha seed 0 failed" in done.stderr
+    results = json.loads((out / "results.json").read_text())
+    assert [cell["scheme"] for cell in results["failed"]] == ["sha", "sha"] and "model.safetensors" in results["failed"][0]["reason"]
+    for cell in results["cells"]:
+        (task,) = cell["tasks"]
+        losses = {}
+        for rate in ("1e-06", "0.003"):
+            (part,) = json.loads((out / cell["model"] / "glue-sst-2" / f"lr-{rate}" / "result.json").read_text())["parts"]
+            losses[float(rate)] = part["goal"]
+        assert 100 * max(losses.values()) == pytest.approx(task["score"])
+        assert losses[task["learning_rate"]] == max(losses.values())
+    # One task: its metrics stand in a table, its learning curve in the report.
+    assert "Metrics of glue/sst-2" in done.stdout and "Learning curves" in (out / "report.html").read_text()
+    weights.write_bytes(whole)
+    repaired = json.loads(run("compare", "--resume", "--out", out, "--json").stdout)
+    assert not repaired["failed"] and len(repaired["cells"]) == 4
+
+
+def test_own_tables_with_a_test_part(run, encoders, tmp_path):
+    parts = {"train": 40, "validation": 20, "test": 12}
+    files = [(f"--finetune-{name}", table(tmp_path / f"{name}.tsv", count, start=100 * count)) for name, count in parts.items()]
+    results = tuned(run, tmp_path / "out", "--task", "classify", "--encoders", encoders, *sum(files, ()))
+    assert results["subject"]["has_test_part"] is True and results["subject"]["tasks"] == ["classify"]
+    assert all(cell["tasks"][0]["examples"] == 12 for cell in results["cells"])
+    assert "train.tsv, validation.tsv, test.tsv" in results["subject"]["data"]
+
+
+def test_an_unfinished_comparison_of_encoders(run, refused, encoders, suite, tmp_path):
+    copy = tmp_path / "encoders"
+    shutil.copytree(encoders, copy, symlinks=True)
+    results = json.loads((copy / "results.json").read_text())
+    results["cells"] = [cell for cell in results["cells"] if cell["scheme"] == "mha"]
+    results["complete"] = False
+    (copy / "results.json").write_text(json.dumps(results))
+    flags = ("--task", "glue", "--tasks", "sst2", "--finetune-data", suite, "--encoders", copy)
+    error = refused(1, "compare", *flags, "--schemes", "mha,sha", "--out", tmp_path / "out")
+    one_line_error(error, "there is no encoder of sha in", copy, "seed 3 is not finished")
+    done = run("compare", *QUICK, *flags, "--seeds", 1, "--out", tmp_path / "out", "--json")
+    assert "sha is left out: there is no encoder of it in" in done.stderr
+    assert [row["scheme"] for row in json.loads(done.stdout)["rows"]] == ["mha"]
+
+
+def test_encoders_that_differ_are_refused(run, refused, encoders, text, suite, tmp_path):
+    copy = tmp_path / "encoders"
+    shutil.copytree(encoders, copy, symlinks=True)
+    flags = ("--task", "mlm", "--schemes", "sha", "--seeds", 1, "--seed", 3, *SMALL)
+    for change, said in (("--context", 24), "context 24 and 32"), (("--d-model", 64), "d-model 64 and 32"):
+        other = tmp_path / f"other{change[1]}"
+        run("compare", "--text", text, "--out", other, *flags, *change)
+        shutil.rmtree(copy / "cells/sha-seed3")
+        shutil.copytree(other / "cells/sha-seed3", copy / "cells/sha-seed3", symlinks=True)
+        call = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--encoders", copy, "--out", tmp_path / "x")
+        one_line_error(refused(1, "compare", *call), "cannot be compared", said, "of sha and of mha differ")
+
+
+def test_what_is_refused(refused, run, encoders, text, suite, tmp_path):
+    out = ("--out", tmp_path / "out")
+    glue = ("--task", "glue", "--finetune-data", suite)
+    given = ("--encoders", encoders)
+    cases = [
+        (1, (*glue, *out), ["--encoders DIR", "--text"]),
+        (1, (*glue, *given, *out), ["glue/mrpc", "none of these exists", "--tasks"]),
+        (2, (*glue, *given, *out, "--tasks", "colla"), ["did you mean"]),
+        (2, ("--task", "squad", *given, *out, "--tasks", "cola"), ["--tasks", "squad"]),
+        (1, ("--task", "squad", *given, *out), ["--finetune-train train-v1.1.json"]),
+        (1, (*glue, "--encoders", tmp_path / "none", *out), ["none", "results.json"]),
+        (1, (*glue, *given, "--schemes", "mha,gqa", *out), ["no encoder of gqa", "not among the --schemes"]),
+        (2, (*glue, *given, "--layers", 3, *out), ["--layers is of pre-training"]),
+        (2, (*glue, *given, "--text", text, *out), ["--text is of pre-training"]),
+        (2, (*glue, *given, "--finetune-n-best", 3, *out), ["--finetune-n-best", "answers in texts", "glue"]),
+        (2, (*glue, *given, "--finetune-label-column", "x", *out), ["--finetune-label-column", "table of your own"]),
+        (2, (*glue, *given, "--finetune-learning-rate", "fast", *out), ["--finetune-learning-rate fast"]),
+        (2, (*glue, *given, "--finetune-epochs", 0, *out), ["--finetune-epochs must be"]),
+        (2, ("--text", text, "--finetune-epochs", 5, *out), ["--finetune-epochs", "belongs to --task glue", "language-model"]),
+        (2, ("--text", text, "--encoders", encoders, *out), ["--encoders", "belongs to --task glue"]),
+        (2, (*glue, *given, "--pairs", 5, *out), ["--pairs", "recall", "glue"]),
+    ]
+    for code, arguments, expected in cases:
+        one_line_error(refused(code, "compare", *arguments), *expected)
+        assert not (tmp_path / "out").exists(), arguments
+    # A mistake in a task's data is found before a text is read to pre-train on.
+    error = refused(1, "compare", *glue, "--tasks", "cola,mrpc", "--text", text, *SMALL, *out)
+    one_line_error(error, "glue/mrpc", "none of these exists")
+    assert not (tmp_path / "out").exists()
+    one_line_error(refused(1, "compare", *glue, *given, "--tasks", "cola", "--finetune-max-length", 500, *out),
+                   "--finetune-max-length 500 is more than the encoder's context of 32")
+    # Another kind of comparison.
+    offsets = tmp_path / "offsets"
+    run("compare", "--task", "offsets", "--schemes", "mha", "--steps", 2, "--threads", 1, "--out", offsets)
+    one_line_error(refused(1, "compare", *glue, "--encoders", offsets, *out), "another kind (offsets)", "--task mlm")
+
+
+def test_dry_run(run, encoders, suite, tmp_path):
+    flags = ("--task", "glue", "--finetune-data", suite, "--seeds", 3, "--dry-run")
+    printed = run("compare", *flags, "--encoders", encoders, "--tasks", "cola,sst2", cwd=tmp_path).stdout
+    assert "mha" in printed and "gqa" not in printed
+    assert "fine-tuned on glue/cola and glue/sst-2; 3 epochs, 3 seeds, 1 learning rate" in printed
+    printed = run("compare", *flags, "--schemes", "mha,gqa", "--steps", 70, cwd=tmp_path).stdout
+    assert "gqa" in printed and "70 steps each, 1 seed" in printed and "glue/wnli" in printed
