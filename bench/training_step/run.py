@@ -23,6 +23,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
+import results  # noqa: E402
 import trainers  # noqa: E402
 import transformers_process  # noqa: E402
 
@@ -118,21 +119,27 @@ def main():
     parser.add_argument("--precision", action="append", choices=("fp32", "bf16"))
     parser.add_argument("--dropout", action="append", type=float)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="one tiny case: shows that it works")
+    parser.add_argument("--quick", action="store_true", help="two tiny cases: shows that it works")
+    parser.add_argument("--add", action="store_true", help="keep the rows of --out that are not measured now")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
-    cases = {"quick": QUICK} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
+    cases = {name: dict(QUICK, model=name, vocabulary=1100) for name in FULL} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
+    kept = common.Kept(arguments.out, program)
+    turns = 1 if arguments.quick else arguments.turns
     rows = []
     for name, sizes in cases.items():
-        full = name in FULL
+        full = name in FULL and not arguments.quick
         for threads in arguments.threads or [os.cpu_count()]:
             for precision in arguments.precision or (("fp32", "bf16") if full else ("fp32",)):
                 for dropout in arguments.dropout or ((0.0, 0.1) if full else (0.0,)):
                     case = dict(dict(case=name, model="gpt2"), threads=threads, precision=precision, dropout=dropout)
                     case.update(sizes)
                     print(f"{name}, {threads} threads, {precision}, dropout {dropout}", flush=True)
-                    rows += measure(program, case, 1 if arguments.quick else arguments.turns)
+                    rows += kept.get([case, turns], lambda: measure(program, case, turns))
+    if arguments.add and arguments.out.is_file():
+        rows += results.rows_left(arguments.out, rows, kept.commit)
     common.write_results(arguments.out, program, rows)
+    kept.forget()
 
 
 if __name__ == "__main__":

@@ -64,8 +64,9 @@ std::optional<int64_t> training_step(const fs::path& directory) {
 void add_task_head(const TaskHeadOptions& head, Json* report) {
   if (head.kind == TaskHeadKind::kNone) return;
   for (const auto& [kind, name] : task_head_names()) {
-    if (kind == head.kind)
+    if (kind == head.kind) {
       (*report)["task_head"] = {{"reads", name}, {"outputs", head.outputs}, {"labels", head.labels}};
+    }
   }
 }
 

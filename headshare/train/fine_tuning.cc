@@ -1,10 +1,10 @@
 #include "headshare/train/fine_tuning.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/base/number.h"
 #include "headshare/train/file_observers.h"
 
 namespace headshare {
@@ -84,12 +84,10 @@ std::vector<double> learning_rates(const TuningOptions& options) {
   HS_CHECK(!options.learning_rates.empty(), "--learning-rate is empty");
   std::vector<double> rates;
   for (const std::string& text : options.learning_rates) {
-    double rate = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), rate);
-    HS_CHECK(parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && std::isfinite(rate) && rate > 0,
-             "--learning-rate ", text, " is not a number above 0");
-    HS_CHECK(std::find(rates.begin(), rates.end(), rate) == rates.end(), "--learning-rate has ", text, " twice");
-    rates.push_back(rate);
+    const std::optional<double> rate = number_in<double>(text);
+    HS_CHECK(rate && std::isfinite(*rate) && *rate > 0, "--learning-rate ", text, " is not a number above 0");
+    HS_CHECK(std::find(rates.begin(), rates.end(), *rate) == rates.end(), "--learning-rate has ", text, " twice");
+    rates.push_back(*rate);
   }
   return rates;
 }
