@@ -128,6 +128,7 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
   const TrainOptions options = train_options(run);
   Trainer trainer(*task, options, home, {observer}, stop_requested);
   const std::optional<int64_t> start = trainer.resume();
+  if (!start) home.clear();  // what a process left that was killed before its first checkpoint
   const auto jsonl = make_jsonl_observer(directory / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   const TrainResult result = trainer.run();

@@ -102,13 +102,14 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--schemes", "mha,sha,el_lossless", "--text", text)
     long = (*SMALL, "--steps", 300)
     command = [program, "compare", *QUICK, *flags, *long, "--out", out]
-    # Stopped in the pre-training of the second encoder, and in the fine-tuning of the first cell.
+    # Stopped in the pre-training of the second encoder, and twice in the fine-tuning of the first cell.
     encoder = out / "encoders" / "cells" / "sha-seed0" / "metrics.jsonl"
     process = stop_when(command, lambda: lines_in(encoder) >= 2, signal.SIGINT)
     assert f"go on with: headshare compare --resume --out {out}" in process.said and not (out / "cells").exists()
     resume = [program, "compare", "--resume", "--out", out]
-    first = out / "cells" / "mha-seed0" / "glue-cola" / "lr-0.003" / "checkpoints" / "last"
-    process = stop_when(resume, first.exists, signal.SIGKILL)
+    first = out / "cells" / "mha-seed0" / "glue-cola" / "lr-0.003"
+    process = stop_when(resume, lambda: lines_in(first / "metrics.jsonl") >= 1, signal.SIGKILL)  # no checkpoint yet
+    process = stop_when(resume, (first / "checkpoints" / "last").exists, signal.SIGKILL)
     done = run("compare", "--resume", "--out", out, "--json")
     results = json.loads(done.stdout)
     assert results["complete"] and not results["failed"] and len(results["cells"]) == 4

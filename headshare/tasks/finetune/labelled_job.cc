@@ -144,7 +144,7 @@ class LabelledJob : public FineTuneJob {
     }
     static const TaskInfo plain{.suite = Suite::kGlue, .name = {}, .title = {}, .folder = {}};
     const TaskInfo& task = kind.task == nullptr ? plain : *kind.task;
-    write_file(path += "." + submission_ending(task), submission(task, lines));
+    write_file(path += join_text(".", submission_ending(task)), submission(task, lines));
   }
 
   FineTuneOptions options_;
