@@ -223,7 +223,8 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
       progress.finished();
       check_interrupted();
     }
-    const double goal = mean(goals(models, 0));
+    double goal = 0;
+    for (const TunedModel& model : models) goal += model.validation_goal() / static_cast<double>(models.size());
     result.rates.emplace_back(rate, goal);
     if (goal > best || result.models.empty()) {
       best = goal;

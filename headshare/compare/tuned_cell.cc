@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
@@ -45,11 +44,6 @@ struct TunedRun {
   std::vector<CurvePoint> curve = {};
   int64_t best_step = 0;
   int64_t examples = 0;  // seen in training
-
-  double validation_goal() const {
-    const double goal = model.parts.front().goal;
-    return std::isfinite(goal) ? goal : -std::numeric_limits<double>::infinity();
-  }
 };
 
 class TunedCell {
@@ -107,7 +101,7 @@ class TunedCell {
       if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
       try {
         TunedRun run = run_one(job, rate);
-        if (!best || run.validation_goal() > best->validation_goal()) best = std::move(run);
+        if (!best || run.model.validation_goal() > best->model.validation_goal()) best = std::move(run);
       } catch (const Error& error) {
         failure = join_text(job.name(), " with learning rate ", rate, ": ", in_fine_tuning_words(error.what()));
         if (rates_.size() > 1) notice(failure);

@@ -92,6 +92,11 @@ std::vector<double> learning_rates(const TuningOptions& options) {
   return rates;
 }
 
+double TunedModel::validation_goal() const {
+  const double goal = parts.front().goal;
+  return std::isfinite(goal) ? goal : -1;
+}
+
 nlohmann::ordered_json to_json(const TunedModel& model) {
   nlohmann::ordered_json object = {
       {"version", kResultVersion}, {"learning_rate", model.learning_rate}, {"seed", model.seed},

@@ -35,6 +35,9 @@ struct TunedModel {
   double best_epoch = 0;
   double seconds = 0;               // of training
   std::vector<PartScores> parts{};  // of the model that was best on the validation part
+
+  // What rates are compared by: the goal of the validation part; -1, the least a metric can be, where that is 0/0.
+  double validation_goal() const;
 };
 
 nlohmann::ordered_json to_json(const TunedModel& model);

@@ -99,6 +99,16 @@ def test_pairs_and_numbers(run, encoder, tmp_path):
     assert scores["pearson"]["best"] > 0.5 and "spearman" in scores
 
 
+def test_a_score_that_is_undefined_ends_nothing(run, encoder, tmp_path):
+    """One gold number for all of the validation part: its correlation is 0/0."""
+    rows = "".join(f"{text}\t{2.0 * label}\n" for text, label in texts(20))
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + rows)
+    (tmp_path / "dev.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t1.0\n" for text, _ in texts(8)))
+    parts = ("--train", tmp_path / "train.tsv", "--validation", tmp_path / "dev.tsv")
+    done = run("finetune", encoder, "--task", "regress", *parts, *QUICK, "--epochs", 1, "--out", tmp_path / "out")
+    assert "pearson" in done.stdout and "none" in done.stdout
+
+
 def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
     out = tmp_path / "out"
     done = run("finetune", encoder, "--task", "cola,sst2,mnli", "--data", glue.parent, *QUICK, "--out", out)
