@@ -10,6 +10,7 @@
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/interrupt.h"
+#include "headshare/cli/resume.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/train_task.h"
@@ -169,7 +170,7 @@ int run_compare(const Words& words) {
     print(command.json ? to_text(to_json(results)) : comparison_text(results));
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {
-    if (!fs::exists(fs::path(command.out) / "resolved.yaml")) throw;  // nothing was begun
+    if (!fs::exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare compare --resume --out ", command.out));
   }
 }

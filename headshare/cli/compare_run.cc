@@ -11,6 +11,7 @@
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/machine.h"
 #include "headshare/cli/model_input.h"
+#include "headshare/cli/resume.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/measure.h"
@@ -93,10 +94,8 @@ Arguments CompareCommand::arguments() {
       "checkpoint that was best on validation.");
   made.note(
       "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
-      "from "
-      "--encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` begin "
-      "with "
-      "finetune- here; those without it are of pre-training.");
+      "from --encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` "
+      "begin with finetune- here; those without it are of pre-training.");
   made.note(
       "PRR is the share of mha's quality a scheme keeps: 100 M / M_mha, for perplexities 100 (2 - M / M_mha). PEoP "
       "is the relative gain over sha per relative growth in attention parameters.");
@@ -104,16 +103,12 @@ Arguments CompareCommand::arguments() {
 }
 
 CompareCommand resumed_command(const Words& words, const std::string& out) {
-  const fs::path resolved = fs::path(out) / "resolved.yaml";
-  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
-  Words all = {"--config", resolved.string()};
   CompareCommand began;
   Arguments first = began.arguments();
-  first.parse(all);
-  all.insert(all.end(), words.begin(), words.end());
+  first.parse(resumed_words({}, out));
   CompareCommand command;
   Arguments arguments = command.arguments();
-  arguments.parse(all);
+  arguments.parse(resumed_words(words, out));
   check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
   return command;
 }
@@ -138,7 +133,7 @@ void begin_anew(const CompareCommand& command, const fs::path& home) {
   }
   CompareCommand lasting = command;
   lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;  // facts of this call alone
-  lasting.arguments().write_resolved(home / "resolved.yaml");
+  lasting.arguments().write_resolved(home / kResolvedFile);
 }
 
 void keep_standard_input(const fs::path& home, ComparisonOptions* options) {

@@ -6,6 +6,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/prefixed.h"
+#include "headshare/cli/resume.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/benchmark.h"
@@ -56,7 +57,7 @@ std::vector<SchemeKind> with_encoder(std::vector<SchemeKind> schemes, const Enco
 
 void pre_train(const CompareCommand& command, const std::string& line) {
   const fs::path own = fs::path(command.out) / kEncoders;
-  const bool begun = fs::exists(own / "resolved.yaml");
+  const bool begun = fs::exists(own / kResolvedFile);
   CompareCommand encoders = begun ? resumed_command({"--resume", "--out", own.string()}, own.string()) : command;
   const ComparisonOptions wanted = pre_training(command.comparison);
   if (!begun) encoders.comparison = wanted;

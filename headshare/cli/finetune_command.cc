@@ -8,6 +8,7 @@
 #include "headshare/base/notice.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/progress.h"
+#include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
@@ -39,8 +40,7 @@ struct FineTuneCommand {
         field("model", &model, "the encoder, where it is not named as MODEL"),
         field("task", &tasks,
               "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
-              "classify "
-              "(a class for a text), pair (for two texts), regress (a number)"),
+              "classify (a class for a text), pair (for two texts), regress (a number)"),
         field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}}),
         field("seeds", &seeds, "models for each task and learning rate, differing in their seed",
               {.min = 1, .max = 1000}),
@@ -67,8 +67,7 @@ struct FineTuneCommand {
     made.group("Computing", fields(runtime));
     made.note(
         "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
-        "good, as "
-        "the choice was made by the same examples. A --test part with labels has no such bias.");
+        "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
     return made;
   }
 
@@ -79,14 +78,7 @@ struct FineTuneCommand {
   }
 };
 
-constexpr const char* kResolved = "resolved.yaml";
-
 std::string run_name(double rate, int64_t seed) { return join_text("lr-", rate, "-seed-", seed); }
-
-std::string folder_name(std::string task) {
-  std::replace(task.begin(), task.end(), '/', '-');
-  return task;
-}
 
 // How far the whole grid is.
 class GridProgress : public Observer {
@@ -218,7 +210,7 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
     for (int64_t seed = command.seed; seed < command.seed + command.seeds; ++seed) {
       const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
       progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
-      const fs::path directory = fs::path(command.out) / folder_name(job.name()) / run_name(rate, seed);
+      const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
       models.push_back(fine_tune(run, directory, command.keep_models, &progress, stop_requested));
       progress.finished();
       check_interrupted();
@@ -311,13 +303,12 @@ Json results_object(const FineTuneCommand& command, const std::vector<TaskResult
 // What an earlier call left is refused, gone on with, or deleted.
 void prepare_directory(const FineTuneCommand& command) {
   const fs::path out(command.out);
-  const bool begun = fs::exists(out / kResolved);
-  HS_CHECK(!command.resume || begun, "nothing to resume in ", command.out, ": it has no ", kResolved);
+  const bool begun = fs::exists(out / kResolvedFile);
   HS_CHECK(!begun || command.resume || command.overwrite, command.out,
            " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
   if (begun && command.overwrite) {
-    for (const std::string& task : job_names()) fs::remove_all(out / folder_name(task));
-    fs::remove(out / kResolved);
+    for (const std::string& task : job_names()) fs::remove_all(out / job_folder(task));
+    fs::remove(out / kResolvedFile);
     fs::remove(out / "results.json");
   }
   make_directories(out);
@@ -337,7 +328,7 @@ int finetune(FineTuneCommand& command) {
   FineTuneCommand lasting = command;
   lasting.resume = lasting.overwrite = lasting.json = false;
   Arguments arguments = lasting.arguments();
-  if (!command.resume) arguments.write_resolved(fs::path(command.out) / kResolved);
+  if (!command.resume) arguments.write_resolved(fs::path(command.out) / kResolvedFile);
   GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
   std::vector<TaskResult> results;
   for (const auto& job : jobs) results.push_back(run_task(command, *job, device, progress));
@@ -352,19 +343,14 @@ int finetune(FineTuneCommand& command) {
   return kOk;
 }
 
-// `--resume` starts from the configuration the fine-tuning was started with. Finished models would not know of other
-// options, but for those of how much is done and where.
+// Finished models would not know of other options, but for those of how much is done and where.
 FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
-  const fs::path resolved = fs::path(out) / kResolved;
-  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no " + kResolved);
   FineTuneCommand before;
   Arguments first = before.arguments();
-  first.parse({"--config", resolved.string()});
-  Words all = {"--config", resolved.string()};
-  all.insert(all.end(), words.begin(), words.end());
+  first.parse(resumed_words({}, out));
   FineTuneCommand command;
   Arguments arguments = command.arguments();
-  arguments.parse(all);
+  arguments.parse(resumed_words(words, out));
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
   const nlohmann::json old = first.values();
   const nlohmann::json now = arguments.values();

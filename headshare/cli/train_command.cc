@@ -9,6 +9,7 @@
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/model_input.h"
 #include "headshare/cli/progress.h"
+#include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/train_task.h"
@@ -98,18 +99,10 @@ void print_dry_run(const TrainCommand& command) {
                   format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
 }
 
-// `--resume` starts from the configuration the run was started with.
 TrainCommand parse_resumed(const Words& words, const std::string& out) {
-  const fs::path resolved = fs::path(out) / "resolved.yaml";
-  if (!fs::exists(resolved)) throw UsageError("nothing to resume in " + out + ": it has no resolved.yaml");
-  for (const std::string& word : words) {
-    if (word.starts_with("--config")) throw UsageError("--resume reads " + resolved.string() + "; leave --config away");
-  }
-  Words all = {"--config", resolved.string()};
-  all.insert(all.end(), words.begin(), words.end());
   TrainCommand command;
   Arguments arguments = command.arguments();
-  arguments.parse(all);
+  arguments.parse(resumed_words(words, out));
   refuse_foreign_options(command.task);
   return command;
 }
@@ -192,7 +185,7 @@ int train(TrainCommand& command) {
     directory.clear();
     TrainCommand lasting = command;
     lasting.overwrite = lasting.json = false;  // facts of this call, not of the run
-    lasting.arguments().write_resolved(directory.path() / "resolved.yaml");
+    lasting.arguments().write_resolved(directory.path() / kResolvedFile);
   }
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
@@ -230,7 +223,7 @@ int run_train(const Words& words) {
   try {
     return train(command);
   } catch (const Interrupted& stopped) {
-    if (!fs::exists(fs::path(command.out) / "resolved.yaml")) throw;  // nothing was begun
+    if (!fs::exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare train --resume --out ", command.out));
   }
 }

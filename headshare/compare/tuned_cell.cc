@@ -41,6 +41,7 @@ class ManyRuns : public Observer {
 // A model of one task with what the report needs of its training.
 struct TunedRun {
   TunedModel model;
+  double full_goal = 1;
   std::vector<CurvePoint> curve = {};
   int64_t best_step = 0;
   int64_t examples = 0;  // seen in training
@@ -81,11 +82,10 @@ class TunedCell {
   }
 
   TunedRun run_one(FineTuneJob& job, double rate) {
-    std::string folder = job.name();
-    std::replace(folder.begin(), folder.end(), '/', '-');
-    const fs::path directory = home_ / folder / join_text("lr-", rate);
+    const fs::path directory = home_ / job_folder(job.name()) / join_text("lr-", rate);
     const FineTuneRun run{job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
-    TunedRun found{.model = fine_tune(run, directory, options_.keep_models, &progress_, stop_requested_)};
+    TunedRun found{.model = fine_tune(run, directory, options_.keep_models, &progress_, stop_requested_),
+                   .full_goal = job.full_goal()};
     const int64_t epoch = *train_options(run).evaluate_every;
     found.best_step = std::llround(found.model.best_epoch * static_cast<double>(epoch));
     found.examples = found.model.steps * options_.job.tuning.batch_size * options_.tuning.accumulation;
@@ -122,9 +122,8 @@ class TunedCell {
 
   static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
     const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
-    const double full = name == "squad" ? 1 : kPerCent;  // squad's scores are in per cent already
     return {.task = name,
-            .score = std::isfinite(part.goal) ? full * part.goal : 0,
+            .score = std::isfinite(part.goal) ? kPerCent * part.goal / run.full_goal : 0,
             .metrics = part.scores,
             .examples = part.examples,
             .learning_rate = run.model.learning_rate,

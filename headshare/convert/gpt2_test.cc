@@ -90,8 +90,9 @@ TEST_F(Gpt2Test, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options))))
+  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options)))) {
     wanted.insert(name);
+  }
   EXPECT_EQ(targets, wanted);
 }
 
@@ -248,8 +249,9 @@ class ShardsTest : public Gpt2Test {
       halves[half][name] = tensor;
       map[name] = join_text("model-", half, ".safetensors");
     }
-    for (const size_t half : {0, 1})
+    for (const size_t half : {0, 1}) {
       write_tensors(directory() / join_text("model-", half, ".safetensors"), halves[half]);
+    }
     change(map);
     write_file(directory() / "model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
     return error_message([&] { model_ = read_decoder(find_format("hf").open(directory())); });

@@ -150,6 +150,12 @@ TEST_F(CheckpointTest, AnEncoderBeginsWhereAnotherEnded) {
   EXPECT_TRUE(at::equal(model_tensors(*model).at("pooler.weight"), fresh));
   EXPECT_THAT(error_message([&] { load_shared_tensors(*model, trained, {"task_head"}, "a model"); }),
               HasSubstr("a model: tensor 'pooler.bias' is missing"));
+  NamedTensors wider = trained;
+  wider["token_embedding"] = at::zeros({3, 5});
+  EXPECT_THAT(error_message([&] {
+                load_shared_tensors(*model, wider, {"pooler", "task_head"}, "a model");
+              }),
+              HasSubstr("a model: tensor 'token_embedding' has shape [3, 5], the configuration asks for ["));
 }
 
 TEST_F(CheckpointTest, TheOtherKindOfModelIsRefused) {
@@ -289,8 +295,9 @@ TEST_F(CheckpointTest, DamagedFiles) {
         text.resize(random.below(text.size()));
       } else {
         constexpr std::string_view kLetters = "0123456789-.e\"{}[]:,tnu \xff";
-        for (uint64_t i = 0; i <= random.below(3); ++i)
+        for (uint64_t i = 0; i <= random.below(3); ++i) {
           text[random.below(reach)] = kLetters[random.below(kLetters.size())];
+        }
       }
       write_file(path() / name, text);
       const std::string message = load_error();

@@ -58,8 +58,9 @@ void go_on(const fs::path& directory, std::map<int64_t, double>* losses) {
   Trainer trainer(task, everything_at_once(), run, {&recorder});
   const int64_t start = trainer.resume().value_or(0);
   trainer.run();
-  for (size_t i = 0; i < recorder.losses.size(); ++i)
+  for (size_t i = 0; i < recorder.losses.size(); ++i) {
     (*losses)[start + static_cast<int64_t>(i) + 1] = recorder.losses[i];
+  }
 }
 
 TEST(ResumeTest, EqualsTheRunThatWasNeverKilledToTheLastBit) {

@@ -95,6 +95,11 @@ std::vector<std::string> job_names() {
   return names;
 }
 
+std::string job_folder(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
+}
+
 std::vector<std::string> expand_job_names(const std::vector<std::string>& names) {
   std::vector<std::string> all;
   for (const std::string& name : names) {

@@ -52,6 +52,9 @@ class FineTuneJob {
   virtual int64_t examples() const = 0;
   virtual int64_t validation_examples() const = 0;
 
+  // The goal of a model that makes no mistake: 1, or 100 for scores in per cent.
+  virtual double full_goal() const { return 1; }
+
   // Whether the last part that judge() scores is a test part, which has no say in what is chosen.
   virtual bool scores_test() const { return false; }
 
@@ -74,6 +77,9 @@ class FineTuneJob {
 
 // The names of all tasks: "glue/cola", ..., "superglue/boolq", ..., "squad", "classify", "pair", "regress".
 std::vector<std::string> job_names();
+
+// What a task's directory is called: "glue-cola".
+std::string job_folder(std::string name);
 
 // The tasks meant by what a user wrote: a suite stands for all its tasks that can be trained on, "cola" for
 // "glue/cola"; a name that both suites have is refused. Throws Error, with the nearest name, for an unknown one.

@@ -27,15 +27,13 @@ double goal_of(const std::vector<Score>& scores) {
 
 LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
                            c10::Device device)
-    : data_(data),
+    : FineTuneTask(std::move(model), data.tokenizer, static_cast<int64_t>(data.train.questions.size()), seed, device),
+      data_(data),
       options_(options),
-      model_(std::move(model)),
-      order_(static_cast<int64_t>(data.train.questions.size()), seed),
       row_key_(stream_key(seed, "rows of examples")) {
   for (const QuestionSet* set : {&data.train, &data.validation}) {
     HS_CHECK(set->labelled, set->source, " has no labels: models can neither learn from it nor be judged by it");
   }
-  model_->to(device);
 }
 
 LabelledTask::Asked LabelledTask::draw_rows(const Question& question) const {
@@ -102,8 +100,9 @@ Tensor LabelledTask::losses(const Batch& batch, const Tensor& scores) const {
     wanted.push_back(data_.kind.form == AnswerForm::kClass ? asked.question->label : asked.question->number);
   }
   const Tensor targets = at::tensor(wanted, at::kDouble).to(scores.device());
-  if (data_.kind.form == AnswerForm::kNumber)
+  if (data_.kind.form == AnswerForm::kNumber) {
     return (scores.squeeze(1).to(at::kFloat) - targets.to(at::kFloat)).square();
+  }
   return at::cross_entropy_loss(scores.to(at::kFloat), targets.to(at::kLong), {}, at::Reduction::None);
 }
 
@@ -182,7 +181,5 @@ Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
   add_scores(set, all, &result);
   return result;
 }
-
-void LabelledTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }
 
 }  // namespace headshare

@@ -5,10 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include "headshare/tasks/finetune/example_order.h"
-#include "headshare/tasks/finetune/options.h"
+#include "headshare/tasks/finetune/fine_tune_task.h"
 #include "headshare/tasks/finetune/questions.h"
-#include "headshare/tasks/task.h"
 
 namespace headshare {
 
@@ -21,14 +19,12 @@ struct LabelledData {
   std::shared_ptr<Tokenizer> tokenizer;
 };
 
-class LabelledTask : public Task {
+class LabelledTask : public FineTuneTask {
  public:
   // Takes over the model that starting_model() made, on the CPU; the data must outlive the task.
   LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
                c10::Device device);
 
-  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
-  DropoutClock& clock() override { return model_->clock(); }
   int64_t draw(int64_t micro_batches) override;
 
   // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; half
@@ -38,11 +34,6 @@ class LabelledTask : public Task {
   // The task's metrics on the validation part; the goal is their mean. Blocks are 1 where a question is answered right
   // and 0 elsewhere; numbers have none.
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return part == Part::kValidation; }
-  nlohmann::json state() const override { return order_.state(); }
-  void restore(const nlohmann::json& state, const std::string& where) override { order_.restore(state, where); }
-  void save(const std::string& directory) override;
-  double epochs() const override { return order_.epochs(); }
 
   // What the model answers to the questions of any part.
   Answers answers(const QuestionSet& set, const Task::Progress& progress);
@@ -67,8 +58,6 @@ class LabelledTask : public Task {
 
   const LabelledData& data_;
   FineTuneOptions options_;
-  Encoder model_;
-  ExampleOrder order_;
   uint64_t row_key_;
   std::vector<Batch> drawn_;
 };

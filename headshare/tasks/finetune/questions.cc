@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/rng.h"
 #include "headshare/data/superglue.h"
 #include "headshare/metrics/answers.h"
+#include "headshare/tasks/finetune/subset.h"
 
 namespace headshare {
 namespace {
-
-// The stream that subsets and splits are drawn from: the same for every scheme and seed.
-constexpr uint64_t kSubsetSeed = 0;
 
 void add(QuestionSet* set, Question question) { set->questions.push_back(std::move(question)); }
 
@@ -73,6 +69,17 @@ std::vector<std::string> candidates_of(const RecordPassage& passage) {
   return texts;
 }
 
+// The choices that are an answer, as the official scorer compares texts.
+void mark_right_choices(Question* question) {
+  std::unordered_set<std::string> answers;
+  for (const std::string& answer : question->answers) answers.insert(normalize_answer(answer));
+  for (size_t row = 0; row < question->choices.size(); ++row) {
+    const bool right = answers.contains(normalize_answer(question->choices[row]));
+    if (right && question->label < 0) question->label = static_cast<int32_t>(row);
+    question->right_choices.push_back(right ? 1 : 0);
+  }
+}
+
 void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
   const RecordData data = read_record(path);
   int64_t unanswerable = 0;
@@ -82,9 +89,7 @@ void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSe
     for (const std::string& candidate : question.choices) {
       question.rows.push_back(rows.pair(passage.text, filled(query.query, candidate)));
     }
-    for (size_t row = question.rows.size(); row-- > 0;) {
-      if (question.right(row)) question.label = static_cast<int32_t>(row);
-    }
+    if (!query.answers.empty()) mark_right_choices(&question);
     if (!query.answers.empty() && question.label < 0) ++unanswerable;
     HS_CHECK(!question.rows.empty(), path, ": query ", query.index, " has no candidate to choose from");
     add(set, std::move(question));
@@ -103,24 +108,10 @@ void note_cuts(int64_t rows_before, int64_t cut_before, const RowEncoder& rows, 
                                  rows.length(), " tokens and were cut (--max-length)"));
 }
 
-// `count` of 0 .. total - 1, ascending.
-std::vector<size_t> drawn(size_t count, const QuestionSet& set) {
-  std::vector<size_t> order(set.questions.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  Philox random(stream_key(stream_key(kSubsetSeed, "subset of examples"), order.size()));
-  for (size_t i = 0; i < count; ++i) std::swap(order[i], order[i + random.below(order.size() - i)]);
-  order.resize(count);
-  std::sort(order.begin(), order.end());
-  return order;
-}
-
 }  // namespace
 
 bool Question::right(size_t row) const {
-  if (answers.empty()) return static_cast<int64_t>(row) == label;
-  const std::string text = normalize_answer(choices.at(row));
-  return std::any_of(answers.begin(), answers.end(),
-                     [&](const std::string& answer) { return normalize_answer(answer) == text; });
+  return right_choices.empty() ? static_cast<int64_t>(row) == label : right_choices.at(row) != 0;
 }
 
 QuestionKind kind_of(const TaskInfo& task) {
@@ -197,25 +188,18 @@ QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEnc
 }
 
 void keep_some(std::optional<int64_t> most, QuestionSet* set) {
-  if (!most || static_cast<size_t>(*most) >= set->questions.size()) return;
-  std::vector<Question> kept;
-  for (const size_t i : drawn(static_cast<size_t>(*most), *set)) kept.push_back(std::move(set->questions[i]));
-  set->notes.push_back(join_text(set->source, ": ", kept.size(), " of ", set->questions.size(), " examples are used"));
-  set->questions = std::move(kept);
+  const size_t total = set->questions.size();
+  if (!most || static_cast<size_t>(*most) >= total) return;
+  set->questions = take_marked(draw_subset(static_cast<size_t>(*most), total), &set->questions);
+  set->notes.push_back(join_text(set->source, ": ", *most, " of ", total, " examples are used"));
 }
 
 QuestionSet split_off(double fraction, QuestionSet* set) {
   const size_t total = set->questions.size();
   HS_CHECK(total >= 2, set->source, " has ", total, " example; two are needed to hold one back");
   const auto wanted = static_cast<size_t>(std::llround(fraction * static_cast<double>(total)));
-  const std::vector<size_t> places = drawn(std::clamp<size_t>(wanted, 1, total - 1), *set);
   QuestionSet taken{.source = set->source, .labelled = set->labelled};
-  std::vector<Question> left;
-  for (size_t i = 0; i < total; ++i) {
-    const bool take = std::binary_search(places.begin(), places.end(), i);
-    (take ? taken.questions : left).push_back(std::move(set->questions[i]));
-  }
-  set->questions = std::move(left);
+  taken.questions = take_marked(draw_subset(std::clamp<size_t>(wanted, 1, total - 1), total), &set->questions);
   set->notes.push_back(
       join_text(set->source, ": ", taken.questions.size(), " of ", total, " examples are held back for validation"));
   return taken;

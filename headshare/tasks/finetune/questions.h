@@ -28,6 +28,7 @@ struct Question {
   int64_t passage = 0;                                       // and the paragraph
   std::vector<std::string> choices = {};                     // ReCoRD: the text of each row's candidate
   std::vector<std::string> answers = {};                     // ReCoRD: the right texts
+  std::vector<char> right_choices = {};                      // ReCoRD: which choices are one of these
 
   // kRow: whether a row is a right one.
   bool right(size_t row) const;
@@ -66,8 +67,7 @@ QuestionSet to_questions(const TextExamples& examples, RowEncoder& rows);
 // The kind that the user's own table is: its classes, or numbers.
 QuestionKind kind_of(const TextExamples& examples, const std::string& name);
 
-// The questions of a part, `most` of them, drawn by a stream that depends on nothing but the file's name and their
-// number, in the order of the file; all where there are not more.
+// `most` of a part's questions, drawn by draw_subset(); all where there are not more.
 void keep_some(std::optional<int64_t> most, QuestionSet* set);
 
 // Takes `fraction` of the questions (at least one, leaving at least one) out of a set and returns them, drawn as

@@ -88,13 +88,10 @@ double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.be
 
 SquadTask::SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers,
                      Encoder model, uint64_t seed, c10::Device device)
-    : data_(data),
+    : FineTuneTask(std::move(model), data.tokenizer, static_cast<int64_t>(data.train.windows.size()), seed, device),
+      data_(data),
       options_(options),
-      answers_(answers),
-      model_(std::move(model)),
-      order_(static_cast<int64_t>(data.train.windows.size()), seed) {
-  model_->to(device);
-}
+      answers_(answers) {}
 
 int64_t SquadTask::draw(int64_t micro_batches) {
   drawn_.assign(static_cast<size_t>(micro_batches), {});
@@ -182,7 +179,5 @@ Evaluation SquadTask::evaluate(Part part, const Task::Progress& progress) {
   }
   return result;
 }
-
-void SquadTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }
 
 }  // namespace headshare

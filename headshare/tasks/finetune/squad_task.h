@@ -3,10 +3,8 @@
 
 #include <memory>
 
-#include "headshare/tasks/finetune/example_order.h"
-#include "headshare/tasks/finetune/options.h"
+#include "headshare/tasks/finetune/fine_tune_task.h"
 #include "headshare/tasks/finetune/squad_windows.h"
-#include "headshare/tasks/task.h"
 
 namespace headshare {
 
@@ -50,14 +48,12 @@ struct SquadTrainingData {
   std::shared_ptr<Tokenizer> tokenizer;
 };
 
-class SquadTask : public Task {
+class SquadTask : public FineTuneTask {
  public:
   // Takes over the model that starting_model() made, on the CPU; the data must outlive the task.
   SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers, Encoder model,
             uint64_t seed, c10::Device device);
 
-  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
-  DropoutClock& clock() override { return model_->clock(); }
   int64_t draw(int64_t micro_batches) override;
 
   // The mean of the cross-entropies of start and end over a window's tokens.
@@ -66,11 +62,6 @@ class SquadTask : public Task {
   // The official scores of the validation part in per cent; the goal is squad_goal. Blocks are the F1 of each question
   // (v1.1).
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return part == Part::kValidation; }
-  nlohmann::json state() const override { return order_.state(); }
-  void restore(const nlohmann::json& state, const std::string& where) override { order_.restore(state, where); }
-  void save(const std::string& directory) override;
-  double epochs() const override { return order_.epochs(); }
 
   SquadAnswers answers(const SquadSet& set, const Task::Progress& progress);
 
@@ -85,8 +76,6 @@ class SquadTask : public Task {
   const SquadTrainingData& data_;
   FineTuneOptions options_;
   AnswerOptions answers_;
-  Encoder model_;
-  ExampleOrder order_;
   std::vector<Windows> drawn_;
 };
 

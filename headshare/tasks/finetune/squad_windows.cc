@@ -6,12 +6,10 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/base/rng.h"
+#include "headshare/tasks/finetune/subset.h"
 
 namespace headshare {
 namespace {
-
-constexpr uint64_t kSubsetSeed = 0;  // the same for every scheme and seed
 
 struct Places {
   int64_t begin, end;  // tokens of the paragraph, both included
@@ -69,14 +67,6 @@ class Cutter {
   int64_t stride_, question_length_;
 };
 
-void keep(const std::vector<char>& wanted, SquadData* data) {
-  std::vector<SquadQuestion> kept;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]) kept.push_back(std::move(data->questions[i]));
-  }
-  data->questions = std::move(kept);
-}
-
 }  // namespace
 
 Fields fields(WindowsOptions& o) {
@@ -121,14 +111,7 @@ SquadSet make_windows(SquadData data, RowEncoder& rows, const WindowsOptions& op
 void keep_some(std::optional<int64_t> most, SquadData* data) {
   const size_t total = data->questions.size();
   if (!most || static_cast<size_t>(*most) >= total) return;
-  std::vector<char> wanted(total, 0);
-  Philox random(stream_key(stream_key(kSubsetSeed, "subset of questions"), total));
-  for (int64_t left = *most; left > 0;) {
-    char& one = wanted[random.below(total)];
-    if (one == 0) --left;
-    one = 1;
-  }
-  keep(wanted, data);
+  data->questions = take_marked(draw_subset(static_cast<size_t>(*most), total), &data->questions);
 }
 
 SquadData split_off_articles(double fraction, SquadData* data) {
@@ -140,13 +123,12 @@ SquadData split_off_articles(double fraction, SquadData* data) {
   }
   HS_CHECK(titles.size() >= 2, data->source, " has ", titles.size(),
            " article with questions; two are needed to hold one back");
-  Philox random(stream_key(stream_key(kSubsetSeed, "articles held back"), titles.size()));
-  for (size_t i = titles.size(); i > 1; --i) std::swap(titles[i - 1], titles[random.below(i)]);
+  const std::vector<size_t> order = shuffled(titles.size(), "articles held back");
   const double wanted = fraction * static_cast<double>(data->questions.size());
   std::unordered_set<std::string> taken;
   for (int64_t count = 0; taken.size() + 1 < titles.size();) {
     if (!taken.empty() && static_cast<double>(count) >= wanted) break;
-    const std::string& title = titles[taken.size()];
+    const std::string& title = titles[order[taken.size()]];
     count += questions.at(title);
     taken.insert(title);
   }
@@ -155,9 +137,7 @@ SquadData split_off_articles(double fraction, SquadData* data) {
   for (const SquadQuestion& question : data->questions) {
     is_held.push_back(taken.contains(data->paragraphs[question.paragraph].title) ? 1 : 0);
   }
-  keep(is_held, &held);
-  for (char& one : is_held) one = one == 0 ? 1 : 0;
-  keep(is_held, data);
+  held.questions = take_marked(is_held, &data->questions);
   return held;
 }
 
