@@ -334,34 +334,50 @@ void exp2(const float* x, int64_t n, float* y) {
 }
 
 #if HWY_TARGET == HWY_SCALAR
-constexpr int64_t kBlock = 1;
+constexpr int64_t kBlockRows = 1, kBlockColumns = 1;
 HWY_INLINE void transpose_block(const float* x, int64_t, float* out, int64_t) { std::memcpy(out, x, sizeof(float)); }
 #else
-constexpr int64_t kBlock = 4;
+// The widest vector whose size the compiler knows.
+using Wide = hn::FixedTag<float, HWY_HAVE_SCALABLE ? 4 : HWY_MAX_BYTES / sizeof(float)>;
+constexpr int64_t kBlockRows = hn::MaxLanes(Wide()), kBlockColumns = 4;
 
-// 4 x 4 values: pairs of rows are interleaved twice.
+// Four columns of the rows 0, 4, 8, ...
+template <class D>
+HWY_INLINE hn::Vec<D> every_fourth_row(D d, const float* x, int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return hn::LoadU(d, x);
+  } else {
+    const hn::Half<D> half;
+    const float* upper = x + static_cast<int64_t>(hn::MaxLanes(half)) * stride;
+    return hn::Combine(d, every_fourth_row(half, upper, stride), every_fourth_row(half, x, stride));
+  }
+}
+
+// As many rows as a vector has lanes, four columns: in every 128 bits 4 x 4 values, whose pairs of rows are interleaved
+// twice.
 HWY_INLINE void transpose_block(const float* x, int64_t stride, float* out, int64_t out_stride) {
-  const hn::FixedTag<float, 4> q;
-  const auto r0 = hn::LoadU(q, x);
-  const auto r1 = hn::LoadU(q, x + stride);
-  const auto r2 = hn::LoadU(q, x + 2 * stride);
-  const auto r3 = hn::LoadU(q, x + 3 * stride);
-  const auto even_low = hn::InterleaveLower(q, r0, r2);  // 00 20 01 21
-  const auto odd_low = hn::InterleaveLower(q, r1, r3);   // 10 30 11 31
-  const auto even_high = hn::InterleaveUpper(q, r0, r2);
-  const auto odd_high = hn::InterleaveUpper(q, r1, r3);
-  hn::StoreU(hn::InterleaveLower(q, even_low, odd_low), q, out);
-  hn::StoreU(hn::InterleaveUpper(q, even_low, odd_low), q, out + out_stride);
-  hn::StoreU(hn::InterleaveLower(q, even_high, odd_high), q, out + 2 * out_stride);
-  hn::StoreU(hn::InterleaveUpper(q, even_high, odd_high), q, out + 3 * out_stride);
+  const Wide d;
+  const auto r0 = every_fourth_row(d, x, stride);
+  const auto r1 = every_fourth_row(d, x + stride, stride);
+  const auto r2 = every_fourth_row(d, x + 2 * stride, stride);
+  const auto r3 = every_fourth_row(d, x + 3 * stride, stride);
+  const auto even_low = hn::InterleaveLower(d, r0, r2);  // 00 20 01 21
+  const auto odd_low = hn::InterleaveLower(d, r1, r3);   // 10 30 11 31
+  const auto even_high = hn::InterleaveUpper(d, r0, r2);
+  const auto odd_high = hn::InterleaveUpper(d, r1, r3);
+  hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, out);
+  hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, out + out_stride);
+  hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, out + 2 * out_stride);
+  hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * out_stride);
 }
 #endif
 
+// Blocks of rows outside: a line of x is used up while it is in the first-level cache.
 void transpose(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride) {
-  const int64_t whole_rows = rows / kBlock * kBlock;
-  const int64_t whole_columns = columns / kBlock * kBlock;
-  for (int64_t c = 0; c < whole_columns; c += kBlock) {
-    for (int64_t r = 0; r < whole_rows; r += kBlock) {
+  const int64_t whole_rows = rows / kBlockRows * kBlockRows;
+  const int64_t whole_columns = columns / kBlockColumns * kBlockColumns;
+  for (int64_t r = 0; r < whole_rows; r += kBlockRows) {
+    for (int64_t c = 0; c < whole_columns; c += kBlockColumns) {
       transpose_block(x + r * stride + c, stride, out + c * out_stride + r, out_stride);
     }
   }

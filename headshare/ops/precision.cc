@@ -30,7 +30,7 @@ Field precision_field(Precision* target) {
   return field(
       "precision", target,
       "of matrix products and attention in training steps; parameters, norms, softmax and loss are fp32. auto: "
-      "bf16 where the processor has instructions for it",
+      "bf16 where the processor multiplies it faster",
       names(), {.aliases = {"mixed-precision"}});
 }
 
@@ -41,28 +41,34 @@ std::string precision_name(Precision precision) {
   return "";
 }
 
-bool has_bf16_instructions(c10::Device device) {
-  if (device.is_cuda()) return true;
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+bool gains_from_bf16(const std::string& cpuinfo) {
+  bool intel = false;
+  std::istringstream lines(cpuinfo);
+  for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-      if (word == "avx512_bf16" || word == "amx_bf16" || word == "bf16") return true;
+      if (word == "GenuineIntel") intel = true;
+      if (word == "amx_bf16" || word == "bf16" || (word == "avx512_bf16" && !intel)) return true;
     }
-    return false;
   }
   return false;
 }
 
+bool gains_from_bf16(c10::Device device) {
+  if (device.is_cuda()) return true;
+  std::ostringstream text;
+  text << std::ifstream("/proc/cpuinfo").rdbuf();
+  return gains_from_bf16(text.str());
+}
+
 Precision resolve_precision(Precision wanted, c10::Device device) {
   if (wanted != Precision::kAuto) return wanted;
-  return has_bf16_instructions(device) ? Precision::kBf16 : Precision::kFp32;
+  return gains_from_bf16(device) ? Precision::kBf16 : Precision::kFp32;
 }
 
 void warn_if_slow(Precision wanted, c10::Device device) {
-  if (wanted != Precision::kBf16 || has_bf16_instructions(device)) return;
-  notice("this processor has no bf16 instructions: --precision bf16 will be slower than fp32");
+  if (wanted != Precision::kBf16 || gains_from_bf16(device)) return;
+  notice("this processor multiplies bf16 no faster than fp32: --precision bf16 will be slower");
 }
 
 ComputeIn::ComputeIn(Precision precision, c10::DeviceType device)

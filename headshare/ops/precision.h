@@ -11,7 +11,7 @@
 namespace headshare {
 
 // kBf16: matrix products and attention take bfloat16 (autocast); parameters, gradients, optimizer, residual
-// stream, norms, softmax and loss stay float32. kAuto: kBf16 where has_bf16_instructions(), else kFp32.
+// stream, norms, softmax and loss stay float32. kAuto: kBf16 where gains_from_bf16(), else kFp32.
 enum class Precision { kFp32, kBf16, kAuto };
 
 Field precision_field(Precision* target);
@@ -20,9 +20,13 @@ std::string precision_name(Precision precision);
 // Of what is computed in: all but auto.
 const EnumNames<Precision>& computed_precision_names();
 
-// Whether bfloat16 products are faster than float32 ones: on the CPU, whether /proc/cpuinfo names
-// avx512_bf16, amx_bf16 or (Arm) bf16; on CUDA always.
-bool has_bf16_instructions(c10::Device device);
+// Whether bfloat16 products are faster than float32 ones: on the CPU as gains_from_bf16() tells from /proc/cpuinfo,
+// on CUDA always.
+bool gains_from_bf16(c10::Device device);
+
+// Of the text of /proc/cpuinfo: amx_bf16 or (Arm) bf16; avx512_bf16 too, but not on Intel's processors, whose
+// instruction has half the rate of fp32's (`headshare bench products --precisions fp32,bf16`).
+bool gains_from_bf16(const std::string& cpuinfo);
 
 // kFp32 or kBf16.
 Precision resolve_precision(Precision wanted, c10::Device device);

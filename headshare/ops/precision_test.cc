@@ -31,7 +31,7 @@ TEST(Precision, ProductsAreBf16AndTheRestIsNot) {
 }
 
 TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
-  const bool fast = has_bf16_instructions(kCpu);
+  const bool fast = gains_from_bf16(kCpu);
   EXPECT_EQ(resolve_precision(Precision::kAuto, kCpu), fast ? Precision::kBf16 : Precision::kFp32);
   EXPECT_EQ(resolve_precision(Precision::kFp32, kCpu), Precision::kFp32);
   std::string said;
@@ -39,7 +39,19 @@ TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
   EXPECT_EQ(resolve_precision(Precision::kBf16, kCpu), Precision::kBf16);
   warn_if_slow(Precision::kBf16, kCpu);
   set_notice_handler(before);
-  EXPECT_EQ(said.find("no bf16 instructions") == std::string::npos, fast);
+  EXPECT_EQ(said.find("multiplies bf16 no faster") == std::string::npos, fast);
+}
+
+TEST(Precision, InstructionsThatGainNothingDoNotCount) {
+  const auto cpu = [](const std::string& vendor, const std::string& flags) {
+    return "processor\t: 0\nvendor_id\t: " + vendor + "\nflags\t\t: fpu avx512f " + flags + " sse2\n\nprocessor\t: 1\n";
+  };
+  EXPECT_TRUE(gains_from_bf16(cpu("AuthenticAMD", "avx512_bf16")));
+  EXPECT_FALSE(gains_from_bf16(cpu("AuthenticAMD", "")));
+  EXPECT_FALSE(gains_from_bf16(cpu("GenuineIntel", "avx512_bf16")));
+  EXPECT_TRUE(gains_from_bf16(cpu("GenuineIntel", "avx512_bf16 amx_bf16")));
+  EXPECT_TRUE(gains_from_bf16(std::string("Features\t: fp asimd bf16 i8mm\n")));
+  EXPECT_FALSE(gains_from_bf16(std::string()));
 }
 
 // The second run happens in the backward pass, outside the guard of the first.

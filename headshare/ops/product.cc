@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "headshare/base/error.h"
+#include "headshare/kernels/tiles.h"
 #include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
 namespace {
 
-// A packed panel of b is kDepth x kPanel: 192 KiB, which stays in a second-level cache of 512 KiB or more
-// beside the rows of a. `headshare bench products` times them.
-constexpr int64_t kPanel = 64;
+// A packed panel of b, kDepth x kPanel, and kRows rows of a are 384 KiB each: both stay in a second-level cache of 1 MiB
+// or more. `headshare bench products` times what comes of it.
+constexpr int64_t kPanel = 128;
 constexpr int64_t kDepth = 768;
 constexpr int64_t kRows = 128;
 constexpr int64_t kTransposedDepth = 512;  // where a is packed too
@@ -37,31 +38,6 @@ struct Matrix {
   const T* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
 };
 
-using Four = float __attribute__((vector_size(16)));
-
-Four load(const float* from) {
-  Four value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-void store(const Four& value, float* to) { std::memcpy(to, &value, sizeof value); }
-
-// to [4, 4] = from [4, 4] transposed.
-void transpose_4x4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  using Index = int32_t __attribute__((vector_size(16)));
-  const Four a = load(from), b = load(from + from_stride), c = load(from + 2 * from_stride),
-             d = load(from + 3 * from_stride);
-  const Four ab_low = __builtin_shuffle(a, b, Index{0, 4, 1, 5});
-  const Four ab_high = __builtin_shuffle(a, b, Index{2, 6, 3, 7});
-  const Four cd_low = __builtin_shuffle(c, d, Index{0, 4, 1, 5});
-  const Four cd_high = __builtin_shuffle(c, d, Index{2, 6, 3, 7});
-  store(__builtin_shuffle(ab_low, cd_low, Index{0, 1, 4, 5}), to);
-  store(__builtin_shuffle(ab_low, cd_low, Index{2, 3, 6, 7}), to + to_stride);
-  store(__builtin_shuffle(ab_high, cd_high, Index{0, 1, 4, 5}), to + 2 * to_stride);
-  store(__builtin_shuffle(ab_high, cd_high, Index{2, 3, 6, 7}), to + 3 * to_stride);
-}
-
 // target [rows, columns] (rows contiguous) = source at (i0, j0).
 void pack(const Matrix<float>& source, int64_t i0, int64_t j0, int64_t rows, int64_t columns, float* target,
           int64_t stride) {
@@ -69,24 +45,7 @@ void pack(const Matrix<float>& source, int64_t i0, int64_t j0, int64_t rows, int
     for (int64_t i = 0; i < rows; ++i) std::copy_n(source.at(i0 + i, j0), columns, target + i * stride);
     return;
   }
-  constexpr int64_t kSide = 16;  // a tile's lines of both matrices stay in the first-level cache
-  for (int64_t j = 0; j < columns; j += kSide) {
-    for (int64_t i = 0; i < rows; i += kSide) {
-      const int64_t i_end = std::min(rows, i + kSide);
-      const int64_t j_end = std::min(columns, j + kSide);
-      for (int64_t y = i; y < i_end; y += 4) {
-        for (int64_t x = j; x < j_end; x += 4) {
-          if (y + 4 <= i_end && x + 4 <= j_end) {
-            transpose_4x4(source.at(i0 + y, j0 + x), source.column, target + y * stride + x, stride);
-            continue;
-          }
-          for (int64_t v = y; v < std::min(i_end, y + 4); ++v) {
-            for (int64_t u = x; u < std::min(j_end, x + 4); ++u) target[v * stride + u] = *source.at(i0 + v, j0 + u);
-          }
-        }
-      }
-    }
-  }
+  kernels::tiles().transpose(source.at(i0, j0), source.column, columns, rows, target, stride);
 }
 
 using Bf16 = at::BFloat16;
@@ -173,14 +132,15 @@ struct Product {
                                 /*is_vnni=*/!std::is_same_v<T, float>);
   }
 
-  // Rows of a are contiguous: a panel of b is packed, then meets all rows.
+  // Rows of a are contiguous: a panel of b is packed, then meets all rows; all panels of one depth before the next, so
+  // that this part of a is read from memory once.
   void by_panels() const {
-    in_parallel(blocks(N, kPanel), M, kRows, [this](int64_t panel, int64_t begin, int64_t end) {
-      const auto packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(kDepth * kPanel));
-      const int64_t j = panel * kPanel;
-      const int64_t columns = std::min(kPanel, N - j);
-      for (int64_t k = 0; k < K; k += kDepth) {
-        const int64_t depth = std::min(kDepth, K - k);
+    for (int64_t k = 0; k < K; k += kDepth) {
+      const int64_t depth = std::min(kDepth, K - k);
+      in_parallel(blocks(N, kPanel), M, kRows, [&](int64_t panel, int64_t begin, int64_t end) {
+        const auto packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(depth * kPanel));
+        const int64_t j = panel * kPanel;
+        const int64_t columns = std::min(kPanel, N - j);
         pack_panel(b, k, j, depth, columns, packed.get());
         for (int64_t i = begin; i < end; i += kRows) {
           const int64_t rows = std::min(kRows, end - i);
@@ -189,8 +149,8 @@ struct Product {
           }
           tile(rows, columns, depth, k, a.at(i, k), a.row, packed.get(), kPanel, i, j);
         }
-      }
-    });
+      });
+    }
   }
 
   // Columns of a are contiguous (the gradient of a weight): a slab of b is packed, then every block of a's
