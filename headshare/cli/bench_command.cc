@@ -266,7 +266,7 @@ int run_bench(const Words& words) {
   if (!attention) refuse_attention_cases(arguments, &options);
   shrink(arguments, &options);
   // libtorch as its users have it: what headshare does about freed memory would help its contenders as well.
-  start_runtime({.device = DeviceChoice::kCpu, .threads = options.threads, .keep_freed_memory = false});
+  start_runtime({.device = DeviceChoice::kCpu, .threads = options.threads, .keep_tensor_memory = false});
   return attention ? measure_attention(options) : measure_products(options);
 }
 

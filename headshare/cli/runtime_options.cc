@@ -2,10 +2,10 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <malloc.h>
 #include <torch/version.h>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/tensor_memory.h"
 
 namespace headshare {
 
@@ -21,21 +21,8 @@ Fields fields(RuntimeOptions& options) {
 
 int64_t cuda_devices() { return at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0; }
 
-namespace {
-
-// A step frees as much as it takes, in tensors of up to some 100 MiB. By default glibc returns them to the
-// system, which clears every page again for the next step.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
-#endif
-}
-
-}  // namespace
-
 c10::Device start_runtime(const RuntimeOptions& options) {
-  if (options.keep_freed_memory) keep_freed_memory();
+  if (options.keep_tensor_memory) keep_tensor_memory();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   const bool there = options.device != DeviceChoice::kCpu && cuda_devices() > 0;
   HS_CHECK(there || options.device != DeviceChoice::kCuda, "--device cuda: libtorch " TORCH_VERSION,

@@ -14,7 +14,7 @@ enum class DeviceChoice { kAuto, kCpu, kCuda };
 struct RuntimeOptions {
   DeviceChoice device = DeviceChoice::kAuto;
   std::optional<int64_t> threads = {};  // default: libtorch's choice, the cores ($OMP_NUM_THREADS)
-  bool keep_freed_memory = true;        // no user's option: for the next step, instead of giving it to the system
+  bool keep_tensor_memory = true;       // no user's option: for the next step, instead of giving it to the system
 };
 
 Fields fields(RuntimeOptions& options);

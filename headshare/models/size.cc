@@ -19,16 +19,19 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 
-// Values kept for the backward pass for each token of one block: the inputs of two norms, four
-// projections, the feed-forward part and two residual sums.
-double kept_per_token(const TransformerOptions& o) {
+constexpr double kHalfBytes = 2;  // of a bfloat16
+
+// Bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two norms, always
+// float32; their outputs, four projections and the feed-forward part. In bfloat16 each of the three projections that
+// read one norm's output converts and keeps its own copy.
+double kept_per_token(const TransformerOptions& o, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);
-  const double heads_width = static_cast<double>(o.attention.heads * *o.attention.head_width);
-  return 6 * E + 4 * heads_width + 2 * F;
+  const double inside = static_cast<double>(4 * o.attention.heads * *o.attention.head_width) + 2 * F;
+  return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 
-// Scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
+// Values: scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
 // embeddings the gradient of the one use beside the other's.
 double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   const auto V = static_cast<double>(o.vocabulary);
@@ -76,11 +79,15 @@ double stored_bytes(const TransformerOptions& o, int64_t parameters) {
 double step_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
   const double tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.length);
   const auto layers = static_cast<double>(o.layers);
-  const double block = tokens * kept_per_token(o);  // attention keeps no scores (docs/design/014)
-  const double blocks =
-      shape.recompute ? layers * tokens * static_cast<double>(o.attention.d_model) + block : layers * block;
+  const double block = tokens * kept_per_token(o, shape.bf16);  // attention keeps no scores (docs/design/014)
+  const double output = kFloatBytes * output_layer(o, shape);
   const double copies = 4 + static_cast<double>(shape.moving_averages);
-  return kFloatBytes * (static_cast<double>(parameters) * copies + blocks + output_layer(o, shape));
+  double bytes = kFloatBytes * copies * static_cast<double>(parameters);
+  if (shape.bf16) bytes += kHalfBytes * static_cast<double>(parameters);
+  // A recomputed block has its values only after the output layer has given up its own.
+  return bytes + (shape.recompute ? layers * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
+                                        std::max(block, output)
+                                  : layers * block + output);
 }
 
 }  // namespace

@@ -29,10 +29,11 @@ struct TrainingShape {
   int64_t moving_averages = 0;  // extra copies of the parameters (EMA)
   bool recompute = false;       // activation checkpointing
   double scored = 1;            // share of the tokens that the output layer scores: masked ones only, in an encoder
+  bool bf16 = false;            // products in bfloat16 (Precision::kBf16)
 };
 
-// Bytes a training step needs at its peak, in float32: parameters, gradients, two Adam moments and
-// activations. An estimate from the shapes, within about a third of what is measured.
+// Bytes a training step needs at its peak: parameters, gradients, two Adam moments, all float32, and activations. An
+// estimate from the shapes, within about a third of what is measured.
 double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
 double training_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
 

@@ -105,6 +105,7 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
   const double parameters = 4.0 * static_cast<double>(measure(resolve(options)).total_parameters);
   EXPECT_GT(plain, 4 * parameters);  // values, gradients, two moments
   EXPECT_LT(bytes([](DecoderOptions&, TrainingShape& s) { s.recompute = true; }), plain);
+  EXPECT_LT(bytes([](DecoderOptions&, TrainingShape& s) { s.bf16 = true; }), 0.9 * plain);
   EXPECT_EQ(bytes([](DecoderOptions& o, TrainingShape&) { o.dropout = 0.1; }), plain);  // masks are not kept
   EXPECT_EQ(bytes([](DecoderOptions& o, TrainingShape&) { o.attention.attention_dropout = 0.1; }), plain);
   EXPECT_EQ(bytes([](DecoderOptions&, TrainingShape& s) { s.moving_averages = 1; }), plain + parameters);

@@ -17,8 +17,8 @@
 namespace headshare {
 namespace {
 
-// A packed panel of b, kDepth x kPanel, and kRows rows of a are 384 KiB each: both stay in a second-level cache of 1 MiB
-// or more. `headshare bench products` times what comes of it.
+// A packed panel of b, kDepth x kPanel, and kRows rows of a are 384 KiB each: both stay in a second-level cache of 1
+// MiB or more. `headshare bench products` times what comes of it.
 constexpr int64_t kPanel = 128;
 constexpr int64_t kDepth = 768;
 constexpr int64_t kRows = 128;

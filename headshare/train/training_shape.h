@@ -7,7 +7,9 @@ namespace headshare {
 
 // What the loop's options say of the memory a step takes; a task adds its batches.
 inline TrainingShape training_shape(const TrainOptions& options) {
-  return {.moving_averages = options.ema_decay > 0 ? 1 : 0, .recompute = options.activation_checkpointing};
+  return {.moving_averages = options.ema_decay > 0 ? 1 : 0,
+          .recompute = options.activation_checkpointing,
+          .bf16 = options.precision == Precision::kBf16};
 }
 
 }  // namespace headshare

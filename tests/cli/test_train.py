@@ -4,7 +4,9 @@ import fcntl
 import gzip
 import json
 import math
+import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -79,6 +81,29 @@ def test_bf16_follows_the_loss_curve_of_fp32(run, text, tmp_path):
     pays = {"amx_bf16", "bf16"} | (set() if "GenuineIntel" in cpu else {"avx512_bf16"})
     assert chosen == ("bf16" if cpu & pays else "fp32")
     assert f"precision: {chosen}" in (out / "resolved.yaml").read_text()
+
+
+def peak_bytes(program, *arguments):
+    """The most memory that the program held at once."""
+    process = subprocess.Popen([program, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("flags", [[], ["--precision", "bf16"], ["--activation-checkpointing"]], ids=["fp32", "bf16", "recomputed"])
+def test_memory_is_what_a_dry_run_says(program, run, text, tmp_path, flags):
+    """Within a third; and where blocks are recomputed freed memory is used again, so that a third of it is enough."""
+    model = ["--layers", 8, "--d-model", 256, "--heads", 4, "--context", 128, "--batch-size", 16, "--tokenizer", "bytes"]
+    command = ["train", "--text", text, "--steps", 2, "--evaluate-every", 2, "--evaluation-tokens", 300, "--overwrite"]
+    small = peak_bytes(program, *command, *TINY, "--out", tmp_path / "tiny")
+    said = run(*command, *model, *flags, "--out", tmp_path / "run", "--dry-run").stdout
+    estimate = float(re.search(r"steps, about ([\d.]+) MiB", said).group(1)) * 2**20
+    measured = peak_bytes(program, *command, *model, *flags, "--out", tmp_path / "run") - small
+    assert measured == pytest.approx(estimate, rel=0.33)
+    if "--activation-checkpointing" in flags:
+        assert measured < 180 * 2**20
 
 
 def test_what_is_printed_and_written(run, text, tmp_path):

@@ -1,0 +1,134 @@
+#include "headshare/ops/tensor_memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+#include <c10/util/Exception.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace headshare {
+namespace {
+
+// Smaller tensors come from the heap, which serves them well.
+constexpr size_t kLeastBytes = size_t{1} << 18;
+
+// Sizes in steps of an eighth of a power of two, whole pages: tensors of about the same size share blocks. Pages that a
+// tensor does not touch take no memory.
+size_t rounded(size_t bytes) {
+  const size_t step = std::max<size_t>(std::bit_floor(bytes) / 8, 4096);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+BlockPool::~BlockPool() {
+  while (drop_oldest()) {
+  }
+}
+
+bool BlockPool::drop_oldest() {
+  auto oldest = kept_.end();
+  for (auto one = kept_.begin(); one != kept_.end(); ++one) {
+    if (oldest == kept_.end() || one->second.front().since < oldest->second.front().since) oldest = one;
+  }
+  if (oldest == kept_.end()) return false;
+  auto& [size, blocks] = *oldest;
+  ::munmap(blocks.front().block, size);
+  held_ -= size;
+  blocks.erase(blocks.begin());
+  if (blocks.empty()) kept_.erase(oldest);
+  return true;
+}
+
+void* BlockPool::from_system(size_t size) {
+  const size_t limit = std::max(most_in_use_, in_use_ + size);
+  while (held_ + size > limit + limit / 8 && drop_oldest()) {
+  }
+  do {
+    void* block = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block != MAP_FAILED) {
+      held_ += size;
+      return block;
+    }
+  } while (drop_oldest());
+  return nullptr;
+}
+
+void* BlockPool::take(size_t bytes) {
+  const size_t size = rounded(bytes);
+  const std::lock_guard lock(mutex_);
+  void* block = nullptr;
+  if (const auto same = kept_.find(size); same != kept_.end()) {
+    block = same->second.back().block;  // the one used last is the likeliest to be in a cache
+    same->second.pop_back();
+    if (same->second.empty()) kept_.erase(same);
+  } else {
+    block = from_system(size);
+  }
+  if (block == nullptr) return nullptr;
+  used_.emplace(block, size);
+  in_use_ += size;
+  most_in_use_ = std::max(most_in_use_, in_use_);
+  return block;
+}
+
+bool BlockPool::give_back(void* block) {
+  const std::lock_guard lock(mutex_);
+  const auto found = used_.find(block);
+  if (found == used_.end()) return false;
+  const size_t size = found->second;
+  used_.erase(found);
+  in_use_ -= size;
+  kept_[size].push_back({block, clock_++});
+  return true;
+}
+
+size_t BlockPool::held() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+size_t BlockPool::in_use() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
+namespace {
+
+// Lives as long as the process: static tensors are freed after static objects.
+BlockPool& tensor_pool() {
+  static auto* pool = new BlockPool;
+  return *pool;
+}
+
+void release(void* block) {
+  if (block != nullptr && !tensor_pool().give_back(block)) c10::free_cpu(block);
+}
+
+class PoolAllocator : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    if (bytes < kLeastBytes) {
+      void* small = c10::alloc_cpu(bytes);
+      return {small, small, &c10::free_cpu, c10::Device(c10::kCPU)};
+    }
+    void* block = tensor_pool().take(bytes);
+    TORCH_CHECK(block != nullptr, "not enough memory for a tensor of ", bytes, " bytes");
+    return {block, block, &release, c10::Device(c10::kCPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+}  // namespace
+
+void keep_tensor_memory() {
+  static PoolAllocator allocator;
+  c10::SetCPUAllocator(&allocator, /*priority=*/1);
+}
+
+}  // namespace headshare

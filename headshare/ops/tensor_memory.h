@@ -1,0 +1,52 @@
+// Memory of large tensors on the CPU, kept for the next ones.
+//
+// A training step frees as much as it takes. Returned to the system, every page is cleared again for the next step; left in
+// glibc's heap, tensors of many sizes leave gaps that fit nothing: with recomputed blocks a process grew to twice what
+// it used. Here a freed block serves the next tensor of its size.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace headshare {
+
+// Blocks of memory by size. All functions may be called from any thread.
+class BlockPool {
+ public:
+  BlockPool() = default;
+  ~BlockPool();
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  // At least `bytes` > 0 at the start of a page, not cleared; null when the system has no more.
+  void* take(size_t bytes);
+
+  // False when `block` is not from here. It is kept until one of its size is wanted, or until what is held exceeds what
+  // was ever in use by more than an eighth: then the block kept longest goes back to the system.
+  bool give_back(void* block);
+
+  size_t held() const;    // bytes from the system, in use or kept
+  size_t in_use() const;  // of these
+
+ private:
+  struct Kept {
+    void* block;
+    size_t since;
+  };
+
+  void* from_system(size_t size);
+  bool drop_oldest();
+
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, size_t> used_;    // size of each block in use
+  std::map<size_t, std::vector<Kept>> kept_;  // by size, the one kept longest first
+  size_t held_ = 0, in_use_ = 0, most_in_use_ = 0, clock_ = 0;
+};
+
+// From now on this process takes the memory of its larger tensors on the CPU from one pool.
+void keep_tensor_memory();
+
+}  // namespace headshare

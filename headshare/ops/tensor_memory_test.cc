@@ -1,0 +1,74 @@
+#include "headshare/ops/tensor_memory.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <thread>
+
+namespace headshare {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+TEST(BlockPool, ABlockServesTheNextOfItsSize) {
+  BlockPool pool;
+  void* first = pool.take(5 * kMiB);
+  std::memset(first, 1, 5 * kMiB);
+  EXPECT_TRUE(pool.give_back(first));
+  EXPECT_EQ(pool.in_use(), 0U);
+  EXPECT_EQ(pool.take(5 * kMiB - 100), first);  // about the same size
+  EXPECT_NE(pool.take(5 * kMiB), first);
+  EXPECT_EQ(pool.held(), 10 * kMiB);
+  EXPECT_EQ(pool.in_use(), 10 * kMiB);
+}
+
+TEST(BlockPool, HoldsLittleMoreThanWasEverInUse) {
+  BlockPool pool;
+  // A hundred sizes after another: kept, they would be 500 MiB.
+  for (size_t size = kMiB; size <= 10 * kMiB; size += kMiB / 11) {
+    void* one = pool.take(size);
+    void* other = pool.take(size);
+    EXPECT_TRUE(pool.give_back(one));
+    EXPECT_TRUE(pool.give_back(other));
+    EXPECT_LE(pool.held(), 2 * size * 10 / 8 + 2 * kMiB);
+  }
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+TEST(BlockPool, WhatIsNotItsOwnIsRefused) {
+  BlockPool pool;
+  int other = 0;
+  EXPECT_FALSE(pool.give_back(&other));
+  void* block = pool.take(kMiB);
+  EXPECT_TRUE(pool.give_back(block));
+  EXPECT_FALSE(pool.give_back(block));
+}
+
+TEST(BlockPool, MoreThanThereIsIsNull) {
+  BlockPool pool;
+  void* kept = pool.take(kMiB);
+  EXPECT_TRUE(pool.give_back(kept));
+  EXPECT_EQ(pool.take(size_t{1} << 50), nullptr);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+TEST(BlockPool, AnyThreadMayTakeAndGiveBack) {
+  BlockPool pool;
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (size_t i = 0; i < 500; ++i) {
+        const size_t size = (1 + (i + t) % 7) * kMiB / 2;
+        auto* block = static_cast<unsigned char*>(pool.take(size));
+        block[0] = block[size - 1] = static_cast<unsigned char>(t);
+        EXPECT_EQ(block[0], block[size - 1]);
+        EXPECT_TRUE(pool.give_back(block));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+}  // namespace
+}  // namespace headshare
