@@ -8,6 +8,7 @@
 #include "headshare/base/format.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
+#include "headshare/compare/benchmarks_table.h"
 #include "headshare/compare/headline.h"
 #include "headshare/compare/task_columns.h"
 #include "headshare/compare/wording.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr size_t kLongestScheme = 14;
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kTasksSideBySide = 5;
+constexpr size_t kBenchmarksSideBySide = 3;
 
 using Rows = std::vector<SchemeRow>;
 
@@ -132,6 +134,28 @@ std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const
   return table.text(terminal_width(Stream::kOut));
 }
 
+// Benchmarks begin .. end - 1.
+std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}, {.heading = "attention parameters"}};
+  for (size_t k = begin; k < end; ++k) {
+    columns.push_back({.heading = printable(subject_title(all.benchmarks()[k]->subject))});
+    columns.push_back({.heading = "PRR"});
+    columns.push_back({.heading = "PEoP"});
+  }
+  TextTable table(columns);
+  for (size_t i = 0; i < all.rows().size(); ++i) {
+    const BenchmarksRow& row = all.rows()[i];
+    std::vector<std::string> cells = {shortened(row.scheme, kLongestScheme), count_text(row.attention_parameters)};
+    for (size_t k = begin; k < end; ++k) {
+      std::vector<std::string> texts = benchmark_texts(row.on[k]);
+      texts[0] += all.is_best(i, k) ? " *" : "  ";
+      cells.insert(cells.end(), texts.begin(), texts.end());
+    }
+    table.add(std::move(cells));
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
 std::string paragraph(const std::string& text) { return wrap(printable(text), terminal_width(Stream::kOut), 0) + "\n"; }
 
 }  // namespace
@@ -164,6 +188,19 @@ std::string comparison_text(const Results& results) {
   for (const std::string& note : footnotes(results, rows)) text += paragraph(note);
   for (const std::string& note : failure_notes(results)) text += paragraph(note);
   return text;
+}
+
+std::string benchmarks_text(const std::vector<Results>& all) {
+  const BenchmarksTable table(all);
+  if (!table.is_one()) return "";
+  std::string text;
+  const size_t count = table.benchmarks().size();
+  const size_t tables = (count + kBenchmarksSideBySide - 1) / kBenchmarksSideBySide;
+  for (size_t i = 0; i < tables; ++i) {
+    text += (i == 0 ? "" : "\n") + side_by_side(table, i * count / tables, (i + 1) * count / tables);
+  }
+  return text + "\n" +
+         paragraph("* best of a benchmark. Deviations, intervals and rules are below, benchmark by benchmark.");
 }
 
 }  // namespace headshare

@@ -9,6 +9,7 @@
 #include "headshare/compare/exports.h"
 #include "headshare/compare/html_report.h"
 #include "headshare/compare/merge_results.h"
+#include "headshare/compare/wording.h"
 
 namespace headshare {
 namespace {
@@ -30,7 +31,8 @@ struct ReportOptions {
                           field("json", &json, "print the results, merged, instead of tables")});
     made.note(
         "Runs on the same data with the same options become one table, whatever their schemes, seeds and sweeps; "
-        "others become sections of one report. A comparison that is not finished is shown as far as it is.");
+        "others become sections of one report, and benchmarks that the same encoders were fine-tuned on stand side by "
+        "side in its first table. A comparison that is not finished is shown as far as it is.");
     return made;
   }
 };
@@ -95,6 +97,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
   if (!options.latex) return;
   std::string tables;
   for (const Results& results : all) tables += (tables.empty() ? "" : "\n") + latex_table(results);
+  if (const std::string together = latex_benchmarks_table(all); !together.empty()) tables = together + "\n" + tables;
   write_and_tell(directory / "table.tex", tables);
 }
 
@@ -107,9 +110,11 @@ std::string json_text(const std::vector<Results>& all) {
 }
 
 std::string tables_text(const std::vector<Results>& all) {
-  std::string text;
+  std::string text = benchmarks_text(all);
   for (const Results& results : all) {
-    if (all.size() > 1) text += (text.empty() ? "" : "\n\n") + bold(results.subject.name, Stream::kOut) + "\n\n";
+    if (all.size() > 1) {
+      text += (text.empty() ? "" : "\n\n") + bold(printable(subject_title(results.subject)), Stream::kOut) + "\n\n";
+    }
     text += comparison_text(results);
   }
   return text;

@@ -52,6 +52,7 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
     try {
       const auto job = open_job(name, options.fine_tuning.job, rehearsal.encoder);
       tasks.push_back({.name = name,
+                       .edition = job->edition(),
                        .examples = job->examples(),
                        .validation_examples = job->validation_examples(),
                        .scores_test = job->scores_test(),
@@ -93,6 +94,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
                   .has_test_part = true,
                   .full_scale = 100};
   for (const BenchmarkTask& task : tasks) {
+    if (!task.edition.empty()) subject.name += "-" + task.edition;  // SQuAD is a benchmark of one task
     subject.data +=
         join_text(subject.data.empty() ? "" : ", ", task.name, " ", format_count(static_cast<double>(task.examples)),
                   " + ", format_count(static_cast<double>(task.validation_examples)));

@@ -11,7 +11,8 @@
 namespace headshare {
 
 struct BenchmarkTask {
-  std::string name;  // "glue/cola"
+  std::string name;          // "glue/cola"
+  std::string edition = {};  // "v1.1" of SQuAD; "" of the others
   int64_t examples = 0;
   int64_t validation_examples = 0;
   bool scores_test = false;

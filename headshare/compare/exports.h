@@ -22,4 +22,7 @@ std::string tasks_csv(const std::vector<Results>& all);
 // beside letters is escaped.
 std::string latex_table(const Results& results);
 
+// The benchmarks among them side by side, as the MHE paper has them; "" where these are no table.
+std::string latex_benchmarks_table(const std::vector<Results>& all);
+
 }  // namespace headshare

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/compare/benchmarks_table.h"
 #include "headshare/compare/headline.h"
 #include "headshare/compare/html_figures.h"
 #include "headshare/compare/html_page.h"
@@ -17,23 +17,6 @@ namespace headshare {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string capitalised(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
-// "language-model" as a heading: "Language model".
-std::string heading_of(const Subject& subject) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
-      {{"glue", "GLUE"}, {"superglue", "SuperGLUE"}, {"squad", "SQuAD"}}};
-  for (const auto& [name, heading] : kNames) {
-    if (subject.name == name) return heading;
-  }
-  std::string text = subject.name;
-  std::replace(text.begin(), text.end(), '-', ' ');
-  return text.empty() ? "Comparison" : capitalised(text);
-}
 
 std::string list_items(const std::vector<std::string>& texts) {
   std::string made;
@@ -265,7 +248,7 @@ std::string section_html(const Results& results, const std::string& id, const ch
   std::string made = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">Attention schemes "
       "compared{3}</p>\n<{1} id=\"{0}-h\">{2}</{1}>\n",
-      id, heading, escape_html(heading_of(results.subject)),
+      id, heading, escape_html(subject_title(results.subject)),
       is_complete(results) ? "" : " · <span class=\"partial\">partial</span>");
   if (!results.subject.sentence.empty()) {
     made += "<p class=\"asks\">What the task asks of the heads: " + escape_html(results.subject.sentence) + "</p>\n";
@@ -283,11 +266,45 @@ std::string section_html(const Results& results, const std::string& id, const ch
   return made + failed_html(view) + provenance_html(view) + "</section>\n";
 }
 
+// The paper's table: all benchmarks side by side.
+std::string benchmarks_html(const BenchmarksTable& made_of) {
+  if (!made_of.is_one()) return "";
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}, {.text = "Attention parameters"}};
+  for (const Results* one : made_of.benchmarks()) {
+    headings.push_back({.text = subject_title(one->subject), .number = true, .unit = quality_name(one->subject)});
+    headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
+    headings.push_back({.text = "PEoP", .number = true, .unit = "above sha"});
+  }
+  HtmlTable table(headings);
+  for (size_t i = 0; i < made_of.rows().size(); ++i) {
+    const BenchmarksRow& row = made_of.rows()[i];
+    std::vector<HtmlCell> cells = {text_cell(row.scheme), number_cell(count_text(row.attention_parameters),
+                                                                      static_cast<double>(row.attention_parameters))};
+    for (size_t k = 0; k < row.on.size(); ++k) {
+      const SchemeRow* there = row.on[k];
+      if (there == nullptr) {
+        for (int column = 0; column < 3; ++column) cells.push_back(number_cell("-"));
+        continue;
+      }
+      const Summary& quality = there->best.quality;
+      HtmlCell score = number_cell(format_fixed(quality.mean, 1), quality.mean);
+      if (made_of.is_best(i, k)) score.html = "<strong>" + score.html + "</strong>";
+      cells.push_back(
+          with_second_line(std::move(score), quality.deviation ? "±" + format_fixed(*quality.deviation, 1) : ""));
+      cells.push_back(retention_cell(there->prr, 1));
+      cells.push_back(retention_cell(there->peop, 2));
+    }
+    table.add(std::move(cells), false);
+  }
+  return "<section id=\"benchmarks\" aria-labelledby=\"benchmarks-h\">\n<h2 id=\"benchmarks-h\">Side by side</h2>\n" +
+         table.html("Every benchmark; the best in bold, ± deviation over seeds", /*sortable=*/true) + "</section>\n";
+}
+
 std::string contents_html(const std::vector<Results>& all) {
   std::string made = "<h1>Attention schemes compared</h1>\n<nav class=\"sections\" aria-label=\"Comparisons\"><ul>";
   for (size_t i = 0; i < all.size(); ++i) {
     made += fmt::format("<li><a href=\"#c{}\">{}</a> <span class=\"none\">{}</span></li>", i + 1,
-                        escape_html(heading_of(all[i].subject)), escape_html(all[i].subject.data));
+                        escape_html(subject_title(all[i].subject)), escape_html(all[i].subject.data));
   }
   return made + "</ul></nav>\n";
 }
@@ -297,7 +314,7 @@ std::string contents_html(const std::vector<Results>& all) {
 std::string html_report(const std::vector<Results>& all) {
   const bool several = all.size() > 1;
   std::string title = "headshare: ";
-  for (size_t i = 0; i < all.size(); ++i) title += (i == 0 ? "" : ", ") + heading_of(all[i].subject);
+  for (size_t i = 0; i < all.size(); ++i) title += (i == 0 ? "" : ", ") + subject_title(all[i].subject);
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -305,7 +322,7 @@ std::string html_report(const std::vector<Results>& all) {
       "style-src 'unsafe-inline'; script-src 'sha256-";
   page += std::string(kPageScriptHash) + "'\">\n<title>" + escape_html(title) + "</title>\n<style>" + kPageStyle +
           "</style>\n</head>\n<body>\n<main>\n";
-  if (several) page += contents_html(all);
+  if (several) page += contents_html(all) + benchmarks_html(BenchmarksTable(all));
   for (size_t i = 0; i < all.size(); ++i) {
     page += section_html(all[i], "c" + std::to_string(i + 1), several ? "h2" : "h1");
   }

@@ -3,6 +3,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/compare/benchmarks_table.h"
 #include "headshare/compare/exports.h"
 #include "headshare/compare/headline.h"
 #include "headshare/compare/task_columns.h"
@@ -121,6 +122,30 @@ std::string latex_table(const Results& results) {
           " & & parameters & & minus MHA & & & saved & B/token \\\\\n\\midrule\n";
   for (const SchemeRow& row : rows) text += row_text(results, row, &row == best);
   return text + "\\bottomrule\n\\end{tabular}\n" + task_table(results, rows);
+}
+
+std::string latex_benchmarks_table(const std::vector<Results>& all) {
+  const BenchmarksTable table(all);
+  if (!table.is_one()) return "";
+  std::string text = "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr";
+  std::string names, columns;
+  for (const Results* one : table.benchmarks()) {
+    text += "rrr";
+    names += " & \\multicolumn{3}{c}{" + escaped(subject_title(one->subject)) + "}";
+    columns += " & " + escaped(capitalised(one->subject.measure)) + " & PRR & PEoP";
+  }
+  text += "}\n\\toprule\n & Attention" + names + " \\\\\nScheme & parameters" + columns + " \\\\\n\\midrule\n";
+  for (size_t i = 0; i < table.rows().size(); ++i) {
+    const BenchmarksRow& row = table.rows()[i];
+    text += escaped(row.scheme) + " & " + count(row.attention_parameters);
+    for (size_t k = 0; k < row.on.size(); ++k) {
+      const std::vector<std::string> texts = benchmark_texts(row.on[k]);
+      text += std::string(" & ") + (table.is_best(i, k) ? "\\boldmath" : "");
+      text += number(texts[0]) + " & " + number(texts[1]) + " & " + number(texts[2]);
+    }
+    text += " \\\\\n";
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
 }
 
 }  // namespace headshare

@@ -1,6 +1,7 @@
 #include "headshare/compare/wording.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -168,6 +169,22 @@ void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, 
 }
 
 }  // namespace
+
+std::string capitalised(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string subject_title(const Subject& subject) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> kNames = {
+      {{"glue", "GLUE"}, {"superglue", "SuperGLUE"}, {"squad-v1.1", "SQuAD v1.1"}, {"squad-v2.0", "SQuAD v2.0"}}};
+  for (const auto& [name, title] : kNames) {
+    if (subject.name == name) return title;
+  }
+  std::string text = subject.name;
+  std::replace(text.begin(), text.end(), '-', ' ');
+  return text.empty() ? "Comparison" : capitalised(text);
+}
 
 std::string quality_text(const Subject& subject, double value) {
   return format_fixed(value, quality_digits(subject, value));

@@ -29,6 +29,11 @@ std::string count_text(int64_t count);                               // "27,648"
 std::string seeds_text(const SettingRow& row);                       // "3", "2 of 3"
 std::string p_text(double p_value);                                  // "0.03", "< 0.001"
 
+std::string capitalised(std::string text);
+
+// "language-model" as a heading: "Language model"; of benchmarks as they call themselves.
+std::string subject_title(const Subject& subject);
+
 // "a, b and c"
 std::string list_text(const std::vector<std::string>& names);
 std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"

@@ -1,8 +1,8 @@
 // Memory of large tensors on the CPU, kept for the next ones.
 //
-// A training step frees as much as it takes. Returned to the system, every page is cleared again for the next step; left in
-// glibc's heap, tensors of many sizes leave gaps that fit nothing: with recomputed blocks a process grew to twice what
-// it used. Here a freed block serves the next tensor of its size.
+// A training step frees as much as it takes. Returned to the system, every page is cleared again for the next step;
+// left in glibc's heap, tensors of many sizes leave gaps that fit nothing: with recomputed blocks a process grew to
+// twice what it used. Here a freed block serves the next tensor of its size.
 #pragma once
 
 #include <cstddef>

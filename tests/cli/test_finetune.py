@@ -82,6 +82,16 @@ def test_an_own_table(run, encoder, tables, tmp_path):
     assert sum(a == b for a, b in zip(given, right, strict=True)) / 12 == pytest.approx(accuracy["values"][1])
 
 
+def test_a_model_with_one_answer_is_called_that(run, encoder, tables, tmp_path):
+    train, dev = tables
+    flags = ["--task", "classify", "--train", train, "--validation", dev, "--seeds", 1, "--batch-size", 8, "--threads", 1]
+    word = "answers every one of 20 examples"
+    still = ("--epochs", 1, "--learning-rate", 1e-9, "--out", tmp_path / "still")
+    moved = ("--epochs", 6, "--learning-rate", 3e-3, "--out", tmp_path / "moved")
+    assert word in run("finetune", encoder, *flags, *still).stderr
+    assert word not in run("finetune", encoder, *flags, *moved).stderr
+
+
 def test_pairs_and_numbers(run, encoder, tmp_path):
     rows = [(text, "A fox.", label) for text, label in texts(40)]
     (tmp_path / "pairs.csv").write_text("a,b,c\n" + "".join(f'"{a}",{b},{"yes" if c else "no"}\n' for a, b, c in rows))

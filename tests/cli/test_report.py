@@ -123,6 +123,28 @@ def test_other_comparisons_become_sections(run, tmp_path):
     assert [one["subject"]["name"] for one in both] == ["language-model", "offsets"]
 
 
+def test_benchmarks_stand_side_by_side(run, tmp_path):
+    schemes = ["mha", "sha", "mqa", "mhe_mul"]
+    runs = []
+    for name in ("glue", "superglue", "squad-v1.1", "squad-v2.0"):
+        made = cases.benchmark(schemes=schemes[: 4 - (name == "glue")])
+        made["subject"]["name"] = name
+        runs.append(cases.save(tmp_path / name, made))
+    done = run("report", *runs, "--out", tmp_path, "--latex", env={"COLUMNS": "100"})
+    table, rest = done.stdout.split("* best of a benchmark.")
+    assert max(map(len, table.splitlines())) <= 100 and rest.count("Quality") == 4
+    first, second = table.rstrip().split("\n\n")
+    assert "GLUE" in first and "SuperGLUE" in first and "SQuAD" in second and "v2.0" in second
+    [mul] = [line.split() for line in first.splitlines() if line.startswith("mhe_mul")]
+    assert mul[2:5] == ["-", "-", "-"] and float(mul[6]) == pytest.approx(93.8, abs=0.1)
+    latex = (tmp_path / "table.tex").read_text()
+    assert latex.count("\\multicolumn{3}{c}") == 4 and latex.count("\\begin{tabular}") == 9
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<section") == 5 and page.index('id="benchmarks"') < page.index('id="c1"')
+    # Of one benchmark there is nothing to put side by side.
+    assert "best of a benchmark" not in run("report", runs[0], "--out", tmp_path / "one").stdout
+
+
 def test_an_unfinished_run_is_marked(run, tmp_path):
     directory = cases.save(tmp_path / "run", cases.results(cases.grid(["mha"], seeds=[0]), missing=[("sha", "", 0)]))
     assert "Partial: 1 of 2 models finished" in run("report", directory).stdout

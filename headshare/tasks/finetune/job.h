@@ -52,6 +52,9 @@ class FineTuneJob {
   virtual int64_t examples() const = 0;
   virtual int64_t validation_examples() const = 0;
 
+  // "v1.1" of a benchmark that has several; "".
+  virtual std::string edition() const { return ""; }
+
   // The goal of a model that makes no mistake: 1, or 100 for scores in per cent.
   virtual double full_goal() const { return 1; }
 

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/notice.h"
 #include "headshare/data/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/jobs.h"
@@ -94,6 +95,7 @@ class LabelledJob : public FineTuneJob {
       const Answers answers = labelled.answers(set, progress);
       write_answers(kind, set, answers, directory / name);
       if (!set.labelled) return;
+      note_single_answer(kind, set, answers);
       PartScores part{.part = name, .scores = score_answers(kind, set, answers), .examples = count_of(set)};
       part.goal = task_score(part.scores);
       all.push_back(std::move(part));
@@ -130,6 +132,19 @@ class LabelledJob : public FineTuneJob {
     }
     return kind.answers_are_texts() ? question.choices.at(static_cast<size_t>(answer))
                                     : join_text(static_cast<int64_t>(answer));
+  }
+
+  // A model that has learnt nothing but which class is the most frequent one has scores that look like some.
+  static void note_single_answer(const QuestionKind& kind, const QuestionSet& set, const Answers& answers) {
+    const auto same = [&](double answer) { return answer == answers.front(); };
+    const auto asked = [&](const Question& question) { return question.label == set.questions.front().label; };
+    if (kind.form != AnswerForm::kClass || !std::all_of(answers.begin(), answers.end(), same) ||
+        std::all_of(set.questions.begin(), set.questions.end(), asked)) {
+      return;
+    }
+    notice(join_text(kind.name, ": this model answers every one of ", answers.size(), " examples of ", set.source,
+                     " with '", kind.labels.at(static_cast<size_t>(answers.front())),
+                     "': it has learnt nothing but that; try other learning rates or more epochs"));
   }
 
   // The user's own tables: a line for each row with what was right, as the table has it.

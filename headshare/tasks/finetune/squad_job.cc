@@ -38,6 +38,8 @@ class SquadJob : public FineTuneJob {
   int64_t examples() const override { return static_cast<int64_t>(data_.train.windows.size()); }
   int64_t validation_examples() const override { return static_cast<int64_t>(data_.validation.data.questions.size()); }
 
+  std::string edition() const override { return data_.validation.data.rules == SquadRules::kV2 ? "v2.0" : "v1.1"; }
+
   double full_goal() const override { return 100; }
 
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device) override {
