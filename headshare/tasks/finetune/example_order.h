@@ -6,12 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "headshare/base/rng.h"
+
 namespace headshare {
+
+// Batches of examples of about the same length: less padding. Runs of so many batches of the drawn order are sorted by
+// length and come batch by batch in an order that is drawn again.
+struct LengthGroups {
+  std::vector<int64_t> lengths = {};  // of every example; empty: no groups
+  int64_t batch_size = 1;
+};
 
 class ExampleOrder {
  public:
   // Of 0 .. examples - 1, drawn from the stream (seed, "examples").
-  ExampleOrder(int64_t examples, uint64_t seed);
+  ExampleOrder(int64_t examples, uint64_t seed, LengthGroups groups = {});
 
   int64_t next();
 
@@ -24,8 +33,10 @@ class ExampleOrder {
 
  private:
   void shuffle(int64_t epoch);
+  void group(size_t first_batch, Philox* random);
 
   int64_t examples_;
+  LengthGroups groups_;
   uint64_t key_;
   int64_t drawn_ = 0;
   int64_t shuffled_epoch_ = -1;  // that order_ is of

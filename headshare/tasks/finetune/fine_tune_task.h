@@ -21,8 +21,8 @@ class FineTuneTask : public Task {
 
  protected:
   // Takes over the model that starting_model() made, on the CPU.
-  FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, int64_t examples, uint64_t seed, c10::Device device)
-      : model_(std::move(model)), order_(examples, seed), tokenizer_(std::move(tokenizer)) {
+  FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, ExampleOrder order, c10::Device device)
+      : model_(std::move(model)), order_(std::move(order)), tokenizer_(std::move(tokenizer)) {
     model_->to(device);
   }
 

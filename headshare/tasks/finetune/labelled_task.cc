@@ -23,11 +23,36 @@ double goal_of(const std::vector<Score>& scores) {
   return std::isfinite(mean) ? mean : -1;
 }
 
+// Tokens of a question's longest row.
+int64_t longest_row(const Question& question) {
+  size_t longest = 0;
+  for (const EncodedRow& row : question.rows) longest = std::max(longest, row.ids.size());
+  return static_cast<int64_t>(longest);
+}
+
+ExampleOrder example_order(const QuestionSet& train, const FineTuneOptions& options, uint64_t seed) {
+  LengthGroups groups{.batch_size = options.batch_size};
+  if (options.group_by_length) {
+    for (const Question& question : train.questions) groups.lengths.push_back(longest_row(question));
+  }
+  return ExampleOrder(static_cast<int64_t>(train.questions.size()), seed, std::move(groups));
+}
+
+// The places of a set's questions, short rows first.
+std::vector<size_t> by_length(const QuestionSet& set) {
+  std::vector<int64_t> lengths;
+  for (const Question& question : set.questions) lengths.push_back(longest_row(question));
+  std::vector<size_t> order(lengths.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lengths[a] < lengths[b]; });
+  return order;
+}
+
 }  // namespace
 
 LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
                            c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer, static_cast<int64_t>(data.train.questions.size()), seed, device),
+    : FineTuneTask(std::move(model), data.tokenizer, example_order(data.train, options, seed), device),
       data_(data),
       options_(options),
       row_key_(stream_key(seed, "rows of examples")) {
@@ -125,33 +150,33 @@ Answers LabelledTask::answers_of(const Batch& batch, const Tensor& scores) const
   return answers;
 }
 
-void LabelledTask::for_each_batch(const QuestionSet& set, const Task::Progress& progress,
-                                  const std::function<void(const Batch&, const Tensor& scores)>& work) {
+Answers LabelledTask::judge(const QuestionSet& set, const Task::Progress& progress, double* loss_sum) {
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
   const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 1));
-  const size_t total = set.questions.size();
-  for (size_t done = 0; done < total;) {
+  const std::vector<size_t> order = by_length(set);
+  Answers answers(order.size());
+  for (size_t done = 0; done < order.size();) {
     Batch batch;
-    for (size_t rows = 0; done < total && rows < most; ++done) {
-      const Question& question = set.questions[done];
+    const size_t first = done;
+    for (size_t rows = 0; done < order.size() && rows < most; ++done) {
+      const Question& question = set.questions[order[done]];
       Asked asked{.question = &question, .rows = std::vector<size_t>(question.rows.size())};
       std::iota(asked.rows.begin(), asked.rows.end(), size_t{0});
       rows += question.rows.size();
       batch.push_back(std::move(asked));
     }
-    work(batch, row_scores(batch));
-    if (progress) progress(static_cast<int64_t>(done), static_cast<int64_t>(total));
+    const Tensor scores = row_scores(batch);
+    if (loss_sum != nullptr) *loss_sum += losses(batch, scores).sum(at::kDouble).item<double>();
+    const Answers some = answers_of(batch, scores);
+    for (size_t i = 0; i < some.size(); ++i) answers[order[first + i]] = some[i];
+    if (progress) progress(static_cast<int64_t>(done), static_cast<int64_t>(order.size()));
   }
+  return answers;
 }
 
 Answers LabelledTask::answers(const QuestionSet& set, const Task::Progress& progress) {
-  Answers all;
-  for_each_batch(set, progress, [&](const Batch& batch, const Tensor& scores) {
-    const Answers some = answers_of(batch, scores);
-    all.insert(all.end(), some.begin(), some.end());
-  });
-  return all;
+  return judge(set, progress, /*loss_sum=*/nullptr);
 }
 
 void LabelledTask::add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const {
@@ -170,13 +195,8 @@ Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
   HS_CHECK(has(part), data_.kind.title, " has no labelled test part");
   const QuestionSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.questions.size())};
-  Answers all;
   double sum = 0;
-  for_each_batch(set, progress, [&](const Batch& batch, const Tensor& scores) {
-    sum += losses(batch, scores).sum(at::kDouble).item<double>();
-    const Answers some = answers_of(batch, scores);
-    all.insert(all.end(), some.begin(), some.end());
-  });
+  const Answers all = judge(set, progress, &sum);
   result.loss = sum / static_cast<double>(result.targets);
   add_scores(set, all, &result);
   return result;

@@ -2,7 +2,6 @@
 // table.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "headshare/tasks/finetune/fine_tune_task.h"
@@ -51,9 +50,9 @@ class LabelledTask : public FineTuneTask {
   Tensor losses(const Batch& batch, const Tensor& scores) const;       // [N]
   Answers answers_of(const Batch& batch, const Tensor& scores) const;  // [N]
 
-  // Calls `work` for batches of all questions, each with its scores.
-  void for_each_batch(const QuestionSet& set, const Task::Progress& progress,
-                      const std::function<void(const Batch&, const Tensor& scores)>& work);
+  // What the model answers to all questions, by their order in the set; short ones are asked first, so that batches
+  // have little padding. `loss_sum` (may be null) grows by their losses.
+  Answers judge(const QuestionSet& set, const Task::Progress& progress, double* loss_sum);
   void add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const;
 
   const LabelledData& data_;

@@ -146,6 +146,43 @@ TEST(LabelledTask, AnEpochHasEveryExampleOnce) {
   EXPECT_EQ(order.epochs(), 3);
 }
 
+TEST(LabelledTask, BatchesOfOneLengthHaveEveryExampleOnceToo) {
+  constexpr int64_t kExamples = 1003, kBatch = 8;
+  LengthGroups groups{.batch_size = kBatch};
+  for (int64_t i = 0; i < kExamples; ++i) groups.lengths.push_back(5 + i * 7919 % 120);
+  ExampleOrder order(kExamples, 1, groups);
+  ExampleOrder plain(kExamples, 1);
+  const auto padding = [&](ExampleOrder* from) {
+    int64_t padded = 0;
+    std::vector<int64_t> seen;
+    for (int64_t drawn = 0; drawn < 3 * kExamples;) {
+      int64_t longest = 0;
+      for (int64_t i = 0; i < kBatch && drawn < 3 * kExamples; ++i, ++drawn) {
+        seen.push_back(from->next());
+        longest = std::max(longest, groups.lengths[static_cast<size_t>(seen.back())]);
+      }
+      padded += longest * kBatch;
+    }
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      const auto first = seen.begin() + epoch * kExamples;
+      std::sort(first, first + kExamples);
+      for (int64_t i = 0; i < kExamples; ++i) EXPECT_EQ(first[i], i);
+    }
+    return padded;
+  };
+  int64_t least = 0;
+  for (const int64_t length : groups.lengths) least += 3 * length;
+  const int64_t grouped = padding(&order);
+  EXPECT_LT(grouped, 1.1 * static_cast<double>(least));
+  EXPECT_GT(padding(&plain), 1.5 * static_cast<double>(least));
+  // It goes on in the middle of an epoch as if it had never stopped.
+  ExampleOrder first(kExamples, 1, groups);
+  for (int i = 0; i < 1500; ++i) first.next();
+  ExampleOrder second(kExamples, 1, groups);
+  second.restore(first.state(), "a checkpoint");
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(second.next(), first.next());
+}
+
 TEST(LabelledTask, ManyRowsAreThinnedForTrainingOnly) {
   LabelledData data = small_data(AnswerForm::kRow);
   for (QuestionSet* set : {&data.train, &data.validation}) {

@@ -17,6 +17,7 @@ struct FineTuneOptions {
   std::optional<double> attention_dropout = {};
   std::optional<int64_t> train_examples = {};  // default all
   std::optional<int64_t> validation_examples = {};
+  bool group_by_length = false;
   double validation_fraction = 0;  // of the training data, where the task has no validation part
 
   int64_t row_length(int64_t context, int64_t usual) const;

@@ -88,7 +88,8 @@ double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.be
 
 SquadTask::SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers,
                      Encoder model, uint64_t seed, c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer, static_cast<int64_t>(data.train.windows.size()), seed, device),
+    : FineTuneTask(std::move(model), data.tokenizer,
+                   ExampleOrder(static_cast<int64_t>(data.train.windows.size()), seed), device),
       data_(data),
       options_(options),
       answers_(answers) {}
