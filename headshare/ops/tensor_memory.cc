@@ -2,7 +2,6 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 #include <sys/mman.h>
 
@@ -86,6 +85,11 @@ bool BlockPool::give_back(void* block) {
   return true;
 }
 
+bool BlockPool::lent(void* block) const {
+  const std::lock_guard lock(mutex_);
+  return used_.contains(block);
+}
+
 size_t BlockPool::held() const {
   const std::lock_guard lock(mutex_);
   return held_;
@@ -105,18 +109,20 @@ BlockPool& tensor_pool() {
 }
 
 void release(void* block) {
-  if (block != nullptr && !tensor_pool().give_back(block)) c10::free_cpu(block);
+  if (block == nullptr) return;
+  if (!tensor_pool().lent(block)) return c10::GetDefaultCPUAllocator()->raw_deleter()(block);
+  c10::profiledCPUMemoryReporter().Delete(block);  // first: another thread may take the block at once
+  tensor_pool().give_back(block);
 }
 
+// Tells libtorch's memory profiler of what it does, as the default allocator does.
 class PoolAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    if (bytes < kLeastBytes) {
-      void* small = c10::alloc_cpu(bytes);
-      return {small, small, &c10::free_cpu, c10::Device(c10::kCPU)};
-    }
+    if (bytes < kLeastBytes) return c10::GetDefaultCPUAllocator()->allocate(bytes);
     void* block = tensor_pool().take(bytes);
     TORCH_CHECK(block != nullptr, "not enough memory for a tensor of ", bytes, " bytes");
+    c10::profiledCPUMemoryReporter().New(block, bytes);
     return {block, block, &release, c10::Device(c10::kCPU)};
   }
 

@@ -28,6 +28,8 @@ class BlockPool {
   // was ever in use by more than an eighth: then the block kept longest goes back to the system.
   bool give_back(void* block);
 
+  bool lent(void* block) const;  // whether it is in use and from here
+
   size_t held() const;    // bytes from the system, in use or kept
   size_t in_use() const;  // of these
 

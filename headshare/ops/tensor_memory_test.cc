@@ -1,5 +1,8 @@
 #include "headshare/ops/tensor_memory.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -7,6 +10,8 @@
 
 namespace headshare {
 namespace {
+
+using at::Tensor;
 
 constexpr size_t kMiB = size_t{1} << 20;
 
@@ -40,7 +45,9 @@ TEST(BlockPool, WhatIsNotItsOwnIsRefused) {
   int other = 0;
   EXPECT_FALSE(pool.give_back(&other));
   void* block = pool.take(kMiB);
+  EXPECT_TRUE(pool.lent(block));
   EXPECT_TRUE(pool.give_back(block));
+  EXPECT_FALSE(pool.lent(block));
   EXPECT_FALSE(pool.give_back(block));
 }
 
@@ -68,6 +75,35 @@ TEST(BlockPool, AnyThreadMayTakeAndGiveBack) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(pool.in_use(), 0U);
+}
+
+// What libtorch's memory profiler hears.
+class Meter : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override { now_ += bytes; }
+  void reportOutOfMemory(int64_t, size_t, size_t, c10::Device) override {}
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t now() const { return now_; }
+
+ private:
+  int64_t now_ = 0;
+};
+
+TEST(TensorMemory, IsReportedAsBefore) {
+  keep_tensor_memory();
+  const auto meter = std::make_shared<Meter>();
+  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  for (const int64_t size : {10, 1 << 20}) {  // from the heap, from the pool
+    Tensor tensor = at::ones({size}, at::kFloat);
+    EXPECT_EQ(meter->now(), 4 * size);
+    EXPECT_EQ(tensor.sum().item<float>(), static_cast<float>(size));
+    EXPECT_GT(meter->now(), 0);
+    tensor.reset();
+    EXPECT_EQ(meter->now(), 0) << size;
+    void* raw = c10::GetCPUAllocator()->raw_allocate(static_cast<size_t>(size));
+    c10::GetCPUAllocator()->raw_deallocate(raw);
+    EXPECT_EQ(meter->now(), 0) << size;
+  }
 }
 
 }  // namespace
