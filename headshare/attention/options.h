@@ -47,7 +47,7 @@ struct AttentionOptions {
   bool projection_bias = false;            // on queries, keys, values and output: all schemes or none
   bool content_bias = false;               // u_h: every scheme's option (attention.md, section 10)
   bool shared_qk = false;                  // skv: share queries and keys instead of keys and values
-  double mhe_deviation = 0.5;              // head embeddings start from N(0, this^2) (docs/design/021)
+  double mhe_deviation = 0.02;             // head embeddings start from N(0, this^2)
   double mhe_mul_offset = 1;               // mhe_mul multiplies by (offset + embedding): 1 or 0
   double mixing_deviation = 0.2;           // collaborative mixing starts from N(0, this^2)
   double attention_dropout = 0;            // on the attention weights, in training
