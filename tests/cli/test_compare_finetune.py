@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import pytest
-from test_finetune import table, texts
+from test_finetune import squad_file, table, texts
 from training import lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
 
 SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
@@ -160,6 +160,18 @@ def test_own_tables_with_a_test_part(run, encoders, tmp_path):
     assert results["subject"]["has_test_part"] is True and results["subject"]["tasks"] == ["classify"]
     assert all(cell["tasks"][0]["examples"] == 12 for cell in results["cells"])
     assert "train.tsv, validation.tsv, test.tsv" in results["subject"]["data"]
+
+
+def test_squad_names_its_edition_and_is_in_per_cent_already(run, encoders, tmp_path):
+    for version, name in (("1.1", "squad-v1.1"), ("v2.0", "squad-v2.0")):
+        train = squad_file(tmp_path / f"train-{name}.json", [i % 3 > 0 or version == "1.1" for i in range(24)], version=version)
+        flags = ("--finetune-train", train, "--finetune-validation", train, "--schemes", "mha", "--seeds", 1)
+        results = tuned(run, tmp_path / name, "--task", "squad", "--encoders", encoders, *flags)
+        assert results["subject"]["name"] == name and results["subject"]["full_scale"] == 100
+        (cell,) = results["cells"]
+        assert 1 < cell["quality"] <= 100
+        f1 = {one["name"]: one["value"] for one in cell["tasks"][0]["metrics"]}
+        assert cell["quality"] == pytest.approx(f1["f1" if version == "1.1" else "best_f1"])
 
 
 def test_an_unfinished_comparison_of_encoders(run, refused, encoders, suite, tmp_path):
