@@ -57,7 +57,9 @@ Fields fields(AttentionOptions& o) {
       field("projection-bias", &o.projection_bias, "biases on the query, key, value and output projections"),
       field("content-bias", &o.content_bias, "a learned score per (head, key token), in any scheme"),
       field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values"),
-      field("mhe-deviation", &o.mhe_deviation, "head embeddings start from N(0, this squared)", {.min = 0, .max = 10}),
+      field("mhe-deviation", &o.mhe_deviation,
+            "head embeddings start from N(0, this squared); auto: 0.1 for mhe_add, 0.5 for mhe_mul",
+            {.min = 0, .max = 10}),
       field("mhe-mul-offset", &o.mhe_mul_offset, "mhe_mul multiplies by (offset + embedding)", {.min = 0, .max = 1}),
       field("mixing-deviation", &o.mixing_deviation, "collaborative mixing starts from N(0, this squared)",
             {.min = 0, .max = 10}),
@@ -117,6 +119,8 @@ AttentionOptions resolve(AttentionOptions o) {
   if (!o.key_width) o.key_width = collaborative ? std::max<int64_t>(2, o.d_model / 4 * 2) : o.heads * *o.head_width;
   HS_CHECK(*o.key_width >= 1, "key-width must be at least 1, not ", *o.key_width);
   check_sizes(o);
+  // Measured: docs/design/021-where-head-embeddings-start.md.
+  if (!o.mhe_deviation) o.mhe_deviation = o.scheme == SchemeKind::kMheMul ? 0.5 : 0.1;
   if (!o.scale) {
     const bool narrowed = o.scheme == SchemeKind::kMha || o.scheme == SchemeKind::kElLossless;
     o.scale = 1.0 / std::sqrt(static_cast<double>(narrowed ? *o.key_width / o.heads : *o.head_width));

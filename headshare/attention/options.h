@@ -38,19 +38,19 @@ const EnumNames<DropoutMaskKind>& dropout_mask_names();
 
 struct AttentionOptions {
   SchemeKind scheme = SchemeKind::kMha;
-  int64_t d_model = 256;                   // E
-  int64_t heads = 4;                       // H
-  std::optional<int64_t> head_width = {};  // D; default E / H
-  std::optional<int64_t> groups = {};      // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
-  std::optional<int64_t> key_width = {};   // R, for mha (default H D) and collaborative (default E / 2, even)
-  std::optional<double> scale = {};        // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
-  bool projection_bias = false;            // on queries, keys, values and output: all schemes or none
-  bool content_bias = false;               // u_h: every scheme's option (attention.md, section 10)
-  bool shared_qk = false;                  // skv: share queries and keys instead of keys and values
-  double mhe_deviation = 0.02;             // head embeddings start from N(0, this^2)
-  double mhe_mul_offset = 1;               // mhe_mul multiplies by (offset + embedding): 1 or 0
-  double mixing_deviation = 0.2;           // collaborative mixing starts from N(0, this^2)
-  double attention_dropout = 0;            // on the attention weights, in training
+  int64_t d_model = 256;                     // E
+  int64_t heads = 4;                         // H
+  std::optional<int64_t> head_width = {};    // D; default E / H
+  std::optional<int64_t> groups = {};        // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
+  std::optional<int64_t> key_width = {};     // R, for mha (default H D) and collaborative (default E / 2, even)
+  std::optional<double> scale = {};          // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
+  bool projection_bias = false;              // on queries, keys, values and output: all schemes or none
+  bool content_bias = false;                 // u_h: every scheme's option (attention.md, section 10)
+  bool shared_qk = false;                    // skv: share queries and keys instead of keys and values
+  std::optional<double> mhe_deviation = {};  // head embeddings start from N(0, this^2); default 0.1, mhe_mul 0.5
+  double mhe_mul_offset = 1;                 // mhe_mul multiplies by (offset + embedding): 1 or 0
+  double mixing_deviation = 0.2;             // collaborative mixing starts from N(0, this^2)
+  double attention_dropout = 0;              // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
   // Set by the model, not by the user:
   bool rotary = false;  // positions are rotated into queries and keys

@@ -25,7 +25,7 @@ class SingleHead : public Scheme {
 
   // [H, D], one embedding a head.
   Tensor head_embedding(const std::string& name, Role role) {
-    return declare(name, {H(), D()}, Init::normal(options().mhe_deviation), Decay::kNo, role);
+    return declare(name, {H(), D()}, Init::normal(*options().mhe_deviation), Decay::kNo, role);
   }
 
   Linear query_, key_, value_, output_;
