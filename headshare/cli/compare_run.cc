@@ -14,6 +14,7 @@
 #include "headshare/cli/resume.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/cell_run.h"
+#include "headshare/compare/encoders.h"
 #include "headshare/compare/measure.h"
 #include "headshare/data/text_source.h"
 
@@ -127,8 +128,8 @@ void check_same_data(const fs::path& home, const Subject& subject) {
 }
 
 void begin_anew(const CompareCommand& command, const fs::path& home) {
-  for (const char* name :
-       {"cells", kEncoders, "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
+  for (const char* name : {"cells", kEncoders, kEncodersFile, "results.json", "results.csv", "cells.csv", "tasks.csv",
+                           "report.html", "table.tex"}) {
     fs::remove_all(home / name);
   }
   CompareCommand lasting = command;

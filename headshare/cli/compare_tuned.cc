@@ -190,6 +190,7 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   } else if (trained) {
     begin_anew(command, home);
   }
+  note_encoders(encoders, there, home);
   Results results = begin_results(command, subject, line);
   results.match =
       encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps

@@ -68,6 +68,9 @@ EncoderSet find_encoders(const fs::path& home) {
       set.missing[row.scheme] = join_text("its model is gone from ", (home / cell->model).string());
     } else {
       set.checkpoints[row.scheme] = home / cell->model;
+      // To the last bit: equal trainings on one machine have equal losses, others do not.
+      set.training[row.scheme] = join_text(cell->best_step, " of ", cell->steps, " steps, validation loss ",
+                                           nlohmann::json(cell->validation_loss).dump());
     }
   }
   return set;
@@ -100,6 +103,23 @@ void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& sche
       if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));
     }
   }
+}
+
+void note_encoders(const EncoderSet& set, const std::vector<SchemeKind>& schemes, const fs::path& home) {
+  const fs::path file = home / kEncodersFile;
+  nlohmann::json noted = nlohmann::json::object();
+  if (fs::exists(file)) noted = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  HS_CHECK(noted.is_object(), file.string(), " is not a JSON object: it is damaged; --overwrite begins anew");
+  for (const SchemeKind kind : schemes) {
+    const std::string scheme = scheme_name(kind);
+    const std::string& training = set.training.at(scheme);
+    const auto before = noted.find(scheme);
+    HS_CHECK(before == noted.end() || *before == training, "the encoder of ", scheme, " in ", set.home.string(),
+             " is not the one that ", home.string(), " was begun with: it was (", before->dump(), ") and is (\"",
+             training, "\"); use another --out, or --overwrite");
+    noted[scheme] = training;
+  }
+  write_file(file, noted.dump(2) + "\n");
 }
 
 }  // namespace headshare

@@ -189,6 +189,18 @@ def test_an_unfinished_comparison_of_encoders(run, refused, encoders, suite, tmp
     assert [row["scheme"] for row in json.loads(done.stdout)["rows"]] == ["mha"]
 
 
+def test_encoders_trained_again_are_refused(run, refused, encoders, suite, tmp_path):
+    copy = shutil.copytree(encoders, tmp_path / "encoders", symlinks=True)
+    out = tmp_path / "out"
+    tuned(run, out, "--task", "glue", "--tasks", "sst2", "--finetune-data", suite, "--encoders", copy)
+    results = json.loads((copy / "results.json").read_text())
+    for cell in results["cells"]:
+        cell["validation_loss"] += 0.5 * (cell["scheme"] == "sha")
+    (copy / "results.json").write_text(json.dumps(results))
+    one_line_error(refused(1, "compare", "--resume", "--out", out), "the encoder of sha", copy, "--overwrite")
+    run("compare", "--resume", "--out", out, "--schemes", "mha")
+
+
 def test_encoders_that_differ_are_refused(run, refused, encoders, text, suite, tmp_path):
     copy = tmp_path / "encoders"
     shutil.copytree(encoders, copy, symlinks=True)

@@ -1,0 +1,173 @@
+"""Tables of docs/results/README.md: what the queue's comparisons (docs/results/compare/NAME.json) found.
+
+A function returns Markdown; what is not finished yet has no row, column or figure.
+"""
+
+import json
+import pathlib
+
+HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
+SCHEMES = ("mha", "gqa", "mqa", "sha", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative")
+TASKS = ("offsets", "recall", "induction", "dyck")
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def load(name):
+    path = HOME / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def rows_by_scheme(results):
+    return {row["scheme"]: row for row in results["rows"]}
+
+
+def with_deviation(summary, digits):
+    text = f"{summary['mean']:.{digits}f}"
+    return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
+
+
+def retention(value, digits):
+    if value["value"] is None:
+        return "-"
+    text = f"{value['value']:.{digits}f}"
+    interval = value["interval"]
+    return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+
+
+def mark(row):
+    """An arrow where the interval of the difference to mha, over seeds, is without 0."""
+    minus = row["minus_mha"]
+    if minus is None:
+        return ""
+    low, high = minus["interval_over_seeds"]
+    return " ↓" if high < 0 else " ↑" if low > 0 else ""
+
+
+def start_of(options):
+    start = options["mhe-deviation"]
+    return "default" if start is None else f"{start:g}"
+
+
+def task_runs():
+    """Every finished comparison on a diagnostic task, by task, positions and depth; sweeps are in other tables."""
+    runs = []
+    for path in sorted(HOME.glob("*.json")):
+        results = json.loads(path.read_text())
+        options = results["options"]
+        if results["subject"]["name"] in TASKS and not options["sweep"]:
+            harder = f", {options['pairs']} pairs" if options["task"] == "recall" and options["pairs"] != 4 else ""
+            name = f"{options['task']}{harder}"
+            key = (TASKS.index(options["task"]), harder, options["positions"] != "learned", options["positions"], options["layers"])
+            runs.append((key, start_of(options), name, results))
+    return sorted(runs, key=lambda run: run[:2])
+
+
+def diagnostics():
+    def cell(rows, scheme):
+        if scheme not in rows:
+            return "-"
+        return f"{rows[scheme]['quality']['mean']:.3f}{mark(rows[scheme])}"
+
+    table_rows = []
+    for _, start, name, results in task_runs():
+        options, rows = results["options"], rows_by_scheme(results)
+        what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start]
+        table_rows.append([*what, *(cell(rows, scheme) for scheme in SCHEMES)])
+    headings = ["task", "positions", "layers", "seeds", "MHE from", *(f"`{scheme}`" for scheme in SCHEMES)]
+    return table(headings, table_rows)
+
+
+def texts():
+    names = [name for name in ("shakespeare", "shakespeare-mhe", "wikitext") if load(name)]
+    rows = {name: rows_by_scheme(load(name)) for name in names}
+
+    def cell(name, scheme):
+        row = rows[name].get(scheme)
+        if row is None:
+            return ["-", "-"]
+        return [with_deviation(row["quality"], 2), retention(row["prr"], 1)]
+
+    headings = ["scheme", "attention parameters"]
+    for name in names:
+        headings += [f"{name}: perplexity", "PRR"]
+    share = {s: rows["shakespeare"][s]["attention_parameters"] / rows["shakespeare"]["mha"]["attention_parameters"] for s in SCHEMES}
+    body = [
+        [f"`{scheme}`", f"{100 * share[scheme]:.0f} %", *(text for name in names for text in cell(name, scheme))]
+        for scheme in SCHEMES
+    ]
+    return table(headings, body)
+
+
+def by_setting(name, figure, digits, **fixed):
+    """{(scheme, setting): "mean ± deviation"}; the setting is a frozenset of the swept options that are not fixed."""
+    found = {}
+    results = load(name)
+    for row in results["rows"] if results else []:
+        for one in row["settings"]:
+            swept = dict(part.split("=") for part in one["setting"].split())
+            if all(float(swept.pop(key)) == value for key, value in fixed.items()):
+                found[row["scheme"], frozenset(swept.items())] = with_deviation(one[figure], digits)
+    return found
+
+
+def setting_table(name, figure, digits, columns):
+    """A row for each scheme, a column for each setting; columns: heading -> {option: value}."""
+    found = by_setting(name, figure, digits)
+    rows = [
+        [f"`{scheme}`", *(found.get((scheme, frozenset(setting.items())), "-") for setting in columns.values())]
+        for scheme in SCHEMES
+    ]
+    return table(["scheme", *columns], rows)
+
+
+def biases():
+    columns = {
+        f"{first}, {second}": {"projection-bias": projection, "content-bias": content}
+        for first, projection in (("no biases", "false"), ("projection biases", "true"))
+        for second, content in (("no content bias", "false"), ("content bias", "true"))
+    }
+    return setting_table("ablation-biases", "test_loss", 3, columns)
+
+
+def heads():
+    return setting_table("ablation-heads", "test_loss", 3, {f"{n} heads of {128 // n}": {"heads": str(n)} for n in (2, 4, 8)})
+
+
+def found_by_start(scheme, name, figure, digits):
+    """{deviation: "mean ± deviation"} of a comparison that sweeps it or has it fixed; mhe_mul with its offset of 1."""
+    results = load(name)
+    if results is None:
+        return {}
+    if not results["options"]["sweep"]:
+        return {results["options"]["mhe-deviation"]: with_deviation(rows_by_scheme(results)[scheme][figure], digits)}
+    fixed = {"mhe-mul-offset": 1.0} if "mhe-mul-offset" in results["rows"][0]["settings"][0]["setting"] else {}
+    found = by_setting(name, figure, digits, **fixed)
+    return {float(dict(setting)["mhe-deviation"]): text for (one, setting), text in found.items() if one == scheme}
+
+
+def starts():
+    """Where head embeddings start: a row for each deviation."""
+    sources = {
+        "offsets": ("quality", 3, ["ablation-mhe-offsets", "ablation-mhe-add-offsets"]),
+        "induction": ("quality", 3, ["induction", "ablation-mhe-add-induction", "induction-mhe"]),
+        "text": ("test_loss", 3, ["ablation-mhe", "ablation-mhe-add-text"]),
+        "demo's text": ("test_loss", 2, ["ablation-mhe-start"]),
+    }
+    columns = {}
+    for what, (figure, digits, names) in sources.items():
+        for scheme in ("mhe_add", "mhe_mul"):
+            column = columns[f"{what}: `{scheme}`"] = {}
+            for name in names:
+                results = load(name)
+                if results and scheme in rows_by_scheme(results):
+                    column |= found_by_start(scheme, name, figure, digits)
+    deviations = sorted(set().union(*columns.values()))
+    rows = [[f"{start:g}", *(column.get(start, "-") for column in columns.values())] for start in deviations]
+    return table(["start", *columns], rows)
+
+
+TABLES = {table.__name__: table for table in (diagnostics, texts, starts, biases, heads)}
