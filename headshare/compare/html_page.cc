@@ -147,6 +147,7 @@ td.reason, .reason { white-space: normal; overflow-wrap: anywhere; min-width: 16
   .pairs dd { margin-bottom: 6px; }
 }
 @page { margin: 13mm; }
+@page wide { size: landscape; margin: 10mm; }
 @media print {
   :root {
     color-scheme: light;
@@ -169,6 +170,7 @@ td.reason, .reason { white-space: normal; overflow-wrap: anywhere; min-width: 16
   figure, tr, .care { break-inside: avoid; }
   figure details, .skip, th button::after { display: none; }
   section + section { break-before: page; border: 0; }
+  #benchmarks { page: wide; }
 }
 )css";
 

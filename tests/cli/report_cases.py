@@ -134,7 +134,7 @@ def sweep():
 GLUE = [f"glue/{name}" for name in "cola sst-2 mrpc sts-b qqp mnli qnli rte wnli".split()]
 
 
-def benchmark(tasks=GLUE, schemes=SCHEMES):
+def benchmark(tasks=GLUE, schemes=SCHEMES, name="glue"):
     """Encoders fine-tuned on tasks, three seeds; el_lossless, which is mha, is none of them."""
     cells = grid([scheme for scheme in schemes if scheme != "el_lossless"], accuracy=True)
     for one in cells:
@@ -157,7 +157,7 @@ def benchmark(tasks=GLUE, schemes=SCHEMES):
         one["blocks"] = list(scores.values()) if len(scores) >= 5 else []
         one.update(curve=[], cache_elements_per_token=0, cache_bytes_per_token=0, decoding_tokens_per_second=0.0)
     subject = {
-        "name": "glue",
+        "name": name,
         "sentence": "Judge sentences, pairs of sentences and passages: each task has a model of its own.",
         "data": "glue/cola 8,551 + 1,043 examples to train and validate on; encoders that learned from book.txt",
         "measure": "score",

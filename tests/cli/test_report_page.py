@@ -23,6 +23,7 @@ def reports(run, tmp_path_factory):
         "nothing": [cases.results([], missing=[("mha", "", 0)])],
         "two": [cases.sweep(), offsets],
         "benchmark": [cases.benchmark()],
+        "benchmarks": [cases.benchmark(name=name) for name in ("glue", "superglue", "squad-v1.1", "squad-v2.0")],
     }
     paths = {}
     for case, results in made.items():
@@ -32,7 +33,7 @@ def reports(run, tmp_path_factory):
     return paths
 
 
-CASES = ["plain", "sweep", "hostile", "partial", "nothing", "two", "benchmark"]
+CASES = ["plain", "sweep", "hostile", "partial", "nothing", "two", "benchmark", "benchmarks"]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -238,3 +239,10 @@ def test_prints(page, reports):  # noqa: F811
     page.open(reports["two"], dark=True, media="print", width=695)
     assert page.run("return document.documentElement.scrollWidth") <= 695
     assert page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_four_benchmarks_print_side_by_side(page, reports):  # noqa: F811
+    """On a landscape page: A4's 297 mm less its margins of 10."""
+    page.open(reports["benchmarks"], media="print", width=1046)
+    assert page.run("return getComputedStyle(document.querySelector('#benchmarks')).page") == "wide"
+    assert page.run("return document.querySelector('#benchmarks').scrollWidth") <= 1046
