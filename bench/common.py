@@ -273,10 +273,13 @@ def write_results(path, program, rows):
 class Kept:
     """Parts of a long benchmark by key, kept beside its result until that is written: an interruption costs one part."""
 
-    def __init__(self, path, program):
+    def __init__(self, path, program, adding=False):
         self.path = path.with_suffix(".partial.json")
         self.parts = json.loads(self.path.read_text()) if self.path.is_file() else {}
-        self.commit = program_info(program)["commit"]
+        program = program_info(program)
+        self.commit = program["commit"]
+        if adding and path.is_file():
+            results.require_processor(path, program["processor"])
 
     def get(self, key, measure):
         key = f"{self.commit} {key}"
@@ -300,7 +303,7 @@ def in_python(row, quick):
 def measure_attention(description, grids, quick):
     """A benchmark's whole work: the program's rows over its grids, and Python's contenders on the common shapes."""
     arguments = arguments_of(description, grids=len(grids))
-    kept = Kept(arguments.out, arguments.program)
+    kept = Kept(arguments.out, arguments.program, adding=bool(arguments.part))
     rows = []
     for threads in arguments.threads:
         mine = []

@@ -50,7 +50,16 @@ def rows_of(results):
 
 
 def case_of(row):
-    return tuple(row.get(key) for key in CASE if key != "commit")
+    """What identifies a case across programs: not how many steps were timed, nor whose commit timed them."""
+    row = {"model": "gpt2", **row} if "layers" in row else row  # rows from before there were others
+    return tuple(row.get(key) for key in CASE if key not in ("commit", "case", "steps"))
+
+
+def require_processor(path, processor):
+    """Rows of two machines in one file would be read as those of one; asked before anything is measured."""
+    earlier = json.loads(path.read_text())["environment"]["processor"]
+    if earlier != processor:
+        raise SystemExit(f"{path} was measured on another processor ({earlier}, not {processor}): measure all of it again")
 
 
 def rows_left(path, measured, commit):

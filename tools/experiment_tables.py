@@ -26,6 +26,8 @@ def rows_by_scheme(results):
 
 
 def with_deviation(summary, digits):
+    if summary is None:  # every model failed
+        return "-"
     text = f"{summary['mean']:.{digits}f}"
     return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
 
@@ -49,7 +51,7 @@ def mark(row):
 
 def start_of(options):
     start = options["mhe-deviation"]
-    return "default" if start is None else f"{start:g}"
+    return "default" if start == "auto" else f"{start:g}"
 
 
 def task_runs():
@@ -68,9 +70,10 @@ def task_runs():
 
 def diagnostics():
     def cell(rows, scheme):
-        if scheme not in rows:
+        row = rows.get(scheme)
+        if row is None or row["quality"] is None:
             return "-"
-        return f"{rows[scheme]['quality']['mean']:.3f}{mark(rows[scheme])}"
+        return f"{row['quality']['mean']:.3f}{mark(row)}"
 
     table_rows = []
     for _, start, name, results in task_runs():
@@ -138,10 +141,8 @@ def heads():
 
 
 def found_by_start(scheme, name, figure, digits):
-    """{deviation: "mean ± deviation"} of a comparison that sweeps it or has it fixed; mhe_mul with its offset of 1."""
+    """{deviation: "mean ± deviation"} of a comparison that sweeps it or names it; mhe_mul with its offset of 1."""
     results = load(name)
-    if results is None:
-        return {}
     if not results["options"]["sweep"]:
         return {results["options"]["mhe-deviation"]: with_deviation(rows_by_scheme(results)[scheme][figure], digits)}
     fixed = {"mhe-mul-offset": 1.0} if "mhe-mul-offset" in results["rows"][0]["settings"][0]["setting"] else {}

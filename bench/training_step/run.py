@@ -124,7 +124,7 @@ def main():
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     cases = {name: dict(QUICK, model=name, vocabulary=1100) for name in FULL} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
-    kept = common.Kept(arguments.out, program)
+    kept = common.Kept(arguments.out, program, adding=arguments.add)
     turns = 1 if arguments.quick else arguments.turns
     rows = []
     for name, sizes in cases.items():

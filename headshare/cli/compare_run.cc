@@ -14,9 +14,9 @@
 #include "headshare/cli/resume.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/cell_run.h"
-#include "headshare/compare/encoders.h"
 #include "headshare/compare/measure.h"
 #include "headshare/data/text_source.h"
+#include "headshare/ops/tensor_memory.h"
 
 namespace headshare {
 namespace {
@@ -128,8 +128,8 @@ void check_same_data(const fs::path& home, const Subject& subject) {
 }
 
 void begin_anew(const CompareCommand& command, const fs::path& home) {
-  for (const char* name : {"cells", kEncoders, kEncodersFile, "results.json", "results.csv", "cells.csv", "tasks.csv",
-                           "report.html", "table.tex"}) {
+  for (const char* name :
+       {"cells", kEncoders, "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
     fs::remove_all(home / name);
   }
   CompareCommand lasting = command;
@@ -164,6 +164,7 @@ Results begin_results(const CompareCommand& command, const Subject& subject, con
 }
 
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
+  release_tensor_memory();  // of the steps that were timed: the models' own processes need it
   GridProgress progress(command.out, {.latex = command.latex});
   run_comparison(plans, command.out, process_runner(command.runtime, command.out, progress), progress, results);
   progress.finish();

@@ -13,6 +13,7 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/encoders.h"
 #include "headshare/compare/wording.h"
+#include "headshare/models/noted_weights.h"
 
 namespace headshare {
 namespace {
@@ -190,7 +191,11 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   } else if (trained) {
     begin_anew(command, home);
   }
-  note_encoders(encoders, there, home);
+  for (const CellPlan& plan : plans) {
+    const auto encoder = encoders.checkpoints.find(plan.key.scheme);
+    if (encoder == encoders.checkpoints.end() || !finished_cell(home, plan)) continue;
+    note_weights(cell_home(home, plan), encoder->second);
+  }
   Results results = begin_results(command, subject, line);
   results.match =
       encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps

@@ -14,6 +14,7 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/metrics/statistics.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/train/fine_tuning.h"
 
 namespace headshare {
@@ -308,8 +309,7 @@ void prepare_directory(const FineTuneCommand& command) {
            " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
   if (begun && command.overwrite) {
     for (const std::string& task : job_names()) fs::remove_all(out / job_folder(task));
-    fs::remove(out / kResolvedFile);
-    fs::remove(out / "results.json");
+    for (const char* name : {kResolvedFile, kWeightsFile, "results.json"}) fs::remove(out / name);
   }
   make_directories(out);
 }
@@ -325,6 +325,7 @@ int finetune(FineTuneCommand& command) {
   std::vector<std::unique_ptr<FineTuneJob>> jobs;
   for (const std::string& task : tasks) jobs.push_back(open_job(task, command.job, trained));
   prepare_directory(command);
+  note_weights(command.out, find_checkpoint(command.model));
   FineTuneCommand lasting = command;
   lasting.resume = lasting.overwrite = lasting.json = false;
   Arguments arguments = lasting.arguments();

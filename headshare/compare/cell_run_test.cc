@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "headshare/compare/learning_curve.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/checkpoint.h"
 
@@ -159,6 +160,23 @@ TEST(RunCellTest, ElLosslessNeedsTheWeightsOfMha) {
   Observer silent;
   EXPECT_THAT(error_message([&] { run_cell(plan, *experiment, home.path(), at::kCPU, silent, kNeverStop); }),
               HasSubstr("mha, which was not trained"));
+}
+
+// What a model that diverged leaves is no point of its curve, and no error of another kind.
+TEST(LearningCurve, EvaluationsWithoutALossArePassedOver) {
+  const TemporaryDirectory home;
+  const fs::path metrics = home.path() / "metrics.jsonl";
+  write_file(metrics,
+             R"({"event": "evaluation", "step": 2, "loss": 3.5}
+{"event": "evaluation", "step": 4, "loss": null}
+{"event": "evaluation", "step": 6}
+{"event": "evaluation", "step": 8, "loss": 3.25}
+)");
+  const std::vector<CurvePoint> curve = read_curve(metrics, 0.5);
+  ASSERT_EQ(curve.size(), 2U);
+  EXPECT_EQ(curve[1].step, 8);
+  EXPECT_EQ(curve[1].seconds, 4);
+  EXPECT_EQ(curve[1].validation_loss, 3.25);
 }
 
 }  // namespace

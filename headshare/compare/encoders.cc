@@ -45,6 +45,11 @@ Description describe(const fs::path& checkpoint) {
   return {.options = to_json(stored_fields(encoder)), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
 }
 
+std::string size_text(const nlohmann::json& options) {
+  const auto number = [&options](const char* name) { return options.value(name, int64_t{0}); };
+  return join_text(number("layers"), " layers of ", number("d-model"), ", ", number("steps"), " steps");
+}
+
 }  // namespace
 
 EncoderSet find_encoders(const fs::path& home) {
@@ -54,7 +59,8 @@ EncoderSet find_encoders(const fs::path& home) {
   const Results results = read_results(file);
   HS_CHECK(results.subject.name == kSubject, "--encoders ", home.string(), " holds a comparison of another kind (",
            printable(results.subject.name), "); encoders come from compare --task mlm");
-  EncoderSet set{.home = home, .data = results.subject.data, .match = results.match};
+  EncoderSet set{
+      .home = home, .data = results.subject.data, .size = size_text(results.options), .match = results.match};
   for (size_t i = 0; i < results.planned.size(); ++i) {
     set.seed = i == 0 ? results.planned[i].seed : std::min(set.seed, results.planned[i].seed);
   }
@@ -68,9 +74,6 @@ EncoderSet find_encoders(const fs::path& home) {
       set.missing[row.scheme] = join_text("its model is gone from ", (home / cell->model).string());
     } else {
       set.checkpoints[row.scheme] = home / cell->model;
-      // To the last bit: equal trainings on one machine have equal losses, others do not.
-      set.training[row.scheme] = join_text(cell->best_step, " of ", cell->steps, " steps, validation loss ",
-                                           nlohmann::json(cell->validation_loss).dump());
     }
   }
   return set;
@@ -103,23 +106,6 @@ void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& sche
       if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));
     }
   }
-}
-
-void note_encoders(const EncoderSet& set, const std::vector<SchemeKind>& schemes, const fs::path& home) {
-  const fs::path file = home / kEncodersFile;
-  nlohmann::json noted = nlohmann::json::object();
-  if (fs::exists(file)) noted = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  HS_CHECK(noted.is_object(), file.string(), " is not a JSON object: it is damaged; --overwrite begins anew");
-  for (const SchemeKind kind : schemes) {
-    const std::string scheme = scheme_name(kind);
-    const std::string& training = set.training.at(scheme);
-    const auto before = noted.find(scheme);
-    HS_CHECK(before == noted.end() || *before == training, "the encoder of ", scheme, " in ", set.home.string(),
-             " is not the one that ", home.string(), " was begun with: it was (", before->dump(), ") and is (\"",
-             training, "\"); use another --out, or --overwrite");
-    noted[scheme] = training;
-  }
-  write_file(file, noted.dump(2) + "\n");
 }
 
 }  // namespace headshare

@@ -13,17 +13,19 @@ namespace headshare {
 struct EncoderSet {
   fs::path home;                                     // the comparison's directory
   std::string data;                                  // what they learned from
+  std::string size;                                  // what all of them are: "4 layers of 192, 1500 steps"
   std::string match;                                 // what was made equal: "steps", "time", "parameters"
   int64_t seed = 0;                                  // of the encoders: the comparison's first
   std::map<std::string, fs::path> checkpoints = {};  // of each scheme
   std::map<std::string, std::string> missing = {};   // why a planned scheme has none: "its training failed: ..."
-  std::map<std::string, std::string> training = {};  // what came of each: "1500 steps, validation loss 4.25"
 
   // By wider feed-forward parts: these differ then.
   bool parameters_matched() const { return match == "parameters"; }
 
-  // For readers of what was made of them: the data, and what was made equal where that is not the number of steps.
-  std::string described() const { return data + (match == "steps" ? "" : ", made equal in " + match); }
+  // For readers of what was made of them, and to tell sets apart that cannot be compared.
+  std::string described() const {
+    return data + " (" + size + (match == "steps" ? "" : ", made equal in " + match) + ")";
+  }
 };
 
 // Reads home/results.json, also of a comparison that is not finished; of a sweep each scheme's best setting counts.
@@ -36,12 +38,5 @@ fs::path encoder_of(const EncoderSet& set, const std::string& scheme);
 // Throws Error, naming two schemes and what differs, unless the encoders have the same tokenizer and, attention aside,
 // the same sizes: else more than the scheme would be compared.
 void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& schemes);
-
-constexpr const char* kEncodersFile = "encoders.json";
-
-// Writes into home/encoders.json which encoders the schemes of a comparison below `home` are fine-tuned from. Throws
-// Error when an earlier call noted another training of one: finished cells would be of one encoder, new ones of
-// another.
-void note_encoders(const EncoderSet& set, const std::vector<SchemeKind>& schemes, const fs::path& home);
 
 }  // namespace headshare

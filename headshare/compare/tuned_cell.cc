@@ -10,6 +10,7 @@
 #include "headshare/compare/encoders.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/train/fine_tuning.h"
 
 namespace headshare {
@@ -59,7 +60,10 @@ class TunedCell {
         rates_(learning_rates(options_.tuning)),
         progress_(observer, static_cast<int64_t>(jobs_.size() * rates_.size())),
         stop_requested_(stop_requested),
-        encoder_(load_encoder_model(encoder_of(find_encoders(options_.encoders), plan.key.scheme))) {}
+        checkpoint_(encoder_of(find_encoders(options_.encoders), plan.key.scheme)),
+        encoder_(load_encoder_model(checkpoint_)) {
+    note_weights(home_, checkpoint_);
+  }
 
   Cell run() {
     std::vector<TunedRun> best;
@@ -175,6 +179,7 @@ class TunedCell {
   std::vector<double> rates_;
   ManyRuns progress_;
   const std::function<bool()>& stop_requested_;
+  fs::path checkpoint_;
   LoadedEncoder encoder_;
 };
 

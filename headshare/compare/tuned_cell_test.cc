@@ -123,21 +123,6 @@ TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
               HasSubstr("its model is gone"));
 }
 
-TEST_F(TunedCellTest, EncodersTrainedAgainAreNoticed) {
-  EncoderSet encoders = find_encoders(home_.path() / "encoders");
-  const auto note = [&](const std::vector<SchemeKind>& schemes) { note_encoders(encoders, schemes, home_.path()); };
-  note({SchemeKind::kSha});
-  note({SchemeKind::kSha, SchemeKind::kMha});  // another scheme joins
-  encoders.training["sha"] += "1";
-  note({SchemeKind::kMha});
-  EXPECT_THAT(error_message([&] {
-                note({SchemeKind::kMha, SchemeKind::kSha});
-              }),
-              AllOf(HasSubstr("the encoder of sha"), HasSubstr("validation loss 3.11"), HasSubstr("--overwrite")));
-  write_file(home_.path() / kEncodersFile, "[");
-  EXPECT_THAT(error_message([&] { note({SchemeKind::kMha}); }), HasSubstr("damaged"));
-}
-
 TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {
   const ComparisonOptions options = small_classification(home_.path());
   const LoadedEncoder stand_in = stand_in_encoder(options);

@@ -85,6 +85,13 @@ bool BlockPool::give_back(void* block) {
   return true;
 }
 
+void BlockPool::trim() {
+  const std::lock_guard lock(mutex_);
+  while (drop_oldest()) {
+  }
+  most_in_use_ = in_use_;
+}
+
 bool BlockPool::lent(void* block) const {
   const std::lock_guard lock(mutex_);
   return used_.contains(block);
@@ -136,5 +143,7 @@ void keep_tensor_memory() {
   static PoolAllocator allocator;
   c10::SetCPUAllocator(&allocator, /*priority=*/1);
 }
+
+void release_tensor_memory() { tensor_pool().trim(); }
 
 }  // namespace headshare

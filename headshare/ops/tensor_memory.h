@@ -28,6 +28,9 @@ class BlockPool {
   // was ever in use by more than an eighth: then the block kept longest goes back to the system.
   bool give_back(void* block);
 
+  // Gives everything that is not in use back to the system.
+  void trim();
+
   bool lent(void* block) const;  // whether it is in use and from here
 
   size_t held() const;    // bytes from the system, in use or kept
@@ -50,5 +53,8 @@ class BlockPool {
 
 // From now on this process takes the memory of its larger tensors on the CPU from one pool.
 void keep_tensor_memory();
+
+// Gives the system back what no tensor uses: for a process that is done with large ones and goes on.
+void release_tensor_memory();
 
 }  // namespace headshare

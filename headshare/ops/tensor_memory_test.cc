@@ -40,6 +40,16 @@ TEST(BlockPool, HoldsLittleMoreThanWasEverInUse) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
+TEST(BlockPool, TrimmedItHoldsWhatIsInUse) {
+  BlockPool pool;
+  void* lent = pool.take(kMiB);
+  EXPECT_TRUE(pool.give_back(pool.take(3 * kMiB)));
+  EXPECT_EQ(pool.held(), 4 * kMiB);
+  pool.trim();
+  EXPECT_EQ(pool.held(), kMiB);
+  EXPECT_TRUE(pool.give_back(lent));
+}
+
 TEST(BlockPool, WhatIsNotItsOwnIsRefused) {
   BlockPool pool;
   int other = 0;

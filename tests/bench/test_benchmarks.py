@@ -69,6 +69,19 @@ def test_results_come_back_as_they_were_written(tmp_path):
     assert results.read(tmp_path / "out.json") == rows
 
 
+def test_rows_measured_again_leave(tmp_path):
+    path = tmp_path / "out.json"
+    sizes = dict(layers=4, width=128, threads=2)
+    old = dict(case="recipe", contender="headshare", scheme="mha", median_ms=2.0, **sizes)  # before there were models
+    results.write(path, dict(commit="old", processor="A"), [old, {**old, "width": 192}])
+    fresh = dict(old, model="gpt2", steps=40, median_ms=1.0)
+    assert results.rows_left(path, [fresh], "new") == [{**old, "width": 192, "commit": "old"}]
+    assert len(results.rows_left(path, [dict(fresh, model="bert")], "new")) == 2
+    results.require_processor(path, "A")
+    with pytest.raises(SystemExit, match="another processor"):
+        results.require_processor(path, "B")
+
+
 def test_turns_change_their_order():
     order = []
     actions = {name: lambda name=name: order.append(name) for name in "ab"}

@@ -191,14 +191,18 @@ def test_an_unfinished_comparison_of_encoders(run, refused, encoders, suite, tmp
 
 def test_encoders_trained_again_are_refused(run, refused, encoders, suite, tmp_path):
     copy = shutil.copytree(encoders, tmp_path / "encoders", symlinks=True)
-    out = tmp_path / "out"
-    tuned(run, out, "--task", "glue", "--tasks", "sst2", "--finetune-data", suite, "--encoders", copy)
-    results = json.loads((copy / "results.json").read_text())
-    for cell in results["cells"]:
-        cell["validation_loss"] += 0.5 * (cell["scheme"] == "sha")
-    (copy / "results.json").write_text(json.dumps(results))
-    one_line_error(refused(1, "compare", "--resume", "--out", out), "the encoder of sha", copy, "--overwrite")
+    out, alone = tmp_path / "out", tmp_path / "alone"
+    data = ("--task", "glue", "--tasks", "sst2", "--finetune-data", suite)
+    tuned(run, out, *data, "--encoders", copy)
+    one = copy / "cells/sha-seed3/checkpoints/best"
+    run("finetune", one, "--task", "sst2", "--data", suite, "--epochs", 1, "--out", alone)
+    weights = bytearray((one / "model.safetensors").read_bytes())
+    weights[-4:] = b"\0\0\0\0"
+    (one / "model.safetensors").write_bytes(weights)
+    one_line_error(refused(1, "compare", "--resume", "--out", out), "the weights in", one, "sha-seed0", "--overwrite")
     run("compare", "--resume", "--out", out, "--schemes", "mha")
+    one_line_error(refused(1, "finetune", "--resume", "--out", alone), "the weights in", one, alone, "--overwrite")
+    run("finetune", one, "--task", "sst2", "--data", suite, "--epochs", 1, "--out", alone, "--overwrite")
 
 
 def test_encoders_that_differ_are_refused(run, refused, encoders, text, suite, tmp_path):
