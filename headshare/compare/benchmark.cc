@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/compare/measure.h"
+#include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
@@ -14,7 +15,7 @@ double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
   const std::vector<double> rates = learning_rates(options.tuning);
   const FineTuneRun run{job, options.job.tuning, options.tuning, rates.front(), /*seed=*/0, rehearsal.device};
   const TrainOptions train = train_options(run);
-  const std::unique_ptr<Task> task = job.start(/*seed=*/0, rehearsal.device);
+  const std::unique_ptr<Task> task = job.start(/*seed=*/0, rehearsal.device, training_shape(train));
   return seconds_per_step(*task, train, rehearsal.device) * static_cast<double>(train.steps) *
          static_cast<double>(rates.size());
 }

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/number.h"
 #include "headshare/train/file_observers.h"
+#include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
@@ -129,8 +130,9 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
   const fs::path finished = directory / "result.json";
   if (fs::exists(finished)) return read_result(finished);
   RunDirectory home(directory);
-  const std::unique_ptr<Task> task = run.job.start(static_cast<uint64_t>(run.seed), run.device);
   const TrainOptions options = train_options(run);
+  const std::unique_ptr<Task> task =
+      run.job.start(static_cast<uint64_t>(run.seed), run.device, training_shape(options));
   Trainer trainer(*task, options, home, {observer}, stop_requested);
   const std::optional<int64_t> start = trainer.resume();
   if (!start) home.clear();  // what a process left that was killed before its first checkpoint

@@ -7,6 +7,7 @@
 
 #include "headshare/base/file.h"
 #include "headshare/data/examples.h"
+#include "headshare/models/size.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"
 #include "headshare/tasks/task.h"
@@ -64,8 +65,9 @@ class FineTuneJob {
   // The classes and how many training examples each has; empty where there are none.
   virtual std::vector<std::pair<std::string, int64_t>> classes() const { return {}; }
 
-  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task.
-  virtual std::unique_ptr<Task> start(uint64_t seed, c10::Device device) = 0;
+  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws Error
+  // when a training step would not fit into memory; of `shape` the loop fills in what it decides.
+  virtual std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) = 0;
 
   // Every labelled part, the validation part first, scored with the model as it is now; what it answers is written into
   // `directory` (which exists), PART.tsv, PART.jsonl or PART.json, in the form in which the task's scorer takes it.

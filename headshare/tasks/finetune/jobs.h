@@ -14,6 +14,7 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
 std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const LoadedEncoder& trained);
 
 // Refused now rather than in the middle of a grid: a step of the model that the job will make.
-void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device);
+void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
+                     TrainingShape shape);
 
 }  // namespace headshare

@@ -12,9 +12,12 @@
 
 namespace headshare {
 
-void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device) {
+void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
+                     TrainingShape shape) {
   if (!device.is_cpu()) return;
-  const TrainingShape shape{.batch = tuning.batch_size, .length = length, .scored = 0};
+  shape.batch = tuning.batch_size;
+  shape.length = length;
+  shape.scored = 0;
   check_memory(training_bytes(model, shape), "fine-tuning this model", "use a smaller --batch-size or --max-length");
 }
 
@@ -81,9 +84,9 @@ class LabelledJob : public FineTuneJob {
     return all;
   }
 
-  std::unique_ptr<Task> start(uint64_t seed, c10::Device device) override {
+  std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     const TaskHeadOptions head{.kind = data_.kind.head, .outputs = data_.kind.outputs(), .labels = data_.kind.labels};
-    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device);
+    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device, shape);
     return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head, options_, seed), seed,
                                           device);
   }

@@ -42,9 +42,9 @@ class SquadJob : public FineTuneJob {
 
   double full_goal() const override { return 100; }
 
-  std::unique_ptr<Task> start(uint64_t seed, c10::Device device) override {
+  std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     const TaskHeadOptions head{.kind = TaskHeadKind::kToken, .outputs = 2};
-    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device);
+    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device, shape);
     return std::make_unique<SquadTask>(data_, options_, answers_,
                                        starting_model(model_, weights_, head, options_, seed), seed, device);
   }
