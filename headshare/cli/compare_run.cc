@@ -132,8 +132,15 @@ void begin_anew(const CompareCommand& command, const fs::path& home) {
        {"cells", kEncoders, "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
     fs::remove_all(home / name);
   }
+  keep_options(command, home);
+}
+
+void keep_options(const CompareCommand& command, const fs::path& home) {
   CompareCommand lasting = command;
-  lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;  // facts of this call alone
+  // Facts of this call alone; where it went would stand in the way of repeating it.
+  lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;
+  lasting.out = CompareCommand().out;
+  lasting.runtime.threads = at::get_num_threads();  // results repeat for a number of threads
   lasting.arguments().write_resolved(home / kResolvedFile);
 }
 
@@ -154,13 +161,22 @@ void check_time(const CompareCommand& command, size_t models, double seconds) {
   if (seconds > 60) notice(join_text("training ", models, " models takes about ", format_duration(seconds)));
 }
 
+// What made the results: the call that began them, and those that went on with other schemes or seeds.
+std::string commands_so_far(const CompareCommand& command, const nlohmann::json& options, const std::string& line) {
+  const fs::path file = fs::path(command.out) / "results.json";
+  if (!command.resume || !fs::exists(file)) return line;
+  const Results before = read_results(file);
+  return before.options == options ? before.command : before.command + "\n" + line;
+}
+
 Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line) {
-  ComparisonOptions options = command.comparison;
+  ComparisonOptions copy = command.comparison;
+  const nlohmann::json options = to_json(fields(copy));
   return {.subject = subject,
-          .match = match_name(options.match),
-          .command = line,
+          .match = match_name(copy.match),
+          .command = commands_so_far(command, options, line),
           .environment = describe_machine(),
-          .options = to_json(fields(options))};
+          .options = options};
 }
 
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
@@ -168,6 +184,18 @@ void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans
   GridProgress progress(command.out, {.latex = command.latex});
   run_comparison(plans, command.out, process_runner(command.runtime, command.out, progress), progress, results);
   progress.finish();
+}
+
+// With other schemes the largest model may be another one, and with it what all were widened to.
+void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
+  for (const CellPlan& plan : plans) {
+    const std::optional<Cell> cell = finished_cell(home, plan);
+    if (!cell) continue;
+    const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
+    HS_CHECK(cell->feed_forward_width == width, "with these schemes --match parameters makes the feed-forward part of ",
+             plan.key.scheme, " ", width, " wide, and it was trained with ", cell->feed_forward_width,
+             "; leave --schemes as it was, or use another --out");
+  }
 }
 
 Results compare_trained(CompareCommand& command, const std::string& line) {
@@ -194,6 +222,8 @@ Results compare_trained(CompareCommand& command, const std::string& line) {
   check_disk(plans, *experiment, home);
   if (command.resume) {
     check_same_data(home, experiment->subject());
+    if (command.comparison.match == Match::kParameters) check_same_widths(plans, *experiment, home);
+    keep_options(command, home);  // there may be more schemes and seeds
   } else {
     begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
   }

@@ -9,7 +9,7 @@
 namespace headshare {
 
 struct CompareCommand {
-  std::string out;
+  std::string out = "comparison";
   bool resume = false;
   bool overwrite = false;
   bool dry_run = false;
@@ -43,6 +43,9 @@ void check_same_data(const fs::path& home, const Subject& subject);
 
 // Forgets an earlier comparison and writes down what this one is.
 void begin_anew(const CompareCommand& command, const fs::path& home);
+
+// Writes into home/resolved.yaml what repeats this comparison, or goes on with it.
+void keep_options(const CompareCommand& command, const fs::path& home);
 
 // Standard input can be read once, and every model's process reads the text: it is kept with the run, which so can be
 // repeated.

@@ -188,6 +188,7 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   check_time(command, plans.size(), unfinished_seconds(plans, home, tasks));
   if (command.resume) {
     check_same_data(home, subject);
+    keep_options(command, home);
   } else if (trained) {
     begin_anew(command, home);
   }

@@ -44,7 +44,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   const bool settings = any_setting(results);
   const bool bits = any_bits_per_byte(rows);
   const bool pseudo = any_pseudo_perplexity(rows);
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false}};
   if (settings) columns.push_back({.heading = "setting", .align = Align::kLeft});
   const bool benchmark = !results.subject.tasks.empty();  // the paper's table
   if (benchmark) columns.push_back({.heading = "attention parameters"});
@@ -74,7 +74,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
 std::string reference_table(const Results& results, const Rows& rows, const SchemeRow* best) {
   const bool p_values = std::any_of(rows.begin(), rows.end(),
                                     [](const SchemeRow& row) { return row.against_mha && row.against_mha->p_value; });
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft},
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
                                  {.heading = printable(compared_name(results.subject)) + " less mha's [95%]"}};
   if (p_values) columns.push_back({.heading = "p"});
   columns.push_back({.heading = "PRR"});
@@ -98,11 +98,11 @@ std::string reference_table(const Results& results, const Rows& rows, const Sche
 
 std::string cost_table(const Results& results, const Rows& rows, const SchemeRow* best) {
   const bool decoding = any_decoding(results);
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft},
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"},
                                  {.heading = "effective"},
                                  {.heading = "total"},
-                                 {.heading = "attention memory"}};
+                                 {.heading = "attention memory, saved"}};
   if (decoding) columns.push_back({.heading = "cache B/token"});
   columns.push_back({.heading = "peak memory"});
   columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
@@ -123,7 +123,7 @@ std::string cost_table(const Results& results, const Rows& rows, const SchemeRow
 
 // Some of a benchmark's columns: those that stand side by side.
 std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const SchemeRow* best) {
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}};
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false}};
   for (const TaskColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestScheme)});
   TextTable table(columns);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -136,7 +136,8 @@ std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const
 
 // Benchmarks begin .. end - 1.
 std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft}, {.heading = "attention parameters"}};
+  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
+                                 {.heading = "attention parameters"}};
   for (size_t k = begin; k < end; ++k) {
     columns.push_back({.heading = printable(subject_title(all.benchmarks()[k]->subject))});
     columns.push_back({.heading = "PRR"});

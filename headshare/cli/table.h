@@ -11,6 +11,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string heading;  // its words stand below one another where the cells are narrower
   Align align = Align::kRight;
+  bool wraps = true;  // where the table is too wide; of those aligned to the left alone
 };
 
 class TextTable {

@@ -103,6 +103,10 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   Cell cell = trained;
   cell.key = plan.key;
   cell.trained = false;
+  // Of mha's training, which this scheme has none of.
+  cell.training_tokens_per_second = 0;
+  cell.attention_memory_bytes = 0;
+  cell.peak_memory_bytes = 0;
   const Trial trial = experiment.trial(plan.options, device);
   load_weights(*trial.task, home / trained.model);
   describe_model(trial.options, &cell);

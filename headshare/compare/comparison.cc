@@ -10,25 +10,32 @@ namespace headshare {
 
 void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, const CellRunner& runner,
                     ComparisonObserver& observer, Results* results) {
-  for (const CellPlan& plan : plans) results->planned.push_back(plan.key);
-  int64_t number = 0;
+  std::vector<std::optional<Cell>> finished;
   for (const CellPlan& plan : plans) {
-    std::optional<Cell> cell = finished_cell(home, plan);
-    const bool taken_over = cell.has_value();
-    observer.on_cell(plan, ++number, static_cast<int64_t>(plans.size()), taken_over);
-    if (!taken_over) {
-      const std::optional<std::string> failure = runner(plan);
-      if (failure) {
-        results->failed.push_back({.key = plan.key, .reason = *failure});
-        observer.on_failure(plan, *failure);
-      } else {
-        cell = finished_cell(home, plan);
-        HS_CHECK(cell, "the process of ", plan.directory(), " ended well but left no cell.json");
-      }
+    results->planned.push_back(plan.key);
+    finished.push_back(finished_cell(home, plan));
+  }
+  const auto report = [&] {
+    results->cells.clear();
+    for (const std::optional<Cell>& cell : finished) {
+      if (cell) results->cells.push_back(*cell);
     }
-    if (cell) results->cells.push_back(std::move(*cell));
-    const bool last = number == static_cast<int64_t>(plans.size());
-    if (!taken_over || last) observer.on_results(*results);
+    observer.on_results(*results);
+  };
+  report();  // what an earlier call finished is there from the beginning, even if nothing else will be
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const CellPlan& plan = plans[i];
+    const bool taken_over = finished[i].has_value();
+    observer.on_cell(plan, static_cast<int64_t>(i) + 1, static_cast<int64_t>(plans.size()), taken_over);
+    if (taken_over) continue;
+    if (const std::optional<std::string> failure = runner(plan)) {
+      results->failed.push_back({.key = plan.key, .reason = *failure});
+      observer.on_failure(plan, *failure);
+    } else {
+      finished[i] = finished_cell(home, plan);
+      HS_CHECK(finished[i], "the process of ", plan.directory(), " ended well but left no cell.json");
+    }
+    report();
   }
 }
 

@@ -62,7 +62,7 @@ TEST_F(RunComparisonTest, AFailureCostsOneCellAndIsTriedAgain) {
   const Results found = compare(first);
   EXPECT_THAT(first.heard, ElementsAre("1/4 mha-seed3", "2/4 sha-seed3", "sha-seed3 failed: no luck", "3/4 mha-seed4",
                                        "4/4 sha-seed4"));
-  EXPECT_THAT(first.finished, ElementsAre(1, 1, 2, 3));
+  EXPECT_THAT(first.finished, ElementsAre(0, 1, 1, 2, 3));
   EXPECT_EQ(found.planned.size(), 4u);
   ASSERT_EQ(found.failed.size(), 1u);
   EXPECT_EQ(found.failed[0].reason, "no luck");
@@ -73,6 +73,8 @@ TEST_F(RunComparisonTest, AFailureCostsOneCellAndIsTriedAgain) {
   const Results again = compare(second);
   EXPECT_THAT(second.heard, ElementsAre("1/4 mha-seed3 taken over", "2/4 sha-seed3", "3/4 mha-seed4 taken over",
                                         "4/4 sha-seed4 taken over"));
+  EXPECT_THAT(second.finished, ElementsAre(3, 4));  // what was finished is never missing
+  EXPECT_EQ(again.cells[1].key.scheme, "sha");
   EXPECT_TRUE(again.failed.empty());
   ASSERT_EQ(again.cells.size(), 4u);
   EXPECT_EQ(to_json(again.cells[0]), to_json(found.cells[0]));

@@ -54,6 +54,7 @@ std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experim
     for (const SweepSetting& setting : sweep_settings(options)) {
       const ComparisonOptions set = with_setting(options, setting);
       const std::vector<SchemeKind> schemes = trainable_schemes(set);
+      for (const SchemeKind scheme : schemes) check_steps_known(set, scheme);
       const auto key = [&](SchemeKind scheme) { return CellKey{scheme_name(scheme), setting.name(), seed}; };
       const auto add = [&](SchemeKind scheme) {
         plans.push_back({.key = key(scheme), .options = of_cell(set, scheme, seed)});

@@ -97,6 +97,11 @@ TEST(MatchTimeTest, StepsPerSchemeAreCheckedAndNeedTheMatch) {
   EXPECT_THAT(error_message([&] { planned(options); }), HasSubstr("mha"));
   options.scheme_steps = {"mha=0"};
   EXPECT_THAT(error_message([&] { planned(options); }), HasSubstr("0"));
+  options.scheme_steps = {"mha=7"};
+  options.schemes = {"mha", "sha"};
+  EXPECT_THAT(error_message([&] { planned(options); }), HasSubstr("sha was not there when --match time"));
+  options.sweep = {"steps=5", "6"};
+  EXPECT_THAT(error_message([&] { planned(options); }), HasSubstr("leave steps out of --sweep"));
 }
 
 TEST(CellPlanTest, ReadsWhatItWrote) {

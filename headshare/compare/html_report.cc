@@ -183,7 +183,7 @@ std::string cost_table(const ReportView& view, const SchemeRow* best) {
         count(row.total_parameters),
         with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
                                      positive(row.attention_memory_bytes)),
-                         memory_change_text(row))};
+                         memory_saved_text(row))};
     if (decoding) cells.push_back(count(row.cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
     cells.push_back(rate(row.training_tokens_per_second));

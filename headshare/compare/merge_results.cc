@@ -31,9 +31,16 @@ bool same_subject(const Subject& a, const Subject& b) {
          a.full_scale == b.full_scale && a.tasks == b.tasks;
 }
 
+// What was made equal otherwise than by steps was so among the schemes of one run.
+bool same_match(const Results& a, const Results& b) {
+  if (a.match != b.match) return false;
+  return a.match == "steps" ||
+         (a.options.value("schemes", nlohmann::json()) == b.options.value("schemes", nlohmann::json()) &&
+          a.options.value("scheme-steps", nlohmann::json()) == b.options.value("scheme-steps", nlohmann::json()));
+}
+
 bool one_table(const Results& a, const Results& b) {
-  return same_subject(a.subject, b.subject) && a.match == b.match &&
-         fixed_options(a.options) == fixed_options(b.options);
+  return same_subject(a.subject, b.subject) && same_match(a, b) && fixed_options(a.options) == fixed_options(b.options);
 }
 
 // Less what depends on the clock, the machine and the directory.

@@ -82,5 +82,17 @@ TEST(MergeTest, OthersStayApart) {
   EXPECT_EQ(apart[1].results.subject.name, "offsets");
 }
 
+// Runs of other schemes were made equal to other totals, or other times.
+TEST(MergeTest, WhatWasMadeEqualAmongOtherSchemesStaysApart) {
+  Results one = loss_results({loss_cell("mha", 0, 2.0)});
+  one.match = "parameters";
+  one.options["schemes"] = {"mha"};
+  Results other = one;
+  other.cells[0].key.seed = other.planned[0].seed = 1;
+  EXPECT_EQ(merge_results({{"a", one}, {"b", other}}).size(), 1u);
+  other.options["schemes"] = {"mha", "sha"};
+  EXPECT_EQ(merge_results({{"a", one}, {"b", other}}).size(), 2u);
+}
+
 }  // namespace
 }  // namespace headshare

@@ -311,6 +311,18 @@ void check_scheme_steps(const ComparisonOptions& options) {
     HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
     parse_scheme(item.substr(0, equals));
   }
+  const std::vector<SweptOption> swept = swept_options(options);
+  HS_CHECK(options.match != Match::kTime ||
+               std::none_of(swept.begin(), swept.end(), [](const SweptOption& one) { return one.name == "steps"; }),
+           "--match time decides every scheme's steps; leave steps out of --sweep");
+}
+
+void check_steps_known(const ComparisonOptions& options, SchemeKind scheme) {
+  const std::string name = scheme_name(scheme) + "=";
+  const auto names = [&](const std::string& item) { return item.starts_with(name); };
+  HS_CHECK(options.scheme_steps.empty() || std::any_of(options.scheme_steps.begin(), options.scheme_steps.end(), names),
+           scheme_name(scheme),
+           " was not there when --match time gave each scheme its steps; compare it in another --out");
 }
 
 std::string SweepSetting::name() const {

@@ -100,6 +100,11 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
                             [&](std::span<const int64_t> indices) { return mean_at(differences, indices); });
 }
 
+// "171 blocks of sequences"; of a benchmark every task is a block.
+std::string blocks_text(size_t blocks, const Subject& subject) {
+  return join_text(blocks, subject.tasks.empty() ? " blocks of " : " ", subject.block);
+}
+
 std::string test_text(const Difference& d, const Subject& subject, size_t blocks) {
   std::string text;
   if (d.over_seeds) {
@@ -108,7 +113,7 @@ std::string test_text(const Difference& d, const Subject& subject, size_t blocks
                       : join_text(" (no p-value: it takes ", kFewestPairsForPValue, " seeds or more)");
   }
   if (d.over_blocks) {
-    text += join_text(text.empty() ? "" : "; ", "bootstrap over ", blocks, " ", subject.block, " within ",
+    text += join_text(text.empty() ? "" : "; ", "bootstrap over ", blocks_text(blocks, subject), " within ",
                       d.seeds == 1 ? "the one seed" : "the seeds");
   }
   return text.empty() ? "no interval: one seed, and no blocks that both schemes have" : text;
@@ -158,7 +163,8 @@ void add_block_interval(Retention* retention, const Pairs& pairs, const Subject&
     return;
   }
   retention->interval = interval;
-  retention->interval_rule = join_text("95% bootstrap interval over ", blocks, " ", subject.block, " within one seed");
+  retention->interval_rule =
+      join_text("95% bootstrap interval over ", blocks_text(blocks, subject), " within one seed");
 }
 
 Retention without(const std::string& reason, const Retention& rule) {

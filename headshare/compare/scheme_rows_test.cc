@@ -35,14 +35,14 @@ TEST(SummariseTest, OneSeed) {
   EXPECT_NEAR(sha.against_mha->mean, 0.2, 1e-12);
   EXPECT_FALSE(sha.against_mha->over_seeds);
   EXPECT_FALSE(sha.against_mha->p_value);
-  EXPECT_EQ(sha.against_mha->test, "bootstrap over 4 text windows within the one seed");
+  EXPECT_EQ(sha.against_mha->test, "bootstrap over 4 blocks of text windows within the one seed");
   // Every block differs by 0.2, so every resample does.
   ASSERT_TRUE(sha.against_mha->over_blocks);
   EXPECT_NEAR(sha.against_mha->over_blocks->low, 0.2, 1e-12);
   EXPECT_NEAR(sha.against_mha->over_blocks->high, 0.2, 1e-12);
   ASSERT_TRUE(sha.prr.interval);
   EXPECT_NEAR(sha.prr.interval->low, *sha.prr.value, 1e-9);
-  EXPECT_EQ(sha.prr.interval_rule, "95% bootstrap interval over 4 text windows within one seed");
+  EXPECT_EQ(sha.prr.interval_rule, "95% bootstrap interval over 4 blocks of text windows within one seed");
 
   // The quality of mha, another cache, not trained.
   EXPECT_FALSE(el.trained);

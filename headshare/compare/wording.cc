@@ -147,7 +147,7 @@ void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, 
   }
   std::string memory;
   if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.attention_memory_bytes > 0; })) {
-    memory = "Attention memory: what one attention sub-layer takes in a training step (saving against mha). ";
+    memory = "Attention memory: what one attention sub-layer takes in a training step (saved against mha). ";
   }
   if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.peak_memory_bytes > 0; })) {
     memory += "Peak memory: the whole process that trained the model. ";
@@ -228,15 +228,15 @@ std::string retention_text(const Retention& retention, int digits) {
   return text;
 }
 
-std::string memory_change_text(const SchemeRow& row) {
+std::string memory_saved_text(const SchemeRow& row) {
   if (!row.attention_memory_saved_percent || row.scheme == "mha" || !row.trained) return "";
-  return signed_fixed(-*row.attention_memory_saved_percent, 1) + "%";
+  return fixed(*row.attention_memory_saved_percent, 1) + "%";
 }
 
 std::string memory_text(const SchemeRow& row) {
-  if (row.attention_memory_bytes <= 0) return "-";
-  const std::string change = memory_change_text(row);
-  return bytes_text(row.attention_memory_bytes) + (change.empty() ? "" : " " + change);
+  if (row.attention_memory_bytes <= 0) return rate_text(row, 0);
+  const std::string saved = memory_saved_text(row);
+  return bytes_text(row.attention_memory_bytes) + (saved.empty() ? "" : " " + saved);
 }
 
 std::string rate_text(const SchemeRow& row, double per_second) {

@@ -21,8 +21,8 @@ std::string difference_text(const Subject& subject, const SchemeRow& row);      
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
 int difference_digits(const Subject& subject);
 std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
-std::string memory_change_text(const SchemeRow& row);                // "-23.1%" of mha's attention memory
-std::string memory_text(const SchemeRow& row);                       // "1.5 MiB -23.1%"
+std::string memory_saved_text(const SchemeRow& row);                 // "23.1%" of mha's attention memory
+std::string memory_text(const SchemeRow& row);                       // "1.5 MiB 23.1%"
 std::string bytes_text(double bytes);                                // "1.5 MiB", "406 MiB"
 std::string rate_text(const SchemeRow& row, double per_second);      // "1,204", "as mha", "-"
 std::string count_text(int64_t count);                               // "27,648", "-" for 0

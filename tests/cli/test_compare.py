@@ -89,6 +89,11 @@ def test_results(run, text, tmp_path):
     for row in ("mha", "sha", "el_lossless"):
         assert any(line.startswith(row) for line in table.splitlines())
     assert "as mha" in table and all(len(line) <= 100 for line in table.splitlines())
+    assert el["peak_memory_bytes"] is None and el["training_tokens_per_second"] is None
+    cost = next(line for line in table[table.index("Cost") :].splitlines() if line.startswith("el_lossless"))
+    assert cost.count("as mha") == 3 and el["decoding_tokens_per_second"] > 0
+    # The command is the one that made the models.
+    assert json.loads((out / "results.json").read_text())["command"] == results["command"]
 
 
 def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp_path):
@@ -354,7 +359,6 @@ def test_a_directory_in_use(run, refused, program, text, tmp_path):
     out = tmp_path / "out"
     arguments = [*TINY, "--schemes", "mha", "--steps", 2, "--text", text, "--out", out]
     one_line_error(refused(2, "compare", "--resume", "--out", out), "nothing to resume")
-    one_line_error(refused(2, "compare", *arguments[:-2]), "--out")
     run("compare", *arguments)
     one_line_error(refused(1, "compare", *arguments), out, "--resume", "--overwrite")
     one_line_error(refused(2, "compare", *arguments, "--resume", "--overwrite"), "exclude each other")
@@ -381,6 +385,16 @@ def test_a_directory_in_use(run, refused, program, text, tmp_path):
         process.wait()
 
 
+def test_a_larger_scheme_cannot_join_what_was_widened(run, refused, text, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--match", "parameters", "--steps", 3, "--text", text, "--out", out)
+    run("compare", *TINY, "--schemes", "sha,mqa", *flags)
+    before = (out / "results.json").read_bytes()
+    error = refused(1, "compare", "--resume", "--out", out, "--schemes", "sha,mqa,mha")
+    one_line_error(error, "--match parameters", "it was trained with", "--out")
+    assert (out / "results.json").read_bytes() == before
+
+
 def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_path):
     out = tmp_path / "out"
     run("compare", *TINY, "--schemes", "mha", "--steps", 5, "--text", text, "--out", out)
@@ -390,6 +404,13 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")
     assert [row["scheme"] for row in json.loads(more.stdout)["rows"]] == ["mha", "sha"]
     assert "mha seed 0: finished before" in more.stderr
+    first, second = json.loads(more.stdout)["command"].splitlines()
+    assert "--steps 5" in first and "--resume" in second
+    # The directory's configuration is that of all it holds.
+    again = json.loads(run("compare", "--resume", "--out", out, "--json").stdout)
+    assert [row["scheme"] for row in again["rows"]] == ["mha", "sha"] and again["command"] == f"{first}\n{second}"
+    repeated = run("compare", "--config", out / "resolved.yaml", "--json", cwd=tmp_path)
+    assert losses_of(json.loads(repeated.stdout)) == losses_of(again) and (tmp_path / "comparison/results.json").exists()
     # Nor may the text become another one.
     text.write_bytes(text.read_bytes() * 2)
     one_line_error(refused(1, "compare", "--resume", "--out", out), out, "changed since", "--overwrite")
