@@ -53,6 +53,8 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   const bool loss = results.subject.has_test_part && !settings;  // of 100 columns a setting takes its place
   if (loss) columns.push_back({.heading = "test loss"});
   columns.push_back({.heading = printable(quality_name(results.subject))});
+  const bool interval = shows_quality_interval(results) && !settings;
+  if (interval) columns.push_back({.heading = "[95%]"});
   if (bits) columns.push_back({.heading = "bits per byte"});
   if (pseudo) columns.push_back({.heading = "pseudo-perplexity"});
   TextTable table(columns);
@@ -64,6 +66,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
     cells.push_back(summary_text(row.best.validation_loss, 4));
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
+    if (interval) cells.push_back(quality_interval_text(results.subject, row.best));
     if (bits) cells.push_back(summary_text(row.best.bits_per_byte, 3));
     if (pseudo) cells.push_back(summary_text(row.best.pseudo_perplexity, 2));
     table.add(cells);

@@ -99,8 +99,10 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
   if (benchmark) headings.push_back({.text = "Attention parameters"});
   headings.push_back({.text = "Seeds"});
   headings.push_back({.text = "Validation loss"});
-  headings.push_back(
-      {.text = capitalised(quality_name(results.subject)), .number = true, .unit = "and loss; ± deviation"});
+  const bool interval = shows_quality_interval(results);
+  headings.push_back({.text = capitalised(quality_name(results.subject)),
+                      .number = true,
+                      .unit = interval ? "± deviation; 95% interval; loss" : "and loss; ± deviation"});
   if (bits) headings.push_back({.text = "Bits per byte"});
   if (pseudo) headings.push_back({.text = "Pseudo-perplexity"});
   headings.push_back(
@@ -118,6 +120,9 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
     cells.push_back(number_cell(summary_text(row.best.validation_loss, 4), value_of(row.best.validation_loss)));
     HtmlCell reached = number_cell(quality_text(results.subject, quality), value_of(quality));
     if (&row == best) reached.html = "<strong>" + reached.html + "</strong>";
+    if (interval) {
+      reached = with_second_line(std::move(reached), quality_interval_text(results.subject, row.best));
+    }
     cells.push_back(with_second_line(std::move(reached), quality.count > 0 ? summary_text(row.best.test_loss, 4) : ""));
     if (bits) {
       cells.push_back(

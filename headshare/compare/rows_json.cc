@@ -48,6 +48,8 @@ Json to_json(const SettingRow& s) {
           {"validation_loss", to_json(s.validation_loss)},
           {"test_loss", to_json(s.test_loss)},
           {"quality", to_json(s.quality)},
+          {"quality_interval", or_null(s.quality_interval)},
+          {"quality_interval_rule", s.quality_interval_rule},
           {"bits_per_byte", s.bits_per_byte ? to_json(*s.bits_per_byte) : Json()},
           {"pseudo_perplexity", s.pseudo_perplexity ? to_json(*s.pseudo_perplexity) : Json()}};
 }

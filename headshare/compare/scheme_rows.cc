@@ -33,6 +33,42 @@ std::optional<Summary> summary_where_all(const Cells& cells, std::optional<doubl
   return summarize(column(cells, [&](const Cell& cell) { return *(cell.*number); }));
 }
 
+double mean_at(const Column& values, std::span<const int64_t> indices) {
+  double sum = 0;
+  for (const int64_t index : indices) sum += values[static_cast<size_t>(index)];
+  return sum / static_cast<double>(indices.size());
+}
+
+// "171 blocks of sequences"; of a benchmark every task is a block.
+std::string blocks_text(size_t blocks, const Subject& subject) {
+  return join_text(blocks, subject.tasks.empty() ? " blocks of " : " ", subject.block);
+}
+
+// The measure over some of a cell's blocks.
+double quality_at(const Cell& cell, bool by_loss, std::span<const int64_t> indices) {
+  const double mean = mean_at(cell.blocks, indices);
+  return by_loss ? std::exp(mean) : mean;
+}
+
+void add_quality_interval(SettingRow* row, const Cells& cells, const Subject& subject) {
+  if (cells.empty()) {
+    row->quality_interval_rule = "no interval: no seed is finished";
+    return;
+  }
+  row->quality_interval = mean_interval(column(cells, [](const Cell& c) { return c.quality; }));
+  if (row->quality_interval) {
+    row->quality_interval_rule = join_text("95% Student t interval over ", cells.size(), " seeds");
+    return;
+  }
+  const size_t blocks = cells.size() == 1 ? cells.front()->blocks.size() : 0;
+  row->quality_interval_rule = "no interval: one seed, and no blocks";
+  if (blocks < 2) return;
+  row->quality_interval = bootstrap_interval(static_cast<int64_t>(blocks), [&](std::span<const int64_t> indices) {
+    return quality_at(*cells.front(), compares_loss(subject), indices);
+  });
+  row->quality_interval_rule = join_text("95% bootstrap interval over ", blocks_text(blocks, subject), " of one seed");
+}
+
 SettingRow summarise_setting(const Results& results, const std::string& scheme, const std::string& setting) {
   SettingRow row{.setting = setting};
   row.planned = std::count_if(results.planned.begin(), results.planned.end(),
@@ -42,6 +78,7 @@ SettingRow summarise_setting(const Results& results, const std::string& scheme, 
   row.validation_loss = summary_or_none(column(cells, [](const Cell& c) { return c.validation_loss; }));
   row.test_loss = summary_or_none(column(cells, [](const Cell& c) { return c.test_loss; }));
   row.quality = summary_or_none(column(cells, [](const Cell& c) { return c.quality; }));
+  add_quality_interval(&row, cells, results.subject);
   row.bits_per_byte = summary_where_all(cells, &Cell::bits_per_byte);
   row.pseudo_perplexity = summary_where_all(cells, &Cell::pseudo_perplexity);
   return row;
@@ -80,12 +117,6 @@ size_t common_blocks(const Pairs& pairs) {
   return same && count >= 2 ? count : 0;
 }
 
-double mean_at(const Column& values, std::span<const int64_t> indices) {
-  double sum = 0;
-  for (const int64_t index : indices) sum += values[static_cast<size_t>(index)];
-  return sum / static_cast<double>(indices.size());
-}
-
 std::optional<Interval> block_interval(const Pairs& pairs) {
   const size_t blocks = common_blocks(pairs);
   if (blocks == 0) return std::nullopt;
@@ -98,11 +129,6 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
   for (double& difference : differences) difference /= static_cast<double>(pairs.ours.size());
   return bootstrap_interval(static_cast<int64_t>(blocks),
                             [&](std::span<const int64_t> indices) { return mean_at(differences, indices); });
-}
-
-// "171 blocks of sequences"; of a benchmark every task is a block.
-std::string blocks_text(size_t blocks, const Subject& subject) {
-  return join_text(blocks, subject.tasks.empty() ? " blocks of " : " ", subject.block);
 }
 
 std::string test_text(const Difference& d, const Subject& subject, size_t blocks) {
@@ -136,12 +162,6 @@ void compare_with_mha(SchemeRow* row, const Results& results, const Cells& ours,
                         .p_value = seeds.p_value};
   difference.test = test_text(difference, results.subject, common_blocks(pairs));
   row->against_mha = std::move(difference);
-}
-
-// The measure over some of a cell's blocks.
-double quality_at(const Cell& cell, bool by_loss, std::span<const int64_t> indices) {
-  const double mean = mean_at(cell.blocks, indices);
-  return by_loss ? std::exp(mean) : mean;
 }
 
 // With one seed: how far the ratio depends on which blocks were evaluated. `ratio(quality, reference)`.

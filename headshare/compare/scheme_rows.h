@@ -20,7 +20,10 @@ struct SettingRow {
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
-  std::optional<Summary> bits_per_byte = {};      // where every finished seed has them
+  std::optional<Interval> quality_interval =
+      {};                                     // of its mean: Student t over seeds; of one seed, bootstrap over blocks
+  std::string quality_interval_rule = {};     // which of the two, or why there is none
+  std::optional<Summary> bits_per_byte = {};  // where every finished seed has them
   std::optional<Summary> pseudo_perplexity = {};  // likewise
 };
 

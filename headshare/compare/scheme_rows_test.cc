@@ -29,6 +29,11 @@ TEST(SummariseTest, OneSeed) {
   EXPECT_DOUBLE_EQ(*mha.peop.value, (1 - std::exp(2.0) / std::exp(2.2)) / kGrowth);
   EXPECT_THAT(sha.peop.reason_undefined, HasSubstr("reference"));
 
+  EXPECT_EQ(sha.best.quality_interval_rule, "95% bootstrap interval over 4 blocks of text windows of one seed");
+  ASSERT_TRUE(sha.best.quality_interval);
+  EXPECT_LE(sha.best.quality_interval->low, sha.best.quality.mean);
+  EXPECT_GE(sha.best.quality_interval->high, sha.best.quality.mean);
+
   EXPECT_FALSE(mha.against_mha);
   EXPECT_THAT(mha.why_no_difference, HasSubstr("reference"));
   ASSERT_TRUE(sha.against_mha);
@@ -52,6 +57,16 @@ TEST(SummariseTest, OneSeed) {
   EXPECT_EQ(el.cache_bytes_per_token, 64);
   EXPECT_EQ(*el.attention_memory_saved_percent, 25);
   EXPECT_EQ(*mha.attention_memory_saved_percent, 0);
+}
+
+TEST(SummariseTest, TheMeanOfSeedsHasTheirInterval) {
+  Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 1, 2.0), loss_cell("mha", 2, 2.0)});
+  for (size_t i = 0; i < 3; ++i) results.cells[i].quality = 0.7 + 0.1 * static_cast<double>(i);
+  const SettingRow best = summarise(results)[0].best;
+  EXPECT_EQ(best.quality_interval_rule, "95% Student t interval over 3 seeds");
+  // Two degrees of freedom: 4.302653 deviations of the mean.
+  EXPECT_NEAR(best.quality_interval->low, 0.8 - 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
+  EXPECT_NEAR(best.quality_interval->high, 0.8 + 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
 }
 
 TEST(SummariseTest, SeedsArePairedByTheirNumber) {

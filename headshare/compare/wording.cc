@@ -194,6 +194,11 @@ std::string quality_text(const Subject& subject, const Summary& summary) {
   return summary.count == 0 ? "-" : summary_text(summary, quality_digits(subject, summary.mean));
 }
 
+std::string quality_interval_text(const Subject& subject, const SettingRow& row) {
+  if (!row.quality_interval) return "";
+  return interval_text(*row.quality_interval, quality_digits(subject, row.quality.mean));
+}
+
 std::string summary_text(const std::optional<Summary>& summary, int digits) {
   if (!summary || summary->count == 0) return "-";
   std::string text = format_fixed(summary->mean, digits);
@@ -319,6 +324,8 @@ const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& 
   return best;
 }
 
+bool shows_quality_interval(const Results& results) { return !compares_loss(results.subject); }
+
 bool any_setting(const Results& results) {
   return std::any_of(results.planned.begin(), results.planned.end(),
                      [](const CellKey& key) { return !key.setting.empty(); });
@@ -341,6 +348,13 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Sch
   std::vector<std::string> notes = {figures_note(results, rows)};
   if (any_setting(results)) {
     notes.push_back("Of the settings of a sweep a scheme's row shows the one with the best mean validation loss.");
+  }
+  Grouped intervals;
+  for (const SchemeRow& row : rows) {
+    if (row.finished()) intervals.add(row.scheme, row.best.quality_interval_rule);
+  }
+  if (shows_quality_interval(results) && !intervals.empty()) {
+    notes.push_back(join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), "."));
   }
   if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results.subject));
   if (results.subject.chance) {

@@ -19,6 +19,7 @@ std::string quality_name(const Subject& subject);                             //
 std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
 std::string difference_text(const Subject& subject, const SchemeRow& row);                // "+0.0213", "-"
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
+std::string quality_interval_text(const Subject& subject, const SettingRow& row);  // "[0.972, 0.984]", "" without one
 int difference_digits(const Subject& subject);
 std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
 std::string memory_saved_text(const SchemeRow& row);                 // "23.1%" of mha's attention memory
@@ -51,6 +52,8 @@ std::string training_unit(const Subject& subject);
 const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows);
 
 // True where the scheme's row or another shows what a column would hold.
+// Of an accuracy or a score; of perplexities the difference to mha tells more.
+bool shows_quality_interval(const Results& results);
 bool any_setting(const Results& results);
 bool any_bits_per_byte(const std::vector<SchemeRow>& rows);
 bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows);
