@@ -125,6 +125,9 @@ void check_same_data(const fs::path& home, const Subject& subject) {
   const Results before = read_results(home / "results.json");
   HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
            before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
+  const std::string& hash = before.subject.fingerprint;
+  HS_CHECK(hash.empty() || hash == subject.fingerprint, "the text of ", home.string(), " changed since it was begun (",
+           subject.data, ", but other tokens); use another --out, or --overwrite");
 }
 
 void begin_anew(const CompareCommand& command, const fs::path& home) {
@@ -140,7 +143,11 @@ void keep_options(const CompareCommand& command, const fs::path& home) {
   // Facts of this call alone; where it went would stand in the way of repeating it.
   lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;
   lasting.out = CompareCommand().out;
-  lasting.runtime.threads = at::get_num_threads();  // results repeat for a number of threads
+  lasting.runtime.threads = at::get_num_threads();       // results repeat for a number of threads
+  DataOptions& data = lasting.comparison.language.data;  // found again from any directory
+  for (auto* paths : {&data.text, &data.validation_text, &data.test_text}) {
+    for (std::string& path : *paths) path = fs::absolute(path).lexically_normal().string();
+  }
   lasting.arguments().write_resolved(home / kResolvedFile);
 }
 

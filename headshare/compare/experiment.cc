@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/data/hash.h"
 #include "headshare/tasks/diagnostics/diagnostic_task.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/train/training_shape.h"
@@ -24,6 +25,11 @@ std::string describe_text(const LanguageModelOptions& options, const LanguageDat
                    format_count(static_cast<double>(s.test.size())), " tokens to train, validate and test on; ",
                    data.tokenizer->kind(), " tokenizer with ", data.tokenizer->vocabulary_size(), " (",
                    fingerprint(*data.tokenizer), ")");
+}
+
+// The counts in a description are rounded: a text with a word mended would look the same.
+std::string content(const TextSplits& s) {
+  return content_hash(s.train.fingerprint() + s.validation.fingerprint() + s.test.fingerprint());
 }
 
 // "sequences made from random numbers; alphabet 16; offsets 1,3,7,12; ..."
@@ -66,7 +72,8 @@ class LanguageExperiment : public TextExperiment {
                 .measure = "perplexity",
                 .direction = Direction::kLowerIsBetter,
                 .block = "text windows",
-                .has_test_part = !data_.splits.test.empty()};
+                .has_test_part = !data_.splits.test.empty(),
+                .fingerprint = content(data_.splits)};
   }
 
   ModelOptions model(const ComparisonOptions& cell) const override {
@@ -95,7 +102,8 @@ class MaskedExperiment : public TextExperiment {
                 .measure = "masked-perplexity",
                 .direction = Direction::kLowerIsBetter,
                 .block = "text windows",
-                .has_test_part = !data_.splits.test.empty()};
+                .has_test_part = !data_.splits.test.empty(),
+                .fingerprint = content(data_.splits)};
   }
 
   ModelOptions model(const ComparisonOptions& cell) const override {

@@ -85,6 +85,7 @@ nlohmann::ordered_json to_json(const Subject& s) {
                                    {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()},
                                    {"full_scale", s.full_scale}};
   if (!s.tasks.empty()) object["tasks"] = s.tasks;
+  if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
   return object;
 }
 
@@ -110,7 +111,8 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .has_test_part = read.flag("has_test_part"),
           .chance = read.optional_number("chance"),
           .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
-          .tasks = tasks_from_json(read)};
+          .tasks = tasks_from_json(read),
+          .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : ""};
 }
 
 // A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.

@@ -411,6 +411,10 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     assert [row["scheme"] for row in again["rows"]] == ["mha", "sha"] and again["command"] == f"{first}\n{second}"
     repeated = run("compare", "--config", out / "resolved.yaml", "--json", cwd=tmp_path)
     assert losses_of(json.loads(repeated.stdout)) == losses_of(again) and (tmp_path / "comparison/results.json").exists()
-    # Nor may the text become another one.
+    # Nor may the text become another one, even of the same length.
+    before = text.read_bytes()
+    text.write_bytes(before.replace(b"fox", b"cat"))
+    one_line_error(refused(1, "compare", "--resume", "--out", out), out, "other tokens", "--overwrite")
+    text.write_bytes(before)
     text.write_bytes(text.read_bytes() * 2)
     one_line_error(refused(1, "compare", "--resume", "--out", out), out, "changed since", "--overwrite")
