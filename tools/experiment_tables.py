@@ -133,7 +133,23 @@ def biases():
         for first, projection in (("no biases", "false"), ("projection biases", "true"))
         for second, content in (("no content bias", "false"), ("content bias", "true"))
     }
-    return setting_table("ablation-biases", "test_loss", 3, columns)
+    return setting_table("ablation-biases", "test_loss", 3, columns) + "\n\n" + content_bias_pairs("ablation-biases")
+
+
+def content_bias_pairs(name):
+    """A sentence on the models that differ in nothing but their content bias."""
+    losses = {}
+    for cell in load(name)["cells"]:
+        swept = dict(part.split("=") for part in cell["setting"].split())
+        if cell["trained"]:
+            pair = losses.setdefault((cell["scheme"], cell["seed"], swept["projection-bias"]), {})
+            pair[swept["content-bias"]] = cell["test_loss"]
+    differences = [pair["true"] - pair["false"] for pair in losses.values() if len(pair) == 2]
+    lower = sum(difference < 0 for difference in differences)
+    return (
+        f"The content bias changes the loss by {min(differences):+.3f} to {max(differences):+.3f}, and lowers it in {lower} of "
+        f"the {len(differences)} pairs (scheme, seed, projection biases) that differ in nothing else."
+    )
 
 
 def heads():

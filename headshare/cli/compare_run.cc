@@ -168,6 +168,8 @@ void check_time(const CompareCommand& command, size_t models, double seconds) {
   if (seconds > 60) notice(join_text("training ", models, " models takes about ", format_duration(seconds)));
 }
 
+namespace {
+
 // What made the results: the call that began them, and those that went on with other schemes or seeds.
 std::string commands_so_far(const CompareCommand& command, const nlohmann::json& options, const std::string& line) {
   const fs::path file = fs::path(command.out) / "results.json";
@@ -175,6 +177,8 @@ std::string commands_so_far(const CompareCommand& command, const nlohmann::json&
   const Results before = read_results(file);
   return before.options == options ? before.command : before.command + "\n" + line;
 }
+
+}  // namespace
 
 Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line) {
   ComparisonOptions copy = command.comparison;
@@ -193,6 +197,8 @@ void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans
   progress.finish();
 }
 
+namespace {
+
 // With other schemes the largest model may be another one, and with it what all were widened to.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for (const CellPlan& plan : plans) {
@@ -204,6 +210,8 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
              "; leave --schemes as it was, or use another --out");
   }
 }
+
+}  // namespace
 
 Results compare_trained(CompareCommand& command, const std::string& line) {
   RunDirectory directory(command.out);

@@ -309,8 +309,9 @@ void prepare_directory(const FineTuneCommand& command) {
            " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
   if (begun && command.overwrite) {
     for (const std::string& task : job_names()) fs::remove_all(out / job_folder(task));
-    for (const char* name : {kResolvedFile, kWeightsFile, "results.json"}) fs::remove(out / name);
+    for (const char* name : {kResolvedFile, "results.json"}) fs::remove(out / name);
   }
+  if (!command.resume) fs::remove(out / kWeightsFile);  // also of a call that ended before it wrote its options
   make_directories(out);
 }
 

@@ -59,8 +59,8 @@ std::vector<int> TextTable::column_widths(int width) const {
   const int total = std::accumulate(widths.begin(), widths.end(), kGap * (static_cast<int>(widths.size()) - 1));
   int* wrapped = nullptr;
   for (size_t i = 0; i < widths.size(); ++i) {
-    if (columns_[i].align == Align::kLeft && columns_[i].wraps && (wrapped == nullptr || widths[i] > *wrapped))
-      wrapped = &widths[i];
+    const bool may_wrap = columns_[i].align == Align::kLeft && columns_[i].wraps;
+    if (may_wrap && (wrapped == nullptr || widths[i] > *wrapped)) wrapped = &widths[i];
   }
   if (wrapped != nullptr && total > width) *wrapped = std::max(kNarrowestWrapped, *wrapped - (total - width));
   return widths;

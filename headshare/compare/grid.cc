@@ -22,6 +22,15 @@ ComparisonOptions of_cell(ComparisonOptions options, SchemeKind scheme, int64_t 
   return options;
 }
 
+// Steps that were matched to time are those of the schemes that were there then.
+void check_steps_known(const ComparisonOptions& options, SchemeKind scheme) {
+  const std::string name = scheme_name(scheme) + "=";
+  const auto names = [&](const std::string& item) { return item.starts_with(name); };
+  HS_CHECK(options.scheme_steps.empty() || std::any_of(options.scheme_steps.begin(), options.scheme_steps.end(), names),
+           scheme_name(scheme),
+           " was not there when --match time gave each scheme its steps; compare it in another --out");
+}
+
 bool contains(const std::vector<SchemeKind>& schemes, SchemeKind scheme) {
   return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
 }

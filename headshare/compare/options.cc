@@ -317,14 +317,6 @@ void check_scheme_steps(const ComparisonOptions& options) {
            "--match time decides every scheme's steps; leave steps out of --sweep");
 }
 
-void check_steps_known(const ComparisonOptions& options, SchemeKind scheme) {
-  const std::string name = scheme_name(scheme) + "=";
-  const auto names = [&](const std::string& item) { return item.starts_with(name); };
-  HS_CHECK(options.scheme_steps.empty() || std::any_of(options.scheme_steps.begin(), options.scheme_steps.end(), names),
-           scheme_name(scheme),
-           " was not there when --match time gave each scheme its steps; compare it in another --out");
-}
-
 std::string SweepSetting::name() const {
   std::string text;
   for (const auto& [option, value] : values) text += (text.empty() ? "" : " ") + option + "=" + value;

@@ -93,9 +93,6 @@ std::vector<SchemeKind> chosen_schemes(const ComparisonOptions& options);
 // Throws Error when scheme_steps is no such list, or stands without matching time.
 void check_scheme_steps(const ComparisonOptions& options);
 
-// Throws Error when steps were matched to time before this scheme was asked for.
-void check_steps_known(const ComparisonOptions& options, SchemeKind scheme);
-
 // One combination of swept values: {{"learning-rate", "0.001"}}.
 struct SweepSetting {
   std::vector<std::pair<std::string, std::string>> values = {};
