@@ -111,6 +111,12 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   Arguments arguments = command.arguments();
   arguments.parse(resumed_words(words, out));
   check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
+  // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
+  const auto& threads = began.runtime.threads;
+  if (threads && threads != command.runtime.threads) {
+    throw UsageError(join_text("the comparison was begun with threads ", *threads, " and cannot go on with ",
+                               *command.runtime.threads, "; leave --threads away, or use another --out"));
+  }
   return command;
 }
 

@@ -70,6 +70,7 @@ void add_quality(Line* line, const SchemeRow& row) {
   add_summary(line, "validation_loss", "validation_loss_deviation", row.best.validation_loss);
   add_summary(line, "loss", "loss_deviation", row.best.test_loss);
   add_summary(line, "quality", "quality_deviation", row.best.quality);
+  add_interval(line, "quality_low", "quality_high", row.best.quality_interval);
   add_summary(line, "bits_per_byte", "bits_per_byte_deviation", row.best.bits_per_byte);
   add_summary(line, "pseudo_perplexity", "pseudo_perplexity_deviation", row.best.pseudo_perplexity);
   const Difference difference = row.against_mha.value_or(Difference{});

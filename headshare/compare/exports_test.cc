@@ -61,6 +61,8 @@ TEST(CsvTest, HoldsALineForEachScheme) {
   EXPECT_NEAR(std::stod(field_of(records, 2, "minus_mha")), 0.2, 1e-12);
   EXPECT_EQ(field_of(records, 1, "minus_mha"), "");
   EXPECT_EQ(std::stod(field_of(records, 2, "loss")), (2.2 + 2.3) / 2);  // every digit
+  EXPECT_LT(std::stod(field_of(records, 2, "quality_low")), std::stod(field_of(records, 2, "quality")));
+  EXPECT_LT(std::stod(field_of(records, 2, "quality")), std::stod(field_of(records, 2, "quality_high")));
   EXPECT_EQ(field_of(records, 3, "peop"), "");
   EXPECT_EQ(field_of(records, 4, "failed_cells"), "1");
   EXPECT_EQ(field_of(records, 4, "quality"), "");
@@ -86,6 +88,13 @@ TEST(LatexTest, EscapesAndMarksTheBest) {
   EXPECT_THAT(table, HasSubstr("\nmha & $2$ & $2{,}048$ & \\boldmath$7.78 \\pm0.55$ & -- &"));
   EXPECT_THAT(table, HasSubstr("\n% Failed: mqa seed 0: out of \"memory\", 8 GiB_needed & <more>\n"));
   EXPECT_THAT(table, HasSubstr("\nmqa & $0$ & -- & -- & -- & -- & -- & -- & -- \\\\\n"));
+}
+
+// The interval of an accuracy stands behind it; perplexities have that of their difference to mha.
+TEST(LatexTest, AccuraciesHaveTheirInterval) {
+  const std::string table = latex_table(accuracy_results({loss_cell("mha", 0, 1.0), loss_cell("mha", 1, 0.8)}));
+  EXPECT_THAT(table, HasSubstr("\\boldmath$0.910 \\pm0.014$ $[0.783,\\,1.037]$ & "));
+  EXPECT_THAT(latex_table(example()), Not(HasSubstr("\\pm0.55$ $[")));
 }
 
 // Each row has the columns that the head announces.

@@ -63,12 +63,16 @@ std::string count(int64_t value) {
 }
 
 std::string row_text(const Results& results, const SchemeRow& row, bool best) {
-  const std::string quality = number(quality_text(results.subject, row.best.quality));
+  std::string quality = number(quality_text(results.subject, row.best.quality));
+  if (best) quality = "\\boldmath" + quality;
+  if (shows_quality_interval(results) && row.best.quality_interval) {
+    quality += " " + number(quality_interval_text(results.subject, row.best));
+  }
   std::vector<std::string> cells = {escaped(row.scheme)};
   if (any_setting(results)) cells.push_back(escaped(row.best.setting));
   cells.push_back(number(std::to_string(row.best.seeds.size())));
   cells.push_back(count(row.attention_parameters));
-  cells.push_back(best ? "\\boldmath" + quality : quality);
+  cells.push_back(quality);
   std::string difference = row.trained ? number(difference_text(results.subject, row)) : "as mha";
   if (row.trained && row.against_mha && row.against_mha->interval()) {
     difference += " " + number(difference_interval_text(results.subject, row.against_mha->interval()));

@@ -400,6 +400,8 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     run("compare", *TINY, "--schemes", "mha", "--steps", 5, "--text", text, "--out", out)
     error = refused(2, "compare", "--resume", "--out", out, "--steps", 9)
     assert "begun with steps 5 and cannot go on with 9" in error
+    error = refused(2, "compare", "--resume", "--out", out, "--threads", 7)
+    assert "and cannot go on with 7; leave --threads away" in error
     assert not (out / "cells/sha-seed0").exists()
     more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")
     assert [row["scheme"] for row in json.loads(more.stdout)["rows"]] == ["mha", "sha"]

@@ -1,6 +1,7 @@
 """The program as a whole: help, version, exit codes, broken pipes, Ctrl-C."""
 
 import os
+import pty
 import re
 import resource
 import signal
@@ -105,6 +106,18 @@ def test_ctrl_c_while_waiting_for_a_prompt(program, model):
     _, messages = waiting.communicate(timeout=30)
     assert waiting.returncode == 130
     assert messages.endswith(b"note: stopped\n")
+
+
+@pytest.mark.parametrize("refused", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_colours_on_a_terminal(program, refused):
+    terminal, inside = pty.openpty()
+    environment = {"TERM": "xterm", **refused}
+    subprocess.run([program, "cost", "--nonsense"], stdout=inside, stderr=inside, env=environment, check=False)
+    os.close(inside)
+    said = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    assert "nonsense" in said
+    assert ("\033[1;31merror:\033[0m" in said) == (not refused)
 
 
 def test_no_colours_off_a_terminal(run):
