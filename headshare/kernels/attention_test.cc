@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -23,6 +24,8 @@ struct Case {
   int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
   double dropout = 0;
   bool shared = false;
+  int64_t hidden_head = 0;  // every sentence hides its first hidden_head keys
+  float mean = 0;           // of keys and values
 };
 
 std::vector<Case> cases() {
@@ -43,6 +46,8 @@ std::vector<Case> cases() {
       {"all_hidden", {2, 2, 2, 2, 2, 20, 20, 8, 8}, 0.35F, true, false, true, 20},
       {"zero_scale", {1, 2, 2, 2, 2, 20, 20, 8, 8}, 0.0F, true},
       {"large_scores", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 30.0F, true, true},
+      {"hidden_blocks", {2, 2, 2, 2, 2, 64, 300, 8, 8}, 0.35F, false, true, false, 3, 0, false, 256},
+      {"large_means", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, true, true, false, 0, 0, false, 0, 30},
       {"dropout", {2, 3, 3, 3, 3, 70, 140, 8, 8}, 0.35F, true, false, false, 0, 0.3},
       {"dropout_shared", {2, 3, 3, 1, 1, 70, 140, 8, 8}, 0.35F, false, true, true, 3, 0.5, true},
   };
@@ -53,10 +58,12 @@ struct Poisoned {
   std::vector<float> data;
   HeadsView<float> view;
 
+  static constexpr int64_t kRoom = 3;
+
   Poisoned(int64_t B, int64_t heads, int64_t rows, int64_t width, const std::vector<float>& dense) {
-    const int64_t row = heads * (width + 3);
+    const int64_t row = heads * (width + kRoom);
     data.assign(static_cast<size_t>(B * rows * row), std::nanf(""));
-    view = {data.data(), rows * row, width + 3, row};  // [B, rows, heads, width + 3]
+    view = {data.data(), rows * row, width + kRoom, row};  // [B, rows, heads, width + kRoom]
     if (dense.empty()) return;
     for (int64_t i = 0; i < B * heads * rows; ++i) {
       const int64_t b = i / (heads * rows), h = i / rows % heads, r = i % rows;
@@ -65,7 +72,22 @@ struct Poisoned {
   }
 
   HeadsView<const float> read() const { return {view.data, view.batch, view.head, view.row}; }
+
+  // Whether the room is as it was.
+  bool untouched() const {
+    bool all = true;
+    for (size_t i = 0; i < data.size(); ++i) {
+      const int64_t in_head = static_cast<int64_t>(i) % view.head;
+      if (in_head >= view.head - kRoom) all = all && std::isnan(data[i]);
+    }
+    return all;
+  }
 };
+
+std::vector<float> moved(std::vector<float> x, float mean) {
+  for (float& one : x) one += mean;
+  return x;
+}
 
 struct Problem {
   Case c;
@@ -76,14 +98,17 @@ struct Problem {
   explicit Problem(const Case& one)
       : c(one),
         query(c.s.B, c.s.Hq, c.s.T, c.s.Dk, random_floats(c.s.B * c.s.Hq * c.s.T * c.s.Dk, 1)),
-        key(c.s.B, c.s.Hk, c.s.S, c.s.Dk, random_floats(c.s.B * c.s.Hk * c.s.S * c.s.Dk, 2)),
-        value(c.s.B, c.s.Hv, c.s.S, c.s.Dv, random_floats(c.s.B * c.s.Hv * c.s.S * c.s.Dv, 3)),
+        key(c.s.B, c.s.Hk, c.s.S, c.s.Dk, moved(random_floats(c.s.B * c.s.Hk * c.s.S * c.s.Dk, 2), c.mean)),
+        value(c.s.B, c.s.Hv, c.s.S, c.s.Dv, moved(random_floats(c.s.B * c.s.Hv * c.s.S * c.s.Dv, 3), c.mean)),
         gradient(c.s.B, c.s.H, c.s.T, c.s.Dv, random_floats(c.s.B * c.s.H * c.s.T * c.s.Dv, 4)) {
     if (c.bias) bias = random_floats(c.s.B * c.s.H * c.s.S, 5);
     for (int64_t h = 0; c.alibi && h < c.s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
-    if (c.hidden_tail == 0) return;
+    if (c.hidden_tail == 0 && c.hidden_head == 0) return;
     visible = std::make_unique<bool[]>(static_cast<size_t>(c.s.B * c.s.S));
-    for (int64_t i = 0; i < c.s.B * c.s.S; ++i) visible[i] = i % c.s.S < c.s.S - c.hidden_tail - i / c.s.S;
+    for (int64_t i = 0; i < c.s.B * c.s.S; ++i) {
+      const int64_t b = i / c.s.S, key = i % c.s.S;
+      visible[i] = key >= c.hidden_head && key < c.s.S - c.hidden_tail - (c.hidden_tail > 0 ? b : 0);
+    }
   }
 
   AttentionRule rule() const {
@@ -117,11 +142,12 @@ double largest_of(const std::vector<double>& x) {
   return largest;
 }
 
-// What rounding may do: exponents of size e are wrong by e times epsilon, and sums of n terms by sqrt(n).
+// What rounding may do: exponents of size e are wrong by e times epsilon, and sums of n terms by sqrt(n); what all
+// keys or values have in common cancels and leaves its rounding.
 double tolerance(const Case& c, const std::vector<double>& expected) {
-  const double exponents = 1 + c.scale * 4 * static_cast<double>(c.s.Dk) + (c.alibi ? 50 : 0);
+  const double exponents = 1 + c.scale * (1 + c.mean) * 4 * static_cast<double>(c.s.Dk) + (c.alibi ? 50 : 0);
   const double terms = std::sqrt(static_cast<double>(c.s.T + c.s.S + c.s.Dk));
-  return std::numeric_limits<float>::epsilon() * (exponents + terms) * largest_of(expected);
+  return std::numeric_limits<float>::epsilon() * (exponents + terms) * (1 + c.mean) * largest_of(expected);
 }
 
 // The results of the kernels of attention.h, forward and backward.
@@ -134,10 +160,19 @@ struct Results {
         query(s.B, s.Hq, s.T, s.Dk, {}),
         key(s.B, s.Hk, s.S, s.Dk, {}),
         value(s.B, s.Hv, s.S, s.Dv, {}),
-        lse(static_cast<size_t>(s.B * s.H * s.T)),
-        bias(static_cast<size_t>(s.B * s.H * s.S), std::nanf("")) {}
+        lse(static_cast<size_t>(s.B * s.H * s.T + kFence), std::nanf("")),
+        bias(static_cast<size_t>(s.B * s.H * s.S + kFence), std::nanf("")) {}
+
+  static constexpr int64_t kFence = 32;
 
   AttentionGradients<float> gradients() { return {query.view, key.view, value.view, bias.data()}; }
+
+  // Whether nothing was written but results.
+  bool fences_stand() const {
+    const auto nan = [](float x) { return std::isnan(x); };
+    return out.untouched() && query.untouched() && key.untouched() && value.untouched() &&
+           std::all_of(lse.end() - kFence, lse.end(), nan) && std::all_of(bias.end() - kFence, bias.end(), nan);
+  }
 };
 
 void expect_results(const Problem& p, Results& actual) {
@@ -151,6 +186,7 @@ void expect_results(const Problem& p, Results& actual) {
   EXPECT_LE(gap({actual.bias.data(), s.H * s.S, s.S, 1}, s.B, s.H, s.S, 1, backward.key_bias),
             tolerance(p.c, backward.key_bias))
       << "key bias";
+  EXPECT_TRUE(actual.fences_stand());
 }
 
 Results run(const Problem& p, const Parallel& parallel) {
@@ -194,17 +230,20 @@ bool equal(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+void expect_same(const Results& a, const Results& b) {
+  EXPECT_TRUE(equal(a.out.data, b.out.data));
+  EXPECT_TRUE(equal(a.query.data, b.query.data));
+  EXPECT_TRUE(equal(a.key.data, b.key.data));
+  EXPECT_TRUE(equal(a.value.data, b.value.data));
+  EXPECT_TRUE(equal(a.bias, b.bias));
+}
+
+// Whichever thread takes which part.
 TEST(Attention, RepeatsToTheLastBitForANumberOfThreads) {
   for (const Case& one : cases()) {
     SCOPED_TRACE(one.name);
     const Problem problem(one);
-    const Results once = run(problem, std_threads(3));
-    const Results again = run(problem, std_threads(3));
-    EXPECT_TRUE(equal(once.out.data, again.out.data));
-    EXPECT_TRUE(equal(once.query.data, again.query.data));
-    EXPECT_TRUE(equal(once.key.data, again.key.data));
-    EXPECT_TRUE(equal(once.value.data, again.value.data));
-    EXPECT_TRUE(equal(once.bias, again.bias));
+    expect_same(run(problem, std_threads(3)), run(problem, eager_threads(3)));
   }
 }
 
@@ -226,7 +265,7 @@ TEST_P(AttentionTest, DecodingEqualsTheReference) {
 // Inputs rounded to bf16 and the reference of those: what remains is the rounding of weights and results.
 TEST_P(AttentionTest, Bf16EqualsTheReferenceOfItsInputs) {
   for (const Case& one : cases()) {
-    if (one.s.Dk % 2 != 0 || one.s.Dv % 2 != 0 || one.scale > 1) continue;
+    if (one.s.Dk % 2 != 0 || one.s.Dv % 2 != 0 || one.scale > 1 || one.mean > 0) continue;
     SCOPED_TRACE(one.name);
     Problem problem(one);
     const AttentionSizes& s = one.s;
@@ -303,6 +342,8 @@ std::vector<Case> factorised_cases() {
       {"padded", one_head(3, 3, 70, 140, 8, 8), 0.35F, false, true, false, 9},
       {"padded_causal", one_head(2, 3, 140, 140, 8, 8), 0.35F, true, true, true, 70},
       {"all_hidden", one_head(2, 3, 20, 20, 8, 8), 0.35F, true, true, false, 20},
+      {"hidden_blocks", one_head(2, 3, 70, 300, 8, 8), 0.35F, false, true, false, 3, 0, false, 256},
+      {"large_means", one_head(1, 3, 70, 140, 8, 8), 0.35F, true, true, false, 0, 0, false, 0, 30},
       {"dropout", one_head(2, 3, 70, 140, 8, 8), 0.35F, true, true, false, 0, 0.3, true},
   };
 }
@@ -320,9 +361,39 @@ TEST_P(AttentionTest, FactorisedEqualsTheReference) {
   }
 }
 
+TEST(Attention, FactorisedRepeatsToTheLastBitForANumberOfThreads) {
+  for (const Case& one : factorised_cases()) {
+    SCOPED_TRACE(one.name);
+    const Problem problem(one);
+    int64_t by_head = 0;
+    const Results once = run_factorised(problem, std_threads(3), &by_head);
+    expect_same(once, run_factorised(problem, eager_threads(3), &by_head));
+  }
+}
+
+// A head whose biases are far below zero, behind a block of keys that nobody sees: measured from zero, that block's
+// share would overflow.
+TEST_P(AttentionTest, FactorisedSkipsHiddenBlocksBeforeFarBiases) {
+  Case one{"far_below", {1, 2, 1, 1, 1, 64, 256, 8, 8}, 0.35F, false, true};
+  one.hidden_head = 128;
+  Problem p(one);
+  for (int64_t j = 0; j < 256; ++j) p.bias[static_cast<size_t>(256 + j)] -= 100 / one.scale;
+  int64_t by_head = 0;
+  Results results = run_factorised(p, serial(), &by_head);
+  EXPECT_EQ(by_head, 0);
+  Case wide = one;
+  wide.scale = 5;  // exponents of 100 nats: the tolerance must know
+  const ReferenceGradients backward = reference_backward(one.s, p.rule(), p.inputs(), p.gradient.read());
+  EXPECT_LE(gap(results.query.view, 1, 1, 64, 8, backward.query), tolerance(wide, backward.query));
+  EXPECT_LE(gap(results.key.view, 1, 1, 256, 8, backward.key), tolerance(wide, backward.key));
+  EXPECT_LE(gap(results.value.view, 1, 1, 256, 8, backward.value), tolerance(wide, backward.value));
+  EXPECT_LE(gap({results.bias.data(), 512, 256, 1}, 1, 2, 256, 1, backward.key_bias),
+            tolerance(wide, backward.key_bias));
+}
+
 TEST_P(AttentionTest, FactorisedWithProductsInBf16IsAsNearAsTheirRounding) {
   for (const Case& one : factorised_cases()) {
-    if (one.s.Dv % 2 != 0) continue;
+    if (one.s.Dv % 2 != 0 || one.mean > 0) continue;
     SCOPED_TRACE(one.name);
     const Problem p(one);
     const AttentionSizes& s = one.s;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "headshare/kernels/factorised_plan.h"
@@ -28,6 +29,17 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
     std::fill(delta + s.T, delta + stride, 0.0F);
   });
   return deltas;
+}
+
+// w = 2^(z - the largest z), zero for hidden keys. Returns the largest z: minus infinity when all are hidden, so that
+// e_h is zero there; measured from any number it could overflow.
+float key_factors(const Tiles& t, int64_t keys, float* z) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z[j]);
+  const float origin = std::isinf(largest) ? 0 : largest;
+  for (int64_t j = 0; j < keys; ++j) z[j] -= origin;
+  t.exp2(z, keys, z);
+  return largest;
 }
 
 // Blocks of keys of one sentence, each against all the queries that reach it. With

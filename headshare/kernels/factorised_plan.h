@@ -1,6 +1,8 @@
 // What the two passes of the factorised kernel share.
 #pragma once
 
+#include <limits>
+
 #include "headshare/kernels/attention_plan.h"
 #include "headshare/kernels/factorised.h"
 #include "headshare/kernels/scratch.h"
@@ -21,16 +23,6 @@ inline void key_exponents(const FactorisedSizes& s, const AttentionRule& rule, i
   for (int64_t j = 0; j < keys; ++j) {
     if (!rule.visible_keys[b * s.S + first + j]) z[j] = -std::numeric_limits<float>::infinity();
   }
-}
-
-// w = 2^(z - the largest z), zero for hidden keys; returns the largest z (0 when all are hidden).
-inline float key_factors(const Tiles& t, int64_t keys, float* z) {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z[j]);
-  if (std::isinf(largest)) largest = 0;
-  for (int64_t j = 0; j < keys; ++j) z[j] -= largest;
-  t.exp2(z, keys, z);
-  return largest;
 }
 
 // The rule of P0: neither biases nor distances.

@@ -1,6 +1,7 @@
 // Helpers for tests of kernels.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -54,6 +55,20 @@ inline Parallel std_threads(int64_t threads) {
             for (int64_t t = 0; t < threads; ++t) {
               pool.emplace_back([&, t] {
                 for (int64_t i = t; i < count; i += threads) body(i, t);
+              });
+            }
+            for (std::thread& one : pool) one.join();
+          }};
+}
+
+// The same with whichever thread is free, as OpenMP's dynamic schedule has it.
+inline Parallel eager_threads(int64_t threads) {
+  return {threads, [threads](int64_t count, const std::function<void(int64_t, int64_t)>& body) {
+            std::atomic<int64_t> next = 0;
+            std::vector<std::thread> pool;
+            for (int64_t t = threads - 1; t >= 0; --t) {
+              pool.emplace_back([&, t] {
+                for (int64_t i = next++; i < count; i = next++) body(i, t);
               });
             }
             for (std::thread& one : pool) one.join();

@@ -214,7 +214,7 @@ at::ScalarType type_of(const HeadProblem& p) {
   return is_bf16(p.query) || is_bf16(p.key) || is_bf16(p.value) ? at::kBFloat16 : p.query.scalar_type();
 }
 
-std::vector<std::string> why_not_kernels(const HeadProblem& p) {
+std::vector<std::string> why_not_kernels(const HeadProblem& p, const HeadDropout& dropout) {
   std::vector<std::string> reasons;
   const Tensor& x = p.query;
   if (!x.device().is_cpu()) reasons.push_back(join_text("its kernels are for the CPU, not ", x.device().str()));
@@ -222,11 +222,14 @@ std::vector<std::string> why_not_kernels(const HeadProblem& p) {
   if (type != at::kBFloat16 && type != at::kFloat) {
     reasons.push_back(join_text("its kernels compute in float32 and bfloat16, not ", c10::toString(type)));
   }
+  if (dropout.active() && dropout.first_query != 0) {
+    reasons.push_back(join_text("its dropout masks begin with query 0, not ", dropout.first_query));
+  }
   return reasons;
 }
 
-std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout&) {
-  std::vector<std::string> reasons = why_not_kernels(p);
+std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
+  std::vector<std::string> reasons = why_not_kernels(p, dropout);
   const bool bf16 = type_of(p) == at::kBFloat16;
   if (tile_gemm_name(bf16) == "none") {
     reasons.push_back(join_text("no fast product of small ", bf16 ? "bfloat16" : "float32", " matrices on this CPU"));
@@ -238,7 +241,7 @@ std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, co
 }
 
 std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  std::vector<std::string> reasons = why_not_kernels(p);
+  std::vector<std::string> reasons = why_not_kernels(p, dropout);
   if (tile_gemm_name(/*bf16=*/false) == "none") {
     reasons.emplace_back("no fast product of small float32 matrices on this CPU");
   }

@@ -396,10 +396,12 @@ TEST(HeadAttention, BackendsDropTheSameWeights) {
 
 TEST(HeadAttention, DropoutDiffersBetweenBlocks) {
   const auto site = training_site();
-  HeadInputs in = make_inputs({.name = "", .B = 1, .T = 256, .S = 64}, at::kDouble);
-  in.problem.query.slice(2, 128).copy_(in.problem.query.slice(2, 0, 128).clone());
-  const Tensor out = attend(in.problem, in.mask, {.p = 0.5, .site = site.get()});
-  EXPECT_FALSE(at::equal(out.slice(2, 0, 128), out.slice(2, 128)));
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {  // blocked, fused
+    HeadInputs in = make_inputs({.name = "", .B = 1, .T = 256, .S = 64}, type);
+    in.problem.query.slice(2, 128).copy_(in.problem.query.slice(2, 0, 128).clone());
+    const Tensor out = attend(in.problem, in.mask, {.p = 0.5, .site = site.get()});
+    EXPECT_FALSE(at::equal(out.slice(2, 0, 128), out.slice(2, 128)));
+  }
 }
 
 TEST(HeadAttention, PrefersOurKernelsThenTheFusedFormAndSaysWhyNot) {
@@ -431,6 +433,8 @@ TEST(HeadAttention, PrefersOurKernelsThenTheFusedFormAndSaysWhyNot) {
   EXPECT_THAT(kFactorisedBackend.why_not(open.problem, open.mask, {.p = 0.1, .site = site.get()}),
               testing::ElementsAre(HasSubstr("not Double"), HasSubstr("not 1, 4 and 4"), HasSubstr("not causal"),
                                    HasSubstr("a shared one does")));
+  EXPECT_THAT(kFusedBackend.why_not(in.problem, in.mask, {.p = 0.1, .site = site.get(), .first_query = 64}),
+              testing::ElementsAre(HasSubstr("begin with query 0, not 64")));
   EXPECT_THAT(kDecodeBackend.why_not(open.problem, open.mask, {.p = 0.1, .site = site.get()}),
               testing::ElementsAre(HasSubstr("not Double"), HasSubstr("one new query, not 5"), HasSubstr("dropout")));
 }

@@ -7,12 +7,18 @@ from training import TINY, metrics, own_cache, sentences, text  # noqa: F401 (fi
 
 SCHEMES = ["mha", "gqa", "mqa", "sha", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative"]
 STEPS = 200
+# Several blocks of queries (64) and of keys (128), the last ones not full.
+BLOCKS = {"--context": 150, "--batch-size": 2, "--threads": 2}
+
+
+def changed(flags, values):
+    return [values.get(before, flag) for before, flag in zip([None, *flags], flags, strict=False)]
 
 
 def curve(run, text, out, scheme, backend, *more):
     run(
-        "train", *TINY, "--text", text, "--out", out, "--scheme", scheme, "--steps", STEPS, "--learning-rate", 0.01,
-        "--attention-dropout", 0.1, "--evaluate-every", STEPS, *more,
+        "train", *changed(TINY, BLOCKS), "--text", text, "--out", out, "--scheme", scheme, "--steps", STEPS,
+        "--learning-rate", 0.01, "--attention-dropout", 0.1, "--evaluate-every", STEPS, *more,
         env={"HEADSHARE_BACKEND": backend},
     )  # fmt: skip
     return [line["loss"] for line in metrics(out) if line["event"] == "step"]
