@@ -1,5 +1,5 @@
 # make demo: the quickest look. make test: every test. Both install what is missing first.
-.PHONY: build demo test bench check tidy clean help
+.PHONY: build demo test bench check tidy tsan clean help
 
 build:  ## the program, at build/headshare
 	@tools/setup && tools/build headshare
@@ -18,6 +18,9 @@ check:  ## format, layers, sizes, docs: what .ci/run checks after the tests
 
 tidy:   ## clang-tidy's naming rules (slow)
 	@tools/setup check && tools/build && tools/check tidy
+
+tsan:   ## the kernels' tests under ThreadSanitizer
+	@tools/setup && cmake --preset tsan && cmake --build --preset tsan --target kernels_test && build/tsan/obj/kernels/kernels_test
 
 clean:  ## removes build/
 	@rm -rf build

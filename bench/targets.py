@@ -1,12 +1,13 @@
 """What the benchmarks must reach, against what they measured: `tools/bench --targets`.
 
 Each target is read from the rows of docs/results/ (or another folder: `--from build/bench`); what counts is the
-worst row it covers. Ratios are times, torch's fastest form over headshare, unless said. Training-step rows carry
+worst row it covers, and every combination of the values that a target names must be there. Ratios are times, torch's fastest form over headshare, unless said. Training-step rows carry
 case, scheme, dropout, precision and, for each contender, `ratio_to_NAME` (bench/training_step).
 """
 
 import argparse
 import dataclasses
+import itertools
 import pathlib
 import sys
 from collections.abc import Callable
@@ -29,7 +30,8 @@ class Target:
 
 
 def attention(what, bound, length, training=False, causal=False, dropout=0, precision="fp32", **where):
-    sizes = {"contender": "headshare", "heads": (12, 16), "head_width": 64, "queries": length, "dropout": dropout}
+    sizes = {"contender": "headshare", "threads": (1, 2), "heads": (12, 16), "head_width": 64, "queries": length,
+             "dropout": dropout}  # fmt: skip
     pass_ = "training" if training else "forward"
     where = {"dropout_masks": "per_head", **where} if dropout else where
     settings = {**sizes, "pass": pass_, "causal": causal, "precision": precision, **where}
@@ -37,10 +39,10 @@ def attention(what, bound, length, training=False, causal=False, dropout=0, prec
 
 
 def growth_of_memory(rows):
-    """Peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T)."""
+    """Peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T), 4 when a matrix is kept."""
     by_length = {}
     for row in rows:
-        key = tuple(row[name] for name in ("threads", "heads", "key_width", "causal", "dropout"))
+        key = tuple(row.get(name) for name in ("scheme", "threads", "heads", "key_width", "causal", "dropout"))
         by_length.setdefault(key, {})[row["queries"]] = row
     pairs = [pair for pair in by_length.values() if {512, 2048} <= pair.keys()]
     return [(pair[2048]["peak_bytes"] / pair[512]["peak_bytes"], describe(pair[2048])) for pair in pairs]
@@ -62,9 +64,11 @@ def tokenising(what, kind):
 
 
 COLLABORATIVE = dict(scheme="collaborative", training=True)
-DECODE = dict(contender="headshare", scheme=SHARING, heads=12, keys=8192, batch_size=8)
+DECODE = dict(contender="headshare", threads=(1, 2), scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
 PLAIN_SCHEMES = ("mha", "mqa", "mhe_add", "mhe_mul")
+# sha is mha with one head; skv, el_shared and el_lossless compute attention as mha does.
+SCHEMES = (*PLAIN_SCHEMES, "gqa", "collaborative")
 
 TARGETS = [
     attention("MHE-ADD forward", 1.8, ANY, scheme="mhe_add"),
@@ -72,9 +76,9 @@ TARGETS = [
     attention("MHE-ADD forward + backward, T 2048", 2.1, 2048, training=True, scheme="mhe_add"),
     attention("MHE-ADD forward, causal, T 512", 2.8, 512, causal=True, scheme="mhe_add"),
     attention("MHE-ADD forward, causal, T 2048", 2.0, 2048, causal=True, scheme="mhe_add"),
-    attention("any scheme, causal, T 512, forward", 1.5, 512, causal=True),
-    attention("any scheme, any shape, forward", 0.95, ANY, causal=(False, True)),
-    attention("any scheme, any shape, forward + backward", 0.95, ANY, training=True, causal=(False, True)),
+    attention("any scheme, causal, T 512, forward", 1.5, 512, causal=True, scheme=SCHEMES),
+    attention("any scheme, any shape, forward", 0.95, ANY, causal=(False, True), scheme=SCHEMES),
+    attention("any scheme, any shape, forward + backward", 0.95, ANY, training=True, causal=(False, True), scheme=SCHEMES),
     attention("forward + backward, dropout 0.1, T 512", 2.2, 512, True, dropout=0.1, scheme=PLAIN_SCHEMES),
     attention("forward + backward, dropout 0.1, T 2048", 3.2, 2048, True, dropout=0.1, scheme=PLAIN_SCHEMES),
     attention("the same, MHE-ADD with a shared mask, T 512", 4.5, 512, True, dropout=0.1, scheme="mhe_add",
@@ -83,11 +87,11 @@ TARGETS = [
               dropout_masks="shared"),
     attention("collaborative forward + backward, key width 2 D, T 512", 1.1, 512, key_width=128, **COLLABORATIVE),
     attention("collaborative forward + backward, key width 2 D, T 2048", 1.4, 2048, key_width=128, **COLLABORATIVE),
-    attention("collaborative forward + backward, key width 6 D", 0.95, ANY, key_width=384, **COLLABORATIVE),
-    attention("collaborative forward + backward, dropout 0.1", 1.8, ANY, dropout=0.1, **COLLABORATIVE),
+    attention("collaborative forward + backward, key width 6 D", 0.95, (512, 2048), key_width=384, **COLLABORATIVE),
+    attention("collaborative forward + backward, dropout 0.1", 1.8, (512, 2048), dropout=0.1, **COLLABORATIVE),
     dataclasses.replace(
-        attention("collaborative, memory at T 2048 over T 512", 1.5, (512, 2048), **COLLABORATIVE, dropout=(0, 0.1)),
-        at_most=True, of=growth_of_memory),
+        attention("any scheme, memory at T 2048 over T 512", 2, (512, 2048), training=True,
+                  scheme=(*PLAIN_SCHEMES, "collaborative"), dropout=(0, 0.1)), at_most=True, of=growth_of_memory),
     attention("bf16 forward + backward, MHA", 1.5, ANY, training=True, precision="bf16", scheme="mha"),
     attention("bf16 forward + backward, MHE-ADD", 2.5, ANY, training=True, precision="bf16", scheme="mhe_add"),
     Target("decode against MHA", 6, "decode", DECODE, "ratio_to_mha"),
@@ -133,6 +137,14 @@ def covers(where, row):
     return all(fits(field, wanted) for field, wanted in where.items())
 
 
+def missing(where, rows):
+    """The combinations of the values in `where` that no row has: "heads 16, threads 2"."""
+    several = {field: wanted for field, wanted in where.items() if isinstance(wanted, tuple)}
+    there = {tuple(row[field] for field in several) for row in rows}
+    absent = [values for values in itertools.product(*several.values()) if values not in there]
+    return [", ".join(f"{field} {value}" for field, value in zip(several, values, strict=True)) for values in absent]
+
+
 def judge(target, rows):
     """(worst value, name of its row, how many rows, reached?); None, "", 0, None where nothing was measured."""
     chosen = [row for row in rows if covers(target.where, row)]
@@ -150,12 +162,16 @@ def main():
     folder = parser.parse_args().folder
     missed = 0
     for target in TARGETS:
-        value, name, count, reached = judge(target, load(folder, target.question))
+        rows = load(folder, target.question)
+        value, name, count, reached = judge(target, rows)
         bound = f"{'<=' if target.at_most else '>='} {target.bound:g}"
         measured = "-" if value is None else f"{value:.2f}"
         verdict = {None: "not measured", True: "reached", False: "NOT REACHED"}[reached]
-        missed += reached is not True
         worst = f"worst of {count}: {name}" if count else ""
+        absent = missing(target.where, [row for row in rows if covers(target.where, row)]) if count else []
+        if absent:
+            verdict, worst = "incomplete", f"{worst}; not measured: {'; '.join(absent[:3])}{' ...' if absent[3:] else ''}"
+        missed += reached is not True or bool(absent)
         print(f"{target.what:58} {bound:>8} {measured:>7}  {verdict:12} {worst}".rstrip())
     print(f"{len(TARGETS) - missed} of {len(TARGETS)} targets reached")
     sys.exit(1 if missed else 0)

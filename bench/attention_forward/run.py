@@ -15,6 +15,7 @@ import common  # noqa: E402
 FORWARD = dict(passes="forward")
 GRIDS = [
     dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], key_widths=[128, 384]),
+    dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], schemes="gqa"),
     dict(FORWARD, heads=12, lengths=[512, 2048], precisions="bf16", schemes=["mha", "mhe_add"]),
     # without a bound: wide heads, few heads, short and odd sizes
     dict(FORWARD, heads=32, head_width=128, lengths=512),

@@ -17,9 +17,10 @@ GRIDS = [
     dict(PLAIN, heads=[12, 16], lengths=512, key_widths=128),
     dict(PLAIN, heads=[12, 16], lengths=1024, key_widths=128),
     dict(PLAIN, heads=[12, 16], lengths=2048, key_widths=128),
+    dict(PLAIN, heads=[12, 16], lengths=[512, 1024, 2048], schemes="gqa"),
     # wide keys: a minute a case
-    dict(PLAIN, heads=12, lengths=[512, 2048], schemes="collaborative", key_widths=384, masks="full"),
-    dict(PLAIN, heads=12, lengths=[512, 2048], precisions="bf16", schemes=["mha", "mhe_add"]),
+    dict(PLAIN, heads=[12, 16], lengths=[512, 2048], schemes="collaborative", key_widths=384, masks="full"),
+    dict(PLAIN, heads=[12, 16], lengths=[512, 1024, 2048], precisions="bf16", schemes=["mha", "mhe_add"], masks="full"),
     dict(DROPOUT, heads=[12, 16], lengths=[512, 2048], masks="full"),
     dict(DROPOUT, heads=[12, 16], lengths=[512, 2048], masks="full", dropout_masks="shared", schemes="mhe_add"),
     dict(DROPOUT, heads=12, lengths=512, masks="causal"),

@@ -133,6 +133,19 @@ def test_targets_count_their_worst_row():
     assert targets.judge(target, others) == (None, "", 0, None)
 
 
+def test_targets_name_what_was_not_measured(tmp_path):
+    where = {"heads": (12, 16), "threads": (1, 2), "scheme": "mha"}
+    rows = [dict(heads=heads, threads=threads, scheme="mha") for heads in (12, 16) for threads in (1, 2)]
+    assert targets.missing(where, rows) == []
+    assert targets.missing(where, rows[:2] + rows[3:]) == ["heads 16, threads 1"]
+    target = next(one for one in targets.TARGETS if one.what == "MHE-ADD forward")
+    row = {field: wanted[0] if isinstance(wanted, tuple) else wanted for field, wanted in target.where.items()}
+    results.write(tmp_path / "attention_forward.json", {}, [dict(row, name="x", ratio_to_torch_sdpa=9.0)])
+    done = subprocess.run([ROOT / "tools/bench", "--targets", "--from", tmp_path], capture_output=True, text=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("MHE-ADD forward "))
+    assert "incomplete" in line and "not measured: threads 1, heads 12, queries 1024" in line
+
+
 def test_growth_of_memory_compares_the_same_tokens():
     target = next(one for one in targets.TARGETS if "memory at T 2048" in one.what)
     row = dict(contender="headshare", scheme="collaborative", heads=12, head_width=64, causal=False, dropout=0.0,
