@@ -1,6 +1,7 @@
 """finetune on a tiny encoder: own tables, GLUE and SuperGLUE layouts, SQuAD, resuming, and bad input."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -140,6 +141,17 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
     assert again.returncode == 1 and "fine-tuned on a task already" in again.stderr
 
 
+def test_what_is_trained_on_does_not_validate(run, refused, encoder, glue, tmp_path):
+    """A task without a training part, trained on its development part: found there again, that would judge itself."""
+    own = ("--task", "sst2", "--data", glue.parent, "--train", glue / "SST-2" / "dev.tsv", "--out", tmp_path / "out")
+    assert "hold a part of the training examples back" in refused(1, "finetune", encoder, *own)
+    done = run("finetune", encoder, *own, *QUICK, "--epochs", 1, "--seeds", 1, "--validation-fraction", 0.25, "--json")
+    assert json.loads(done.stdout)["tasks"][0]["parts"][0]["examples"] == 4
+    both = ("--task", "sst2", "--data", glue.parent, "--validation-fraction", 0.25, "--out", tmp_path / "both")
+    done = run("finetune", encoder, *both, *QUICK, "--epochs", 1, "--seeds", 1)
+    assert "dev.tsv validates; --validation-fraction holds nothing back" in done.stderr
+
+
 def squad_file(path, answers, version="1.1"):
     """One question a paragraph; `answers` gives for each where the fox is, or None."""
     articles = []
@@ -190,8 +202,9 @@ def test_superglue_layouts(run, encoder, data, tmp_path):
     report = json.loads(done.stdout)
     assert [task["task"] for task in report["tasks"]] == [f"superglue/{name.split('/')[-1]}" for name in names]
     for task in report["tasks"]:
-        assert task["parts"][0]["examples"] == 8, task["task"]
+        assert task["parts"][0]["examples"] == 8 or task["task"] == "superglue/multirc", task["task"]
     assert "8 of 56 examples are used" in done.stderr
+    assert re.search(r"[5-8] of 4848 examples are used, questions whole", done.stderr)
 
 
 def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
@@ -240,6 +253,9 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
         (1, ("--task", "pair", "--train", train, *out), "--pair-column"),
         (1, ("--task", "classify", "--train", bad, "--validation", dev, *out), "bad.tsv:3"),
         (1, (*own, "--validation", odd, *out), "unknown label 'maybe'"),
+        (1, (*own, "--validation", train, *out), "--train and --validation are one file"),
+        (1, (*own, "--validation", dev, "--test", dev, *out), "--validation and --test are one file"),
+        (1, (*own, "--validation", dev, "--validation-fraction", 0.1, *out), "leave one away"),
         (1, ("--task", "classify", "--train", one, "--validation", dev, *out), "nothing to tell apart"),
         (1, (*own, "--validation", dev, "--max-length", 500, *out), "--max-length 500 is more than the encoder's context of 32"),
         (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate fast is not a number"),

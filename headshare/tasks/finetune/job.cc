@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/file.h"
 #include "headshare/base/nearest.h"
 #include "headshare/tasks/finetune/jobs.h"
 
@@ -111,8 +112,28 @@ std::vector<std::string> expand_job_names(const std::vector<std::string>& names)
   return all;
 }
 
+namespace {
+
+// A model judged by what it was trained on is not judged.
+void check_files_differ(const TaskFiles& files) {
+  const std::vector<std::pair<const char*, std::string>> named = {
+      {"--train", files.train}, {"--validation", files.validation}, {"--test", files.test}};
+  for (size_t i = 0; i < named.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      std::error_code missing;  // said by whoever reads it
+      HS_CHECK(!fs::equivalent(named[i].second, named[k].second, missing), named[k].first, " and ", named[i].first,
+               " are one file, ", named[i].second, "; to hold a part of it back: --validation-fraction");
+    }
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions& options,
                                       const LoadedEncoder& trained) {
+  check_files_differ(options.files);
+  HS_CHECK(options.files.validation.empty() || options.tuning.validation_fraction == 0,
+           "--validation names a file and --validation-fraction holds a part of another back; leave one away");
   if (name == kSquad) return open_squad_job(options, trained);
   const auto& tables = own_tables();
   if (std::find(tables.begin(), tables.end(), name) != tables.end()) return open_table_job(name, options, trained);

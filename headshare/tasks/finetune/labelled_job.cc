@@ -55,6 +55,8 @@ class LabelledJob : public FineTuneJob {
                " has no validation part; name one with --validation, or hold a ",
                "part of the training examples back with --validation-fraction");
       validation = split_off(options_.validation_fraction, &train);
+    } else if (options_.validation_fraction > 0) {
+      notes_.push_back(join_text(validation->source, " validates; --validation-fraction holds nothing back"));
     }
     keep_some(options_.train_examples, &train);
     keep_some(options_.validation_examples, &*validation);
@@ -205,18 +207,22 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
   auto job = std::make_unique<LabelledJob>(kind, options, trained);
   HS_CHECK(!files.data.empty() || !files.train.empty(), kind.name,
            " needs data: --data DIR with the official files, or --train FILE");
-  const std::optional<std::string> train = file_of(task, files, files.train, TaskPart::kTrain);
+  const std::optional<std::string> found = file_of(task, files, files.train, TaskPart::kTrain);
   // The reader's own message says where it looked.
-  QuestionSet training =
-      read_questions(task, train ? *train : find_task_file(task, files.data, TaskPart::kTrain).string(), job->rows());
+  const std::string train = found ? *found : find_task_file(task, files.data, TaskPart::kTrain).string();
+  // What is found in --data and was named to train on is nothing to judge by.
+  const auto other_file = [&](const TaskInfo& of, const std::string& named) {
+    const std::optional<std::string> path = file_of(of, files, named, TaskPart::kDev);
+    std::error_code missing;  // said by whoever reads it
+    return path && !fs::equivalent(*path, train, missing) ? path : std::nullopt;
+  };
+  QuestionSet training = read_questions(task, train, job->rows());
   std::optional<QuestionSet> validation;
-  if (const auto path = file_of(task, files, files.validation, TaskPart::kDev)) {
-    validation = read_questions(task, *path, job->rows());
-  }
+  if (const auto path = other_file(task, files.validation)) validation = read_questions(task, *path, job->rows());
   job->set_parts(std::move(training), std::move(validation));
   for (const std::string& name : relatives(task)) {
     const TaskInfo& other = find_task(task.suite, name);
-    if (const auto path = file_of(other, files, "", TaskPart::kDev)) {
+    if (const auto path = other_file(other, "")) {
       job->add_part(name, kind_of(other), read_questions(other, *path, job->rows()));
     }
   }

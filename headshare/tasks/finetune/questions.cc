@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_set>
 
 #include "headshare/base/error.h"
@@ -187,19 +188,63 @@ QuestionSet read_questions(const TaskInfo& task, const std::string& path, RowEnc
   return set;
 }
 
+namespace {
+
+// Examples that are drawn together, as places in the set.
+using Unit = std::vector<size_t>;
+
+// The answers of one MultiRC question, or with `whole_passages` of all questions on one paragraph; any other example
+// alone.
+std::vector<Unit> drawn_together(const QuestionSet& set, bool whole_passages) {
+  std::map<std::pair<int64_t, int64_t>, size_t> places;
+  std::vector<Unit> units;
+  const bool grouped = std::any_of(set.questions.begin(), set.questions.end(),
+                                   [](const Question& one) { return one.group != 0 || one.passage != 0; });
+  for (size_t i = 0; i < set.questions.size(); ++i) {
+    const Question& one = set.questions[i];
+    const std::pair key(one.passage, whole_passages ? 0 : one.group);
+    const auto [found, added] = places.try_emplace(key, units.size());
+    if (!grouped || added) {
+      units.push_back({i});
+    } else {
+      units[found->second].push_back(i);
+    }
+  }
+  return units;
+}
+
+}  // namespace
+
 void keep_some(std::optional<int64_t> most, QuestionSet* set) {
   const size_t total = set->questions.size();
   if (!most || static_cast<size_t>(*most) >= total) return;
-  set->questions = take_marked(draw_subset(static_cast<size_t>(*most), total), &set->questions);
-  set->notes.push_back(join_text(set->source, ": ", *most, " of ", total, " examples are used"));
+  const std::vector<Unit> units = drawn_together(*set, /*whole_passages=*/false);
+  std::vector<char> marked(total, 0);
+  size_t kept = 0;
+  for (const size_t drawn : shuffled(units.size(), "subset of examples")) {
+    const Unit& unit = units[drawn];
+    if (kept > 0 && kept + unit.size() > static_cast<size_t>(*most)) break;
+    for (const size_t i : unit) marked[i] = 1;
+    kept += unit.size();
+  }
+  set->questions = take_marked(marked, &set->questions);
+  set->notes.push_back(join_text(set->source, ": ", kept, " of ", total, " examples are used",
+                                 units.size() < total ? ", questions whole" : ""));
 }
 
 QuestionSet split_off(double fraction, QuestionSet* set) {
   const size_t total = set->questions.size();
-  HS_CHECK(total >= 2, set->source, " has ", total, " example; two are needed to hold one back");
-  const auto wanted = static_cast<size_t>(std::llround(fraction * static_cast<double>(total)));
+  const std::vector<Unit> units = drawn_together(*set, /*whole_passages=*/true);
+  HS_CHECK(units.size() >= 2, set->source, " has 1 ", total > 1 ? "paragraph" : "example",
+           "; two are needed to hold one back");
+  const auto wanted = static_cast<size_t>(std::llround(fraction * static_cast<double>(units.size())));
+  const std::vector<char> drawn = draw_subset(std::clamp<size_t>(wanted, 1, units.size() - 1), units.size());
+  std::vector<char> marked(total, 0);
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (const size_t i : units[u]) marked[i] = drawn[u];
+  }
   QuestionSet taken{.source = set->source, .labelled = set->labelled};
-  taken.questions = take_marked(draw_subset(std::clamp<size_t>(wanted, 1, total - 1), total), &set->questions);
+  taken.questions = take_marked(marked, &set->questions);
   set->notes.push_back(
       join_text(set->source, ": ", taken.questions.size(), " of ", total, " examples are held back for validation"));
   return taken;

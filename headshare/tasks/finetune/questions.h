@@ -67,11 +67,12 @@ QuestionSet to_questions(const TextExamples& examples, RowEncoder& rows);
 // The kind that the user's own table is: its classes, or numbers.
 QuestionKind kind_of(const TextExamples& examples, const std::string& name);
 
-// `most` of a part's questions, drawn by draw_subset(); all where there are not more.
+// `most` of a part's examples, drawn by shuffled(); all where there are not more. The answers of a MultiRC question
+// stay together, so that there it may be a few less: what is scored by question is scored by whole ones.
 void keep_some(std::optional<int64_t> most, QuestionSet* set);
 
-// Takes `fraction` of the questions (at least one, leaving at least one) out of a set and returns them, drawn as
-// keep_some does. Throws Error for fewer than two questions.
+// Takes `fraction` of the examples (at least one, leaving at least one) out of a set and returns them, drawn as
+// keep_some does; of MultiRC whole paragraphs. Throws Error for fewer than two of them.
 QuestionSet split_off(double fraction, QuestionSet* set);
 
 // How many questions have each class, for kClass.

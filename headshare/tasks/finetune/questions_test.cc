@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "headshare/base/file.h"
@@ -151,6 +152,38 @@ TEST(QuestionSets, PartsAreHeldBackWhole) {
   QuestionSet two = numbered(2);
   EXPECT_EQ(split_off(0.01, &two).questions.size(), 1U);
   EXPECT_THAT(error_message([&] { split_off(0.5, &two); }), HasSubstr("has 1 example"));
+}
+
+// Eight answers of two questions on a paragraph.
+QuestionSet multirc(int paragraphs) {
+  QuestionSet set = numbered(8 * paragraphs);
+  for (size_t i = 0; i < set.questions.size(); ++i) {
+    set.questions[i].group = static_cast<int64_t>(i / 4);
+    set.questions[i].passage = static_cast<int64_t>(i / 8);
+  }
+  return set;
+}
+
+TEST(QuestionSets, AnswersOfAQuestionStayTogether) {
+  QuestionSet some = multirc(20);
+  keep_some(50, &some);
+  std::map<int64_t, int> answers;
+  for (const Question& one : some.questions) ++answers[one.group];
+  EXPECT_EQ(answers.size(), 12U);
+  EXPECT_THAT(answers, testing::Each(testing::Pair(testing::_, 4)));
+  EXPECT_THAT(some.notes, ElementsAre("made: 48 of 160 examples are used, questions whole"));
+}
+
+TEST(QuestionSets, ParagraphsAreHeldBackWhole) {
+  QuestionSet train = multirc(10);
+  const QuestionSet held = split_off(0.3, &train);
+  EXPECT_EQ(held.questions.size(), 24U);
+  for (const Question& one : held.questions) {
+    for (const Question& other : train.questions) EXPECT_NE(one.passage, other.passage);
+  }
+  QuestionSet lone = multirc(1);
+  for (Question& one : lone.questions) one.passage = 3;
+  EXPECT_THAT(error_message([&] { split_off(0.5, &lone); }), HasSubstr("has 1 paragraph"));
 }
 
 TEST(JobNames, AreFoundHoweverTheyAreWritten) {
