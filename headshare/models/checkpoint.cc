@@ -8,6 +8,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
+#include "headshare/data/hash.h"
 #include "headshare/models/size.h"
 #include "headshare/text/json_input.h"
 #include "headshare/text/tokenizer_file.h"
@@ -146,6 +147,28 @@ TaskHeadOptions read_head(nlohmann::json object, const std::string& where) {
   return head;
 }
 
+// Which tokenizer a model was trained with; of another format version than ours it cannot be told.
+constexpr const char* kTokenizerHash = "tokenizer_hash";
+
+std::string hash_version(const nlohmann::json& tokenizer) {
+  return join_text("v", tokenizer.at("version").get<int64_t>(), "-");
+}
+
+std::string tokenizer_hash(const nlohmann::json& tokenizer) {
+  return hash_version(tokenizer) + content_hash(tokenizer.dump());
+}
+
+void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, const std::string& where) {
+  const nlohmann::json noted = config.value(kTokenizerHash, nlohmann::json());
+  if (!noted.is_string()) return;  // of a program that noted none
+  const auto written = noted.get<std::string>();
+  const nlohmann::json content = tokenizer.to_json();
+  if (!written.starts_with(hash_version(content))) return;
+  HS_CHECK(written == tokenizer_hash(content), where,
+           " is not the tokenizer that this model was trained with; put that one back, or to use ",
+           "this one all the same, take \"", kTokenizerHash, "\" out of config.json");
+}
+
 // `config` names format, version and kind.
 template <class Model, class Options>
 void save(const fs::path& directory, nlohmann::json config, const Model& model, Options options,
@@ -153,7 +176,11 @@ void save(const fs::path& directory, nlohmann::json config, const Model& model, 
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
   config["model"] = to_json(stored_fields(options));
-  if (tokenizer != nullptr) write_file(directory / "tokenizer.json", tokenizer->to_json().dump());
+  if (tokenizer != nullptr) {
+    const nlohmann::json content = tokenizer->to_json();
+    config[kTokenizerHash] = tokenizer_hash(content);
+    write_file(directory / "tokenizer.json", content.dump());
+  }
   write_tensors(directory / "model.safetensors", model_tensors(*model), {{"format", "pt"}});
   write_file(directory / "config.json", config.dump(2) + "\n");
 }
@@ -275,6 +302,7 @@ Loaded<Model> load(const fs::path& path) {
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   loaded.tokenizer = load_tokenizer(tokenizer);
   check_vocabulary(*loaded.tokenizer, shared_options(options), tokenizer.string());
+  check_tokenizer(*loaded.tokenizer, read_json(loaded.directory / "config.json"), tokenizer.string());
   loaded.model = load_weights<Model>(loaded.directory);
   return loaded;
 }

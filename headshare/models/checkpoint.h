@@ -69,7 +69,8 @@ using LoadedModel = Loaded<Decoder>;
 using LoadedEncoder = Loaded<Encoder>;
 
 // Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else
-// its averaged weights, else its last). A missing tokenizer is an Error, and so is a model of the other kind.
+// its averaged weights, else its last). A missing tokenizer is an Error, and so are another than the model was saved
+// with, and a model of the other kind.
 LoadedModel load_model(const fs::path& path);
 LoadedEncoder load_encoder_model(const fs::path& path);
 

@@ -115,6 +115,15 @@ def test_what_fill_and_evaluate_refuse(run, refused, corpus, encoder, tmp_path):
     (copy / "tokenizer.json").write_text(decoder_tokenizer)
     done = refused(1, "fill", copy, "[MASK]")
     assert "tokenizer" in done and ("model only" in done or "'mask'" in done), done
+    # One of the same size: two tokens have changed places.
+    tokenizer = (out / "checkpoints" / "best" / "tokenizer.json").read_text()
+    swapped = json.loads(tokenizer)
+    swapped["tokens"][-2:] = swapped["tokens"][:-3:-1]
+    (copy / "tokenizer.json").write_text(json.dumps(swapped))
+    one_line_error(refused(1, "fill", copy, "[MASK]"), "tokenizer.json is not the tokenizer", "config.json")
+    # The same, laid out in another way.
+    (copy / "tokenizer.json").write_text(json.dumps(json.loads(tokenizer), indent=1))
+    run("fill", copy, "[MASK]")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +152,7 @@ def test_text_of_one_endless_word(run, tmp_path):
     flags = ("--text", tmp_path / "word.txt", "--out", tmp_path / "run", "--steps", 2)
     done = run("train", *MLM[:-2], *flags, check=False)
     assert done.returncode == 1
-    one_line_error(done.stderr.splitlines(keepends=True)[-1], "training text")
+    one_line_error(done.stderr.splitlines(keepends=True)[-1], "more than 100 characters", "blanks between words")
 
 
 def test_compare(run, refused, corpus, tmp_path):
