@@ -24,8 +24,6 @@ std::vector<ColumnChoice> chosen_columns(const ColumnChoice& first, const Column
   return columns;
 }
 
-bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
-
 // Reads all rows of one table.
 class ExampleReader {
  public:

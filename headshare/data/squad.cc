@@ -43,7 +43,7 @@ class SquadReader {
 
  private:
   void read_paragraph(const std::string& title, const Json& paragraph, const std::string& where) {
-    data_.paragraphs.push_back({.title = title, .context = json_string(paragraph, "context", where)});
+    data_.paragraphs.push_back({.title = title, .context = json_filled(paragraph, "context", where)});
     const CodePoints places(data_.paragraphs.back().context);
     const auto& questions = json_list(paragraph, "qas", where);
     for (size_t i = 0; i < questions.size(); ++i) read_question(questions[i], places, item(where, "qas", i));
@@ -51,7 +51,7 @@ class SquadReader {
 
   void read_question(const Json& entry, const CodePoints& places, const std::string& where) {
     SquadQuestion question{.id = json_string(entry, "id", where),
-                           .question = json_string(entry, "question", where),
+                           .question = json_filled(entry, "question", where),
                            .paragraph = data_.paragraphs.size() - 1};
     HS_CHECK(ids_.insert(question.id).second, where, ": the question id ", question.id, " stands twice in the file");
     if (entry.contains("answers")) {  // files without gold have none

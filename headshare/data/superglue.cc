@@ -119,9 +119,9 @@ std::vector<CopaExample> read_copa(const std::string& path) {
     const std::string& question = json_string(record, "question", where);
     HS_CHECK(question == "cause" || question == "effect", where, ": 'question' must be cause or effect, not ",
              brief_text(question));
-    examples.push_back({.premise = json_string(record, "premise", where),
-                        .choice1 = json_string(record, "choice1", where),
-                        .choice2 = json_string(record, "choice2", where),
+    examples.push_back({.premise = json_filled(record, "premise", where),
+                        .choice1 = json_filled(record, "choice1", where),
+                        .choice2 = json_filled(record, "choice2", where),
                         .asks_cause = question == "cause",
                         .label = labels.of(record, where),
                         .index = json_id(record, "idx", where)});
@@ -137,9 +137,9 @@ std::vector<WicExample> read_wic(const std::string& path) {
       return byte_span(json_string(record, text, where), json_id(record, begin, where), json_id(record, end, where),
                        join_text(where, ": '", begin, "'"));
     };
-    examples.push_back({.word = json_string(record, "word", where),
-                        .sentence1 = json_string(record, "sentence1", where),
-                        .sentence2 = json_string(record, "sentence2", where),
+    examples.push_back({.word = json_filled(record, "word", where),
+                        .sentence1 = json_filled(record, "sentence1", where),
+                        .sentence2 = json_filled(record, "sentence2", where),
                         .place1 = place("sentence1", "start1", "end1"),
                         .place2 = place("sentence2", "start2", "end2"),
                         .label = labels.of(record, where),
@@ -165,7 +165,7 @@ WscData read_wsc(const std::string& path) {
     return words.bytes;
   };
   for_each_json_line(path, [&](const Json& record, const std::string& where) {
-    data.examples.push_back({.text = json_string(record, "text", where),
+    data.examples.push_back({.text = json_filled(record, "text", where),
                              .noun = place(record, "1", where),
                              .pronoun = place(record, "2", where),
                              .label = labels.of(record, where),
@@ -183,22 +183,29 @@ MultiRcData read_multirc(const std::string& path) {
   Labels labels("multirc");
   for_each_json_line(path, [&](const Json& record, const std::string& line) {
     const Json& passage = json_member(record, "passage", line);
-    data.paragraphs.push_back(json_string(passage, "text", line));
+    data.paragraphs.push_back(json_filled(passage, "text", line));
     for (const Json& question : json_list(passage, "questions", line)) {
       const int64_t number = json_id(question, "idx", line);
       const std::string where = join_text(line, ", question ", number);
       for (const Json& answer : json_list(question, "answers", where)) {
         data.examples.push_back({.paragraph = data.paragraphs.size() - 1,
-                                 .question = json_string(question, "question", where),
+                                 .question = json_filled(question, "question", where),
                                  .answer = json_string(answer, "text", where),
                                  .label = labels.of(answer, where),
                                  .paragraph_index = json_id(record, "idx", line),
                                  .question_index = number,
                                  .answer_index = json_id(answer, "idx", where)});
+        if (is_blank(data.examples.back().answer) && data.empty_answers++ == 0) {
+          data.note = join_text(where, ": answer ", data.examples.back().answer_index);
+        }
       }
     }
   });
   HS_CHECK(!data.examples.empty(), path, " has no answers to judge");
+  if (data.empty_answers > 0) {
+    data.note = join_text(path, ": ", data.empty_answers,
+                          " answers are empty and judged as they are (the first: ", data.note, ")");
+  }
   return data;
 }
 

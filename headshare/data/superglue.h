@@ -66,6 +66,8 @@ struct MultiRcExample {
 struct MultiRcData {
   std::vector<std::string> paragraphs;
   std::vector<MultiRcExample> examples;
+  int64_t empty_answers = 0;  // the official training file has three
+  std::string note;           // a sentence on them, or empty
 };
 
 struct RecordQuery {

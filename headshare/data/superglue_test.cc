@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "headshare/data/test_support.h"
 #include "headshare/text/test_support.h"
@@ -75,6 +76,12 @@ TEST_F(SuperGlueTest, MultiRc) {
   EXPECT_EQ(data.examples[0].paragraph_index, 2);
   EXPECT_EQ(data.examples[0].question_index, 5);
   EXPECT_EQ(data.examples[1].answer_index, 10);
+  EXPECT_EQ(data.note, "");
+  std::string empty = kMultiRc;
+  empty.replace(empty.find("\"B\""), 3, "\" \"");
+  const MultiRcData blank = read_multirc(file(empty));
+  EXPECT_EQ(blank.examples.size(), 2);
+  EXPECT_THAT(blank.note, AllOf(HasSubstr("1 answers are empty"), HasSubstr(":1, question 5: answer 10")));
 }
 
 TEST_F(SuperGlueTest, Record) {
@@ -115,6 +122,13 @@ TEST_F(SuperGlueTest, MistakesNameFileAndLine) {
   EXPECT_THAT(refused(read_record, with(kRecord, "@placeholder", "@place")),
               HasSubstr("query 7: the query has no @placeholder"));
   EXPECT_THAT(refused(read_multirc, ""), HasSubstr("is empty"));
+  const auto emptied = [](const std::string& text, const std::string& key) {
+    nlohmann::json object = nlohmann::json::parse(text);
+    object[key] = " ";
+    return object.dump();
+  };
+  EXPECT_THAT(refused(read_copa, emptied(kCopa, "choice1")), HasSubstr("f.jsonl:1: 'choice1' is empty"));
+  EXPECT_THAT(refused(read_wic, emptied(kWic, "word")), HasSubstr("f.jsonl:1: 'word' is empty"));
 }
 
 TEST_F(SuperGlueTest, MutatedFilesAreReadOrRefused) {

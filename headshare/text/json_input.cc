@@ -82,6 +82,8 @@ int32_t json_id(const nlohmann::json& value, const std::string& what) {
   return value.get<int32_t>();
 }
 
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
 const std::string& json_string(const nlohmann::json& value, const std::string& what) {
   HS_CHECK(value.is_string(), what, " must be a text, not ", brief_json(value));
   return value.get_ref<const std::string&>();
@@ -103,6 +105,12 @@ int32_t json_id(const nlohmann::json& object, const std::string& key, const std:
 
 const std::string& json_string(const nlohmann::json& object, const std::string& key, const std::string& where) {
   return json_string(json_member(object, key, where), named(key, where));
+}
+
+const std::string& json_filled(const nlohmann::json& object, const std::string& key, const std::string& where) {
+  const std::string& text = json_string(object, key, where);
+  HS_CHECK(!is_blank(text), where, ": '", key, "' is empty");
+  return text;
 }
 
 bool json_bool(const nlohmann::json& object, const std::string& key, const std::string& where) {

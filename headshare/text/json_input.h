@@ -20,6 +20,9 @@ Error json_error(const std::string& where, size_t bytes, const nlohmann::json::e
 // object[key]; throws Error led by `where` when `object` is not an object or lacks the key.
 const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where);
 
+// Whether there is nothing but blanks, tabs and line ends.
+bool is_blank(std::string_view text);
+
 // A whole number from 0 to INT32_MAX, a text, a truth value, a list: `what` names it in the error.
 int32_t json_id(const nlohmann::json& value, const std::string& what);
 const std::string& json_string(const nlohmann::json& value, const std::string& what);
@@ -29,6 +32,8 @@ const nlohmann::json::array_t& json_list(const nlohmann::json& value, const std:
 // The same of object[key].
 int32_t json_id(const nlohmann::json& object, const std::string& key, const std::string& where);
 const std::string& json_string(const nlohmann::json& object, const std::string& key, const std::string& where);
+// Likewise, and not blank.
+const std::string& json_filled(const nlohmann::json& object, const std::string& key, const std::string& where);
 bool json_bool(const nlohmann::json& object, const std::string& key, const std::string& where);
 const nlohmann::json::array_t& json_list(const nlohmann::json& object, const std::string& key,
                                          const std::string& where);

@@ -44,6 +44,7 @@ void read_wsc_questions(const std::string& path, RowEncoder& rows, QuestionSet* 
 
 void read_multirc_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
   const MultiRcData data = read_multirc(path);
+  if (!data.note.empty()) set->notes.push_back(data.note);
   for (const MultiRcExample& one : data.examples) {
     add(set, {.rows = {rows.pair(data.paragraphs[one.paragraph], one.question + " " + one.answer)},
               .label = one.label,
