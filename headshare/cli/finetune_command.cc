@@ -128,7 +128,7 @@ struct TaskResult {
   double learning_rate = 0;
   std::vector<TunedModel> models;                // a seed each
   std::vector<std::pair<double, double>> rates;  // of every rate tried: the mean validation goal
-  std::vector<std::pair<std::string, int64_t>> classes;
+  ClassCounts classes;
   std::vector<std::string> notes;
   int64_t examples = 0;
 };
@@ -182,19 +182,6 @@ Json to_object(const TaskResult& result) {
   return object;
 }
 
-std::string class_note(const TaskResult& result) {
-  int64_t total = 0;
-  for (const auto& [name, count] : result.classes) total += count;
-  std::string text = join_text(result.task, ": ", total, " training examples");
-  constexpr size_t kMost = 10;
-  for (size_t i = 0; i < std::min(kMost, result.classes.size()); ++i) {
-    const auto& [name, count] = result.classes[i];
-    const double share = 100 * static_cast<double>(count) / static_cast<double>(total);
-    text += join_text(i == 0 ? "; " : ", ", name, " ", format_fixed(share, 1), " %");
-  }
-  return text + (result.classes.size() > kMost ? join_text(", ... (", result.classes.size(), " classes)") : "");
-}
-
 // All models of one task; the best learning rate's are kept in the result.
 TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Device device, GridProgress& progress) {
   TaskResult result{.task = job.name(),
@@ -204,7 +191,7 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
                     .notes = job.notes(),
                     .examples = job.examples()};
   for (const std::string& note : job.notes()) notice(note);
-  if (!result.classes.empty()) notice(class_note(result));
+  if (!result.classes.empty()) notice(job.name() + ": " + class_note(result.classes));
   double best = -std::numeric_limits<double>::infinity();
   for (const double rate : learning_rates(command.tuning)) {
     std::vector<TunedModel> models;

@@ -59,6 +59,8 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
                        .scores_test = job->scores_test(),
                        .notes = job->notes(),
                        .training_seconds = rehearsal.timed ? training_seconds(*job, rehearsal) : 0});
+      const ClassCounts classes = job->classes();
+      if (!classes.empty()) tasks.back().notes.push_back(class_note(classes));
     } catch (const Error& error) {
       const char* way_out = is_suite(options.task) ? "; --tasks a,b,... leaves a task out" : "";
       throw Error(name + ": " + in_fine_tuning_words(error.what()) + way_out);

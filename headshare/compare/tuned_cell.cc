@@ -124,11 +124,24 @@ class TunedCell {
                           "; delete this task's directory in the cell to train it again"));
   }
 
+  // The scores of the part that counts, then those of the task's relatives under their names: "mnli-mm accuracy".
+  static std::vector<Score> metrics_of(const TunedRun& run, const PartScores& counts) {
+    std::vector<Score> metrics = counts.scores;
+    for (const PartScores& part : run.model.parts) {
+      if (part.part == counts.part || part.part == run.model.parts.front().part) continue;
+      for (Score score : part.scores) {
+        score.name = part.part + " " + score.name;
+        metrics.push_back(std::move(score));
+      }
+    }
+    return metrics;
+  }
+
   static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
     const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
     return {.task = name,
             .score = std::isfinite(part.goal) ? kPerCent * part.goal / run.full_goal : 0,
-            .metrics = part.scores,
+            .metrics = metrics_of(run, part),
             .examples = part.examples,
             .learning_rate = run.model.learning_rate,
             .best_epoch = run.model.best_epoch,

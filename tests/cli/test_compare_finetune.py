@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import pytest
-from test_finetune import squad_file, table, texts
+from test_finetune import glue, squad_file, table, texts  # noqa: F401 (a fixture)
 from training import lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
 
 SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
@@ -43,6 +43,15 @@ def suite(tmp_path):
             else:
                 (folder / f"{part}.tsv").write_text("".join(f"gj04\t{label}\t\t{one}\n" for one, label in texts(count)))
     return tmp_path / "glue"
+
+
+def test_relatives_of_a_task_are_beside_it(run, encoders, glue, tmp_path):  # noqa: F811
+    flags = ("--task", "glue", "--tasks", "mnli", "--finetune-data", glue, "--encoders", encoders, "--schemes", "mha")
+    done = run("compare", "--json", *QUICK, "--seeds", 1, "--out", tmp_path / "out", *flags)
+    assert "glue/mnli: 24 training examples; entailment 50.0 %" in done.stderr
+    task = json.loads(done.stdout)["cells"][0]["tasks"][0]
+    assert [one["name"] for one in task["metrics"]] == ["accuracy", "mnli-mm accuracy", "ax matthews"]
+    assert task["score"] == pytest.approx(100 * task["metrics"][0]["value"])
 
 
 def tuned(run, out, *arguments, **options):

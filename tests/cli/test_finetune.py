@@ -42,7 +42,7 @@ def tables(tmp_path):
 
 @pytest.fixture
 def glue(tmp_path):
-    """CoLA and SST-2 in the official layout, with a test part, and MNLI with its mismatched part."""
+    """CoLA and SST-2 in the official layout, with a test part, and MNLI with its mismatched part and the diagnostics."""
     for name in ("CoLA", "SST-2", "MNLI"):
         (tmp_path / "glue" / name).mkdir(parents=True)
     cola, sst, mnli = (tmp_path / "glue" / name for name in ("CoLA", "SST-2", "MNLI"))
@@ -54,6 +54,12 @@ def glue(tmp_path):
     for part in ("train", "dev_matched", "dev_mismatched"):
         rows = "".join(f"{i}\t{text}\tA fox.\t{names[label]}\n" for i, (text, label) in enumerate(texts(24)))
         (mnli / f"{part}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + rows)
+    asked = "".join(f"{i}\t{text}\tA fox.\n" for i, (text, _) in enumerate(texts(7)))
+    (mnli / "test_mismatched.tsv").write_text("index\tsentence1\tsentence2\n" + asked)
+    (tmp_path / "glue" / "diagnostic").mkdir()
+    (tmp_path / "glue" / "diagnostic" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + asked)
+    labelled = "".join(f"{text}\tA fox.\t{names[label]}\n" for text, label in texts(12))
+    (tmp_path / "glue" / "diagnostic" / "diagnostic-full.tsv").write_text("Premise\tHypothesis\tLabel\n" + labelled)
     return tmp_path / "glue"
 
 
@@ -129,6 +135,12 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
     assert [average["suite"] for average in report["averages"]] == ["glue"]
     cola = out / "glue-cola" / "lr-0.003-seed-0"
     assert len((cola / "test.tsv").read_text().splitlines()) == 1 + 9
+    # MNLI's relatives: answered all, scored where there are labels.
+    mnli = out / "glue-mnli" / "lr-0.003-seed-0"
+    for name, count in (("mnli-mm", 24), ("mnli-mm-test", 7), ("ax", 12), ("ax-test", 7)):
+        assert len((mnli / f"{name}.tsv").read_text().splitlines()) == 1 + count, name
+    parts = {part["part"]: part["scores"] for part in report["tasks"][2]["parts"]}
+    assert list(parts) == ["validation", "mnli-mm", "ax"] and parts["ax"][0]["name"] == "matthews"
     # The scorer of files agrees with what was reported.
     reported = report["tasks"][0]["parts"][0]["scores"][0]["values"][0]
     gold = ("--gold", glue / "CoLA" / "dev.tsv")

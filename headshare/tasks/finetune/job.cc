@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
+#include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/tasks/finetune/jobs.h"
 
@@ -77,6 +78,19 @@ std::string resolved_name(const std::string& name) {
 }
 
 }  // namespace
+
+std::string class_note(const ClassCounts& classes) {
+  int64_t total = 0;
+  for (const auto& [name, count] : classes) total += count;
+  std::string text = join_text(total, " training examples");
+  constexpr size_t kMost = 10;
+  for (size_t i = 0; i < std::min(kMost, classes.size()); ++i) {
+    const auto& [name, count] = classes[i];
+    const double share = 100 * static_cast<double>(count) / static_cast<double>(total);
+    text += join_text(i == 0 ? "; " : ", ", name, " ", format_fixed(share, 1), " %");
+  }
+  return text + (classes.size() > kMost ? join_text(", ... (", classes.size(), " classes)") : "");
+}
 
 Fields fields(TaskFiles& o) {
   return {

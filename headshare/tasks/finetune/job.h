@@ -42,6 +42,12 @@ struct PartScores {
   int64_t examples = 0;
 };
 
+// Classes with how many examples each has.
+using ClassCounts = std::vector<std::pair<std::string, int64_t>>;
+
+// "32 training examples; 0 50.0 %, 1 50.0 %": what an accuracy is to be read against.
+std::string class_note(const ClassCounts& classes);
+
 class FineTuneJob {
  public:
   virtual ~FineTuneJob() = default;
@@ -63,7 +69,7 @@ class FineTuneJob {
   virtual bool scores_test() const { return false; }
 
   // The classes and how many training examples each has; empty where there are none.
-  virtual std::vector<std::pair<std::string, int64_t>> classes() const { return {}; }
+  virtual ClassCounts classes() const { return {}; }
 
   // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws Error
   // when a training step would not fit into memory; of `shape` the loop fills in what it decides.

@@ -78,8 +78,8 @@ class LabelledJob : public FineTuneJob {
     return !further_.empty() && further_.back().name == kTest && further_.back().set.labelled;
   }
 
-  std::vector<std::pair<std::string, int64_t>> classes() const override {
-    std::vector<std::pair<std::string, int64_t>> all;
+  ClassCounts classes() const override {
+    ClassCounts all;
     if (data_.kind.form != AnswerForm::kClass) return all;
     const std::vector<int64_t> counts = class_counts(data_.train, data_.kind.labels.size());
     for (size_t i = 0; i < counts.size(); ++i) all.emplace_back(data_.kind.labels[i], counts[i]);
@@ -224,6 +224,9 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
     const TaskInfo& other = find_task(task.suite, name);
     if (const auto path = other_file(other, "")) {
       job->add_part(name, kind_of(other), read_questions(other, *path, job->rows()));
+    }
+    if (const auto path = file_of(other, files, "", TaskPart::kTest)) {
+      job->add_part(join_text(name, "-", kTest), kind_of(other), read_questions(other, *path, job->rows()));
     }
   }
   if (const auto path = file_of(task, files, files.test, TaskPart::kTest)) {
