@@ -191,7 +191,7 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
                     .notes = job.notes(),
                     .examples = job.examples()};
   for (const std::string& note : job.notes()) notice(note);
-  if (!result.classes.empty()) notice(job.name() + ": " + class_note(result.classes));
+  if (!result.classes.empty()) notice(join_text(job.name(), ": ", class_note(result.classes)));
   double best = -std::numeric_limits<double>::infinity();
   for (const double rate : learning_rates(command.tuning)) {
     std::vector<TunedModel> models;

@@ -94,10 +94,8 @@ double seconds_per_step(Task& task, const TrainOptions& train, c10::Device devic
     const double began = now();
     const int64_t targets = task.draw(train.accumulation);
     optimizer.zero_gradients();
-    for (int64_t i = 0; i < train.accumulation; ++i) {
-      (loss_sum(task, i, precision) / static_cast<double>(targets)).backward();
-    }
-    optimizer.clip_gradients(train.max_gradient_norm);
+    for (int64_t i = 0; i < train.accumulation; ++i) loss_sum(task, i, precision).backward();
+    optimizer.measure_gradients(static_cast<double>(targets), train.max_gradient_norm);
     optimizer.step(/*learning_rate=*/0);
     return now() - began;
   };

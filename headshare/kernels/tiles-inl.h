@@ -6,53 +6,13 @@
 #define HEADSHARE_KERNELS_TILES_INL_H_
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
-#include <limits>
 
 #include "headshare/kernels/tiles.h"
+#include "headshare/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headshare::kernels::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F = hn::CappedTag<float, kLaneStep>;
-using I = hn::RebindToSigned<F>;
-using U = hn::RebindToUnsigned<F>;
-using FloatVec = hn::Vec<F>;
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
-
-// The larger of x and a constant; NaN where x is: x86 returns the second operand then, portable code the number.
-HWY_INLINE FloatVec at_least(FloatVec x, float least) {
-  const auto limit = hn::Set(F(), least);
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-  return hn::Max(limit, x);
-#else
-  return hn::IfThenElse(hn::Lt(x, limit), limit, x);
-#endif
-}
-
-// 2^x with a relative error below 2.4e-7 for x < 127.5, from where it is infinite; zero below 2^-126. 2^n goes into the
-// exponent bits, and 2^f for |f| <= 1/2 is a polynomial (minimax for the relative error, 1 at f = 0).
-HWY_INLINE FloatVec exp2_of(FloatVec x) {
-  const F d;
-  const I di;
-  x = at_least(x, -127.0F);
-  x = hn::IfThenElse(hn::Gt(x, hn::Set(d, 128.0F)), hn::Set(d, 128.0F), x);
-  const auto n = hn::Round(x);
-  const auto f = hn::Sub(x, n);
-  auto p = hn::Set(d, 0.00015353361817880762F);
-  p = hn::MulAdd(p, f, hn::Set(d, 0.0013398874445379374F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.009618437358287912F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.05550332471026998F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.24022647913619743F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.6931472028551287F));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
-  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
-  return hn::Mul(p, hn::BitCast(d, power));
-}
 
 // The exponents of one strip of lanes, row by row.
 template <bool kDistance>

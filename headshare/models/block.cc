@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/ops/gelu.h"
+
 namespace headshare {
 namespace {
 
@@ -12,9 +14,9 @@ Bias bias_of(bool wanted) { return wanted ? Bias::kYes : Bias::kNo; }
 Tensor activate(ActivationKind kind, const Tensor& x) {
   switch (kind) {
     case ActivationKind::kGeluTanh:
-      return at::gelu(x, "tanh");
+      return gelu(x, GeluForm::kTanh);
     case ActivationKind::kGeluErf:
-      return at::gelu(x, "none");
+      return gelu(x, GeluForm::kErf);
     case ActivationKind::kRelu:
       return at::relu(x);
   }

@@ -25,7 +25,11 @@ DecoderImpl::DecoderImpl(DecoderOptions resolved)
 }
 
 Tensor DecoderImpl::hidden(const Tensor& ids, DecodingState* state) const {
-  const Tensor x = dropout(embed(ids, state == nullptr ? 0 : state->length()), options_.dropout, *this);
+  return above(embed(ids, state == nullptr ? 0 : state->length()), state);
+}
+
+Tensor DecoderImpl::above(const Tensor& embedded, DecodingState* state) const {
+  const Tensor x = dropout(embedded, options_.dropout, *this);
   return norm_->forward(through_blocks(x, {.causal = true}, state == nullptr ? nullptr : &state->caches));
 }
 
@@ -33,7 +37,9 @@ Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(hidde
 
 SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   const Tensor flat = targets.flatten();
-  const Tensor sum = cross_entropy_sum(hidden(ids).flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
+  const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
+  const Tensor last = above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr);
+  const Tensor sum = cross_entropy_sum(last.flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
   return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
 }
 

@@ -36,6 +36,8 @@ class DecoderImpl : public TransformerImpl {
   const DecoderOptions& options() const { return options_; }
 
  private:
+  Tensor above(const Tensor& embedded, DecodingState* state) const;  // hidden states
+
   DecoderOptions options_;
   LayerNorm norm_;
   Tensor output_embedding_;  // [V, E]; the token embedding when tied

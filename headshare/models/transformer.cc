@@ -37,9 +37,10 @@ void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {
            " tokens is longer than the model's context of ", context_);
 }
 
-Tensor TransformerImpl::embed(const Tensor& ids, int64_t first) const {
+Tensor TransformerImpl::embed(const Tensor& ids, int64_t first, LookupGradient gradient) const {
   check_ids(ids, first);
-  const Tensor x = at::embedding(token_embedding_, ids);  // [B, T, E]
+  const bool sparse = gradient == LookupGradient::kRows && device().is_cpu();
+  const Tensor x = at::embedding(token_embedding_, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false, sparse);
   return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + ids.size(1)) : x;
 }
 

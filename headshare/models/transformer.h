@@ -30,8 +30,15 @@ class TransformerImpl : public Layer {
  protected:
   TransformerImpl(const TransformerOptions& resolved, NormPlacement norms);
 
+  // Of the token embedding, from the ids that were looked up.
+  enum class LookupGradient {
+    kWhole,  // as large as the embedding
+    kRows,   // sparse: added to a few rows of the gradient that a tied output layer gives; nothing else may be the only
+             // one
+  };
+
   // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, E].
-  Tensor embed(const Tensor& ids, int64_t first) const;
+  Tensor embed(const Tensor& ids, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
 
   // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each block.
   Tensor through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;

@@ -1,7 +1,6 @@
 #include "headshare/ops/cross_entropy.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -9,6 +8,9 @@
 #include <optional>
 
 #include "headshare/base/error.h"
+#include "headshare/kernels/bf16.h"
+#include "headshare/kernels/passes.h"
+#include "headshare/ops/parallel.h"
 #include "headshare/ops/product.h"
 
 namespace headshare {
@@ -20,9 +22,6 @@ using torch::autograd::variable_list;
 // Scores of a chunk. Every chunk reads the whole embedding twice and adds to its whole gradient, so
 // that chunks must not be small: of GPT-2's vocabulary 2^25, 128 MiB of float32, are 512 rows.
 constexpr int64_t kMostScores = int64_t{1} << 25;
-
-// Scores that one thread turns into probabilities at a time: a row or more, in its second-level cache.
-constexpr int64_t kBlockScores = int64_t{1} << 16;
 
 struct Wanted {
   bool hidden = false;
@@ -57,19 +56,27 @@ void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& lo
   if (slopes.defined()) slopes.copy_(logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options())));
 }
 
-void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
-  const int64_t rows = scores.size(0);
-  if (!scores.is_cpu()) return softmax_block(scores, targets, losses, slopes);
-  const int64_t block = std::clamp<int64_t>(kBlockScores / scores.size(1), 1, rows);
-  at::parallel_for(0, (rows + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
-    const at::AutoDispatchBelowADInplaceOrView no_grad;  // of this thread, which may be another
-    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    for (int64_t first = begin * block; first < std::min(rows, end * block); first += block) {
-      const int64_t count = std::min(block, rows - first);
-      softmax_block(scores.narrow(0, first, count), targets.narrow(0, first, count), losses.narrow(0, first, count),
-                    slopes.defined() ? slopes.narrow(0, first, count) : slopes);
-    }
+// The same by headshare's pass, a row at a time: each is read from memory once and written once. Slopes are float
+// like the scores and take their place, or bfloat16.
+void softmax_floats(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
+  const int64_t V = scores.size(1);
+  const Tensor flat = targets.contiguous();
+  const int64_t* target = flat.const_data_ptr<int64_t>();
+  auto* loss = losses.mutable_data_ptr<float>();
+  torch_threads().run(scores.size(0), [&](int64_t row, int64_t) {
+    float* values = scores.mutable_data_ptr<float>() + row * scores.stride(0);
+    const double found = kernels::passes().cross_entropy(values, V, target[row], slopes.defined() ? values : nullptr);
+    loss[row] = static_cast<float>(found);
+    if (!slopes.defined() || slopes.scalar_type() == at::kFloat) return;
+    auto* narrow = static_cast<kernels::Bf16*>(slopes.mutable_data_ptr()) + row * slopes.stride(0);
+    for (int64_t i = 0; i < V; ++i) narrow[i] = kernels::to_bf16(values[i]);
   });
+}
+
+void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
+  const bool ours =
+      scores.is_cpu() && scores.scalar_type() == at::kFloat && (!slopes.defined() || slopes.scalar_type() != at::kHalf);
+  ours ? softmax_floats(scores, targets, losses, slopes) : softmax_block(scores, targets, losses, slopes);
 }
 
 class Chunks {
@@ -144,13 +151,14 @@ class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    // Scaled in place: the embedding's gradient is the largest tensor of a training step.
+    // Scaled in place, if at all: the embedding's gradient is the largest tensor of a training step.
+    const bool as_it_is = gradients[0].is_cpu() && gradients[0].item<double>() == 1;
     const auto scaled = [&](const char* name) {
       const auto waiting = context->saved_data.find(name);
       if (waiting == context->saved_data.end()) return Tensor();
       Tensor gradient = waiting->second.toTensor();
       context->saved_data.erase(waiting);
-      return gradient.mul_(gradients[0]);
+      return as_it_is ? gradient : gradient.mul_(gradients[0]);
     };
     HS_CHECK(!context->saved_data.empty(),
              "the gradients of cross_entropy_sum are computed once; its backward pass ran before");

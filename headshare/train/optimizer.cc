@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <optional>
 
 #include "headshare/base/error.h"
 
@@ -56,21 +57,28 @@ void Optimizer::adamw(double learning_rate, double weight_decay) {
   }
   if (parameters.empty()) return;
   at::_foreach_add_(steps, 1);
+  std::optional<Tensor> divisor;
+  if (divisor_ != 1) divisor = at::full({}, divisor_, parameters.front().options().dtype(at::kFloat));
   at::_fused_adamw_(parameters, gradients, first, second, /*max_exp_avg_sqs=*/{}, steps, learning_rate, options_.beta1,
-                    options_.beta2, weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                    options_.beta2, weight_decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor);
 }
 
 void Optimizer::step(double learning_rate) {
   const at::NoGradGuard no_grad;
-  if (options_.kind == OptimizerKind::kLamb) return lamb(learning_rate);
-  adamw(learning_rate, options_.weight_decay);
-  if (options_.weight_decay != 0) adamw(learning_rate, 0);
+  if (options_.kind == OptimizerKind::kLamb) {
+    lamb(learning_rate);
+  } else {
+    adamw(learning_rate, options_.weight_decay);
+    if (options_.weight_decay != 0) adamw(learning_rate, 0);
+  }
+  divisor_ = 1;
 }
 
 void Optimizer::lamb(double learning_rate) {
   for (const Slot& slot : slots_) {
-    const Tensor gradient = slot.parameter.grad();
+    Tensor gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;
+    if (divisor_ != 1) gradient.div_(divisor_);
     Tensor first = slot.first_moment;
     Tensor second = slot.second_moment;
     Tensor steps = slot.steps;
@@ -94,15 +102,16 @@ void Optimizer::zero_gradients() {
   for (const Slot& slot : slots_) slot.parameter.mutable_grad().reset();
 }
 
-double Optimizer::clip_gradients(double most) {
+double Optimizer::measure_gradients(double divisor, double most) {
   const at::NoGradGuard no_grad;
   std::vector<Tensor> gradients;
   for (const Slot& slot : slots_) {
     if (slot.parameter.grad().defined()) gradients.push_back(slot.parameter.grad());
   }
+  divisor_ = divisor;
   if (gradients.empty()) return 0;
-  const auto norm = at::stack(at::_foreach_norm(gradients, 2)).norm().item<double>();
-  if (most > 0 && norm > most) at::_foreach_mul_(gradients, most / (norm + 1e-6));
+  const auto norm = at::stack(at::_foreach_norm(gradients, 2)).norm().item<double>() / divisor;
+  if (most > 0 && norm > most) divisor_ *= (norm + 1e-6) / most;
   return norm;
 }
 

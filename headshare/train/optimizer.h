@@ -28,11 +28,13 @@ class Optimizer {
  public:
   Optimizer(const torch::nn::Module& model, const OptimizerOptions& options);
 
+  // The Euclidean norm of all gradients divided by `divisor`. The next step takes them so, and shortened to the norm
+  // `most` (0: as they are): the divisor of a mean and the clipping cost no pass of their own.
+  double measure_gradients(double divisor, double most);
+
+  // Gradients count as measure_gradients() said, or as they are; they are left scaled.
   void step(double learning_rate);
   void zero_gradients();
-
-  // The Euclidean norm of all gradients; they are scaled so that it is at most `most` (0: unscaled).
-  double clip_gradients(double most);
 
   // Moments and step counts by parameter name, sharing memory with the optimizer.
   NamedTensors state() const;
@@ -50,6 +52,7 @@ class Optimizer {
 
   OptimizerOptions options_;
   std::vector<Slot> slots_;
+  double divisor_ = 1;  // of gradients, in the next step
 };
 
 // A moving average of the parameters: average = decay * average + (1 - decay) * parameter.

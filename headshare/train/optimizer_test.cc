@@ -155,10 +155,10 @@ TEST(OptimizerTest, LeavesInertParametersAndThoseWithoutGradientAlone) {
   EXPECT_FALSE(model->out->weight.grad().defined());
 }
 
-TEST(OptimizerTest, ClipsTheNormOfAllGradientsTogether) {
+TEST(OptimizerTest, MeasuresTheNormOfAllGradientsTogether) {
   FakeModel model(0);
   Optimizer optimizer(*model, {});
-  EXPECT_EQ(optimizer.clip_gradients(1), 0);  // no gradients yet
+  EXPECT_EQ(optimizer.measure_gradients(1, 1), 0);  // no gradients yet
   set_gradients(model, 0);
   model->inert.mutable_grad() = at::full({3}, 1e6);  // must not count
   double squares = 0;
@@ -167,12 +167,35 @@ TEST(OptimizerTest, ClipsTheNormOfAllGradientsTogether) {
   }
   const double norm = std::sqrt(squares);
   const Tensor before = model->out->weight.grad().clone();
-  EXPECT_NEAR(optimizer.clip_gradients(0), norm, 1e-6 * norm);         // 0: never
-  EXPECT_NEAR(optimizer.clip_gradients(2 * norm), norm, 1e-6 * norm);  // short enough
+  EXPECT_NEAR(optimizer.measure_gradients(1, 0), norm, 1e-6 * norm);
+  EXPECT_NEAR(optimizer.measure_gradients(8, norm), norm / 8, 1e-6 * norm);
+  EXPECT_NEAR(optimizer.measure_gradients(1, norm / 4), norm, 1e-6 * norm);  // the norm before clipping
   EXPECT_TRUE(at::equal(model->out->weight.grad(), before));
-  EXPECT_NEAR(optimizer.clip_gradients(norm / 4), norm, 1e-6 * norm);  // the norm before clipping
-  EXPECT_TRUE(at::allclose(model->out->weight.grad(), before / 4, /*rtol=*/1e-5, /*atol=*/0));
-  EXPECT_NEAR(optimizer.clip_gradients(0), norm / 4, 1e-5 * norm);
+}
+
+// A step takes gradients divided and clipped, once. The large epsilon makes lengths count.
+TEST(OptimizerTest, TakesGradientsDividedAndClipped) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kLamb}) {
+    const OptimizerOptions options{.kind = kind, .epsilon = 1, .weight_decay = 0.1};
+    FakeModel model(0), plain(0);
+    Optimizer optimizer(*model, options), other(*plain, options);
+    set_gradients(model, 0);
+    const double norm = optimizer.measure_gradients(1, 0);
+    for (const double most : {0.0, norm / 32, 2 * norm, 0.0}) {
+      set_gradients(model, 1);
+      set_gradients(plain, 1);
+      const double length = optimizer.measure_gradients(8, most);
+      const double divisor = 8 * (most > 0 && length > most ? (length + 1e-6) / most : 1);
+      for (const Declared& one : declared_parameters(*plain)) {
+        if (one.role == Role::kLearned) one.tensor.mutable_grad().div_(divisor);
+      }
+      optimizer.step(0.1);
+      other.step(0.1);
+    }
+    for (const auto& [name, tensor] : model_tensors(*model)) {
+      EXPECT_TRUE(at::allclose(tensor, model_tensors(*plain).at(name), 1e-5, 1e-6)) << name;
+    }
+  }
 }
 
 TEST(OptimizerTest, GoesOnFromItsStateToTheLastBit) {

@@ -102,13 +102,13 @@ double Trainer::train_one_step() {
   double loss = 0;
   for (int64_t i = 0; i < options_.accumulation; ++i) {
     task_.clock().tick = static_cast<uint64_t>(progress_.step * options_.accumulation + i);
-    // Weighted by tokens: the sum over all micro-batches is the mean over their targets together.
-    const Tensor part = loss_sum(task_, i, options_.precision) / static_cast<double>(targets);
-    loss += part.item<double>();
+    const Tensor part = loss_sum(task_, i, options_.precision);
+    loss += part.item<double>() / static_cast<double>(targets);
     if (!std::isfinite(loss)) refuse_non_finite("loss", loss);
     part.backward();
   }
-  gradient_norm_ = optimizer_.clip_gradients(options_.max_gradient_norm);
+  // Weighted by tokens: the sum over all micro-batches, divided here, is the mean over their targets together.
+  gradient_norm_ = optimizer_.measure_gradients(static_cast<double>(targets), options_.max_gradient_norm);
   if (!std::isfinite(gradient_norm_)) refuse_non_finite("gradient norm", gradient_norm_);
   optimizer_.step(learning_rate_at(options_.schedule, progress_.step, options_.steps));
   if (average_) average_->update();

@@ -1,0 +1,177 @@
+// The bodies behind passes.h, compiled once for each instruction set.
+#if defined(HEADSHARE_KERNELS_PASSES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADSHARE_KERNELS_PASSES_INL_H_
+#undef HEADSHARE_KERNELS_PASSES_INL_H_
+#else
+#define HEADSHARE_KERNELS_PASSES_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/kernels/passes.h"
+#include "headshare/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headshare::kernels::HWY_NAMESPACE {
+
+constexpr float kLog2OfE = 1.44269504F;
+
+// body(first, lanes) for whole vectors of n values, then for what is left.
+template <class Body>
+HWY_INLINE void each_vector(int64_t n, Body body) {
+  const auto step = static_cast<int64_t>(hn::Lanes(F()));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) body(i, step);
+  if (i < n) body(i, n - i);
+}
+
+// The last values of a row go through room for a whole vector; zeros stand for those beyond.
+HWY_INLINE FloatVec load(const float* x, int64_t lanes) {
+  const F d;
+  if (lanes == static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, x);
+  alignas(64) float room[kLaneStep] = {};
+  std::copy_n(x, lanes, room);
+  return hn::Load(d, room);
+}
+
+HWY_INLINE void store(FloatVec v, float* x, int64_t lanes) {
+  const F d;
+  if (lanes == static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, x);
+  alignas(64) float room[kLaneStep];
+  hn::Store(v, d, room);
+  std::copy_n(room, lanes, x);
+}
+
+// GELU by the hyperbolic tangent is x s(u) with the logistic function s and u = k (x + c x^3).
+struct TanhGelu {
+  static constexpr float kSlope = 1.5957691216F;  // k = 2 sqrt(2 / pi)
+  static constexpr float kCube = 0.044715F;       // c
+
+  static HWY_INLINE FloatVec share(FloatVec x) {
+    const F d;
+    const auto cubic = hn::MulAdd(hn::Mul(hn::Set(d, kCube), hn::Mul(x, x)), x, x);
+    const auto power = exp2_of(hn::Mul(hn::Set(d, -kSlope * kLog2OfE), cubic));
+    return hn::Div(hn::Set(d, 1.0F), hn::Add(hn::Set(d, 1.0F), power));
+  }
+
+  // s + x s (1 - s) u'
+  static HWY_INLINE FloatVec slope(FloatVec x) {
+    const F d;
+    const auto s = share(x);
+    const auto inner = hn::MulAdd(hn::Set(d, 3 * kSlope * kCube), hn::Mul(x, x), hn::Set(d, kSlope));
+    return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(hn::Set(d, 1.0F), s)), inner, s);
+  }
+};
+
+// GELU by the error function is x P(x) with the normal distribution P. Its upper tail at |x| is
+//   t exp(-a^2 + p(t)) / 2,  a = |x| / sqrt(2),  t = 1 / (1 + a / 2),
+// with a polynomial p of degree 9 that makes the relative error 1.2e-7 everywhere (Numerical Recipes, erfcc).
+struct ErfGelu {
+  static HWY_INLINE FloatVec share(FloatVec x) {
+    const F d;
+    const auto a = hn::Mul(hn::Abs(x), hn::Set(d, 0.7071067812F));
+    const auto t = hn::Div(hn::Set(d, 1.0F), hn::MulAdd(a, hn::Set(d, 0.5F), hn::Set(d, 1.0F)));
+    auto p = hn::Set(d, 0.17087277F);
+    for (const float c : {-0.82215223F, 1.48851587F, -1.13520398F, 0.27886807F, -0.18628806F, 0.09678418F, 0.37409196F,
+                          1.00002368F, -1.26551223F}) {
+      p = hn::MulAdd(p, t, hn::Set(d, c));
+    }
+    const auto tail =
+        hn::Mul(hn::Mul(t, hn::Set(d, 0.5F)), exp2_of(hn::Mul(hn::NegMulAdd(a, a, p), hn::Set(d, kLog2OfE))));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0F), tail));
+  }
+
+  // P + x times the density.
+  static HWY_INLINE FloatVec slope(FloatVec x) {
+    const F d;
+    const auto density = exp2_of(hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5F * kLog2OfE)));
+    return hn::MulAdd(hn::Mul(x, hn::Set(d, 0.3989422804F)), density, share(x));
+  }
+};
+
+template <class Form>
+void gelu_of(const float* x, int64_t n, float* y) {
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const auto v = load(x + i, lanes);
+    store(hn::Mul(v, Form::share(v)), y + i, lanes);
+  });
+}
+
+template <class Form>
+void gelu_gradient_of(const float* x, const float* dy, int64_t n, float* dx) {
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    store(hn::Mul(load(dy + i, lanes), Form::slope(load(x + i, lanes))), dx + i, lanes);
+  });
+}
+
+void gelu(const float* x, int64_t n, GeluForm form, float* y) {
+  form == GeluForm::kTanh ? gelu_of<TanhGelu>(x, n, y) : gelu_of<ErfGelu>(x, n, y);
+}
+
+void gelu_gradient(const float* x, const float* dy, int64_t n, GeluForm form, float* dx) {
+  form == GeluForm::kTanh ? gelu_gradient_of<TanhGelu>(x, dy, n, dx) : gelu_gradient_of<ErfGelu>(x, dy, n, dx);
+}
+
+float largest_of(const float* x, int64_t n) {
+  const F d;
+  auto largest = hn::Set(d, kHidden);
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) largest = hn::Max(largest, hn::LoadU(d, x + i));
+  float most = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; i < n; ++i) most = std::max(most, x[i]);
+  return most;
+}
+
+// Two sums at a time: one would wait for itself. Blocks are added up in double, so that the length of a row does not
+// show in the rounding.
+double cross_entropy(const float* scores, int64_t n, int64_t target, float* slopes) {
+  constexpr int64_t kBlock = 1024;
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const float most = largest_of(scores, n);
+  const float wanted = scores[target];
+  const auto origin = hn::Set(d, most);
+  const auto weight = [&](FloatVec x) { return exp2_of(hn::Mul(hn::Sub(x, origin), hn::Set(d, kLog2OfE))); };
+  double total = 0;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t end = std::min(n, first + kBlock);
+    auto a = hn::Zero(d), b = hn::Zero(d);
+    int64_t i = first;
+    for (; i + 2 * step <= end; i += 2 * step) {
+      const auto even = weight(hn::LoadU(d, scores + i));
+      const auto odd = weight(hn::LoadU(d, scores + i + step));
+      a = hn::Add(a, even);
+      b = hn::Add(b, odd);
+      if (slopes == nullptr) continue;
+      hn::StoreU(even, d, slopes + i);
+      hn::StoreU(odd, d, slopes + i + step);
+    }
+    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+    for (; i < end; i += step) {
+      const int64_t lanes = std::min(step, end - i);
+      // Lanes beyond the row are no scores: their weight is not counted.
+      const auto w = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(lanes)), weight(load(scores + i, lanes)));
+      total += hn::GetLane(hn::SumOfLanes(d, w));
+      if (slopes != nullptr) store(w, slopes + i, lanes);
+    }
+  }
+  if (slopes != nullptr) {
+    const auto factor = hn::Set(d, static_cast<float>(1 / total));
+    each_vector(n,
+                [&](int64_t i, int64_t lanes) { store(hn::Mul(load(slopes + i, lanes), factor), slopes + i, lanes); });
+    slopes[target] -= 1;
+  }
+  return std::log(total) + (static_cast<double>(most) - wanted);
+}
+
+const Passes* passes_table() {
+  static const Passes table = {gelu, gelu_gradient, cross_entropy};
+  return &table;
+}
+
+}  // namespace headshare::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

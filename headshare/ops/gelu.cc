@@ -1,0 +1,112 @@
+#include "headshare/ops/gelu.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+#include "headshare/kernels/bf16.h"
+#include "headshare/ops/parallel.h"
+
+namespace headshare {
+namespace {
+
+using kernels::Bf16;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Values that one call of a pass takes: they stay in the first cache on their way through float.
+constexpr int64_t kBlock = 2048;
+
+// body(first, count) for blocks of n values, divided among threads.
+template <class Body>
+void each_block(int64_t n, const Body& body) {
+  const kernels::Parallel threads = torch_threads();
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  const int64_t items = std::min(blocks, 4 * threads.threads);
+  threads.run(items, [&](int64_t item, int64_t) {
+    const int64_t end = std::min(n, blocks * (item + 1) / items * kBlock);
+    for (int64_t first = blocks * item / items * kBlock; first < end; first += kBlock) {
+      body(first, std::min(kBlock, end - first));
+    }
+  });
+}
+
+const float* widened(const Bf16* x, int64_t n, float* room) {
+  for (int64_t i = 0; i < n; ++i) room[i] = kernels::to_float(x[i]);
+  return room;
+}
+
+void narrowed(const float* x, int64_t n, Bf16* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = kernels::to_bf16(x[i]);
+}
+
+Tensor activated(const Tensor& x, GeluForm form) {
+  Tensor y = at::empty_like(x);
+  const kernels::Passes& passes = kernels::passes();
+  if (x.scalar_type() == at::kFloat) {
+    const float* from = x.const_data_ptr<float>();
+    float* to = y.mutable_data_ptr<float>();
+    each_block(x.numel(), [&](int64_t i, int64_t n) { passes.gelu(from + i, n, form, to + i); });
+  } else {
+    const auto* from = static_cast<const Bf16*>(x.const_data_ptr());
+    auto* to = static_cast<Bf16*>(y.mutable_data_ptr());
+    each_block(x.numel(), [&](int64_t i, int64_t n) {
+      float room[kBlock] = {};
+      passes.gelu(widened(from + i, n, room), n, form, room);
+      narrowed(room, n, to + i);
+    });
+  }
+  return y;
+}
+
+Tensor gradient_of(const Tensor& x, const Tensor& dy, GeluForm form) {
+  Tensor dx = at::empty_like(x);
+  const kernels::Passes& passes = kernels::passes();
+  if (x.scalar_type() == at::kFloat) {
+    const float* at_x = x.const_data_ptr<float>();
+    const float* from = dy.const_data_ptr<float>();
+    float* to = dx.mutable_data_ptr<float>();
+    each_block(x.numel(), [&](int64_t i, int64_t n) { passes.gelu_gradient(at_x + i, from + i, n, form, to + i); });
+  } else {
+    const auto* at_x = static_cast<const Bf16*>(x.const_data_ptr());
+    const auto* from = static_cast<const Bf16*>(dy.const_data_ptr());
+    auto* to = static_cast<Bf16*>(dx.mutable_data_ptr());
+    each_block(x.numel(), [&](int64_t i, int64_t n) {
+      float room[kBlock] = {}, slopes[kBlock] = {};
+      passes.gelu_gradient(widened(at_x + i, n, room), widened(from + i, n, slopes), n, form, room);
+      narrowed(room, n, to + i);
+    });
+  }
+  return dx;
+}
+
+class CpuGelu : public torch::autograd::Function<CpuGelu> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, bool tanh) {
+    const Tensor input = x.contiguous();
+    context->save_for_backward({input});
+    context->saved_data["tanh"] = tanh;
+    return activated(input, form_of(tanh));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const Tensor x = context->get_saved_variables()[0];
+    return {
+        gradient_of(x, gradients[0].to(x.scalar_type()).contiguous(), form_of(context->saved_data["tanh"].toBool())),
+        Tensor()};
+  }
+
+ private:
+  static GeluForm form_of(bool tanh) { return tanh ? GeluForm::kTanh : GeluForm::kErf; }
+};
+
+}  // namespace
+
+Tensor gelu(const Tensor& x, GeluForm form) {
+  const bool tanh = form == GeluForm::kTanh;
+  const bool ours = x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return ours ? CpuGelu::apply(x, tanh) : at::gelu(x, tanh ? "tanh" : "none");
+}
+
+}  // namespace headshare
