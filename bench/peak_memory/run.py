@@ -19,7 +19,7 @@ import trainers  # noqa: E402
 
 GPT2 = dict(model="gpt2", layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257)
 BERT = dict(GPT2, model="bert", vocabulary=30522)
-TINY = dict(layers=1, heads=1, width=8, context=8, batch=1, vocabulary=16)
+TINY = dict(layers=1, heads=1, width=8, context=32, batch=4, vocabulary=1000)
 QUICK = dict(model="gpt2", layers=2, heads=4, width=128, context=128, batch=4, vocabulary=4096)
 
 

@@ -173,8 +173,9 @@ def test_own_tables_with_a_test_part(run, encoders, tmp_path):
 
 def test_squad_names_its_edition_and_is_in_per_cent_already(run, encoders, tmp_path):
     for version, name in (("1.1", "squad-v1.1"), ("v2.0", "squad-v2.0")):
-        train = squad_file(tmp_path / f"train-{name}.json", [i % 3 > 0 or version == "1.1" for i in range(24)], version=version)
-        flags = ("--finetune-train", train, "--finetune-validation", train, "--schemes", "mha", "--seeds", 1)
+        has = [i % 3 > 0 or version == "1.1" for i in range(24)]
+        train, dev = (squad_file(tmp_path / f"{part}-{name}.json", has, version=version) for part in ("train", "dev"))
+        flags = ("--finetune-train", train, "--finetune-validation", dev, "--schemes", "mha", "--seeds", 1)
         results = tuned(run, tmp_path / name, "--task", "squad", "--encoders", encoders, *flags)
         assert results["subject"]["name"] == name and results["subject"]["full_scale"] == 100
         (cell,) = results["cells"]
@@ -208,7 +209,8 @@ def test_encoders_trained_again_are_refused(run, refused, encoders, suite, tmp_p
     weights = bytearray((one / "model.safetensors").read_bytes())
     weights[-4:] = b"\0\0\0\0"
     (one / "model.safetensors").write_bytes(weights)
-    one_line_error(refused(1, "compare", "--resume", "--out", out), "the weights in", one, "sha-seed0", "--overwrite")
+    *_, error = refused(1, "compare", "--resume", "--out", out).splitlines(keepends=True)
+    one_line_error(error, "the weights in", one, "sha-seed0", "--overwrite")
     run("compare", "--resume", "--out", out, "--schemes", "mha")
     one_line_error(refused(1, "finetune", "--resume", "--out", alone), "the weights in", one, alone, "--overwrite")
     run("finetune", one, "--task", "sst2", "--data", suite, "--epochs", 1, "--out", alone, "--overwrite")
