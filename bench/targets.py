@@ -1,8 +1,8 @@
 """What the benchmarks must reach, against what they measured: `tools/bench --targets`.
 
 Each target is read from the rows of docs/results/ (or another folder: `--from build/bench`); what counts is the
-worst row it covers, and every combination of the values that a target names must be there. Ratios are times, torch's fastest form over headshare, unless said. Training-step rows carry
-case, scheme, dropout, precision and, for each contender, `ratio_to_NAME` (bench/training_step).
+worst row it covers, and every combination of the values that a target names must be there. Ratios are times, torch's
+fastest form over headshare, unless said. Training-step rows carry case, scheme, dropout, precision and, for each contender, `ratio_to_NAME` (bench/training_step).
 """
 
 import argparse
@@ -87,8 +87,11 @@ TARGETS = [
               dropout_masks="shared"),
     attention("collaborative forward + backward, key width 2 D, T 512", 1.1, 512, key_width=128, **COLLABORATIVE),
     attention("collaborative forward + backward, key width 2 D, T 2048", 1.4, 2048, key_width=128, **COLLABORATIVE),
-    attention("collaborative forward + backward, key width 6 D", 0.95, (512, 2048), key_width=384, **COLLABORATIVE),
-    attention("collaborative forward + backward, dropout 0.1", 1.8, (512, 2048), dropout=0.1, **COLLABORATIVE),
+    attention("collaborative forward + backward, key width 6 D", 0.95, ANY, key_width=384, **COLLABORATIVE),
+    attention("collaborative forward + backward, dropout 0.1", 1.8, ANY, dropout=0.1, **COLLABORATIVE),
+    dataclasses.replace(
+        attention("collaborative, memory at T 2048 over T 512", 1.5, (512, 2048), **COLLABORATIVE, dropout=(0, 0.1)),
+        at_most=True, of=growth_of_memory),
     dataclasses.replace(
         attention("any scheme, memory at T 2048 over T 512", 2, (512, 2048), training=True,
                   scheme=(*PLAIN_SCHEMES, "collaborative"), dropout=(0, 0.1)), at_most=True, of=growth_of_memory),
@@ -138,9 +141,9 @@ def covers(where, row):
 
 
 def missing(where, rows):
-    """The combinations of the values in `where` that no row has: "heads 16, threads 2"."""
+    """The combinations of the values in `where` that no row it covers has: "heads 16, threads 2"."""
     several = {field: wanted for field, wanted in where.items() if isinstance(wanted, tuple)}
-    there = {tuple(row[field] for field in several) for row in rows}
+    there = {tuple(row[field] for field in several) for row in rows if covers(where, row)}
     absent = [values for values in itertools.product(*several.values()) if values not in there]
     return [", ".join(f"{field} {value}" for field, value in zip(several, values, strict=True)) for values in absent]
 
@@ -156,6 +159,13 @@ def judge(target, rows):
     return value, name, len(found), value <= target.bound if target.at_most else value >= target.bound
 
 
+def word(reached, absent):
+    """What is missing hides no miss."""
+    if reached is None:
+        return "not measured"
+    return "NOT REACHED" if not reached else "incomplete" if absent else "reached"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="folder", type=pathlib.Path, default=ROOT / "docs/results")
@@ -166,12 +176,12 @@ def main():
         value, name, count, reached = judge(target, rows)
         bound = f"{'<=' if target.at_most else '>='} {target.bound:g}"
         measured = "-" if value is None else f"{value:.2f}"
-        verdict = {None: "not measured", True: "reached", False: "NOT REACHED"}[reached]
+        absent = missing(target.where, rows)
+        verdict = word(reached, absent)
         worst = f"worst of {count}: {name}" if count else ""
-        absent = missing(target.where, [row for row in rows if covers(target.where, row)]) if count else []
-        if absent:
-            verdict, worst = "incomplete", f"{worst}; not measured: {'; '.join(absent[:3])}{' ...' if absent[3:] else ''}"
-        missed += reached is not True or bool(absent)
+        if count and absent:
+            worst += f"; not measured: {'; '.join(absent[:3])}{' ...' if absent[3:] else ''}"
+        missed += verdict != "reached"
         print(f"{target.what:58} {bound:>8} {measured:>7}  {verdict:12} {worst}".rstrip())
     print(f"{len(TARGETS) - missed} of {len(TARGETS)} targets reached")
     sys.exit(1 if missed else 0)

@@ -114,8 +114,9 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
   const auto& threads = began.runtime.threads;
   if (threads && threads != command.runtime.threads) {
+    const auto& now = command.runtime.threads;
     throw UsageError(join_text("the comparison was begun with threads ", *threads, " and cannot go on with ",
-                               *command.runtime.threads, "; leave --threads away, or use another --out"));
+                               now ? std::to_string(*now) : "auto", "; leave --threads away, or use another --out"));
   }
   return command;
 }

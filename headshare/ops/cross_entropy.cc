@@ -10,6 +10,7 @@
 #include "headshare/base/error.h"
 #include "headshare/kernels/bf16.h"
 #include "headshare/kernels/passes.h"
+#include "headshare/kernels/tiles.h"
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/product.h"
 
@@ -69,7 +70,7 @@ void softmax_floats(const Tensor& scores, const Tensor& targets, const Tensor& l
     loss[row] = static_cast<float>(found);
     if (!slopes.defined() || slopes.scalar_type() == at::kFloat) return;
     auto* narrow = static_cast<kernels::Bf16*>(slopes.mutable_data_ptr()) + row * slopes.stride(0);
-    for (int64_t i = 0; i < V; ++i) narrow[i] = kernels::to_bf16(values[i]);
+    kernels::tiles().narrow(values, V, /*rows=*/1, V, narrow, V);
   });
 }
 

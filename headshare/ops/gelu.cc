@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "headshare/kernels/bf16.h"
+#include "headshare/kernels/tiles.h"
 #include "headshare/ops/parallel.h"
 
 namespace headshare {
@@ -37,9 +38,7 @@ const float* widened(const Bf16* x, int64_t n, float* room) {
   return room;
 }
 
-void narrowed(const float* x, int64_t n, Bf16* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = kernels::to_bf16(x[i]);
-}
+void narrowed(const float* x, int64_t n, Bf16* out) { kernels::tiles().narrow(x, n, /*rows=*/1, n, out, n); }
 
 Tensor activated(const Tensor& x, GeluForm form) {
   Tensor y = at::empty_like(x);

@@ -214,7 +214,8 @@ def test_superglue_layouts(run, encoder, data, tmp_path):
     report = json.loads(done.stdout)
     assert [task["task"] for task in report["tasks"]] == [f"superglue/{name.split('/')[-1]}" for name in names]
     for task in report["tasks"]:
-        assert task["parts"][0]["examples"] == 8 or task["task"] == "superglue/multirc", task["task"]
+        few = 5 if task["task"] == "superglue/multirc" else 8  # whole questions
+        assert few <= task["parts"][0]["examples"] <= 8, task["task"]
     assert "8 of 56 examples are used" in done.stderr
     assert re.search(r"[5-8] of 4848 examples are used, questions whole", done.stderr)
 

@@ -136,7 +136,8 @@ void check_files_differ(const TaskFiles& files) {
     for (size_t k = 0; k < i; ++k) {
       std::error_code missing;  // said by whoever reads it
       HS_CHECK(!fs::equivalent(named[i].second, named[k].second, missing), named[k].first, " and ", named[i].first,
-               " are one file, ", named[i].second, "; to hold a part of it back: --validation-fraction");
+               " are one file, ", named[i].second,
+               "; give each its own, or hold a part of the training file back with --validation-fraction");
     }
   }
 }
