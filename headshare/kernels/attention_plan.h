@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -17,7 +16,6 @@ namespace headshare::kernels {
 // products, and a causal mask wastes only half a block of queries a row.
 constexpr int64_t kTileQueries = 64;
 constexpr int64_t kTileKeys = 128;
-constexpr auto kLog2e = static_cast<float>(std::numbers::log2e);
 
 // At most kTileQueries queries of one head.
 struct QueryBlock {

@@ -15,8 +15,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace headshare::kernels::HWY_NAMESPACE {
 
-constexpr float kLog2OfE = 1.44269504F;
-
 // body(first, lanes) for whole vectors of n values, then for what is left.
 template <class Body>
 HWY_INLINE void each_vector(int64_t n, Body body) {
@@ -51,7 +49,7 @@ struct TanhGelu {
   static HWY_INLINE FloatVec share(FloatVec x) {
     const F d;
     const auto cubic = hn::MulAdd(hn::Mul(hn::Set(d, kCube), hn::Mul(x, x)), x, x);
-    const auto power = exp2_of(hn::Mul(hn::Set(d, -kSlope * kLog2OfE), cubic));
+    const auto power = exp2_of(hn::Mul(hn::Set(d, -kSlope * kLog2e), cubic));
     return hn::Div(hn::Set(d, 1.0F), hn::Add(hn::Set(d, 1.0F), power));
   }
 
@@ -78,14 +76,14 @@ struct ErfGelu {
       p = hn::MulAdd(p, t, hn::Set(d, c));
     }
     const auto tail =
-        hn::Mul(hn::Mul(t, hn::Set(d, 0.5F)), exp2_of(hn::Mul(hn::NegMulAdd(a, a, p), hn::Set(d, kLog2OfE))));
+        hn::Mul(hn::Mul(t, hn::Set(d, 0.5F)), exp2_of(hn::Mul(hn::NegMulAdd(a, a, p), hn::Set(d, kLog2e))));
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0F), tail));
   }
 
   // P + x times the density.
   static HWY_INLINE FloatVec slope(FloatVec x) {
     const F d;
-    const auto density = exp2_of(hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5F * kLog2OfE)));
+    const auto density = exp2_of(hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5F * kLog2e)));
     return hn::MulAdd(hn::Mul(x, hn::Set(d, 0.3989422804F)), density, share(x));
   }
 };
@@ -133,7 +131,7 @@ double cross_entropy(const float* scores, int64_t n, int64_t target, float* slop
   const float most = largest_of(scores, n);
   const float wanted = scores[target];
   const auto origin = hn::Set(d, most);
-  const auto weight = [&](FloatVec x) { return exp2_of(hn::Mul(hn::Sub(x, origin), hn::Set(d, kLog2OfE))); };
+  const auto weight = [&](FloatVec x) { return exp2_of(hn::Mul(hn::Sub(x, origin), hn::Set(d, kLog2e))); };
   double total = 0;
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t end = std::min(n, first + kBlock);

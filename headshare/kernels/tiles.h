@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace headshare::kernels {
 constexpr int64_t kLaneStep = 16;  // the widest vector, in floats
 
 inline int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+constexpr auto kLog2e = static_cast<float>(std::numbers::log2e);
 
 struct Tile {
   float* data;
