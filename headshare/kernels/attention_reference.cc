@@ -7,6 +7,7 @@ namespace headshare::kernels {
 namespace {
 
 // One (sentence, head) of a problem.
+template <class Real>
 struct OneHead {
   const AttentionSizes& s;
   const AttentionRule& rule;
@@ -22,30 +23,31 @@ struct OneHead {
     return rule.visible_keys == nullptr || rule.visible_keys[b * s.S + j];
   }
 
-  double score(int64_t i, int64_t j) const {
-    double product = 0;
-    for (int64_t d = 0; d < s.Dk; ++d) product += static_cast<double>(query(i)[d]) * key(j)[d];
+  Real score(int64_t i, int64_t j) const {
+    Real product = 0;
+    for (int64_t d = 0; d < s.Dk; ++d) product += static_cast<Real>(query(i)[d]) * key(j)[d];
     if (rule.key_bias != nullptr) product += rule.key_bias[(b * s.H + h) * s.S + j];
-    double score = rule.scale * product;
+    Real score = rule.scale * product;
     if (rule.alibi_slopes != nullptr) {
-      score -= rule.alibi_slopes[h] * std::abs(static_cast<double>(i + s.S - s.T - j));
+      score -= rule.alibi_slopes[h] * std::abs(static_cast<Real>(i + s.S - s.T - j));
     }
     return score;
   }
 
   // What dropout multiplies the weight with.
-  double kept(int64_t i, int64_t j) const {
+  Real kept(int64_t i, int64_t j) const {
     if (!rule.dropout.active()) return 1;
-    return keeps(rule.dropout, b, h, i, j) ? rule.dropout.kept_scale() : 0;
+    return keeps(rule.dropout, b, h, i, j) ? static_cast<Real>(rule.dropout.kept_scale()) : 0;
   }
 
-  void softmax_row(int64_t i, double* row) const {
-    double largest = -std::numeric_limits<double>::infinity();
+  void softmax_row(int64_t i, Real* row) const {
+    constexpr Real kNever = -std::numeric_limits<Real>::infinity();
+    Real largest = kNever;
     for (int64_t j = 0; j < s.S; ++j) {
-      row[j] = sees(i, j) ? score(i, j) : -std::numeric_limits<double>::infinity();
+      row[j] = sees(i, j) ? score(i, j) : kNever;
       largest = std::max(largest, row[j]);
     }
-    double sum = 0;
+    Real sum = 0;
     for (int64_t j = 0; j < s.S; ++j) {
       row[j] = std::isinf(row[j]) ? 0 : std::exp(row[j] - largest);
       sum += row[j];
@@ -56,19 +58,20 @@ struct OneHead {
 
 }  // namespace
 
-ReferenceResult reference_forward(const AttentionSizes& s, const AttentionRule& rule,
-                                  const AttentionInputs<float>& in) {
-  ReferenceResult result;
+template <class Real>
+ReferenceResult<Real> reference_forward(const AttentionSizes& s, const AttentionRule& rule,
+                                        const AttentionInputs<float>& in) {
+  ReferenceResult<Real> result;
   result.out.resize(static_cast<size_t>(s.B * s.H * s.T * s.Dv));
   result.weights.resize(static_cast<size_t>(s.B * s.H * s.T * s.S));
   for (int64_t row = 0; row < s.B * s.H * s.T; ++row) {
-    const OneHead head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
+    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
     const int64_t i = row % s.T;
-    double* weights = result.weights.data() + row * s.S;
+    Real* weights = result.weights.data() + row * s.S;
     head.softmax_row(i, weights);
     for (int64_t j = 0; j < s.S; ++j) {
       if (!head.sees(i, j)) continue;
-      const double weight = weights[j] * head.kept(i, j);
+      const Real weight = weights[j] * head.kept(i, j);
       for (int64_t d = 0; d < s.Dv; ++d) result.out[static_cast<size_t>(row * s.Dv + d)] += weight * head.value(j)[d];
     }
   }
@@ -78,26 +81,27 @@ ReferenceResult reference_forward(const AttentionSizes& s, const AttentionRule& 
 namespace {
 
 // Adds what query i of one head finds.
-void backward_row(const OneHead& head, int64_t i, const double* weights, const float* gradient,
-                  ReferenceGradients* sums) {
+template <class Real>
+void backward_row(const OneHead<Real>& head, int64_t i, const Real* weights, const float* gradient,
+                  ReferenceGradients<Real>* sums) {
   const AttentionSizes& s = head.s;
-  std::vector<double> change(static_cast<size_t>(s.S));  // of the weights
-  double mean = 0;
-  double* value = sums->value.data() + (head.b * s.Hv + head.h * s.Hv / s.H) * s.S * s.Dv;
+  std::vector<Real> change(static_cast<size_t>(s.S));  // of the weights
+  Real mean = 0;
+  Real* value = sums->value.data() + (head.b * s.Hv + head.h * s.Hv / s.H) * s.S * s.Dv;
   for (int64_t j = 0; j < s.S; ++j) {
     if (!head.sees(i, j)) continue;
-    const double kept = head.kept(i, j);
-    double& c = change[static_cast<size_t>(j)];
+    const Real kept = head.kept(i, j);
+    Real& c = change[static_cast<size_t>(j)];
     for (int64_t d = 0; d < s.Dv; ++d) {
-      c += static_cast<double>(gradient[d]) * head.value(j)[d] * kept;
+      c += static_cast<Real>(gradient[d]) * head.value(j)[d] * kept;
       value[j * s.Dv + d] += weights[j] * kept * gradient[d];
     }
     mean += weights[j] * c;
   }
-  double* query = sums->query.data() + ((head.b * s.Hq + head.h * s.Hq / s.H) * s.T + i) * s.Dk;
-  double* key = sums->key.data() + (head.b * s.Hk + head.h * s.Hk / s.H) * s.S * s.Dk;
+  Real* query = sums->query.data() + ((head.b * s.Hq + head.h * s.Hq / s.H) * s.T + i) * s.Dk;
+  Real* key = sums->key.data() + (head.b * s.Hk + head.h * s.Hk / s.H) * s.S * s.Dk;
   for (int64_t j = 0; j < s.S; ++j) {
-    const double score = head.rule.scale * weights[j] * (change[static_cast<size_t>(j)] - mean);
+    const Real score = head.rule.scale * weights[j] * (change[static_cast<size_t>(j)] - mean);
     if (!head.sees(i, j)) continue;
     sums->key_bias[static_cast<size_t>((head.b * s.H + head.h) * s.S + j)] += score;
     for (int64_t d = 0; d < s.Dk; ++d) {
@@ -109,21 +113,31 @@ void backward_row(const OneHead& head, int64_t i, const double* weights, const f
 
 }  // namespace
 
-ReferenceGradients reference_backward(const AttentionSizes& s, const AttentionRule& rule,
-                                      const AttentionInputs<float>& in, HeadsView<const float> out_gradient) {
-  const ReferenceResult forward = reference_forward(s, rule, in);
-  ReferenceGradients sums;
+template <class Real>
+ReferenceGradients<Real> reference_backward(const AttentionSizes& s, const AttentionRule& rule,
+                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient) {
+  const ReferenceResult<Real> forward = reference_forward<Real>(s, rule, in);
+  ReferenceGradients<Real> sums;
   sums.query.resize(static_cast<size_t>(s.B * s.Hq * s.T * s.Dk));
   sums.key.resize(static_cast<size_t>(s.B * s.Hk * s.S * s.Dk));
   sums.value.resize(static_cast<size_t>(s.B * s.Hv * s.S * s.Dv));
   sums.key_bias.resize(static_cast<size_t>(s.B * s.H * s.S));
   for (int64_t row = 0; row < s.B * s.H * s.T; ++row) {
-    const OneHead head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
+    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
     const int64_t i = row % s.T;
     backward_row(head, i, forward.weights.data() + row * s.S, out_gradient.at(head.b, head.h) + i * out_gradient.row,
                  &sums);
   }
   return sums;
 }
+
+template ReferenceResult<double> reference_forward<double>(const AttentionSizes&, const AttentionRule&,
+                                                           const AttentionInputs<float>&);
+template ReferenceGradients<double> reference_backward<double>(const AttentionSizes&, const AttentionRule&,
+                                                               const AttentionInputs<float>&, HeadsView<const float>);
+template ReferenceResult<float> reference_forward<float>(const AttentionSizes&, const AttentionRule&,
+                                                         const AttentionInputs<float>&);
+template ReferenceGradients<float> reference_backward<float>(const AttentionSizes&, const AttentionRule&,
+                                                             const AttentionInputs<float>&, HeadsView<const float>);
 
 }  // namespace headshare::kernels

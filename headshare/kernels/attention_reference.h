@@ -1,4 +1,5 @@
-// The formula of attention.h in double, loop by loop: what the fast kernels are proved against.
+// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float the plain form
+// whose error says how large theirs may be.
 #pragma once
 
 #include <vector>
@@ -7,21 +8,25 @@
 
 namespace headshare::kernels {
 
+template <class Real>
 struct ReferenceResult {
-  std::vector<double> out;      // [B, H, T, Dv]
-  std::vector<double> weights;  // [B, H, T, S], before dropout
+  std::vector<Real> out;      // [B, H, T, Dv]
+  std::vector<Real> weights;  // [B, H, T, S], before dropout
 };
 
-// Inputs as for attention_forward; dropout is the same mask.
-ReferenceResult reference_forward(const AttentionSizes& sizes, const AttentionRule& rule,
-                                  const AttentionInputs<float>& in);
+// Inputs as for attention_forward; dropout is the same mask. Real: double or float.
+template <class Real>
+ReferenceResult<Real> reference_forward(const AttentionSizes& sizes, const AttentionRule& rule,
+                                        const AttentionInputs<float>& in);
 
+template <class Real>
 struct ReferenceGradients {
-  std::vector<double> query, key, value;  // dense, shaped as the inputs
-  std::vector<double> key_bias;           // [B, H, S]
+  std::vector<Real> query, key, value;  // dense, shaped as the inputs
+  std::vector<Real> key_bias;           // [B, H, S]
 };
 
-ReferenceGradients reference_backward(const AttentionSizes& sizes, const AttentionRule& rule,
-                                      const AttentionInputs<float>& in, HeadsView<const float> out_gradient);
+template <class Real>
+ReferenceGradients<Real> reference_backward(const AttentionSizes& sizes, const AttentionRule& rule,
+                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient);
 
 }  // namespace headshare::kernels

@@ -2,25 +2,32 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
 #include "headshare/ops/gelu.h"
 
 namespace headshare {
 namespace {
+
+std::optional<GeluForm> gelu_form(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::kGeluTanh:
+      return GeluForm::kTanh;
+    case ActivationKind::kGeluErf:
+      return GeluForm::kErf;
+    case ActivationKind::kRelu:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
 
 Bias bias_of(bool wanted) { return wanted ? Bias::kYes : Bias::kNo; }
 
 }  // namespace
 
 Tensor activate(ActivationKind kind, const Tensor& x) {
-  switch (kind) {
-    case ActivationKind::kGeluTanh:
-      return gelu(x, GeluForm::kTanh);
-    case ActivationKind::kGeluErf:
-      return gelu(x, GeluForm::kErf);
-    case ActivationKind::kRelu:
-      return at::relu(x);
-  }
-  return {};
+  const std::optional<GeluForm> form = gelu_form(kind);
+  return form ? gelu(x, *form) : at::relu(x);
 }
 
 FeedForwardImpl::FeedForwardImpl(const TransformerOptions& o)
@@ -32,7 +39,9 @@ FeedForwardImpl::FeedForwardImpl(const TransformerOptions& o)
                                              Init::normal(o.attention.output_deviation)))) {}
 
 Tensor FeedForwardImpl::forward(const Tensor& x) const {
-  return contract_->forward(activate(activation_, expand_->forward(x)));
+  const Tensor inner = expand_->forward(x);
+  const std::optional<GeluForm> form = gelu_form(activation_);
+  return form ? contract_->forward_of_gelu(inner, *form) : contract_->forward(activate(activation_, inner));
 }
 
 BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms)

@@ -22,12 +22,12 @@ constexpr double kFloatBytes = 4;
 constexpr double kHalfBytes = 2;  // of a bfloat16
 
 // Bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two norms, always
-// float32; their outputs, four projections and the feed-forward part. In bfloat16 each of the three projections that
-// read one norm's output converts and keeps its own copy.
+// float32; their outputs, four projections and the feed-forward part, in bfloat16 before its activation and after. In
+// bfloat16 each of the three projections that read one norm's output converts and keeps its own copy.
 double kept_per_token(const TransformerOptions& o, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);
-  const double inside = static_cast<double>(4 * o.attention.heads * *o.attention.head_width) + 2 * F;
+  const double inside = static_cast<double>(4 * o.attention.heads * *o.attention.head_width) + (bf16 ? 2 : 1) * F;
   return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 

@@ -105,7 +105,13 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
   const double parameters = 4.0 * static_cast<double>(measure(resolve(options)).total_parameters);
   EXPECT_GT(plain, 4 * parameters);  // values, gradients, two moments
   EXPECT_LT(bytes([](DecoderOptions&, TrainingShape& s) { s.recompute = true; }), plain);
-  EXPECT_LT(bytes([](DecoderOptions&, TrainingShape& s) { s.bf16 = true; }), 0.9 * plain);
+  const auto long_batch = [&](bool bf16) {
+    return bytes([&](DecoderOptions&, TrainingShape& s) {
+      s.batch = 1000;
+      s.bf16 = bf16;
+    });
+  };
+  EXPECT_LT(long_batch(true), 0.9 * long_batch(false));
   EXPECT_EQ(bytes([](DecoderOptions& o, TrainingShape&) { o.dropout = 0.1; }), plain);  // masks are not kept
   EXPECT_EQ(bytes([](DecoderOptions& o, TrainingShape&) { o.attention.attention_dropout = 0.1; }), plain);
   EXPECT_EQ(bytes([](DecoderOptions&, TrainingShape& s) { s.moving_averages = 1; }), plain + parameters);

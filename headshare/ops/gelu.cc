@@ -40,7 +40,9 @@ const float* widened(const Bf16* x, int64_t n, float* room) {
 
 void narrowed(const float* x, int64_t n, Bf16* out) { kernels::tiles().narrow(x, n, /*rows=*/1, n, out, n); }
 
-Tensor activated(const Tensor& x, GeluForm form) {
+}  // namespace
+
+Tensor gelu_values(const Tensor& x, GeluForm form) {
   Tensor y = at::empty_like(x);
   const kernels::Passes& passes = kernels::passes();
   if (x.scalar_type() == at::kFloat) {
@@ -59,8 +61,7 @@ Tensor activated(const Tensor& x, GeluForm form) {
   return y;
 }
 
-Tensor gradient_of(const Tensor& x, const Tensor& dy, GeluForm form) {
-  Tensor dx = at::empty_like(x);
+void gelu_gradient(const Tensor& x, const Tensor& dy, GeluForm form, const Tensor& dx) {
   const kernels::Passes& passes = kernels::passes();
   if (x.scalar_type() == at::kFloat) {
     const float* at_x = x.const_data_ptr<float>();
@@ -77,8 +78,9 @@ Tensor gradient_of(const Tensor& x, const Tensor& dy, GeluForm form) {
       narrowed(room, n, to + i);
     });
   }
-  return dx;
 }
+
+namespace {
 
 class CpuGelu : public torch::autograd::Function<CpuGelu> {
  public:
@@ -86,14 +88,15 @@ class CpuGelu : public torch::autograd::Function<CpuGelu> {
     const Tensor input = x.contiguous();
     context->save_for_backward({input});
     context->saved_data["tanh"] = tanh;
-    return activated(input, form_of(tanh));
+    return gelu_values(input, form_of(tanh));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const Tensor x = context->get_saved_variables()[0];
-    return {
-        gradient_of(x, gradients[0].to(x.scalar_type()).contiguous(), form_of(context->saved_data["tanh"].toBool())),
-        Tensor()};
+    const Tensor dy = gradients[0].to(x.scalar_type()).contiguous();
+    const Tensor dx = at::empty_like(x);
+    gelu_gradient(x, dy, form_of(context->saved_data["tanh"].toBool()), dx);
+    return {dx, Tensor()};
   }
 
  private:

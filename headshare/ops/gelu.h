@@ -14,4 +14,10 @@ using kernels::GeluForm;
 // keeps x for the gradient and nothing else; elsewhere libtorch's.
 Tensor gelu(const Tensor& x, GeluForm form);
 
+// The two halves of gelu() on the CPU, for operations that make it a part of theirs; float32 or bfloat16, contiguous.
+Tensor gelu_values(const Tensor& x, GeluForm form);
+
+// dx = dy gelu'(x), all of x's shape; dx may be dy.
+void gelu_gradient(const Tensor& x, const Tensor& dy, GeluForm form, const Tensor& dx);
+
 }  // namespace headshare

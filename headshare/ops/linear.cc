@@ -4,6 +4,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+
 #include "headshare/ops/product.h"
 
 namespace headshare {
@@ -14,17 +16,21 @@ using torch::autograd::variable_list;
 
 Tensor as_matrix(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
+// x W^T + b, of gelu(x) where `form` says so.
 class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        std::optional<GeluForm> form) {
     context->save_for_backward({x, weight});
+    if (form) context->saved_data["form"] = static_cast<int64_t>(*form);
+    const Tensor input = form ? gelu_values(x, *form) : x;
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes.back() = weight.size(0);
     Tensor y = at::empty(sizes, x.options());
     if (bias.numel() > 0) {
-      multiply_add_row(as_matrix(x), weight.t(), bias, as_matrix(y));
+      multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y));
     } else {
-      multiply(as_matrix(x), weight.t(), as_matrix(y));
+      multiply(as_matrix(input), weight.t(), as_matrix(y));
     }
     return y;
   }
@@ -34,30 +40,46 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
     const Tensor& x = saved[0];
     const Tensor& weight = saved[1];
     const Tensor dy = as_matrix(gradients[0]);
+    const auto noted = context->saved_data.find("form");
+    const bool of_gelu = noted != context->saved_data.end();
+    const auto form = of_gelu ? static_cast<GeluForm>(noted->second.toInt()) : GeluForm{};
     Tensor dx, dweight, dbias;
     if (context->needs_input_grad(0)) {
       dx = at::empty(x.sizes(), x.options());
       multiply(dy, weight, as_matrix(dx));
+      if (of_gelu) gelu_gradient(x, dx, form, dx);
     }
     if (context->needs_input_grad(1)) {
       dweight = at::empty(weight.sizes(), weight.options());
-      multiply(dy.t(), as_matrix(x), dweight);
+      of_gelu ? multiply_gelu(dy.t(), as_matrix(x), form, dweight) : multiply(dy.t(), as_matrix(x), dweight);
     }
     if (context->needs_input_grad(2)) dbias = dy.sum(0);
-    return {dx, dweight, dbias};
+    return {dx, dweight, dbias, Tensor()};
   }
 };
+
+// Whether BlockedLinear takes x and weight: float32 matrices that are not tiny, on the CPU.
+bool is_blocked(const Tensor& x, const Tensor& weight) {
+  const int64_t in = weight.size(1);
+  return !at::autocast::is_autocast_enabled(x.device().type()) && x.size(-1) == in && in > 0 &&
+         weight.scalar_type() == x.scalar_type() && multiplies_in_blocks(x, x.numel() / in, in, weight.size(0));
+}
+
+// A Function takes no undefined tensors: an empty bias is none.
+Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, std::optional<GeluForm> form) {
+  return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, x.options()), form);
+}
 
 }  // namespace
 
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const bool autocast = at::autocast::is_autocast_enabled(x.device().type());
-  const int64_t in = weight.size(1);
-  const bool blocked = !autocast && x.size(-1) == in && in > 0 && weight.scalar_type() == x.scalar_type() &&
-                       multiplies_in_blocks(x, x.numel() / in, in, weight.size(0));
-  // A Function takes no undefined tensors: an empty bias is none.
-  if (blocked) return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, x.options()));
+  if (is_blocked(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
   return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
+}
+
+Tensor linear_of_gelu(const Tensor& x, GeluForm form, const Tensor& weight, const Tensor& bias) {
+  if (is_blocked(x, weight)) return apply_blocked(x.contiguous(), weight, bias, form);
+  return linear_map(gelu(x, form), weight, bias);
 }
 
 LinearImpl::LinearImpl(int64_t in, int64_t out, Bias with_bias, Init init) {
@@ -69,6 +91,10 @@ LinearImpl::LinearImpl(int64_t in, int64_t out, Bias with_bias, Init init) {
 }
 
 Tensor LinearImpl::forward(const Tensor& x) const { return linear_map(x, weight, bias); }
+
+Tensor LinearImpl::forward_of_gelu(const Tensor& x, GeluForm form) const {
+  return linear_of_gelu(x, form, weight, bias);
+}
 
 LayerNormImpl::LayerNormImpl(int64_t width, double eps) : eps_(eps) {
   weight = declare("weight", {width}, Init::constant(1), Decay::kNo);

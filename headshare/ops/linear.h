@@ -3,6 +3,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "headshare/ops/gelu.h"
 #include "headshare/ops/layer.h"
 
 namespace headshare {
@@ -11,6 +12,10 @@ namespace headshare {
 // multiply(), with its own backward pass; else, and under autocast, at::linear.
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
+// linear_map(gelu(x, form), weight, bias). In float32 on the CPU gelu(x) is not kept for the gradient: the product that
+// needs it computes it again where it packs it.
+Tensor linear_of_gelu(const Tensor& x, GeluForm form, const Tensor& weight, const Tensor& bias = {});
+
 // kInert: the bias is stored and counted but cannot matter, so it is not added (Role::kInert).
 enum class Bias { kYes, kNo, kInert };
 
@@ -18,7 +23,8 @@ enum class Bias { kYes, kNo, kInert };
 class LinearImpl : public Layer {
  public:
   LinearImpl(int64_t in, int64_t out, Bias bias, Init init);
-  Tensor forward(const Tensor& x) const;  // [.., in] -> [.., out]
+  Tensor forward(const Tensor& x) const;                         // [.., in] -> [.., out]
+  Tensor forward_of_gelu(const Tensor& x, GeluForm form) const;  // forward(gelu(x, form))
 
   Tensor weight;
   Tensor bias;

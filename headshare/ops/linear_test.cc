@@ -52,6 +52,42 @@ TEST(Linear, GradientsAreThoseOfLibtorch) {
   EXPECT_TRUE(close(one, x.sum({0, 1}).expand({150, 130}), 1e-3));
 }
 
+TEST(LinearOfGelu, IsTheTwoAfterAnother) {
+  // In blocks, and too small for them.
+  for (const int64_t in : {130, 8}) {
+    const Tensor x = random_tensor({3, 70, in}, 1, at::kFloat).requires_grad_();
+    const Tensor weight = random_tensor({150, in}, 2, at::kFloat).requires_grad_();
+    const Tensor bias = random_tensor({150}, 3, at::kFloat).requires_grad_();
+    const Tensor slopes = random_tensor({3, 70, 150}, 4, at::kFloat);
+    for (const GeluForm form : {GeluForm::kTanh, GeluForm::kErf}) {
+      const auto check = [&](const Tensor& actual, const Tensor& expected, const variable_list& inputs,
+                             double tolerance = 0) {
+        EXPECT_TRUE(at::equal(actual, expected));
+        const auto found = torch::autograd::grad({(actual * slopes).sum()}, inputs);
+        const auto wanted = torch::autograd::grad({(expected * slopes).sum()}, inputs);
+        for (size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(close(found[i], wanted[i], tolerance));
+      };
+      const Tensor activated = gelu(x, form);
+      check(linear_of_gelu(x, form, weight, bias), linear_map(activated, weight, bias), {x, weight, bias});
+      check(linear_of_gelu(x, form, weight), linear_map(gelu(x, form), weight), {x, weight});
+      check(linear_of_gelu(x.detach(), form, weight), linear_map(activated.detach(), weight), {weight});
+      check(linear_of_gelu(x, form, weight.detach()), linear_map(gelu(x, form), weight.detach()), {x});
+      const Tensor turned = linear_of_gelu(x.transpose(0, 1), form, weight).transpose(0, 1);
+      check(turned, linear_map(gelu(x, form), weight), {x, weight}, 1e-3);  // sums over rows in another order
+    }
+  }
+}
+
+// For the gradients x is enough; gelu(x) would be as much again.
+TEST(LinearOfGelu, KeepsNothingBesideItsInput) {
+  const Tensor x = random_tensor({512, 256}, 1, at::kFloat).requires_grad_();
+  const Tensor weight = random_tensor({64, 256}, 2, at::kFloat).requires_grad_();
+  const auto meter = std::make_shared<ByteMeter>();
+  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  const Tensor y = linear_of_gelu(x, GeluForm::kErf, weight);
+  EXPECT_LT(meter->now(), static_cast<int64_t>(y.nbytes() + x.nbytes() / 2));
+}
+
 TEST(Linear, WithoutBiasDeclaresNone) {
   const Linear linear(3, 2, Bias::kNo, Init::normal(1));
   EXPECT_FALSE(linear->bias.defined());

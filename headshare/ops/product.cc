@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "headshare/base/error.h"
 #include "headshare/kernels/tiles.h"
+#include "headshare/ops/gelu.h"
 #include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
@@ -124,6 +126,7 @@ struct Product {
   int64_t M, K, N;
   Into into;
   const float* row = nullptr;  // what c starts with, in every row
+  std::optional<kernels::GeluForm> gelu_of_b = std::nullopt;
 
   void tile(int64_t rows, int64_t columns, int64_t depth, int64_t k, const T* a_tile, int64_t a_stride, const T* b_tile,
             int64_t b_stride, int64_t i, int64_t j) const {
@@ -153,6 +156,18 @@ struct Product {
     }
   }
 
+  // A panel of a slab; gelu() of it while it is in a cache.
+  void pack_slab_panel(int64_t k, int64_t j, int64_t depth, T* target) const {
+    const int64_t columns = std::min(kPanel, N - j);
+    pack_panel(b, k, j, depth, columns, target);
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t i = 0; gelu_of_b && i < depth; ++i) {
+        float* values = target + i * kPanel;
+        kernels::passes().gelu(values, columns, *gelu_of_b, values);
+      }
+    }
+  }
+
   // Columns of a are contiguous (the gradient of a weight): a slab of b is packed, then every block of a's
   // rows is packed and meets it.
   void by_row_blocks() const {
@@ -163,8 +178,7 @@ struct Product {
     for (int64_t k = 0; k < K; k += slab_depth) {
       const int64_t depth = std::min(slab_depth, K - k);
       in_parallel(panels, 1, 1, [&](int64_t panel, int64_t, int64_t) {
-        const int64_t j = panel * kPanel;
-        pack_panel(b, k, j, depth, std::min(kPanel, N - j), slab.get() + panel * kPanel * depth);
+        pack_slab_panel(k, panel * kPanel, depth, slab.get() + panel * kPanel * depth);
       });
       in_parallel(blocks(M, kRows), panels, 1, [&](int64_t block, int64_t begin, int64_t end) {
         row_block(block * kRows, k, depth, slab.get(), begin, end);
@@ -259,6 +273,15 @@ void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const
   Product<float> sum = product<float>(a, b, c, Into::kAdd);
   sum.row = row.const_data_ptr<float>();  // while a tile of c is at hand
   sum.by_panels();
+}
+
+void multiply_gelu(const Tensor& a, const Tensor& b, kernels::GeluForm form, const Tensor& c) {
+  if (!is_blocked(a, b, c) || a.scalar_type() != at::kFloat || a.stride(0) != 1) {
+    return multiply(a, gelu_values(b, form), c);
+  }
+  Product<float> packed = product<float>(a, b, c, Into::kReplace);
+  packed.gelu_of_b = form;
+  packed.by_row_blocks();
 }
 
 }  // namespace headshare

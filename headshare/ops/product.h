@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "headshare/kernels/passes.h"
+
 namespace headshare {
 
 using at::Tensor;
@@ -19,6 +21,9 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& c, Into into = Int
 
 // c = a b + row, with row [N] added to every row.
 void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const Tensor& c);
+
+// c = a gelu(b), of contiguous b: without room for gelu(b) where a's columns are contiguous and multiply() would block.
+void multiply_gelu(const Tensor& a, const Tensor& b, kernels::GeluForm form, const Tensor& c);
 
 // Whether multiply() would use its own blocking for float32 matrices of these sizes.
 bool multiplies_in_blocks(const Tensor& like, int64_t M, int64_t K, int64_t N);

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "headshare/ops/gelu.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -67,6 +68,21 @@ TEST(Multiply, SumsBfloat16InFloat32) {
             << M << " " << K << " " << N << " layouts " << int(of_a) << " " << int(of_b);
         multiply(laid_out(a, of_a), laid_out(b, of_b), c, Into::kAdd);
         EXPECT_TRUE(close(c, 2 * exact, 4 * tolerance_of_mm + 1e-6 * magnitude(exact)));
+      }
+    }
+  }
+}
+
+TEST(Multiply, OfGeluIsTheProductWithWhatGeluGives) {
+  for (const auto& [M, K, N] : kSizes) {
+    const Tensor a = random_tensor({M, K}, 1, at::kFloat);
+    const Tensor b = random_tensor({K, N}, 2, at::kFloat);
+    for (const kernels::GeluForm form : {kernels::GeluForm::kTanh, kernels::GeluForm::kErf}) {
+      for (const Layout layout : {Layout::kRows, Layout::kColumns}) {
+        const Tensor c = at::full({M, N}, std::nan("")).to(at::kFloat), expected = at::empty_like(c);
+        multiply_gelu(laid_out(a, layout), b, form, c);
+        multiply(laid_out(a, layout), gelu_values(b, form), expected);
+        EXPECT_TRUE(at::equal(c, expected)) << M << " " << K << " " << N;
       }
     }
   }

@@ -2,11 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <thread>
+
+#include "headshare/ops/testing.h"
 
 namespace headshare {
 namespace {
@@ -87,21 +88,9 @@ TEST(BlockPool, AnyThreadMayTakeAndGiveBack) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
-// What libtorch's memory profiler hears.
-class Meter : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override { now_ += bytes; }
-  void reportOutOfMemory(int64_t, size_t, size_t, c10::Device) override {}
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t now() const { return now_; }
-
- private:
-  int64_t now_ = 0;
-};
-
 TEST(TensorMemory, IsReportedAsBefore) {
   keep_tensor_memory();
-  const auto meter = std::make_shared<Meter>();
+  const auto meter = std::make_shared<ByteMeter>();
   const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
   for (const int64_t size : {10, 1 << 20}) {  // from the heap, from the pool
     Tensor tensor = at::ones({size}, at::kFloat);
