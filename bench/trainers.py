@@ -1,6 +1,6 @@
 """Programs that train the same model step by step: `headshare train`, and a loop over transformers' model.
 
-A contender has a name and a scheme; start() makes its first step and returns that step's loss, seconds(n) are those
+A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss, seconds(n) are those
 of n more, and once stop() has been called peak_bytes is the highest resident memory that its process had. A case says
 layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its model: "gpt2", which predicts
 the next token, or "bert", which predicts masked ones.
@@ -42,9 +42,12 @@ class Headshare:
         self.name, self.peak_bytes = "headshare", 0
 
     def start(self):
-        return self.lines(1)[0]["loss"]
+        """The first loss. Three steps must be those of the same program with the plain formula of attention."""
+        losses, plain = ([line["loss"] for line in self.lines(3, backend)] for backend in (None, "reference"))
+        check_same_steps(f"{self.name} {self.scheme}", losses, plain, self.case)
+        return losses[0]
 
-    def lines(self, steps):
+    def lines(self, steps, backend=None):
         case = self.case
         flags = {
             "text": self.folder / "text.txt", "tokenizer-path": tokenizer_of(self.folder, case),
@@ -56,9 +59,12 @@ class Headshare:
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
         command = [self.program, "train", *self.TASKS[case["model"]], "--overwrite", *words]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        environment = os.environ | ({"HEADSHARE_BACKEND": backend} if backend else {})
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
         errors = process.stderr.read().decode()
-        self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, errors))
+        peak = peak_of_ended(process, errors)
+        if backend is None:
+            self.peak_bytes = max(self.peak_bytes, peak)
         lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
         return [line for line in lines if line["event"] == "step"]
 
@@ -105,6 +111,13 @@ def peak_of_ended(process, errors):
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
     return usage.ru_maxrss * 1024 if status == 0 else sys.exit(f"exit {status}: {errors}")
+
+
+def check_same_steps(name, losses, plain, case):
+    """Ends the benchmark unless the losses of its first steps are those of the plain formula, up to rounding."""
+    allowed = 0.02 if case["precision"] == "bf16" else 1e-3
+    if max(abs(a - b) for a, b in zip(losses, plain, strict=True)) > allowed:
+        sys.exit(f"{name}: losses {losses}, with the plain formula {plain}: not measured")
 
 
 def check_losses(losses, case):

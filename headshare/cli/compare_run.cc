@@ -225,7 +225,7 @@ Results compare_trained(CompareCommand& command, const std::string& line) {
   const fs::path home = directory.path();
   check_directory(command, home);
   const c10::Device device = start_runtime(command.runtime);
-  warn_if_slow(command.comparison.train.precision, device);
+  warn_if_no_faster(command.comparison.train.precision, device);
   command.comparison.train.precision = resolve_precision(command.comparison.train.precision, device);
   explain_left_out(command.comparison);
   keep_standard_input(home, &command.comparison);

@@ -160,7 +160,7 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   HS_CHECK(trained || !options.language.data.text.empty(), "--task ", task_name(options.task), " fine-tunes encoders: ",
            "name a comparison of them with --encoders DIR, or a text to train them on with --text");
   const c10::Device device = start_runtime(command.runtime);
-  warn_if_slow(options.fine_tuning.tuning.precision, device);
+  warn_if_no_faster(options.fine_tuning.tuning.precision, device);
   options.fine_tuning.tuning.precision = resolve_precision(options.fine_tuning.tuning.precision, device);
   options.train.precision = resolve_precision(options.train.precision, device);
   if (!trained) {

@@ -307,7 +307,7 @@ int finetune(FineTuneCommand& command) {
   const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
   const LoadedEncoder trained = load_encoder_model(command.model);
   const c10::Device device = start_runtime(command.runtime);
-  warn_if_slow(command.tuning.precision, device);
+  warn_if_no_faster(command.tuning.precision, device);
   command.tuning.precision = resolve_precision(command.tuning.precision, device);
   // All data is read before anything is trained: a mistake in the last task's file costs a minute, not a day.
   std::vector<std::unique_ptr<FineTuneJob>> jobs;

@@ -163,7 +163,7 @@ int train(TrainCommand& command) {
   RunDirectory directory(command.out);
   check_target(command, directory);
   const c10::Device device = start_runtime(command.runtime);
-  warn_if_slow(command.train.precision, device);
+  warn_if_no_faster(command.train.precision, device);
   command.train.precision = resolve_precision(command.train.precision, device);
 
   ProgressLine reading("text");

@@ -116,6 +116,19 @@ TEST_F(TokenCacheTest, DocumentsAreSeparatedOnRequest) {
   EXPECT_THAT(ids(open_tokens(inputs, options_, tokenizer_)), ElementsAre(2 * 'a', 2 * 'b', 2 * 'c'));
 }
 
+// WordPiece has no end of text.
+TEST_F(TokenCacheTest, ElseTheSeparatorSeparatesDocuments) {
+  bool given = false;
+  const auto once = [&](std::string* chunk) { return *chunk = "a b a b", !std::exchange(given, true); };
+  const auto tokenizer =
+      train_tokenizer({.kind = TokenizerKind::kWordPiece, .vocabulary_size = 20, .min_count = 1}, once);
+  const int32_t a = tokenizer->encode("a").at(0), b = tokenizer->encode("b").at(0);
+  const int32_t separator = tokenizer->special(SpecialToken::kSeparate).value();
+  ASSERT_FALSE(tokenizer->special(SpecialToken::kEndOfText));
+  const std::vector<std::string> inputs = {file("a.txt", "a"), file("b.txt", "b")};
+  EXPECT_THAT(ids(open_tokens(inputs, options_, *tokenizer)), ElementsAre(a, separator, b));
+}
+
 TEST_F(TokenCacheTest, TheSecondTimeNothingIsTokenised) {
   const TokenData first = open_tokens({file("x.txt", "some text")}, options_, tokenizer_);
   const int64_t encodings = tokenizer_.encodings;

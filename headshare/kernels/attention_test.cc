@@ -184,6 +184,53 @@ ExpectedGradients expected_gradients(const Problem& p) {
           {s.B, s.H, s.S, 1, exact.key_bias, plain.key_bias}};
 }
 
+// The sum of the outputs' entries times p.gradient, by the reference.
+double weighted_sum(const Problem& p) {
+  const AttentionSizes& s = p.c.s;
+  const std::vector<double> out = reference_forward<double>(s, p.rule(), p.inputs()).out;
+  double sum = 0;
+  for (int64_t i = 0; i < s.B * s.H * s.T * s.Dv; ++i) {
+    const int64_t row = i / s.Dv;
+    const float* slopes = p.gradient.view.at(row / (s.H * s.T), row / s.T % s.H) + row % s.T * p.gradient.view.row;
+    sum += out[static_cast<size_t>(i)] * slopes[i % s.Dv];
+  }
+  return sum;
+}
+
+TEST(AttentionReference, GradientsAreFiniteDifferences) {
+  constexpr float kStep = 0x1p-8F;
+  for (const Case& one : cases()) {
+    if (one.s.T > 70 || one.scale > 1 || one.mean > 0) continue;
+    SCOPED_TRACE(one.name);
+    Problem p(one);
+    const auto gradients = reference_backward<double>(one.s, p.rule(), p.inputs(), p.gradient.read());
+    const auto difference = [&](float* x) {
+      const float before = *x;
+      *x = before + kStep;
+      const double above = weighted_sum(p);
+      *x = before - kStep;
+      const double below = weighted_sum(p);
+      *x = before;
+      return (above - below) / (2 * kStep);
+    };
+    const auto check = [&](Poisoned& input, int64_t heads, int64_t rows, int64_t width,
+                           const std::vector<double>& gradient) {
+      const auto count = static_cast<int64_t>(gradient.size());
+      for (int64_t i = 0; i < count; i += count / 5 + 1) {
+        const int64_t row = i / width;
+        float* x = input.view.at(row / (heads * rows), row / rows % heads) + row % rows * input.view.row + i % width;
+        EXPECT_NEAR(difference(x), gradient[static_cast<size_t>(i)], 1e-3) << i;
+      }
+    };
+    check(p.query, one.s.Hq, one.s.T, one.s.Dk, gradients.query);
+    check(p.key, one.s.Hk, one.s.S, one.s.Dk, gradients.key);
+    check(p.value, one.s.Hv, one.s.S, one.s.Dv, gradients.value);
+    for (size_t i = 0; i < p.bias.size(); i += p.bias.size() / 5 + 1) {
+      EXPECT_NEAR(difference(&p.bias[i]), gradients.key_bias[i], 1e-3) << i;
+    }
+  }
+}
+
 // The results of the kernels of attention.h, forward and backward.
 struct Results {
   Poisoned out, query, key, value;

@@ -12,6 +12,7 @@
 #include "headshare/kernels/passes.h"
 #include "headshare/kernels/tiles.h"
 #include "headshare/ops/parallel.h"
+#include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
 
 namespace headshare {
@@ -41,7 +42,8 @@ struct Found {
 
 at::ScalarType product_type(const Tensor& hidden) {
   const auto device = hidden.device().type();
-  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device) : hidden.scalar_type();
+  if (!at::autocast::is_autocast_enabled(device)) return hidden.scalar_type();
+  return widens_products(hidden.device()) ? at::kFloat : at::autocast::get_autocast_dtype(device);
 }
 
 at::ScalarType sum_type(at::ScalarType products) {

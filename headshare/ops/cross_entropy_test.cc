@@ -184,7 +184,18 @@ TEST(CrossEntropy, GivesTheSameBitsAgain) {
   EXPECT_TRUE(at::equal(first.embedding, second.embedding));
 }
 
+TEST(CrossEntropy, IsThatOfFloat32WhereProductsWiden) {
+  const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);
+  const Outcome exact = chunked(in);
+  const WidenedProducts forced(true);
+  const ComputeIn bf16(Precision::kBf16, at::kCPU);
+  const Outcome found = chunked(in);
+  EXPECT_TRUE(at::equal(found.loss, exact.loss));
+  EXPECT_TRUE(at::equal(found.embedding, exact.embedding));
+}
+
 TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
+  const WidenedProducts forced(false);
   const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);
   const Outcome exact = chunked(in);
   const Outcome found = [&] {

@@ -10,6 +10,7 @@
 #include "headshare/ops/head_attention_backends.h"
 #include "headshare/ops/head_dropout.h"
 #include "headshare/ops/parallel.h"
+#include "headshare/ops/precision.h"
 #include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
@@ -29,6 +30,7 @@ struct Rule {
   kernels::DropoutMask dropout;
   int64_t heads = 1;
   bool narrow_products = false;  // of the factorised kernel: operands in bf16
+  bool widened = false;          // of the fused kernel: bf16 tensors, computed in float
 
   kernels::AttentionRule with(const Tensor& key_bias) const {
     return {static_cast<float>(scale),
@@ -120,12 +122,17 @@ const Rule& remembered_rule(AutogradContext* context) {
   return static_cast<RuleHolder*>(context->saved_data["rule"].toCapsule().get())->rule;
 }
 
+// What the fused kernel computes with.
+Tensor computed(const Tensor& x, const Rule& rule) { return rule.widened ? x.to(at::kFloat) : x; }
+
 class Fused : public torch::autograd::Function<Fused> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const std::optional<Tensor>& bias, c10::intrusive_ptr<RuleHolder> holder) {
+  static Tensor forward(AutogradContext* context, const Tensor& kept_query, const Tensor& kept_key,
+                        const Tensor& kept_value, const std::optional<Tensor>& bias,
+                        c10::intrusive_ptr<RuleHolder> holder) {
     const Rule& rule = holder->rule;
     const Tensor key_bias = bias.value_or(Tensor());
+    const Tensor query = computed(kept_query, rule), key = computed(kept_key, rule), value = computed(kept_value, rule);
     const kernels::AttentionSizes s = sizes_of(query, key, value, rule.heads);
     const Tensor out = empty_heads(s.B, s.H, s.T, s.Dv, query.options());
     const Tensor lse = at::empty({s.B, s.H, s.T}, query.options().dtype(at::kFloat));
@@ -134,15 +141,18 @@ class Fused : public torch::autograd::Function<Fused> {
       kernels::attention_forward<T>(s, rule.with(key_bias), inputs<T>(query, key, value), view<T>(out),
                                     lse.data_ptr<float>(), machine());
     });
-    remember(context, {query, key, value, key_bias, out, lse}, holder);
-    return out;
+    const Tensor kept_out = out.to(kept_query.scalar_type());
+    remember(context, {kept_query, kept_key, kept_value, key_bias, kept_out, lse}, holder);
+    return kept_out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
+    variable_list saved = context->get_saved_variables();
     const Rule& rule = remembered_rule(context);
+    const at::ScalarType type = saved[0].scalar_type();
+    for (const size_t i : {0, 1, 2, 4}) saved[i] = computed(saved[i], rule);
     const Tensor query = saved[0], key = saved[1], value = saved[2], out = saved[4];
-    const Tensor gradient = with_rows(gradients[0]);
+    const Tensor gradient = with_rows(computed(gradients[0], rule));
     const Gradients results(*context, saved);
     by_type(query, [&](auto type) {
       using T = decltype(type);
@@ -150,7 +160,9 @@ class Fused : public torch::autograd::Function<Fused> {
                                      inputs<T>(query, key, value), view<const T>(out), saved[5].const_data_ptr<float>(),
                                      view<const T>(gradient), results.views<T>(), machine());
     });
-    return results.list();
+    variable_list list = results.list();
+    for (const size_t i : {0, 1, 2}) list[i] = list[i].to(type);
+    return list;
   }
 };
 
@@ -228,9 +240,9 @@ std::vector<std::string> why_not_kernels(const HeadProblem& p, const HeadDropout
   return reasons;
 }
 
-std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
+// `bf16`: what its products take.
+std::vector<std::string> why_not_blocks(const HeadProblem& p, const HeadDropout& dropout, bool bf16) {
   std::vector<std::string> reasons = why_not_kernels(p, dropout);
-  const bool bf16 = type_of(p) == at::kBFloat16;
   if (tile_gemm_name(bf16) == "none") {
     reasons.push_back(join_text("no fast product of small ", bf16 ? "bfloat16" : "float32", " matrices on this CPU"));
   }
@@ -238,6 +250,14 @@ std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, co
     reasons.push_back(join_text("in bfloat16 widths must be even, not ", p.query.size(3), " and ", p.value.size(3)));
   }
   return reasons;
+}
+
+bool is_bf16(const HeadProblem& p) { return type_of(p) == at::kBFloat16; }
+
+bool is_widened(const HeadProblem& p) { return is_bf16(p) && widens_products(p.query.device()); }
+
+std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
+  return why_not_blocks(p, dropout, is_bf16(p) && !is_widened(p));
 }
 
 std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
@@ -265,8 +285,8 @@ bool needs_gradients(const HeadProblem& p) {
   return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias);
 }
 
-std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  std::vector<std::string> reasons = why_not_fused(p, mask, dropout);
+std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
+  std::vector<std::string> reasons = why_not_blocks(p, dropout, is_bf16(p));
   if (p.query.size(2) != 1) reasons.push_back(join_text("it takes one new query, not ", p.query.size(2)));
   if (dropout.active()) reasons.emplace_back("it has no dropout");
   if (needs_gradients(p)) reasons.emplace_back("it has no gradients");
@@ -316,8 +336,10 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
 }
 
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  const auto holder = c10::make_intrusive<RuleHolder>(rule_of(p, mask, dropout));
   const at::ScalarType type = type_of(p);
+  Rule rule = rule_of(p, mask, dropout);
+  rule.widened = is_widened(p);
+  const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
                       total_key_bias(p), holder);
 }
@@ -325,7 +347,8 @@ Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& 
 // Tensors in float32; in bf16 only the operands of the products over heads are.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   Rule rule = rule_of(p, mask, dropout);
-  rule.narrow_products = type_of(p) == at::kBFloat16 && tile_gemm().bf16 != nullptr && p.value.size(3) % 2 == 0;
+  const bool narrow = is_bf16(p) && !is_widened(p);
+  rule.narrow_products = narrow && tile_gemm().bf16 != nullptr && p.value.size(3) % 2 == 0;
   const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
                            with_rows(p.value.to(at::kFloat)), total_key_bias(p), holder)

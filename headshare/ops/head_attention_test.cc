@@ -202,13 +202,23 @@ TEST(HeadAttention, GradientsAreAsExactInFloatAsThePlainFormula) {
   }
 }
 
+template <class Cases>
+std::vector<std::pair<bool, HeadCase>> both_ways(const Cases& cases) {
+  std::vector<std::pair<bool, HeadCase>> all;
+  for (const bool widened : ways_to_multiply_bf16()) {
+    for (const HeadCase& one : cases) all.emplace_back(widened, one);
+  }
+  return all;
+}
+
 // As under autocast: projections in bf16, queries in float again once a parameter of the scheme has met them.
 TEST(HeadAttention, OneBf16InputMakesItAllBf16) {
   const HeadCase cases[] = {{.name = "mha", .T = 70, .S = 70, .causal = true},
                             {.name = "mhe_add", .Hq = 1, .Hk = 1, .Hv = 1, .T = 70, .S = 70, .shift = true},
                             {.name = "decode", .Hk = 1, .Hv = 1, .T = 1, .S = 70, .key_bias = true}};
-  for (const HeadCase& one : cases) {
-    SCOPED_TRACE(one.name);
+  for (const auto& [widened, one] : both_ways(cases)) {
+    SCOPED_TRACE(join_text(one.name, widened ? ", widened" : ""));
+    const WidenedProducts forced(widened);
     const Tensor expected = attend_with(kReferenceBackend, make_inputs(one, at::kDouble));
     HeadInputs in = make_inputs(one, at::kFloat);
     in.problem.key = in.problem.key.to(at::kBFloat16);

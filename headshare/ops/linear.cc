@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
 
 namespace headshare {
@@ -16,30 +17,35 @@ using torch::autograd::variable_list;
 
 Tensor as_matrix(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// x W^T + b, of gelu(x) where `form` says so.
+// x W^T + b, of gelu(x) where `form` says so, computed in float32. x is float32 or bfloat16 and kept as it is; y is of
+// the type `type`.
 class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                        std::optional<GeluForm> form) {
+                        std::optional<GeluForm> form, at::ScalarType type) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
     context->save_for_backward({x, weight});
     if (form) context->saved_data["form"] = static_cast<int64_t>(*form);
-    const Tensor input = form ? gelu_values(x, *form) : x;
+    const Tensor wide = x.to(at::kFloat);
+    const Tensor input = form ? gelu_values(wide, *form) : wide;
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes.back() = weight.size(0);
-    Tensor y = at::empty(sizes, x.options());
+    Tensor y = at::empty(sizes, input.options());
     if (bias.numel() > 0) {
       multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y));
     } else {
       multiply(as_matrix(input), weight.t(), as_matrix(y));
     }
-    return y;
+    return y.to(type);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
     const variable_list saved = context->get_saved_variables();
-    const Tensor& x = saved[0];
+    const at::ScalarType type = saved[0].scalar_type();
+    const Tensor x = saved[0].to(at::kFloat);
     const Tensor& weight = saved[1];
-    const Tensor dy = as_matrix(gradients[0]);
+    const Tensor dy = as_matrix(gradients[0].to(at::kFloat));
     const auto noted = context->saved_data.find("form");
     const bool of_gelu = noted != context->saved_data.end();
     const auto form = of_gelu ? static_cast<GeluForm>(noted->second.toInt()) : GeluForm{};
@@ -48,26 +54,34 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
       dx = at::empty(x.sizes(), x.options());
       multiply(dy, weight, as_matrix(dx));
       if (of_gelu) gelu_gradient(x, dx, form, dx);
+      dx = dx.to(type);
     }
     if (context->needs_input_grad(1)) {
       dweight = at::empty(weight.sizes(), weight.options());
       of_gelu ? multiply_gelu(dy.t(), as_matrix(x), form, dweight) : multiply(dy.t(), as_matrix(x), dweight);
     }
     if (context->needs_input_grad(2)) dbias = dy.sum(0);
-    return {dx, dweight, dbias, Tensor()};
+    return {dx, dweight, dbias, Tensor(), Tensor()};
   }
 };
 
-// Whether BlockedLinear takes x and weight: float32 matrices that are not tiny, on the CPU.
+bool under_autocast(const Tensor& x) { return at::autocast::is_autocast_enabled(x.device().type()); }
+
+// Whether BlockedLinear takes x and weight: float32 matrices that are not tiny, on the CPU; of any width under autocast
+// where products widen.
 bool is_blocked(const Tensor& x, const Tensor& weight) {
   const int64_t in = weight.size(1);
-  return !at::autocast::is_autocast_enabled(x.device().type()) && x.size(-1) == in && in > 0 &&
-         weight.scalar_type() == x.scalar_type() && multiplies_in_blocks(x, x.numel() / in, in, weight.size(0));
+  const bool floats = x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+  const bool widened = under_autocast(x) && widens_products(x.device()) && weight.scalar_type() == at::kFloat &&
+                       (floats || x.scalar_type() == at::kBFloat16);
+  return (under_autocast(x) ? widened : floats) && x.size(-1) == in && in > 0 &&
+         multiplies_in_blocks(weight, x.numel() / in, in, weight.size(0));
 }
 
 // A Function takes no undefined tensors: an empty bias is none.
 Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, std::optional<GeluForm> form) {
-  return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, x.options()), form);
+  const at::ScalarType type = under_autocast(x) ? at::kBFloat16 : at::kFloat;
+  return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, weight.options()), form, type);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 namespace headshare {
 
 // x W^T + b for x [.., in], W [out, in], b [out] or undefined -> [.., out]. In float32 on the CPU by
-// multiply(), with its own backward pass; else, and under autocast, at::linear.
+// multiply(), with its own backward pass, and so under autocast where widens_products(), with results in bfloat16; else
+// at::linear.
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // linear_map(gelu(x, form), weight, bias). In float32 on the CPU gelu(x) is not kept for the gradient: the product that

@@ -78,6 +78,38 @@ TEST(LinearOfGelu, IsTheTwoAfterAnother) {
   }
 }
 
+// bfloat16 is what is kept and handed on; between, nothing is rounded.
+TEST(Linear, UnderAutocastProductsWidenWhereThatIsFaster) {
+  const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
+  const Tensor bias = random_tensor({150}, 3, at::kFloat).requires_grad_();
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = random_tensor({3, 70, 130}, 1, type).requires_grad_();
+    const Tensor slopes = random_tensor({3, 70, 150}, 4, at::kBFloat16);
+    const Tensor wide = x.detach().to(at::kFloat).requires_grad_();
+    const auto check = [&](const auto& map) {
+      const Tensor exact = map(wide);
+      const auto wanted = torch::autograd::grad({exact}, {wide, weight, bias}, {slopes.to(at::kFloat)});
+      const WidenedProducts forced(true);
+      const ComputeIn bf16(Precision::kBf16, at::kCPU);
+      const Tensor found = map(x);
+      EXPECT_TRUE(at::equal(found, exact.to(at::kBFloat16)));
+      const auto gradients = torch::autograd::grad({found}, {x, weight, bias}, {slopes});
+      EXPECT_TRUE(at::equal(gradients[0], wanted[0].to(type)));
+      for (const size_t i : {1, 2}) EXPECT_TRUE(at::equal(gradients[i], wanted[i]));
+    };
+    check([&](const Tensor& in) { return linear_map(in, weight, bias); });
+    check([&](const Tensor& in) { return linear_of_gelu(in, GeluForm::kErf, weight, bias); });
+  }
+}
+
+TEST(Linear, UnderAutocastProductsAreThoseOfLibtorchElse) {
+  const WidenedProducts forced(false);
+  const ComputeIn bf16(Precision::kBf16, at::kCPU);
+  const Tensor x = random_tensor({70, 130}, 1, at::kFloat), weight = random_tensor({150, 130}, 2, at::kFloat);
+  EXPECT_TRUE(at::equal(linear_map(x, weight), at::linear(x, weight)));
+  EXPECT_EQ(linear_map(x, weight).scalar_type(), at::kBFloat16);
+}
+
 // For the gradients x is enough; gelu(x) would be as much again.
 TEST(LinearOfGelu, KeepsNothingBesideItsInput) {
   const Tensor x = random_tensor({512, 256}, 1, at::kFloat).requires_grad_();

@@ -61,14 +61,30 @@ bool gains_from_bf16(c10::Device device) {
   return gains_from_bf16(text.str());
 }
 
+namespace {
+
+std::optional<bool>& forced() {
+  static std::optional<bool> widened;
+  return widened;
+}
+
+}  // namespace
+
+bool widens_products(c10::Device device) {
+  static const bool gains = gains_from_bf16(c10::Device(c10::kCPU));
+  return device.is_cpu() && forced().value_or(!gains);
+}
+
+void force_widened_products(std::optional<bool> widened) { forced() = widened; }
+
 Precision resolve_precision(Precision wanted, c10::Device device) {
   if (wanted != Precision::kAuto) return wanted;
   return gains_from_bf16(device) ? Precision::kBf16 : Precision::kFp32;
 }
 
-void warn_if_slow(Precision wanted, c10::Device device) {
+void warn_if_no_faster(Precision wanted, c10::Device device) {
   if (wanted != Precision::kBf16 || gains_from_bf16(device)) return;
-  notice("this processor multiplies bf16 no faster than fp32: --precision bf16 will be slower");
+  notice("this processor multiplies bf16 no faster than fp32: --precision bf16 saves memory, not time");
 }
 
 ComputeIn::ComputeIn(Precision precision, c10::DeviceType device)

@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include <optional>
 #include <string>
 
 #include "headshare/base/field.h"
@@ -28,11 +29,18 @@ bool gains_from_bf16(c10::Device device);
 // instruction has half the rate of fp32's (`headshare bench products --precisions fp32,bf16`).
 bool gains_from_bf16(const std::string& cpuinfo);
 
+// Whether products of bfloat16 tensors on `device` are computed in float32 because it has no faster ones; what is kept
+// stays bfloat16.
+bool widens_products(c10::Device device);
+
+// For tests: what widens_products() says of the CPU from now on; std::nullopt: what the processor says.
+void force_widened_products(std::optional<bool> widened);
+
 // kFp32 or kBf16.
 Precision resolve_precision(Precision wanted, c10::Device device);
 
-// Gives notice when `wanted` will be slower than fp32 on `device`.
-void warn_if_slow(Precision wanted, c10::Device device);
+// Gives notice when `wanted` gains no time over fp32 on `device`.
+void warn_if_no_faster(Precision wanted, c10::Device device);
 
 // While one of these lives, this thread computes products as `precision` (not kAuto) says. Weights are
 // converted on every use: torch's cache would keep those of a recomputed block alive.

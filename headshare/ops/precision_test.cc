@@ -37,9 +37,10 @@ TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
   std::string said;
   const NoticeHandler before = set_notice_handler([&](const std::string& sentence) { said += sentence; });
   EXPECT_EQ(resolve_precision(Precision::kBf16, kCpu), Precision::kBf16);
-  warn_if_slow(Precision::kBf16, kCpu);
+  warn_if_no_faster(Precision::kBf16, kCpu);
   set_notice_handler(before);
   EXPECT_EQ(said.find("multiplies bf16 no faster") == std::string::npos, fast);
+  EXPECT_EQ(widens_products(kCpu), !fast);
 }
 
 TEST(Precision, InstructionsThatGainNothingDoNotCount) {

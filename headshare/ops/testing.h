@@ -10,10 +10,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "headshare/ops/layer.h"
+#include "headshare/ops/precision.h"
+#include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
 
@@ -32,6 +35,20 @@ class ScopedEnvironment {
   const char* name_;
   std::string before_;
 };
+
+// Whether products of bfloat16 tensors are computed in float32 while it lives, whatever this CPU is good at.
+class WidenedProducts {
+ public:
+  explicit WidenedProducts(bool widened) { force_widened_products(widened); }
+  ~WidenedProducts() { force_widened_products(std::nullopt); }
+  WidenedProducts(const WidenedProducts&) = delete;
+  WidenedProducts& operator=(const WidenedProducts&) = delete;
+};
+
+// Both ways where this CPU has bfloat16 products.
+inline std::vector<bool> ways_to_multiply_bf16() {
+  return tile_gemm_name(/*bf16=*/true) == "none" ? std::vector{true} : std::vector{true, false};
+}
 
 // Counts the bytes of tensors that this thread makes and frees while a guard is set:
 //   const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);

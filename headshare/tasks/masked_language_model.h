@@ -23,8 +23,8 @@ void set_masked_defaults(LanguageModelOptions* options);
 EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked);
 
 // A micro-batch is `batch_size` windows [CLS] tokens [SEP] of the context, filled to the last place by text that goes
-// on from one sentence to the next; documents are separated by the end-of-text token where the vocabulary has one.
-// Masks are drawn anew for every batch from the stream (seed, "masks") and the batch's number.
+// on from one sentence to the next; documents are separated by the end-of-text token where the vocabulary has one, else
+// by [SEP]. Masks are drawn anew for every batch from the stream (seed, "masks") and the batch's number.
 class MaskedLanguageModelTask : public TextTask {
  public:
   // A model with initial values of `seed`. Throws Error when the tokenizer cannot mask, the training text is shorter

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 import common  # noqa: E402
 import results  # noqa: E402
 import targets  # noqa: E402
+import trainers  # noqa: E402
 
 
 def question(name, program, path, *flags):
@@ -119,6 +120,14 @@ def test_wrong_contenders_are_refused(kind, dropout, monkeypatch):
         forgets = types.SimpleNamespace(NAME="none", heads=lambda c, *x: none.heads(dict(c, dropout=0.0), *x))
         with pytest.raises(AssertionError, match="wrong statistics"):
             common.check(forgets, case)
+
+
+def test_steps_unlike_the_plain_formulas_are_refused():
+    case = dict(precision="fp32")
+    trainers.check_same_steps("mha", [9.0, 8.5], [9.0, 8.5004], case)
+    trainers.check_same_steps("mha", [9.0, 8.5], [9.0, 8.51], dict(precision="bf16"))
+    with pytest.raises(SystemExit, match="mha: losses .* not measured"):
+        trainers.check_same_steps("mha", [9.0, 8.5], [9.0, 8.51], case)
 
 
 def test_targets_count_their_worst_row():

@@ -220,6 +220,32 @@ def test_superglue_layouts(run, encoder, data, tmp_path):
     assert re.search(r"[5-8] of 4848 examples are used, questions whole", done.stderr)
 
 
+def record_passage(number):
+    """Two animals, of which the query asks for the one that jumps."""
+    text, fox = next(texts(1, number))
+    animal = "foxes" if fox else "hens"
+    begins = [(text.index(word), word) for word in (animal, "dogs")]
+    entities = [{"start": at, "end": at + len(word) - 1} for at, word in begins]
+    answer = {**entities[0], "text": animal}
+    query = {"query": "The @placeholder jump.", "idx": 10 * number, "answers": [answer]}
+    return {"idx": number, "passage": {"text": text, "entities": entities}, "qas": [query]}
+
+
+def test_record(run, encoder, tmp_path):
+    folder = tmp_path / "superglue" / "ReCoRD"
+    folder.mkdir(parents=True)
+    for part, numbers in (("train", range(64)), ("val", range(200, 224))):
+        (folder / f"{part}.jsonl").write_text("".join(json.dumps(record_passage(i)) + "\n" for i in numbers))
+    flags = (*QUICK, "--epochs", 6, "--seeds", 1, "--json", "--out", tmp_path / "out")
+    report = json.loads(run("finetune", encoder, "--task", "record", "--data", tmp_path, *flags).stdout)
+    (part,) = report["tasks"][0]["parts"]
+    scores = {score["name"]: score["best"] for score in part["scores"]}
+    assert part["examples"] == 24 and scores["f1"] > 0.9
+    (answers,) = (tmp_path / "out").glob("**/validation.jsonl")
+    again = run("score", "superglue", answers, "--task", "record", "--gold", folder / "val.jsonl", "--json")
+    assert json.loads(again.stdout)["f1"] == pytest.approx(scores["f1"])
+
+
 def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
     train, dev = tables
     flags = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--epochs", 30)
