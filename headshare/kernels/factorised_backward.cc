@@ -97,9 +97,9 @@ class BackwardItem {
     query_ = scratch.take<float>(s_.Dk * kTileQueries);
     scaled_t_ = scratch.take<float>(s_.Dv * kTileQueries);
     scaled_rows_ = scratch.take<float>(s_.Dv * kTileQueries);
-    scaled_values_ = scratch.take<float>(kTileKeys * s_.Dv);
+    scaled_values_ = scratch.take<float>(s_.H * kTileKeys * s_.Dv);
     weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
-    left_ = scratch.take<Product>(Operands<Product>::packed_size(kTileKeys * s_.Dv, 1));
+    left_ = scratch.take<Product>(s_.H * packed_values());
     right_t_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv, kTileQueries));
     right_rows_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv));
     value_sums_ = scratch.take<float>(kTileKeys * s_.H * s_.Dv);
@@ -122,7 +122,14 @@ class BackwardItem {
 
   float* key_row(int64_t r) const { return out_.key.at(b_, 0) + (key_ + r) * out_.key.row; }
 
-  // w_h [H, keys] measured from the largest of these keys, and the same by key [keys, H].
+  int64_t packed_values() const { return Operands<Product>::packed_size(kTileKeys * s_.Dv, 1); }
+
+  // w_h V of these keys as the left side of a product; every block of queries reads it.
+  const Product* scaled_values(int64_t h) const {
+    return ops_.left_of(scaled_values_ + h * kTileKeys * s_.Dv, left_ + h * packed_values());
+  }
+
+  // w_h [H, keys] measured from the largest of these keys, the same by key [keys, H], and w_h V.
   void measure_keys() {
     std::fill(factors_by_key_, factors_by_key_ + keys_ * heads_, 0.0F);
     for (int64_t h = 0; h < s_.H; ++h) {
@@ -130,6 +137,9 @@ class BackwardItem {
       key_exponents(s_, rule_, b_, h, key_, keys_, key_ + keys_ - 1, factors);
       largest_[h] = key_factors(t_, keys_, factors);
       for (int64_t j = 0; j < keys_; ++j) factors_by_key_[j * heads_ + h] = factors[j];
+      float* scaled = scaled_values_ + h * kTileKeys * s_.Dv;
+      t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors, scaled, s_.Dv);
+      ops_.left_tile({scaled, s_.Dv, keys_, s_.Dv}, left_ + h * packed_values());
     }
   }
 
@@ -207,9 +217,7 @@ class BackwardItem {
     t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e, scaled_rows_, s_.Dv);
     if (rows < lanes) std::fill(scaled_t_, scaled_t_ + s_.Dv * kTileQueries, 0.0F);
     t_.transpose(scaled_rows_, s_.Dv, rows, s_.Dv, scaled_t_, kTileQueries);
-    t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors_ + h * kTileKeys,
-                   scaled_values_, s_.Dv);
-    ops_.product(keys_, lanes, s_.Dv, ops_.left_tile({scaled_values_, s_.Dv, keys_, s_.Dv}, left_), s_.Dv,
+    ops_.product(keys_, lanes, s_.Dv, scaled_values(h), s_.Dv,
                  ops_.right_tile({scaled_t_, kTileQueries, s_.Dv, lanes}, right_t_), change_, kTileQueries, h > 0);
     ops_.product(keys_, s_.Dv, rows, weights, kTileQueries,
                  ops_.right_tile({scaled_rows_, s_.Dv, rows, s_.Dv}, right_rows_), value_sums(h), s_.Dv,

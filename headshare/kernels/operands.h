@@ -59,6 +59,8 @@ struct Operands<float> {
   // A float tile as a right side, as a left side.
   RightSide<float> right_tile(const Tile& x, float*) const { return {x.data, x.stride}; }
   const float* left_tile(const Tile& x, float*) const { return x.data; }
+  // What left_tile() gave of a tile's floats and its room.
+  const float* left_of(const float* x, const float*) const { return x; }
   // The transpose of x [rows, columns] as a left side [columns, rows], in rows of `out_stride`.
   void left_transposed(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out,
                        int64_t out_stride) const {
@@ -109,6 +111,7 @@ struct Operands<Bf16> {
     t.narrow(x.data, x.stride, x.keys, x.lanes, room, x.stride);
     return room;
   }
+  const Bf16* left_of(const float*, const Bf16* room) const { return room; }
   void left_transposed(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out,
                        int64_t out_stride) const {
     for (int64_t r = 0; r < rows; ++r) {
