@@ -1,8 +1,8 @@
 """Programs that train the same model step by step: `headshare train`, and a loop over transformers' model.
 
-A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss, seconds(n) are those
-of n more, and once stop() has been called peak_bytes is the highest resident memory that its process had. A case says
-layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its model: "gpt2", which predicts
+A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss,
+seconds(n) are those of n more, and once stop() has been called peak_bytes is the highest resident memory that its
+process had. A case says layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its model: "gpt2", which predicts
 the next token, or "bert", which predicts masked ones.
 """
 

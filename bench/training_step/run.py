@@ -3,10 +3,11 @@
 The same shape, batch, threads and optimizer in all: `headshare train` with the schemes mha and mhe_add against
 transformers' GPT2LMHeadModel, or BertForMaskedLM for masked tokens, with eager attention, with
 `scaled_dot_product_attention` and under torch.compile, torch's fused AdamW, gradients clipped; in float32 and in bf16
-(autocast), with and without dropout, in one process each, taking turns. Before anything is timed, a random model of that shape goes through `headshare convert` and must
-give transformers' logits, three steps of headshare must have the losses of the plain formula of attention (the same
-dropout), every first loss must be that of a model that knows nothing, and transformers' must agree without dropout. A row per contender: median and least seconds of a step (the first two steps of a process left
-out), its peak memory, and for headshare `ratio_to_NAME`: NAME's median over its own.
+(autocast), with and without dropout, in one process each, taking turns. Before anything is timed, a random model of
+that shape goes through `headshare convert` and must give transformers' logits, three steps of headshare must have the
+losses of the plain formula of attention (the same dropout), every first loss must be that of a model that knows
+nothing, and transformers' must agree without dropout. A row per contender: median and least seconds of a step (the
+first two steps of a process left out), its peak memory, and for headshare `ratio_to_NAME`: NAME's median over its own.
 
     .venv/bin/python bench/training_step/run.py --out build/bench/training_step.json [--case gpt2] [--quick]
 """

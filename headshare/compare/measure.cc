@@ -1,36 +1,15 @@
 #include "headshare/compare/measure.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 
 #include "headshare/metrics/statistics.h"
+#include "headshare/ops/allocation_meter.h"
 
 namespace headshare {
 namespace {
-
-// Hears of every allocation that libtorch makes on behalf of the thread it is installed in, and of the
-// threads of its backward pass.
-class AllocationMeter : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    now_ += bytes;
-    peak_ = std::max(peak_, now_);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-
-  int64_t peak() const { return peak_; }
-
- private:
-  std::mutex mutex_;
-  int64_t now_ = 0;
-  int64_t peak_ = 0;
-};
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -56,8 +35,7 @@ double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
 
 int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::Device device) {
   const TransformerOptions& resolved = shared_options(model);
-  const auto meter = std::make_shared<AllocationMeter>();
-  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  const AllocationMeter meter;
   Attention attention(resolved.attention);
   attach(*attention, std::make_shared<DropoutClock>());
   initialise(*attention, /*seed=*/0);
@@ -66,7 +44,7 @@ int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::De
   const auto like = at::TensorOptions(at::kFloat).device(device);
   const Tensor x = at::ones({batch, resolved.context, resolved.attention.d_model}, like).requires_grad_();
   attention->self(x, {.causal = std::holds_alternative<DecoderOptions>(model)}).sum().backward();
-  return meter->peak();
+  return meter.peak();
 }
 
 DecodingSpeed decoding_speed(Decoder model) {

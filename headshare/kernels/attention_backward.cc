@@ -101,7 +101,7 @@ class BackwardItem {
     std::fill(lse_, lse_ + lanes, std::numeric_limits<float>::infinity());
     std::fill(delta_, delta_ + lanes, 0.0F);
     const T* out = p_.out.at(item_.b, h) + first * p_.out.row;
-    row_dots(gradient, p_.out_gradient.row, out, p_.out.row, rows, s_.Dv, delta_);
+    ops_.dots(gradient, p_.out_gradient.row, out, p_.out.row, rows, s_.Dv, delta_);
     const float* lse = p_.lse + (item_.b * s_.H + h) * s_.T + first;
     std::copy(lse, lse + rows, lse_);
     for (int64_t key = 0; key < reachable; key += kTileKeys) {

@@ -123,7 +123,7 @@ class DecodeTiles {
       rule.scale = 1;
     }
     if (ops_.t.softmax_step(scores, rule, m_, l_, fade_)) {
-      ops_.t.scaled_rows(out_, s_.Dv, item.heads, s_.Dv, fade_, out_, s_.Dv);
+      ops_.t.scaled_rows(out_, s_.Dv, item.heads, s_.Dv, fade_, out_, s_.Dv, /*accumulate=*/false);
     }
     std::fill(turned_, turned_ + item.heads * kTileKeys, 0.0F);  // an odd last key is half of a pair
     ops_.t.transpose(scores.data, scores.stride, scores.keys, item.heads, turned_, kTileKeys);
@@ -148,7 +148,7 @@ class DecodeTiles {
     float* row = turned_ + i * kTileKeys;
     const float* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
     in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
-      ops_.t.dots(rows + j * in_.key.row, in_.key.row, count, s_.Dk, rows_ + i * s_.Dk, row + j, 1);
+      ops_.t.dots(rows + j * in_.key.row, in_.key.row, rows_ + i * s_.Dk, 0, count, s_.Dk, row + j);
     });
     const ScoreRule rule = tile_rule(s_, rule_, item.b, item.first_head + i, 0, key, keys, bias_);
     for (int64_t j = 0; j < keys; ++j) {
@@ -164,7 +164,8 @@ class DecodeTiles {
     for (int64_t j = 0; j < kTileKeys; ++j) row[j] -= m;
     ops_.t.exp2(row, kTileKeys, row);
     const float fade = std::exp2(m_[i] - m);
-    if (fade != 1) ops_.t.scaled_rows(out_ + i * s_.Dv, s_.Dv, 1, s_.Dv, &fade, out_ + i * s_.Dv, s_.Dv);
+    float* out = out_ + i * s_.Dv;
+    if (fade != 1) ops_.t.scaled_rows(out, s_.Dv, 1, s_.Dv, &fade, out, s_.Dv, /*accumulate=*/false);
     l_[i] = l_[i] * fade + sum(row);
     m_[i] = m;
   }

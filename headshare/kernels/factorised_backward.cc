@@ -21,12 +21,16 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
   const int64_t stride = round_up(s.T, kTileQueries);
   const std::shared_ptr<void> memory = machine.allocate(static_cast<size_t>(s.B * s.H * stride) * sizeof(float));
   Deltas deltas{stride, memory, static_cast<float*>(memory.get())};
-  machine.parallel.run(s.B * s.H, [&](int64_t i, int64_t) {
-    const int64_t b = i / s.H;
-    const int64_t h = i % s.H;
-    float* delta = deltas.data + i * stride;
-    row_dots(gradient.at(b, h), gradient.row, out.at(b, h), out.row, s.T, s.Dv, delta);
-    std::fill(delta + s.T, delta + stride, 0.0F);
+  machine.parallel.run(s.B * s.blocks(), [&](int64_t i, int64_t) {
+    const int64_t b = i / s.blocks();
+    const int64_t first = i % s.blocks() * kTileQueries;
+    const int64_t rows = std::min(kTileQueries, s.T - first);
+    for (int64_t h = 0; h < s.H; ++h) {
+      float* delta = deltas.data + (b * s.H + h) * stride + first;
+      tiles().dots(gradient.at(b, h) + first * gradient.row, gradient.row, out.at(b, h) + first * out.row, out.row,
+                   rows, s.Dv, delta);
+      std::fill(delta + rows, delta + kTileQueries, 0.0F);
+    }
   });
   return deltas;
 }
@@ -95,13 +99,14 @@ class BackwardItem {
     keep_ = scratch.take<float>(tile);
     turned_ = scratch.take<float>(tile);
     query_ = scratch.take<float>(s_.Dk * kTileQueries);
-    scaled_t_ = scratch.take<float>(s_.Dv * kTileQueries);
-    scaled_rows_ = scratch.take<float>(s_.Dv * kTileQueries);
-    scaled_values_ = scratch.take<float>(s_.H * kTileKeys * s_.Dv);
+    values_ = scratch.take<float>(s_.Dv * kTileKeys);
+    scaled_ = scratch.take<float>(s_.Dv * kTileQueries);
+    scaled_values_ = scratch.take<float>(s_.H * s_.Dv * kTileKeys);
     weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
-    left_ = scratch.take<Product>(s_.H * packed_values());
-    right_t_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv, kTileQueries));
-    right_rows_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv));
+    left_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries * s_.Dv, 1));
+    right_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv));
+    packed_ = scratch.take<Product>(s_.H * packed_values());
+    right_values_ = scratch.take<RightSide<Product>>(s_.H);
     value_sums_ = scratch.take<float>(kTileKeys * s_.H * s_.Dv);
     factor_sums_ = scratch.take<float>(kTileKeys * heads);
     factors_by_key_ = scratch.take<float>(kTileKeys * heads);
@@ -113,6 +118,7 @@ class BackwardItem {
     e_ = scratch.take<float>(s_.H * kTileQueries);
     zero_ = scratch.take<float>(kTileQueries);
     bias_ = scratch.take<float>(kTileKeys);
+    products_ = scratch.take<float>(kTileKeys);
   }
 
  private:
@@ -120,26 +126,28 @@ class BackwardItem {
   // apart and share few sets of the first cache.
   float* value_sums(int64_t h) const { return value_sums_ + h * kTileKeys * s_.Dv; }
 
+  float* value_row(int64_t r) const { return out_.value.at(b_, 0) + (key_ + r) * out_.value.row; }
+
   float* key_row(int64_t r) const { return out_.key.at(b_, 0) + (key_ + r) * out_.key.row; }
 
-  int64_t packed_values() const { return Operands<Product>::packed_size(kTileKeys * s_.Dv, 1); }
+  int64_t packed_values() const { return Operands<Product>::packed_size(s_.Dv, kTileKeys); }
 
-  // w_h V of these keys as the left side of a product; every block of queries reads it.
-  const Product* scaled_values(int64_t h) const {
-    return ops_.left_of(scaled_values_ + h * kTileKeys * s_.Dv, left_ + h * packed_values());
-  }
-
-  // w_h [H, keys] measured from the largest of these keys, the same by key [keys, H], and w_h V.
+  // w_h [H, keys] measured from the largest of these keys, the same by key [keys, H], and w_h V as every block of
+  // queries reads it.
   void measure_keys() {
     std::fill(factors_by_key_, factors_by_key_ + keys_ * heads_, 0.0F);
+    const int64_t lanes = round_up(keys_, kLaneStep);
+    if (keys_ < lanes) std::fill(values_, values_ + s_.Dv * kTileKeys, 0.0F);
+    t_.transpose(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, values_, kTileKeys);
     for (int64_t h = 0; h < s_.H; ++h) {
       float* factors = factors_ + h * kTileKeys;
       key_exponents(s_, rule_, b_, h, key_, keys_, key_ + keys_ - 1, factors);
       largest_[h] = key_factors(t_, keys_, factors);
+      std::fill(factors + keys_, factors + lanes, 0.0F);
       for (int64_t j = 0; j < keys_; ++j) factors_by_key_[j * heads_ + h] = factors[j];
-      float* scaled = scaled_values_ + h * kTileKeys * s_.Dv;
-      t_.scaled_rows(in_.value.at(b_, 0) + key_ * in_.value.row, in_.value.row, keys_, s_.Dv, factors, scaled, s_.Dv);
-      ops_.left_tile({scaled, s_.Dv, keys_, s_.Dv}, left_ + h * packed_values());
+      float* scaled = scaled_values_ + h * s_.Dv * kTileKeys;
+      t_.scaled_lanes({values_, kTileKeys, s_.Dv, lanes}, factors, scaled, kTileKeys);
+      right_values_[h] = ops_.right_tile({scaled, kTileKeys, s_.Dv, keys_}, packed_ + h * packed_values());
     }
   }
 
@@ -155,7 +163,9 @@ class BackwardItem {
     const bool drops = rule_.dropout.active();
     if (drops) t_.multiply(p0, keep_);
     const Product* weights = ops_.left_tile(p0, weights_);
-    for (int64_t h = 0; h < s_.H; ++h) values_change(h, first, rows, lanes, weights);
+    for (int64_t h = 0; h < s_.H; ++h) values_change(h, first, rows, weights);
+    if (rows < lanes) std::fill(change_, change_ + keys_ * kTileQueries, 0.0F);
+    t_.transpose(turned_, kTileKeys, rows, keys_, change_, kTileQueries);
     if (drops) t_.multiply(change, keep_);
     gemm_.f32(keys_, lanes, s_.H, factors_by_key_, heads_, own_t_, kTileQueries, change_, kTileQueries, true);
     // Undropped weights are what dS is proportional to.
@@ -196,51 +206,42 @@ class BackwardItem {
 
   // e_h, zero for queries that see nothing and for blocks that were computed head by head.
   const float* scale_of_rows(int64_t h, int64_t first, int64_t rows, int64_t lanes) {
+    constexpr float kNever = -std::numeric_limits<float>::infinity();
     float* e = e_ + h * kTileQueries;
-    std::fill(e, e + lanes, -std::numeric_limits<float>::infinity());
+    std::fill(e, e + lanes, kNever);
     if (!state_.by_head[(b_ * s_.H + h) * s_.blocks() + first / kTileQueries]) {
       const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
       const int64_t origin = reachable_keys(s_.by_head(), rule_, b_, first + rows) - 1;  // as in the forward pass
       const float moved = largest_[h] + slope * static_cast<float>(key_ + keys_ - 1 - origin);
       const float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first;
-      for (int64_t i = 0; i < rows; ++i) {
-        if (!std::isinf(m_[i])) e[i] = m_[i] + moved - lse[i];
-      }
+      for (int64_t i = 0; i < rows; ++i) e[i] = std::isinf(m_[i]) ? kNever : m_[i] + moved - lse[i];
     }
     t_.exp2(e, lanes, e);
     return e;
   }
 
-  // `weights`: P0^T keep.
-  void values_change(int64_t h, int64_t first, int64_t rows, int64_t lanes, const Product* weights) {
-    const float* e = e_ + h * kTileQueries;
-    t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e, scaled_rows_, s_.Dv);
-    if (rows < lanes) std::fill(scaled_t_, scaled_t_ + s_.Dv * kTileQueries, 0.0F);
-    t_.transpose(scaled_rows_, s_.Dv, rows, s_.Dv, scaled_t_, kTileQueries);
-    ops_.product(keys_, lanes, s_.Dv, scaled_values(h), s_.Dv,
-                 ops_.right_tile({scaled_t_, kTileQueries, s_.Dv, lanes}, right_t_), change_, kTileQueries, h > 0);
-    ops_.product(keys_, s_.Dv, rows, weights, kTileQueries,
-                 ops_.right_tile({scaled_rows_, s_.Dv, rows, s_.Dv}, right_rows_), value_sums(h), s_.Dv,
+  // `weights`: P0^T keep. dP0 is summed as [queries, keys] and turned once for all heads: so G_h serves both products
+  // as it is read.
+  void values_change(int64_t h, int64_t first, int64_t rows, const Product* weights) {
+    const Tile scaled{scaled_, s_.Dv, rows, s_.Dv};
+    t_.scaled_rows(gradient_.at(b_, h) + first * gradient_.row, gradient_.row, rows, s_.Dv, e_ + h * kTileQueries,
+                   scaled_, s_.Dv, /*accumulate=*/false);
+    ops_.product(keys_, s_.Dv, rows, weights, kTileQueries, ops_.right_tile(scaled, right_), value_sums(h), s_.Dv,
                  /*accumulate=*/true);
+    ops_.product(rows, keys_, s_.Dv, ops_.left_tile(scaled, left_), s_.Dv, right_values_[h], turned_, kTileKeys,
+                 /*accumulate=*/h > 0);
   }
 
   void finish() {
-    for (int64_t j = 0; j < keys_; ++j) {
-      const float* value = in_.value.at(b_, 0) + (key_ + j) * in_.value.row;
-      float* value_gradient = out_.value.at(b_, 0) + (key_ + j) * out_.value.row;
-      std::fill(value_gradient, value_gradient + s_.Dv, 0.0F);
-      for (int64_t h = 0; h < s_.H; ++h) {
-        const float w = factors_[h * kTileKeys + j];
-        const float* sums = value_sums(h) + j * s_.Dv;
-        float product = factor_sums_[j * heads_ + h];
-        for (int64_t d = 0; d < s_.Dv; ++d) {
-          value_gradient[d] += w * sums[d];
-          product += sums[d] * value[d];
-        }
-        if (out_.key_bias != nullptr) {
-          out_.key_bias[(b_ * s_.H + h) * s_.S + key_ + j] = rule_.scale * w * product;
-        }
-      }
+    for (int64_t j = 0; j < keys_; ++j) std::fill(value_row(j), value_row(j) + s_.Dv, 0.0F);
+    const float* value = in_.value.at(b_, 0) + key_ * in_.value.row;
+    for (int64_t h = 0; h < s_.H; ++h) {
+      const float* w = factors_ + h * kTileKeys;
+      t_.scaled_rows(value_sums(h), s_.Dv, keys_, s_.Dv, w, value_row(0), out_.value.row, /*accumulate=*/true);
+      if (out_.key_bias == nullptr) continue;
+      t_.dots(value_sums(h), s_.Dv, value, in_.value.row, keys_, s_.Dv, products_);
+      float* bias = out_.key_bias + (b_ * s_.H + h) * s_.S + key_;
+      for (int64_t j = 0; j < keys_; ++j) bias[j] = rule_.scale * w[j] * (factor_sums_[j * heads_ + h] + products_[j]);
     }
   }
 
@@ -257,9 +258,10 @@ class BackwardItem {
   const Tiles& t_ = tiles();
   int64_t b_, key_ = 0, keys_ = 0, heads_ = 0;
   float* query_gradient_;  // [T, Dk]
-  float *p0_, *change_, *keep_, *turned_, *query_, *scaled_t_, *scaled_rows_, *scaled_values_, *value_sums_;
-  float *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_;
-  Product *weights_, *left_, *right_t_, *right_rows_;  // P0^T, w_h V, G_h^T and G_h as operands
+  float *p0_, *change_, *keep_, *turned_, *query_, *values_, *scaled_, *scaled_values_, *value_sums_;
+  float *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_, *products_;
+  Product *weights_, *left_, *right_, *packed_;  // P0^T, G_h, G_h and (w_h V)^T as operands
+  RightSide<Product>* right_values_;             // (w_h V)^T of each head
 };
 
 // Where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of

@@ -44,7 +44,7 @@ class ForwardBlock {
     std::fill(l_, l_ + lanes_, 0.0F);
     if (reachable_ == 0) std::fill(denominator_, denominator_ + s_.H * kTileQueries, 0.0F);
     if (reachable_ == 0) std::fill(numerator_, numerator_ + s_.H * s_.Dv * kTileQueries, 0.0F);
-    find_largest();
+    measure_keys();
     for (int64_t key = 0; key < reachable_; key += kTileKeys) tile(key, std::min(kTileKeys, reachable_ - key));
     for (int64_t h = 0; h < s_.H; ++h) finish(h);
     std::copy(m_, m_ + rows, state_.m + b_ * s_.T + first);
@@ -61,33 +61,35 @@ class ForwardBlock {
     scaled_values_ = scratch.take<float>(s_.Dv * kTileKeys);
     weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
     left_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv * kTileKeys, 1));
-    factors_ = scratch.take<float>(s_.H * kTileKeys);
+    factors_ = scratch.take<float>(s_.H * value_stride_);
     numerator_ = scratch.take<float>(s_.H * s_.Dv * kTileQueries);
     denominator_ = scratch.take<float>(s_.H * kTileQueries);
-    rows_out_ = scratch.take<float>(s_.Dv * kTileQueries);
     largest_ = scratch.take<float>(s_.H);
     m_ = scratch.take<float>(kTileQueries);
     l_ = scratch.take<float>(kTileQueries);
     fade_ = scratch.take<float>(kTileQueries);
     inverse_ = scratch.take<float>(kTileQueries);
     bias_ = scratch.take<float>(kTileKeys);
-    z_ = scratch.take<float>(kTileKeys);
   }
 
  private:
-  // The largest bias of each head among the keys this block reaches: what w is measured from. One for
-  // the whole text would make w vanish where the largest key is out of reach.
-  void find_largest() {
+  // w_h of the keys that this block reaches, measured from the largest bias among them: measured from the largest of
+  // the whole text, w would vanish where that key is out of reach.
+  void measure_keys() {
+    if (reachable_ == measured_) return;
     for (int64_t h = 0; h < s_.H; ++h) {
+      float* z = factors(h);
+      key_exponents(s_, rule_, b_, h, 0, reachable_, reachable_ - 1, z);
       float largest = -std::numeric_limits<float>::infinity();
-      for (int64_t key = 0; key < reachable_; key += kTileKeys) {
-        const int64_t keys = std::min(kTileKeys, reachable_ - key);
-        key_exponents(s_, rule_, b_, h, key, keys, reachable_ - 1, z_);
-        for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z_[j]);
-      }
+      for (int64_t j = 0; j < reachable_; ++j) largest = std::max(largest, z[j]);
       largest_[h] = std::isinf(largest) ? 0 : largest;
+      for (int64_t j = 0; j < reachable_; ++j) z[j] -= largest_[h];
+      t_.exp2(z, reachable_, z);
     }
+    measured_ = reachable_;
   }
+
+  float* factors(int64_t h) const { return factors_ + h * value_stride_; }
 
   void tile(int64_t key, int64_t keys) {
     const Tile p0{p0_, kTileQueries, keys, lanes_};
@@ -99,13 +101,7 @@ class ForwardBlock {
       t_.scale_lanes({numerator_, kTileQueries, s_.H * s_.Dv, lanes_}, fade_);
       t_.scale_lanes({denominator_, kTileQueries, s_.H, lanes_}, fade_);
     }
-    for (int64_t h = 0; h < s_.H; ++h) {
-      float* factors = factors_ + h * kTileKeys;
-      key_exponents(s_, rule_, b_, h, key, keys, reachable_ - 1, factors);
-      for (int64_t j = 0; j < keys; ++j) factors[j] -= largest_[h];
-      t_.exp2(factors, keys, factors);
-    }
-    gemm_.f32(s_.H, lanes_, keys, factors_, kTileKeys, p0_, p0.stride, denominator_, kTileQueries, key > 0);
+    gemm_.f32(s_.H, lanes_, keys, factors_ + key, value_stride_, p0_, p0.stride, denominator_, kTileQueries, key > 0);
     if (rule_.dropout.active()) {
       t_.keep_tile(keep_, keys, lanes_, rule_.dropout, b_, 0, first_, key);
       t_.multiply(p0, keep_);
@@ -114,7 +110,7 @@ class ForwardBlock {
     const Tile values{values_ + key, value_stride_, s_.Dv, round_up(keys, kLaneStep)};
     const Tile scaled{scaled_values_, kTileKeys, s_.Dv, values.lanes};
     for (int64_t h = 0; h < s_.H; ++h) {
-      t_.scaled_lanes(values, factors_ + h * kTileKeys, scaled_values_, kTileKeys);
+      t_.scaled_lanes(values, factors(h) + key, scaled_values_, kTileKeys);
       if (keys % 2 == 1) {
         for (int64_t d = 0; d < s_.Dv; ++d) scaled_values_[d * kTileKeys + keys] = 0;  // half of a pair
       }
@@ -157,9 +153,9 @@ class ForwardBlock {
   const TileGemm& gemm_;
   const Operands<Product> ops_;
   const Tiles& t_ = tiles();
-  int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, value_stride_ = 0;
-  float *query_, *values_, *p0_, *keep_, *scaled_values_, *factors_, *numerator_, *denominator_, *rows_out_;
-  float *largest_, *m_, *l_, *fade_, *inverse_, *bias_, *z_;
+  int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, measured_ = -1, value_stride_ = 0;
+  float *query_, *values_, *p0_, *keep_, *scaled_values_, *factors_, *numerator_, *denominator_;
+  float *largest_, *m_, *l_, *fade_, *inverse_, *bias_;
   Product *weights_, *left_;  // P0 and w_h V as operands
 };
 

@@ -2,28 +2,11 @@
 // packed in pairs of rows as TileGemm wants them.
 #pragma once
 
-#include <numeric>
-
 #include "headshare/kernels/gemm.h"
 #include "headshare/kernels/scratch.h"
 #include "headshare/kernels/tiles.h"
 
 namespace headshare::kernels {
-
-// out[r] = x[r] . y[r] for rows of `width` values.
-template <typename T>
-void row_dots(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int64_t rows, int64_t width, float* out) {
-  constexpr int64_t kSums = 16;  // apart from each other, so that the compiler adds them as vectors
-  for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
-    float sums[kSums] = {};
-    int64_t d = 0;
-    for (; d + kSums <= width; d += kSums) {
-      for (int64_t k = 0; k < kSums; ++k) sums[k] += to_float(x[d + k]) * to_float(y[d + k]);
-    }
-    for (; d < width; ++d) sums[0] += to_float(x[d]) * to_float(y[d]);
-    out[r] = std::accumulate(sums, sums + kSums, 0.0F);
-  }
-}
 
 // The right side of a product; `stride` counts columns.
 template <typename T>
@@ -59,12 +42,15 @@ struct Operands<float> {
   // A float tile as a right side, as a left side.
   RightSide<float> right_tile(const Tile& x, float*) const { return {x.data, x.stride}; }
   const float* left_tile(const Tile& x, float*) const { return x.data; }
-  // What left_tile() gave of a tile's floats and its room.
-  const float* left_of(const float* x, const float*) const { return x; }
   // The transpose of x [rows, columns] as a left side [columns, rows], in rows of `out_stride`.
   void left_transposed(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out,
                        int64_t out_stride) const {
     t.transpose(x, stride, rows, columns, out, out_stride);
+  }
+  // As Tiles::dots.
+  void dots(const float* x, int64_t stride, const float* y, int64_t y_stride, int64_t rows, int64_t width,
+            float* out) const {
+    t.dots(x, stride, y, y_stride, rows, width, out);
   }
   // Floats as the type of the tensors.
   void store(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride) const {
@@ -111,12 +97,15 @@ struct Operands<Bf16> {
     t.narrow(x.data, x.stride, x.keys, x.lanes, room, x.stride);
     return room;
   }
-  const Bf16* left_of(const float*, const Bf16* room) const { return room; }
   void left_transposed(const Bf16* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out,
                        int64_t out_stride) const {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) out[c * out_stride + r] = x[r * stride + c];
     }
+  }
+  void dots(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
+            float* out) const {
+    t.dots_bf16(x, stride, y, y_stride, rows, width, out);
   }
   void store(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) const {
     t.narrow(x, stride, rows, columns, out, out_stride);

@@ -246,41 +246,55 @@ void scaled_lanes(const Tile& x, const float* factor, float* out, int64_t out_st
 void scale_lanes(const Tile& x, const float* factor) { scaled_lanes(x, factor, x.data, x.stride); }
 
 void scaled_rows(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
-                 int64_t out_stride) {
+                 int64_t out_stride, bool accumulate) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; ++r) {
     const auto f = hn::Set(d, factor[r]);
+    const float* from = x + r * stride;
+    float* to = out + r * out_stride;
     int64_t c = 0;
     for (; c + step <= columns; c += step) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, x + r * stride + c), f), d, out + r * out_stride + c);
+      const auto value = hn::LoadU(d, from + c);
+      hn::StoreU(accumulate ? hn::MulAdd(value, f, hn::LoadU(d, to + c)) : hn::Mul(value, f), d, to + c);
     }
-    for (; c < columns; ++c) out[r * out_stride + c] = x[r * stride + c] * factor[r];
+    for (; c < columns; ++c) to[c] = from[c] * factor[r] + (accumulate ? to[c] : 0);
   }
 }
 
+HWY_INLINE FloatVec widened(const float* x) { return hn::LoadU(F(), x); }
+HWY_INLINE FloatVec widened(const Bf16* x) {
+  const U u;
+  const hn::Rebind<uint16_t, U> half;
+  const auto bits = hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(x)));
+  return hn::BitCast(F(), hn::ShiftLeft<16>(bits));
+}
+
 // Four rows at a time: their additions do not wait for each other.
-void dots(const float* x, int64_t stride, int64_t rows, int64_t width, const float* y, float* out, int64_t out_stride) {
+template <typename T>
+void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows, int64_t width, float* out) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; r += 4) {
     // Short of four the last row is done again.
-    const float* row[4];
-    for (int64_t k = 0; k < 4; ++k) row[k] = x + std::min(r + k, rows - 1) * stride;
+    const T *a[4], *b[4];
+    for (int64_t k = 0; k < 4; ++k) {
+      a[k] = x + std::min(r + k, rows - 1) * stride;
+      b[k] = y + std::min(r + k, rows - 1) * y_stride;
+    }
     FloatVec s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
     int64_t c = 0;
     for (; c + step <= width; c += step) {
-      const auto factor = hn::LoadU(d, y + c);
-      s0 = hn::MulAdd(hn::LoadU(d, row[0] + c), factor, s0);
-      s1 = hn::MulAdd(hn::LoadU(d, row[1] + c), factor, s1);
-      s2 = hn::MulAdd(hn::LoadU(d, row[2] + c), factor, s2);
-      s3 = hn::MulAdd(hn::LoadU(d, row[3] + c), factor, s3);
+      s0 = hn::MulAdd(widened(a[0] + c), widened(b[0] + c), s0);
+      s1 = hn::MulAdd(widened(a[1] + c), widened(b[1] + c), s1);
+      s2 = hn::MulAdd(widened(a[2] + c), widened(b[2] + c), s2);
+      s3 = hn::MulAdd(widened(a[3] + c), widened(b[3] + c), s3);
     }
     float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
                      hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
     for (int64_t k = 0; k < 4 && r + k < rows; ++k) {
-      for (int64_t i = c; i < width; ++i) sums[k] += row[k][i] * y[i];
-      out[(r + k) * out_stride] = sums[k];
+      for (int64_t i = c; i < width; ++i) sums[k] += to_float(a[k][i]) * to_float(b[k][i]);
+      out[r + k] = sums[k];
     }
   }
 }
@@ -378,11 +392,7 @@ void narrow(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16*
 
 // A vector of values as bits whose upper halves are the bf16 values.
 hn::VFromD<U> upper_halves(const float* x) { return rounded_bits(hn::LoadU(F(), x)); }
-hn::VFromD<U> upper_halves(const Bf16* x) {
-  const U u;
-  const hn::Rebind<uint16_t, U> half;
-  return hn::ShiftLeft<16>(hn::PromoteTo(u, hn::LoadU(half, reinterpret_cast<const uint16_t*>(x))));
-}
+hn::VFromD<U> upper_halves(const Bf16* x) { return hn::BitCast(U(), widened(x)); }
 
 Bf16 narrowed(float x) { return to_bf16(x); }
 Bf16 narrowed(Bf16 x) { return x; }
@@ -411,9 +421,9 @@ void pairs(const T* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out,
 }
 
 const Tiles* tiles_table() {
-  static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,  multiply,
-                              scale_lanes,  scaled_lanes, scaled_rows,     dots,       exp2,
-                              transpose,    narrow,       pairs<float>,    pairs<Bf16>};
+  static const Tiles table = {softmax_step, weights,      score_gradients, keep_tile,    multiply,
+                              scale_lanes,  scaled_lanes, scaled_rows,     dots<float>,  dots<Bf16>,
+                              exp2,         transpose,    narrow,          pairs<float>, pairs<Bf16>};
   return &table;
 }
 

@@ -59,12 +59,14 @@ struct Tiles {
   void (*scale_lanes)(const Tile& x, const float* factor);
   // out[r, i] = x[r, i] * factor[i].
   void (*scaled_lanes)(const Tile& x, const float* factor, float* out, int64_t out_stride);
-  // out[r, i] = x[r, i] * factor[r]; any number of columns.
+  // out[r, i] = x[r, i] * factor[r], or += of it; any number of columns.
   void (*scaled_rows)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
-                      int64_t out_stride);
-  // out[r * out_stride] = x[r] . y for rows x[r] of `width` values.
-  void (*dots)(const float* x, int64_t stride, int64_t rows, int64_t width, const float* y, float* out,
-               int64_t out_stride);
+                      int64_t out_stride, bool accumulate);
+  // out[r] = x[r] . y[r] for rows of `width` values, floats or bf16 (summed as floats); y_stride 0: one y for all rows.
+  void (*dots)(const float* x, int64_t stride, const float* y, int64_t y_stride, int64_t rows, int64_t width,
+               float* out);
+  void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
+                    float* out);
   // y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);
   // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,18 @@ namespace headshare::kernels {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<Bf16> narrowed(const std::vector<float>& x) {
+  std::vector<Bf16> narrow(x.size());
+  std::transform(x.begin(), x.end(), narrow.begin(), [](float one) { return to_bf16(one); });
+  return narrow;
+}
+
+std::vector<float> widened(const std::vector<Bf16>& x) {
+  std::vector<float> wide(x.size());
+  std::transform(x.begin(), x.end(), wide.begin(), [](Bf16 one) { return to_float(one); });
+  return wide;
+}
 
 class TilesTest : public testing::TestWithParam<std::string> {
  protected:
@@ -184,7 +197,11 @@ TEST_P(TilesTest, Products) {
     tiles().scale_lanes({scaled.data(), shape.stride, shape.keys, shape.lanes}, f.data());
     AlignedFloats x = x0;
     tiles().scaled_lanes({x.data(), shape.stride, shape.keys, shape.lanes}, f.data(), lanes.data(), shape.lanes);
-    tiles().scaled_rows(x0.data(), shape.stride, shape.keys, shape.lanes - 3, by_row.data(), rows.data(), shape.lanes);
+    tiles().scaled_rows(x0.data(), shape.stride, shape.keys, shape.lanes - 3, by_row.data(), rows.data(), shape.lanes,
+                        /*accumulate=*/false);
+    AlignedFloats sums = rows;
+    tiles().scaled_rows(x0.data(), shape.stride, shape.keys, shape.lanes - 3, by_row.data(), sums.data(), shape.lanes,
+                        /*accumulate=*/true);
     for (int64_t j = 0; j < shape.keys; ++j) {
       for (int64_t i = 0; i < shape.lanes; ++i) {
         const int64_t at = j * shape.stride + i;
@@ -192,6 +209,7 @@ TEST_P(TilesTest, Products) {
         EXPECT_EQ(scaled[at], x0[at] * f[i]);
         EXPECT_EQ(lanes[j * shape.lanes + i], x0[at] * f[i]);
         EXPECT_EQ(rows[j * shape.lanes + i], i < shape.lanes - 3 ? x0[at] * by_row[j] : 0);
+        EXPECT_FLOAT_EQ(sums[j * shape.lanes + i], 2 * rows[j * shape.lanes + i]);
       }
       // Nothing beyond the lanes is touched.
       for (int64_t i = shape.lanes; i < shape.stride; ++i) {
@@ -204,17 +222,26 @@ TEST_P(TilesTest, Products) {
 TEST_P(TilesTest, DotsOfRows) {
   for (const int64_t rows : {1, 3, 4, 9}) {
     for (const int64_t width : {1, 15, 16, 17, 64}) {
-      const std::vector<float> x = random_floats(rows * (width + 3), 5), y = random_floats(width, 6);
-      std::vector<float> out(rows * 2, -7.0F);
-      tiles().dots(x.data(), width + 3, rows, width, y.data(), out.data(), 2);
-      for (int64_t r = 0; r < rows; ++r) {
-        double sum = 0, size = 1;
-        for (int64_t c = 0; c < width; ++c) {
-          sum += static_cast<double>(x[r * (width + 3) + c]) * y[c];
-          size += std::abs(x[r * (width + 3) + c] * y[c]);
+      for (const int64_t y_stride : {int64_t{0}, width + 1}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows of " << width << ", y in rows of " << y_stride);
+        const std::vector<Bf16> x16 = narrowed(random_floats(rows * (width + 3), 5));
+        const std::vector<Bf16> y16 = narrowed(random_floats(rows * (width + 1), 6));
+        const std::vector<float> x = widened(x16), y = widened(y16);
+        std::vector<float> out(rows + 1, -7.0F), out16 = out;
+        tiles().dots(x.data(), width + 3, y.data(), y_stride, rows, width, out.data());
+        tiles().dots_bf16(x16.data(), width + 3, y16.data(), y_stride, rows, width, out16.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          double sum = 0, size = 1;
+          for (int64_t c = 0; c < width; ++c) {
+            const double product = static_cast<double>(x[r * (width + 3) + c]) * y[r * y_stride + c];
+            sum += product;
+            size += std::abs(product);
+          }
+          EXPECT_NEAR(out[r], sum, 1e-6 * size);
+          EXPECT_NEAR(out16[r], sum, 1e-6 * size);
         }
-        EXPECT_NEAR(out[r * 2], sum, 1e-6 * size);
-        EXPECT_EQ(out[r * 2 + 1], -7.0F);
+        EXPECT_EQ(out[rows], -7.0F);
+        EXPECT_EQ(out16[rows], -7.0F);
       }
     }
   }
@@ -257,8 +284,7 @@ TEST_P(TilesTest, PairsOfRows) {
   for (const int64_t rows : {1, 2, 5}) {
     for (const int64_t columns : {1, 8, 16, 35}) {
       const std::vector<float> x = random_floats(rows * (columns + 1), 7);
-      std::vector<Bf16> narrow(x.size());
-      for (size_t i = 0; i < x.size(); ++i) narrow[i] = to_bf16(x[i]);
+      const std::vector<Bf16> narrow = narrowed(x);
       std::vector<Bf16> from_floats(round_up(rows, 2) * columns), from_bf16(from_floats.size());
       tiles().narrow_pairs(x.data(), columns + 1, rows, columns, from_floats.data(), columns);
       tiles().pairs(narrow.data(), columns + 1, rows, columns, from_bf16.data(), columns);

@@ -23,7 +23,8 @@ constexpr double kHalfBytes = 2;  // of a bfloat16
 
 // Bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two norms, always
 // float32; their outputs, four projections and the feed-forward part, in bfloat16 before its activation and after. In
-// bfloat16 each of the three projections that read one norm's output converts and keeps its own copy.
+// bfloat16 each of the three projections that read one norm's output converts and keeps its own copy; where products
+// widen it is a little less.
 double kept_per_token(const TransformerOptions& o, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);

@@ -29,8 +29,7 @@ struct Rule {
   Tensor alibi_slopes = {};  // float [H] or undefined
   kernels::DropoutMask dropout;
   int64_t heads = 1;
-  bool narrow_products = false;  // of the factorised kernel: operands in bf16
-  bool widened = false;          // of the fused kernel: bf16 tensors, computed in float
+  bool narrow_products = false;  // operands in bf16; else bf16 tensors are widened
 
   kernels::AttentionRule with(const Tensor& key_bias) const {
     return {static_cast<float>(scale),
@@ -123,7 +122,7 @@ const Rule& remembered_rule(AutogradContext* context) {
 }
 
 // What the fused kernel computes with.
-Tensor computed(const Tensor& x, const Rule& rule) { return rule.widened ? x.to(at::kFloat) : x; }
+Tensor computed(const Tensor& x, const Rule& rule) { return rule.narrow_products ? x : x.to(at::kFloat); }
 
 class Fused : public torch::autograd::Function<Fused> {
  public:
@@ -252,12 +251,12 @@ std::vector<std::string> why_not_blocks(const HeadProblem& p, const HeadDropout&
   return reasons;
 }
 
-bool is_bf16(const HeadProblem& p) { return type_of(p) == at::kBFloat16; }
-
-bool is_widened(const HeadProblem& p) { return is_bf16(p) && widens_products(p.query.device()); }
+bool wants_narrow_products(const HeadProblem& p) {
+  return type_of(p) == at::kBFloat16 && !widens_products(p.query.device());
+}
 
 std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
-  return why_not_blocks(p, dropout, is_bf16(p) && !is_widened(p));
+  return why_not_blocks(p, dropout, wants_narrow_products(p));
 }
 
 std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
@@ -286,7 +285,7 @@ bool needs_gradients(const HeadProblem& p) {
 }
 
 std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
-  std::vector<std::string> reasons = why_not_blocks(p, dropout, is_bf16(p));
+  std::vector<std::string> reasons = why_not_blocks(p, dropout, type_of(p) == at::kBFloat16);
   if (p.query.size(2) != 1) reasons.push_back(join_text("it takes one new query, not ", p.query.size(2)));
   if (dropout.active()) reasons.emplace_back("it has no dropout");
   if (needs_gradients(p)) reasons.emplace_back("it has no gradients");
@@ -338,7 +337,7 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const at::ScalarType type = type_of(p);
   Rule rule = rule_of(p, mask, dropout);
-  rule.widened = is_widened(p);
+  rule.narrow_products = wants_narrow_products(p);
   const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
                       total_key_bias(p), holder);
@@ -347,8 +346,7 @@ Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& 
 // Tensors in float32; in bf16 only the operands of the products over heads are.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   Rule rule = rule_of(p, mask, dropout);
-  const bool narrow = is_bf16(p) && !is_widened(p);
-  rule.narrow_products = narrow && tile_gemm().bf16 != nullptr && p.value.size(3) % 2 == 0;
+  rule.narrow_products = wants_narrow_products(p) && tile_gemm().bf16 != nullptr && p.value.size(3) % 2 == 0;
   const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
                            with_rows(p.value.to(at::kFloat)), total_key_bias(p), holder)

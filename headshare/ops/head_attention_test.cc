@@ -202,39 +202,36 @@ TEST(HeadAttention, GradientsAreAsExactInFloatAsThePlainFormula) {
   }
 }
 
-template <class Cases>
-std::vector<std::pair<bool, HeadCase>> both_ways(const Cases& cases) {
-  std::vector<std::pair<bool, HeadCase>> all;
-  for (const bool widened : ways_to_multiply_bf16()) {
-    for (const HeadCase& one : cases) all.emplace_back(widened, one);
+// As under autocast: projections in bf16, queries in float again once a parameter of the scheme has met them.
+void expect_all_bf16(const HeadCase& one) {
+  const Tensor expected = attend_with(kReferenceBackend, make_inputs(one, at::kDouble));
+  HeadInputs in = make_inputs(one, at::kFloat);
+  in.problem.key = in.problem.key.to(at::kBFloat16);
+  in.problem.value = in.problem.value.to(at::kBFloat16);
+  EXPECT_THAT(std::string(choose_head_backend(in.problem, in.mask, {}).name),
+              testing::AnyOf("fused", "factorised", "decode"));
+  const Tensor actual = attend(in.problem, in.mask, {});
+  EXPECT_EQ(actual.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(close(actual, expected, 0x1p-5 * magnitude(expected)));
+  if (one.T == 1) return;
+  const std::vector<Tensor> inputs = inputs_of(&in);
+  const auto gradients = torch::autograd::grad({weighed(attend(in.problem, in.mask, {}))}, inputs);
+  const auto exact = gradients_of(kReferenceBackend, make_inputs(one, at::kDouble));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_EQ(gradients[i].scalar_type(), inputs[i].scalar_type());
+    EXPECT_TRUE(close(gradients[i], exact[i], 0x1p-5 * magnitude(exact[i]))) << "input " << i;
   }
-  return all;
 }
 
-// As under autocast: projections in bf16, queries in float again once a parameter of the scheme has met them.
 TEST(HeadAttention, OneBf16InputMakesItAllBf16) {
   const HeadCase cases[] = {{.name = "mha", .T = 70, .S = 70, .causal = true},
                             {.name = "mhe_add", .Hq = 1, .Hk = 1, .Hv = 1, .T = 70, .S = 70, .shift = true},
                             {.name = "decode", .Hk = 1, .Hv = 1, .T = 1, .S = 70, .key_bias = true}};
-  for (const auto& [widened, one] : both_ways(cases)) {
-    SCOPED_TRACE(join_text(one.name, widened ? ", widened" : ""));
+  for (const bool widened : ways_to_multiply_bf16()) {
     const WidenedProducts forced(widened);
-    const Tensor expected = attend_with(kReferenceBackend, make_inputs(one, at::kDouble));
-    HeadInputs in = make_inputs(one, at::kFloat);
-    in.problem.key = in.problem.key.to(at::kBFloat16);
-    in.problem.value = in.problem.value.to(at::kBFloat16);
-    EXPECT_THAT(std::string(choose_head_backend(in.problem, in.mask, {}).name),
-                testing::AnyOf("fused", "factorised", "decode"));
-    const Tensor actual = attend(in.problem, in.mask, {});
-    EXPECT_EQ(actual.scalar_type(), at::kBFloat16);
-    EXPECT_TRUE(close(actual, expected, 0x1p-5 * magnitude(expected)));
-    if (one.T == 1) continue;
-    const std::vector<Tensor> inputs = inputs_of(&in);
-    const auto gradients = torch::autograd::grad({weighed(attend(in.problem, in.mask, {}))}, inputs);
-    const auto exact = gradients_of(kReferenceBackend, make_inputs(one, at::kDouble));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      EXPECT_EQ(gradients[i].scalar_type(), inputs[i].scalar_type());
-      EXPECT_TRUE(close(gradients[i], exact[i], 0x1p-5 * magnitude(exact[i]))) << "input " << i;
+    for (const HeadCase& one : cases) {
+      SCOPED_TRACE(join_text(one.name, widened ? ", widened" : ""));
+      expect_all_bf16(one);
     }
   }
 }

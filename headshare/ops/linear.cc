@@ -67,20 +67,19 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
 
 bool under_autocast(const Tensor& x) { return at::autocast::is_autocast_enabled(x.device().type()); }
 
-// Whether BlockedLinear takes x and weight: float32 matrices that are not tiny, on the CPU; of any width under autocast
-// where products widen.
+// Whether BlockedLinear takes x and weight: matrices that are not tiny, on the CPU; float32, and under autocast, where
+// products widen, x in bfloat16 too.
 bool is_blocked(const Tensor& x, const Tensor& weight) {
   const int64_t in = weight.size(1);
-  const bool floats = x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
-  const bool widened = under_autocast(x) && widens_products(x.device()) && weight.scalar_type() == at::kFloat &&
-                       (floats || x.scalar_type() == at::kBFloat16);
-  return (under_autocast(x) ? widened : floats) && x.size(-1) == in && in > 0 &&
+  const bool narrow = x.scalar_type() == at::kBFloat16 && under_autocast(x);
+  const bool known = (narrow || x.scalar_type() == at::kFloat) && weight.scalar_type() == at::kFloat;
+  return known && (!under_autocast(x) || widens_products(x.device())) && x.size(-1) == in && in > 0 &&
          multiplies_in_blocks(weight, x.numel() / in, in, weight.size(0));
 }
 
 // A Function takes no undefined tensors: an empty bias is none.
 Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, std::optional<GeluForm> form) {
-  const at::ScalarType type = under_autocast(x) ? at::kBFloat16 : at::kFloat;
+  const at::ScalarType type = under_autocast(x) ? at::autocast::get_autocast_dtype(x.device().type()) : at::kFloat;
   return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, weight.options()), form, type);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -114,10 +115,9 @@ TEST(Linear, UnderAutocastProductsAreThoseOfLibtorchElse) {
 TEST(LinearOfGelu, KeepsNothingBesideItsInput) {
   const Tensor x = random_tensor({512, 256}, 1, at::kFloat).requires_grad_();
   const Tensor weight = random_tensor({64, 256}, 2, at::kFloat).requires_grad_();
-  const auto meter = std::make_shared<ByteMeter>();
-  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  const AllocationMeter meter;
   const Tensor y = linear_of_gelu(x, GeluForm::kErf, weight);
-  EXPECT_LT(meter->now(), static_cast<int64_t>(y.nbytes() + x.nbytes() / 2));
+  EXPECT_LT(meter.now(), static_cast<int64_t>(y.nbytes() + x.nbytes() / 2));
 }
 
 TEST(Linear, WithoutBiasDeclaresNone) {

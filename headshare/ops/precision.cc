@@ -29,8 +29,8 @@ const EnumNames<Precision>& computed_precision_names() {
 Field precision_field(Precision* target) {
   return field(
       "precision", target,
-      "of matrix products and attention in training steps; parameters, norms, softmax and loss are fp32. auto: "
-      "bf16 where the processor multiplies it faster",
+      "of matrix products and attention in training steps; parameters, norms, softmax and loss are fp32. A processor "
+      "that multiplies bf16 no faster keeps bf16 and multiplies fp32. auto: bf16 where it is multiplied faster",
       names(), {.aliases = {"mixed-precision"}});
 }
 
@@ -56,9 +56,12 @@ bool gains_from_bf16(const std::string& cpuinfo) {
 
 bool gains_from_bf16(c10::Device device) {
   if (device.is_cuda()) return true;
-  std::ostringstream text;
-  text << std::ifstream("/proc/cpuinfo").rdbuf();
-  return gains_from_bf16(text.str());
+  static const bool found = [] {
+    std::ostringstream text;
+    text << std::ifstream("/proc/cpuinfo").rdbuf();
+    return gains_from_bf16(text.str());
+  }();
+  return found;
 }
 
 namespace {
@@ -70,10 +73,7 @@ std::optional<bool>& forced() {
 
 }  // namespace
 
-bool widens_products(c10::Device device) {
-  static const bool gains = gains_from_bf16(c10::Device(c10::kCPU));
-  return device.is_cpu() && forced().value_or(!gains);
-}
+bool widens_products(c10::Device device) { return device.is_cpu() && forced().value_or(!gains_from_bf16(device)); }
 
 void force_widened_products(std::optional<bool> widened) { forced() = widened; }
 

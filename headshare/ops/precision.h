@@ -11,8 +11,8 @@
 
 namespace headshare {
 
-// kBf16: matrix products and attention take bfloat16 (autocast); parameters, gradients, optimizer, residual
-// stream, norms, softmax and loss stay float32. kAuto: kBf16 where gains_from_bf16(), else kFp32.
+// kBf16: matrix products and attention take bfloat16 (autocast), but see widens_products(); parameters, gradients,
+// optimizer, residual stream, norms, softmax and loss stay float32. kAuto: kBf16 where gains_from_bf16(), else kFp32.
 enum class Precision { kFp32, kBf16, kAuto };
 
 Field precision_field(Precision* target);

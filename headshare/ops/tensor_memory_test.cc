@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -90,18 +91,17 @@ TEST(BlockPool, AnyThreadMayTakeAndGiveBack) {
 
 TEST(TensorMemory, IsReportedAsBefore) {
   keep_tensor_memory();
-  const auto meter = std::make_shared<ByteMeter>();
-  const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
+  const AllocationMeter meter;
   for (const int64_t size : {10, 1 << 20}) {  // from the heap, from the pool
     Tensor tensor = at::ones({size}, at::kFloat);
-    EXPECT_EQ(meter->now(), 4 * size);
+    EXPECT_EQ(meter.now(), 4 * size);
     EXPECT_EQ(tensor.sum().item<float>(), static_cast<float>(size));
-    EXPECT_GT(meter->now(), 0);
+    EXPECT_GT(meter.now(), 0);
     tensor.reset();
-    EXPECT_EQ(meter->now(), 0) << size;
+    EXPECT_EQ(meter.now(), 0) << size;
     void* raw = c10::GetCPUAllocator()->raw_allocate(static_cast<size_t>(size));
     c10::GetCPUAllocator()->raw_deallocate(raw);
-    EXPECT_EQ(meter->now(), 0) << size;
+    EXPECT_EQ(meter.now(), 0) << size;
   }
 }
 

@@ -3,8 +3,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,19 +47,6 @@ class WidenedProducts {
 inline std::vector<bool> ways_to_multiply_bf16() {
   return tile_gemm_name(/*bf16=*/true) == "none" ? std::vector{true} : std::vector{true, false};
 }
-
-// Counts the bytes of tensors that this thread makes and frees while a guard is set:
-//   const c10::DebugInfoGuard hears(c10::DebugInfoKind::PROFILER_STATE, meter);
-class ByteMeter : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override { now_ += bytes; }
-  void reportOutOfMemory(int64_t, size_t, size_t, c10::Device) override {}
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t now() const { return now_; }
-
- private:
-  int64_t now_ = 0;
-};
 
 // The largest |a - b|; infinite where one is NaN or the shapes differ, 0 for empty tensors.
 inline double distance(const Tensor& a, const Tensor& b) {
