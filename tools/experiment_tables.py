@@ -5,6 +5,7 @@ A function returns Markdown; what is not finished yet has no row, column or figu
 
 import json
 import pathlib
+import re
 
 HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
 SCHEMES = ("mha", "gqa", "mqa", "sha", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative")
@@ -187,4 +188,59 @@ def starts():
     return table(["start", *columns], rows)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, texts, starts, biases, heads)}
+def share_of_mha(rows, scheme):
+    return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
+
+
+def encoders():
+    """What masked-LM pre-training came to. One seed: the interval is over blocks of text."""
+    results = load("encoders")
+    rows = rows_by_scheme(results)
+    body = []
+    for scheme, row in rows.items():
+        minus = row["minus_mha"]
+        over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval_over_blocks"])
+        figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['pseudo_perplexity']['mean']:.1f}"]
+        body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
+    headings = ["scheme", "attention parameters", "masked-LM loss", "less that of mha", "pseudo-perplexity", "PRR", "PEoP"]
+    entropy = re.search(r"unigram entropy [\d.]+ nats", results["subject"]["data"])[0]
+    return table(headings, body) + f"\n\nTest part; {entropy}."
+
+
+BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
+
+
+def finished_benchmarks():
+    """{name: rows by scheme} of the benchmarks that encoders were fine-tuned on."""
+    return {name: rows_by_scheme(load(name)) for name in BENCHMARKS if load(name)}
+
+
+def finetuned():
+    """The MHE paper's first table: average score, PRR and PEoP of each scheme on each benchmark."""
+    found = finished_benchmarks()
+    first = next(iter(found.values()))
+    headings = ["scheme", "attention parameters"]
+    for name in found:
+        headings += [BENCHMARKS[name], "PRR", "PEoP"]
+    body = []
+    for scheme in first:
+        cells = [f"`{scheme}`", share_of_mha(first, scheme)]
+        for rows in found.values():
+            row = rows[scheme]
+            cells += [with_deviation(row["quality"], 1) + mark(row), retention(row["prr"], 1), retention(row["peop"], 2)]
+        body.append(cells)
+    return table(headings, body)
+
+
+def finetuned_tasks():
+    """Each task's score by scheme."""
+    body = []
+    for rows in finished_benchmarks().values():
+        schemes = list(rows)
+        for index, task in enumerate(rows["mha"]["tasks"]):
+            scores = [with_deviation(rows[scheme]["tasks"][index]["score"], 1) for scheme in schemes]
+            body.append([task["task"], *scores])
+    return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
+
+
+TABLES = {table.__name__: table for table in (diagnostics, texts, starts, biases, heads, encoders, finetuned, finetuned_tasks)}

@@ -60,6 +60,9 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
                                    {"dropout", dropout.active() ? dropout.p : 0.0},
                                    {"backend", chosen.name}};
   if (chosen.name == kSdpaBackend.name) object["fused"] = sdpa_is_fused(problem, mask);
+  const bool widens =
+      (chosen.name == kFusedBackend.name || chosen.name == kFactorisedBackend.name) && widens_products(device);
+  object["products"] = precision_name(widens ? Precision::kFp32 : options.precision);
   object["refused"] = nlohmann::ordered_json::array();
   for (const HeadBackend& backend : head_backends()) {
     if (backend.name == chosen.name) break;
@@ -116,7 +119,9 @@ std::string kernel_text(const nlohmann::ordered_json& report, int width) {
   std::string text;
   for (const nlohmann::ordered_json& one : report) {
     const std::string fused = !one.contains("fused") ? "" : one["fused"] == true ? ", fused" : ", in its plain form";
-    const std::string line = problem_text(one) + ": " + one["backend"].get<std::string>() + fused;
+    const std::string products =
+        one["products"] == one["precision"] ? "" : ", products in " + one["products"].get<std::string>();
+    const std::string line = problem_text(one) + ": " + one["backend"].get<std::string>() + fused + products;
     text += wrap(line, width, 2) + "\n";
     for (const nlohmann::ordered_json& refused : one["refused"]) {
       std::string reasons;
