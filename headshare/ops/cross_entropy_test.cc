@@ -243,8 +243,8 @@ TEST(CrossEntropy, ChunksAreOfEqualSize) {
 TEST(CrossEntropy, OnCuda) {
   HS_NEEDS_CUDA();
   const Inputs in = random_inputs(9, 16, 1 << 12);
-  Inputs there{in.hidden.detach().cuda().requires_grad_(), in.embedding.detach().cuda().requires_grad_(),
-               in.targets.cuda()};
+  Inputs there{
+      in.hidden.detach().cuda().requires_grad_(), in.embedding.detach().cuda().requires_grad_(), in.targets.cuda(), {}};
   const Outcome found = chunked(there);
   const Outcome expected = plain(in);
   EXPECT_TRUE(same(found.loss, expected.loss));

@@ -29,8 +29,8 @@ void brgemm_bf16(int64_t M, int64_t N, int64_t K, const Bf16* A, int64_t lda, co
 }
 
 // Column-major: a row-major product is the product of the transposes the other way round.
-void mkl_f32(int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const float* B, int64_t ldb, float* C,
-             int64_t ldc, bool accumulate) {
+void sgemm_f32(int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const float* B, int64_t ldb, float* C,
+               int64_t ldc, bool accumulate) {
   const float one = 1;
   const float keep = accumulate ? 1 : 0;
   const auto m = static_cast<int>(M), n = static_cast<int>(N), k = static_cast<int>(K);
@@ -50,23 +50,33 @@ bool works(const Product& product) {
   return result[0] == 32 && result[15] == 32;  // ones [1, 32] by ones [32, 16]
 }
 
+std::vector<FloatProduct> find_float_products() {
+  std::vector<FloatProduct> found;
+  const std::vector<float> ones(512, 1.0F);
+  const auto try_out = [&](const char* name, decltype(kernels::TileGemm::f32) multiply) {
+    const auto product = [&](float* C) { multiply(1, 16, 32, ones.data(), 32, ones.data(), 16, C, 16, false); };
+    if (works(product)) found.push_back({name, multiply});
+  };
+  try_out("brgemm", brgemm_f32);
+  if (&sgemm_ != nullptr) try_out("sgemm", sgemm_f32);
+  return found;
+}
+
 kernels::TileGemm find_products() {
   kernels::TileGemm found{};
-  const std::vector<float> ones(512, 1.0F);
-  const std::vector<Bf16> bf16_ones(512, kernels::to_bf16(1.0F));
-  const bool brgemm = works([&](float* C) { brgemm_f32(1, 16, 32, ones.data(), 32, ones.data(), 16, C, 16, false); });
-  if (brgemm) {
-    found.f32 = brgemm_f32;
-  } else if (&sgemm_ != nullptr) {
-    found.f32 = mkl_f32;
-  }
-  const bool narrow =
-      works([&](float* C) { brgemm_bf16(1, 16, 32, bf16_ones.data(), 32, bf16_ones.data(), 16, C, 16, false); });
-  if (narrow) found.bf16 = brgemm_bf16;
+  if (!float_products().empty()) found.f32 = float_products().front().multiply;
+  const std::vector<Bf16> ones(512, kernels::to_bf16(1.0F));
+  const auto product = [&](float* C) { brgemm_bf16(1, 16, 32, ones.data(), 32, ones.data(), 16, C, 16, false); };
+  if (works(product)) found.bf16 = brgemm_bf16;
   return found;
 }
 
 }  // namespace
+
+const std::vector<FloatProduct>& float_products() {
+  static const std::vector<FloatProduct> found = find_float_products();
+  return found;
+}
 
 const kernels::TileGemm& tile_gemm() {
   static const kernels::TileGemm table = find_products();
@@ -75,8 +85,7 @@ const kernels::TileGemm& tile_gemm() {
 
 std::string tile_gemm_name(bool bf16) {
   if (bf16) return tile_gemm().bf16 == nullptr ? "none" : "brgemm";
-  if (tile_gemm().f32 == nullptr) return "none";
-  return tile_gemm().f32 == brgemm_f32 ? "brgemm" : "sgemm";
+  return float_products().empty() ? "none" : float_products().front().name;
 }
 
 }  // namespace headshare

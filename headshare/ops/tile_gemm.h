@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "headshare/kernels/gemm.h"
 
@@ -13,5 +14,13 @@ const kernels::TileGemm& tile_gemm();
 
 // "brgemm", "sgemm" or "none", for float and for bf16 tiles.
 std::string tile_gemm_name(bool bf16);
+
+struct FloatProduct {
+  std::string name;
+  decltype(kernels::TileGemm::f32) multiply;
+};
+
+// All that run here and are right, the best first.
+const std::vector<FloatProduct>& float_products();
 
 }  // namespace headshare
