@@ -124,7 +124,10 @@ def main():
     parser.add_argument("--add", action="store_true", help="keep the rows of --out that are not measured now")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
-    cases = {name: dict(QUICK, model=name, vocabulary=1100) for name in FULL} if arguments.quick else {name: CASES[name] for name in arguments.case or CASES}
+    if arguments.quick:
+        cases = {name: dict(QUICK, model=name, vocabulary=1100) for name in FULL if name in (arguments.case or FULL)}
+    else:
+        cases = {name: CASES[name] for name in arguments.case or CASES}
     kept = common.Kept(arguments.out, program, adding=arguments.add)
     turns = 1 if arguments.quick else arguments.turns
     rows = []

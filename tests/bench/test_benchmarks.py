@@ -46,6 +46,16 @@ def test_peak_memory(program, tmp_path):
     assert all(row["process_bytes"] > row["step_bytes"] for row in rows)
 
 
+def test_training_step(program, tmp_path):
+    rows = question("training_step", program, tmp_path / "out.json", "--threads", 1, "--case", "bert", "--dropout", 0.1)
+    assert [(row["contender"], row["scheme"]) for row in rows] == [
+        ("headshare", "mha"), ("headshare", "mhe_add"),
+        *((f"transformers_{kind}", "transformers") for kind in ("eager", "sdpa", "compiled")),
+    ]  # fmt: skip
+    assert all(row["median_ms"] > 0 and row["peak_bytes"] > 0 for row in rows)
+    assert all(f"ratio_to_transformers_{kind}" in rows[0] for kind in ("eager", "sdpa", "compiled"))
+
+
 def test_products(program, tmp_path):
     rows = question("products", program, tmp_path / "out.json", "--threads", 1)
     assert {row["contender"] for row in rows} == {"headshare", "torch"} and all(row["gflops"] > 0 for row in rows)
