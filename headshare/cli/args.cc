@@ -28,6 +28,12 @@ std::string group_name(std::string heading) {
   return heading;
 }
 
+bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
+bool asks_for_help(const Words& words) {
+  return std::any_of(words.begin(), std::find(words.begin(), words.end(), "--"), is_help);
+}
+
 }  // namespace
 
 Arguments::Arguments(std::string verb, std::string summary) {
@@ -183,9 +189,21 @@ void Arguments::read_config(const std::string& path) {
   }
 }
 
+bool Arguments::parse_for_help(const Words& words) {
+  if (!asks_for_help(words)) return false;
+  Words others = words;
+  std::erase_if(others, is_help);
+  try {
+    parse(others);
+  } catch (const Error&) {
+    // Help comes first.
+  }
+  return true;
+}
+
 bool Arguments::parse(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
-  if (std::find(words.begin(), end, "--help") != end || std::find(words.begin(), end, "-h") != end) {
+  if (asks_for_help(words)) {
     print(help_text(page_, terminal_width(Stream::kOut)));
     return false;
   }

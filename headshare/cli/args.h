@@ -78,6 +78,10 @@ class Arguments {
   // False when --help was asked for; it is on standard output then. Throws UsageError.
   bool parse(const Words& words);
 
+  // Where `words` ask for help, takes from them what can be understood and answers true: what --help shows as defaults
+  // may depend on another option.
+  bool parse_for_help(const Words& words);
+
   // Whether a flag or the YAML file set this option.
   bool given(const std::string& name) const { return given_.contains(name); }
 

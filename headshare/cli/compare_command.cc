@@ -23,11 +23,11 @@ namespace {
 // Task and preset come first and everything else on top of them, wherever they stand. False: --help.
 bool begin_with_preset(const Words& words, CompareCommand* command) {
   CompareCommand probe;
-  probe.comparison = preset_options(probe.comparison.task, probe.comparison.preset);  // what --help shows
   Arguments arguments = probe.arguments();
-  if (!arguments.parse(words)) return false;
+  const bool help = arguments.parse_for_help(words);
+  if (!help) arguments.parse(words);
   command->comparison = preset_options(probe.comparison.task, probe.comparison.preset);
-  return true;
+  return !help || command->arguments().parse(words);
 }
 
 Words quoted(const Words& words) {

@@ -41,7 +41,7 @@ struct FineTuneCommand {
         field("model", &model, "the encoder, where it is not named as MODEL"),
         field("task", &tasks,
               "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
-              "classify (a class for a text), pair (for two texts), regress (a number)"),
+              "classify (a class for a text), pair (for two texts), regress (a number, for one or two)"),
         field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}}),
         field("seeds", &seeds, "models for each task and learning rate, differing in their seed",
               {.min = 1, .max = 1000}),
@@ -69,6 +69,12 @@ struct FineTuneCommand {
     made.note(
         "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
         "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
+    made.note(
+        "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
+        "question "
+        "and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of `headshare "
+        "score "
+        "squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold 0`.");
     return made;
   }
 

@@ -60,9 +60,9 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
                                    {"dropout", dropout.active() ? dropout.p : 0.0},
                                    {"backend", chosen.name}};
   if (chosen.name == kSdpaBackend.name) object["fused"] = sdpa_is_fused(problem, mask);
-  const bool widens =
-      (chosen.name == kFusedBackend.name || chosen.name == kFactorisedBackend.name) && widens_products(device);
-  object["products"] = precision_name(widens ? Precision::kFp32 : options.precision);
+  const bool blocks = chosen.name == kFusedBackend.name || chosen.name == kFactorisedBackend.name;
+  const Precision products = multiplies_bf16(problem) ? Precision::kBf16 : Precision::kFp32;
+  object["products"] = precision_name(blocks ? products : options.precision);
   object["refused"] = nlohmann::ordered_json::array();
   for (const HeadBackend& backend : head_backends()) {
     if (backend.name == chosen.name) break;

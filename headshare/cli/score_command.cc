@@ -63,6 +63,7 @@ struct Result {
 
 Result score_squad_file(const ScoreOptions& o) {
   const SquadData data = read_squad(o.gold);
+  if (const std::string note = misplaced_note(data); !note.empty()) notice(note);
   SquadPredictions predictions{.answers = read_squad_answers(o.predictions), .null_threshold = o.null_threshold};
   if (!o.null_odds.empty()) predictions.null_odds = read_null_odds(o.null_odds);
   const SquadRules rules = o.rules == Rules::kAuto ? data.rules

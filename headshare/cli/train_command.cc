@@ -64,14 +64,22 @@ struct TrainCommand {
   }
 };
 
+void set_defaults(TrainTask task, TrainCommand* command) {
+  command->task = task_defaults(task);
+  if (task == TrainTask::kMaskedLanguageModel) command->train.schedule.schedule = Schedule::kLinear;
+}
+
 // The task comes first and everything else on top of what it starts with. False: --help.
 bool begin_with_task(const Words& words, TrainCommand* command) {
   TrainCommand probe;
   Arguments arguments = probe.arguments();
-  if (!arguments.parse(words)) return false;
+  if (arguments.parse_for_help(words)) {
+    set_defaults(probe.task.task, command);
+    return command->arguments().parse(words);
+  }
+  arguments.parse(words);
   if (!probe.resume) refuse_foreign_options(probe.task);  // its task is in resolved.yaml
-  command->task = task_defaults(probe.task.task);
-  if (probe.task.task == TrainTask::kMaskedLanguageModel) command->train.schedule.schedule = Schedule::kLinear;
+  set_defaults(probe.task.task, command);
   return true;
 }
 

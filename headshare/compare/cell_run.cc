@@ -1,6 +1,7 @@
 #include "headshare/compare/cell_run.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
@@ -8,6 +9,7 @@
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/train/file_observers.h"
+#include "headshare/train/plateau.h"
 
 namespace headshare {
 namespace {
@@ -67,6 +69,8 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
   if (!resumed_after) run.clear();
   const auto metrics = make_jsonl_observer(home / "metrics.jsonl", resumed_after);
   trainer.observe(metrics.get());
+  std::optional<PlateauWatch> plateau;
+  if (const std::optional<double> entropy = task.unigram_entropy()) trainer.observe(&plateau.emplace(*entropy));
   const TrainResult result = trainer.run();
   HS_CHECK(!result.best_model.empty(), "no finite validation loss was ever reached; try a smaller --learning-rate");
   load_weights(task, result.best_model);

@@ -80,7 +80,7 @@ class DecodeTiles {
 
   // scores [kTileKeys, lanes]; afterwards turned_ [heads, kTileKeys] has the weights of these keys.
   void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    if constexpr (std::is_same_v<T, float>) {  // there are no dot products of Bf16
+    if constexpr (std::is_same_v<T, float>) {
       if (item.heads <= kFewHeads) {
         for (int64_t i = 0; i < item.heads; ++i) weights_of_head(item, i, key, scores.keys);
         return add_values(item, key, scores.keys);
@@ -155,9 +155,9 @@ class DecodeTiles {
       row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));
     }
     for (int64_t j = 0; rule.key_bias != nullptr && j < keys; ++j) row[j] += rule.key_bias[j];
-    std::fill(row + keys, row + kTileKeys, -std::numeric_limits<float>::infinity());
+    std::fill(row + keys, row + kTileKeys, kHidden);
     const float m = std::max(m_[i], largest(row));
-    if (std::isinf(m)) {  // all hidden so far
+    if (m == kHidden && std::count(row, row + kTileKeys, kHidden) == kTileKeys) {  // a NaN is not hidden
       std::fill(row, row + kTileKeys, 0.0F);
       return;
     }
@@ -170,11 +170,11 @@ class DecodeTiles {
     m_[i] = m;
   }
 
-  // Of a row of kTileKeys, in sixteen running results that the compiler keeps in vectors.
+  // Of a row of kTileKeys, but for NaN, in sixteen running results that the compiler keeps in vectors.
   static float largest(const float* row) {
     float best[kLaneStep];
-    std::copy(row, row + kLaneStep, best);
-    for (int64_t j = kLaneStep; j < kTileKeys; j += kLaneStep) {
+    std::fill(best, best + kLaneStep, kHidden);
+    for (int64_t j = 0; j < kTileKeys; j += kLaneStep) {
       for (int64_t k = 0; k < kLaneStep; ++k) best[k] = best[k] < row[j + k] ? row[j + k] : best[k];
     }
     return *std::max_element(best, best + kLaneStep);
@@ -205,6 +205,7 @@ class DecodeTiles {
     }
   }
 
+  static constexpr float kHidden = -std::numeric_limits<float>::infinity();
   static constexpr int64_t kFewHeads = 2;
   static constexpr int64_t kPart = 16;
 
@@ -244,12 +245,13 @@ template <typename T>
 void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t b, int64_t h, const Operands<T>& ops,
                  HeadsView<T> out) {
   const int64_t first = (b * s.H + h) * partial.parts;
-  float m = -std::numeric_limits<float>::infinity();
+  constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  float m = kHidden;
   for (int64_t p = 0; p < partial.parts; ++p) m = std::max(m, partial.m[first + p]);
   float l = 0;
   float* total = partial.out + first * s.Dv;
   for (int64_t p = 0; p < partial.parts; ++p) {
-    const float factor = std::isinf(partial.m[first + p]) ? 0 : std::exp2(partial.m[first + p] - m);
+    const float factor = partial.m[first + p] == kHidden ? 0 : std::exp2(partial.m[first + p] - m);
     l += factor * partial.l[first + p];
     const float* part = partial.out + (first + p) * s.Dv;
     for (int64_t d = 0; d < s.Dv; ++d) total[d] = (p == 0 ? 0 : total[d]) + factor * part[d];

@@ -11,6 +11,7 @@
 
 #include "headshare/base/rng.h"
 #include "headshare/kernels/parallel.h"
+#include "headshare/kernels/scratch.h"
 
 namespace headshare::kernels {
 
@@ -47,6 +48,13 @@ class AlignedFloats {
   size_t size_;
   std::unique_ptr<float, Free> data_;
 };
+
+// Memory that is NaN wherever nobody has written.
+inline std::shared_ptr<void> allocate_poisoned(size_t bytes) {
+  std::shared_ptr<void> block = allocate_plain(bytes);
+  std::memset(block.get(), 0xFF, bytes);
+  return block;
+}
 
 // Plain threads: thread sanitizers do not understand OpenMP's.
 inline Parallel std_threads(int64_t threads) {

@@ -17,6 +17,10 @@ extern const HeadBackend kDecodeBackend;
 extern const HeadBackend kFactorisedBackend;
 extern const HeadBackend kFusedBackend;
 
+// Whether kFusedBackend and kFactorisedBackend multiply a problem's tensors as bfloat16; those of other problems they
+// widen to float32 first.
+bool multiplies_bf16(const HeadProblem& problem);
+
 // libtorch's fused scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 

@@ -239,24 +239,22 @@ std::vector<std::string> why_not_kernels(const HeadProblem& p, const HeadDropout
   return reasons;
 }
 
+bool odd_widths(const HeadProblem& p) { return p.query.size(3) % 2 != 0 || p.value.size(3) % 2 != 0; }
+
 // `bf16`: what its products take.
 std::vector<std::string> why_not_blocks(const HeadProblem& p, const HeadDropout& dropout, bool bf16) {
   std::vector<std::string> reasons = why_not_kernels(p, dropout);
   if (tile_gemm_name(bf16) == "none") {
     reasons.push_back(join_text("no fast product of small ", bf16 ? "bfloat16" : "float32", " matrices on this CPU"));
   }
-  if (bf16 && (p.query.size(3) % 2 != 0 || p.value.size(3) % 2 != 0)) {
+  if (bf16 && odd_widths(p)) {
     reasons.push_back(join_text("in bfloat16 widths must be even, not ", p.query.size(3), " and ", p.value.size(3)));
   }
   return reasons;
 }
 
-bool wants_narrow_products(const HeadProblem& p) {
-  return type_of(p) == at::kBFloat16 && !widens_products(p.query.device());
-}
-
 std::vector<std::string> why_not_fused(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
-  return why_not_blocks(p, dropout, wants_narrow_products(p));
+  return why_not_blocks(p, dropout, multiplies_bf16(p));
 }
 
 std::vector<std::string> why_not_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
@@ -305,7 +303,8 @@ std::optional<Tensor> total_key_bias(const HeadProblem& p) {
   if (!p.query_shift.defined() && !p.key_bias.defined()) return std::nullopt;
   Tensor bias;
   if (p.query_shift.defined()) {
-    bias = p.query_shift.to(at::kFloat).matmul(p.key.squeeze(1).to(at::kFloat).transpose(1, 2)).to(at::kFloat);
+    const c10::impl::ExcludeDispatchKeyGuard in_float(c10::DispatchKey::AutocastCPU);
+    bias = p.query_shift.to(at::kFloat).matmul(p.key.squeeze(1).to(at::kFloat).transpose(1, 2));
   }
   if (p.key_bias.defined()) {
     const Tensor own = p.key_bias.to(at::kFloat);
@@ -337,7 +336,7 @@ Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout&
 Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   const at::ScalarType type = type_of(p);
   Rule rule = rule_of(p, mask, dropout);
-  rule.narrow_products = wants_narrow_products(p);
+  rule.narrow_products = multiplies_bf16(p);
   const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Fused::apply(with_rows(p.query.to(type)), with_rows(p.key.to(type)), with_rows(p.value.to(type)),
                       total_key_bias(p), holder);
@@ -346,7 +345,7 @@ Tensor run_fused(const HeadProblem& p, const HeadMask& mask, const HeadDropout& 
 // Tensors in float32; in bf16 only the operands of the products over heads are.
 Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   Rule rule = rule_of(p, mask, dropout);
-  rule.narrow_products = wants_narrow_products(p) && tile_gemm().bf16 != nullptr && p.value.size(3) % 2 == 0;
+  rule.narrow_products = multiplies_bf16(p);
   const auto holder = c10::make_intrusive<RuleHolder>(std::move(rule));
   return Factorised::apply(with_rows(p.query.to(at::kFloat)), with_rows(p.key.to(at::kFloat)),
                            with_rows(p.value.to(at::kFloat)), total_key_bias(p), holder)
@@ -354,6 +353,11 @@ Tensor run_factorised(const HeadProblem& p, const HeadMask& mask, const HeadDrop
 }
 
 }  // namespace
+
+bool multiplies_bf16(const HeadProblem& p) {
+  return type_of(p) == at::kBFloat16 && !widens_products(p.query.device()) && tile_gemm().bf16 != nullptr &&
+         !odd_widths(p);
+}
 
 const HeadBackend kFusedBackend = {"fused", "headshare's kernel over blocks of queries and keys", why_not_fused,
                                    run_fused};

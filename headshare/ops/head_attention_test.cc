@@ -226,6 +226,7 @@ void expect_all_bf16(const HeadCase& one) {
 TEST(HeadAttention, OneBf16InputMakesItAllBf16) {
   const HeadCase cases[] = {{.name = "mha", .T = 70, .S = 70, .causal = true},
                             {.name = "mhe_add", .Hq = 1, .Hk = 1, .Hv = 1, .T = 70, .S = 70, .shift = true},
+                            {.name = "odd", .T = 70, .S = 70, .Dk = 7, .Dv = 5, .causal = true},
                             {.name = "decode", .Hk = 1, .Hv = 1, .T = 1, .S = 70, .key_bias = true}};
   for (const bool widened : ways_to_multiply_bf16()) {
     const WidenedProducts forced(widened);
@@ -233,6 +234,19 @@ TEST(HeadAttention, OneBf16InputMakesItAllBf16) {
       SCOPED_TRACE(join_text(one.name, widened ? ", widened" : ""));
       expect_all_bf16(one);
     }
+  }
+}
+
+// eQ . k is large and decides: rounded to bf16 it would move weights by parts in ten.
+TEST(HeadAttention, BiasesAreFloatUnderAutocastToo) {
+  const HeadCase one{.name = "mhe_add", .Hq = 1, .Hk = 1, .Hv = 1, .T = 3, .S = 70, .scale = 1, .shift = true};
+  HeadInputs in = make_inputs(one, at::kFloat);
+  in.problem.query_shift = in.problem.query_shift.detach() * 30;
+  const Tensor expected = attend_with(kReferenceBackend, in);
+  const ComputeIn computing(Precision::kBf16, at::kCPU);
+  for (const HeadBackend* backend : {&kFusedBackend, &kFactorisedBackend}) {
+    SCOPED_TRACE(backend->name);
+    EXPECT_TRUE(close(attend_with(*backend, in), expected, 1e-3 * magnitude(expected)));
   }
 }
 

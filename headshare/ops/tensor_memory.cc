@@ -31,60 +31,93 @@ BlockPool::~BlockPool() {
 }
 
 bool BlockPool::drop_oldest() {
-  auto oldest = kept_.end();
-  for (auto one = kept_.begin(); one != kept_.end(); ++one) {
-    if (oldest == kept_.end() || one->second.front().since < oldest->second.front().since) oldest = one;
-  }
+  const auto oldest = std::min_element(kept_.begin(), kept_.end(),
+                                       [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
   if (oldest == kept_.end()) return false;
-  auto& [size, blocks] = *oldest;
-  ::munmap(blocks.front().block, size);
-  held_ -= size;
-  blocks.erase(blocks.begin());
-  if (blocks.empty()) kept_.erase(oldest);
+  ::munmap(oldest->first, oldest->second.size);
+  held_ -= oldest->second.size;
+  kept_.erase(oldest);
   return true;
 }
 
-void* BlockPool::from_system(size_t size) {
+// Whether `size` more may be held.
+bool BlockPool::fits(size_t size) const {
   const size_t limit = std::max(most_in_use_, in_use_ + size);
-  while (held_ + size > limit + limit / 8 && drop_oldest()) {
+  return held_ + size <= limit + limit / 32;
+}
+
+char* BlockPool::from_system(size_t size) {
+  while (!fits(size) && drop_oldest()) {
   }
   do {
     void* block = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block != MAP_FAILED) {
       if (size >= kHugePage) ::madvise(block, size, MADV_HUGEPAGE);  // a wish: fewer misses where rows lie pages apart
       held_ += size;
-      return block;
+      return static_cast<char*>(block);
     }
   } while (drop_oldest());
   return nullptr;
 }
 
+// A kept block of this size, the one used last: it is the likeliest to be in a cache. Else, where no more may be held,
+// the smallest that is larger.
+BlockPool::Blocks::iterator BlockPool::best_kept(size_t size) {
+  const bool may_divide = !fits(size);
+  auto best = kept_.end();
+  for (auto one = kept_.begin(); one != kept_.end(); ++one) {
+    const Block& block = one->second;
+    if (block.size < size || (block.size > size && !may_divide)) continue;
+    const bool better = best == kept_.end() || block.size < best->second.size ||
+                        (block.size == best->second.size && block.since > best->second.since);
+    if (better) best = one;
+  }
+  return best;
+}
+
+// Leaves `size` bytes in a kept block and keeps the rest as another.
+void BlockPool::divide(Blocks::iterator kept, size_t size) {
+  Block& block = kept->second;
+  kept_.emplace(kept->first + size, Block{block.size - size, block.origin, block.since});
+  block.size = size;
+}
+
 void* BlockPool::take(size_t bytes) {
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  void* block = nullptr;
-  if (const auto same = kept_.find(size); same != kept_.end()) {
-    block = same->second.back().block;  // the one used last is the likeliest to be in a cache
-    same->second.pop_back();
-    if (same->second.empty()) kept_.erase(same);
+  char* block = nullptr;
+  if (const auto kept = best_kept(size); kept != kept_.end()) {
+    if (kept->second.size > size) divide(kept, size);
+    block = kept->first;
+    used_.emplace(block, kept->second);
+    kept_.erase(kept);
   } else {
     block = from_system(size);
+    if (block == nullptr) return nullptr;
+    used_.emplace(block, Block{size, block});
   }
-  if (block == nullptr) return nullptr;
-  used_.emplace(block, size);
   in_use_ += size;
   most_in_use_ = std::max(most_in_use_, in_use_);
   return block;
 }
 
-bool BlockPool::give_back(void* block) {
+bool BlockPool::give_back(void* given) {
   const std::lock_guard lock(mutex_);
-  const auto found = used_.find(block);
+  const auto found = used_.find(given);
   if (found == used_.end()) return false;
-  const size_t size = found->second;
+  Block block = found->second;
   used_.erase(found);
-  in_use_ -= size;
-  kept_[size].push_back({block, clock_++});
+  in_use_ -= block.size;
+  block.since = clock_++;
+  const auto place = kept_.emplace(static_cast<char*>(given), block).first;
+  const auto join = [this](Blocks::iterator left, Blocks::iterator right) {
+    if (left->second.origin != right->second.origin || left->first + left->second.size != right->first) return;
+    left->second.size += right->second.size;
+    left->second.since = std::max(left->second.since, right->second.since);
+    kept_.erase(right);
+  };
+  if (const auto next = std::next(place); next != kept_.end()) join(place, next);
+  if (place != kept_.begin()) join(std::prev(place), place);
   return true;
 }
 

@@ -24,8 +24,9 @@ class BlockPool {
   // At least `bytes` > 0 at the start of a page, not cleared; null when the system has no more.
   void* take(size_t bytes);
 
-  // False when `block` is not from here. It is kept until one of its size is wanted, or until what is held exceeds what
-  // was ever in use by more than an eighth: then the block kept longest goes back to the system.
+  // False when `block` is not from here. It is kept until one of its size is wanted. Before what is held exceeds what
+  // was ever in use by more than a thirty-second, a larger kept block is divided, and its parts become one again once
+  // all are back; where none is large enough, those kept longest go back to the system.
   bool give_back(void* block);
 
   // Gives everything that is not in use back to the system.
@@ -37,17 +38,22 @@ class BlockPool {
   size_t in_use() const;  // of these
 
  private:
-  struct Kept {
-    void* block;
-    size_t since;
+  struct Block {
+    size_t size;
+    char* origin;      // the start of the mapping that it is a part of
+    size_t since = 0;  // when it was given back
   };
+  using Blocks = std::map<char*, Block>;
 
-  void* from_system(size_t size);
+  char* from_system(size_t size);
+  bool fits(size_t size) const;
   bool drop_oldest();
+  Blocks::iterator best_kept(size_t size);
+  void divide(Blocks::iterator kept, size_t size);
 
   mutable std::mutex mutex_;
-  std::unordered_map<void*, size_t> used_;    // size of each block in use
-  std::map<size_t, std::vector<Kept>> kept_;  // by size, the one kept longest first
+  std::unordered_map<void*, Block> used_;
+  Blocks kept_;  // by address
   size_t held_ = 0, in_use_ = 0, most_in_use_ = 0, clock_ = 0;
 };
 

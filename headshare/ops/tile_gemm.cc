@@ -44,6 +44,7 @@ bool works(const Product& product) {
   std::array<float, 16> result{};
   try {
     product(result.data());
+    blas::brgemm_release();  // AMX tiles, where it used them
   } catch (const std::exception&) {
     return false;
   }

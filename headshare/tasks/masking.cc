@@ -14,8 +14,7 @@ constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnkno
 
 int64_t needed(const Tokenizer& tokenizer, SpecialToken role) {
   return require_special(tokenizer, role,
-                         join_text("masked-LM training and scoring (tokenizer ", tokenizer.kind(),
-                                   "; train one with --tokenizer wordpiece)"));
+                         "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)");
 }
 
 // Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.

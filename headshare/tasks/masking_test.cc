@@ -158,7 +158,7 @@ TEST(Masking, TheEntropyOfTheUnigrams) {
 
 TEST(Masking, TokenizersThatCannotMask) {
   EXPECT_THAT(error_message([] { Masker(ByteTokenizer(), {}); }),
-              AllOf(HasSubstr("tokenizer bytes"), HasSubstr("--tokenizer wordpiece")));
+              AllOf(HasSubstr("tokenizer (bytes"), HasSubstr("--tokenizer wordpiece")));
 }
 
 }  // namespace

@@ -50,8 +50,23 @@ def test_a_model_that_learns_frequencies_alone_is_noticed(run, corpus, tmp_path)
     assert "is not below" in said and "unigram entropy" in said
 
 
+def test_a_comparison_notices_it_too(run, corpus, tmp_path):
+    flags = ("--text", corpus, "--out", tmp_path / "out", "--steps", 20, "--learning-rate", 1e-9, "--schemes", "mha,sha")
+    said = " ".join(run("compare", *MLM, *flags).stderr.split())
+    assert "mha seed 0: the training loss" in said and "sha seed 0: the training loss" in said and "is not below" in said
+
+
+def test_help_shows_what_masked_language_models_begin_with(run):
+    for verb in ("train", "compare"):
+        masked = " ".join(run(verb, "--help", "--task", "mlm").stdout.split())
+        causal = " ".join(run(verb, "--help").stdout.split())
+        assert "default gelu_erf" in masked and "default 1e-12" in masked and "default wordpiece" in masked
+        assert "default gelu_tanh" in causal and "default wordpiece" not in causal
+
+
 def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path):
     flags = ("--text", corpus, "--whole-words", "--mask-rate", 0.2, "--dropout", 0.1, "--optimizer", "lamb")
+    flags = (*flags, "--norms", "pre")
     run("train", *MLM, *flags, "--out", tmp_path / "whole", "--steps", 8, "--save-every", 4)
     run("train", *MLM, *flags, "--out", tmp_path / "parts", "--steps", 8, "--save-every", 4)
     last = sorted((tmp_path / "parts" / "checkpoints").glob("step-*"))

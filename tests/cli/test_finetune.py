@@ -114,6 +114,9 @@ def test_pairs_and_numbers(run, encoder, tmp_path):
     done = run("finetune", encoder, *number, *held, "--epochs", 6, "--out", tmp_path / "number")
     scores = {one["name"]: one for one in json.loads(done.stdout)["tasks"][0]["parts"][0]["scores"]}
     assert scores["pearson"]["best"] > 0.5 and "spearman" in scores
+    both = ("--text-column", "text", "--pair-column", "text", *number, *held)  # a number for two texts
+    done = run("finetune", encoder, *both, "--epochs", 1, "--out", tmp_path / "both")
+    assert json.loads(done.stdout)["tasks"][0]["parts"][0]["examples"] == 10
 
 
 def test_a_score_that_is_undefined_ends_nothing(run, encoder, tmp_path):
@@ -203,7 +206,25 @@ def test_squad_without_answers_and_with_articles_held_back(run, encoder, tmp_pat
     assert {"best_f1", "best_f1_thresh", "has_ans_f1", "no_ans_f1"} <= scores.keys()
     assert part["goal"]["mean"] == pytest.approx(scores["best_f1"])
     folder = tmp_path / "v2" / "squad" / "lr-0.003-seed-0"
-    assert (folder / "validation-null-odds.json").is_file()
+    out = json.loads((folder / "validation.json").read_text())
+    assert len(out) == 6
+    held_back = json.loads(train.read_text())
+    held_back["data"] = [one for one in held_back["data"] if one["paragraphs"][0]["qas"][0]["id"] in out]
+    (tmp_path / "gold.json").write_text(json.dumps(held_back))
+    odds = ("--null-odds", folder / "validation-null-odds.json", "--null-threshold", 0)
+    again = run("score", "squad", folder / "validation.json", "--gold", tmp_path / "gold.json", *odds, "--json")
+    assert {name: pytest.approx(value) for name, value in scores.items()}.items() <= json.loads(again.stdout).items()
+
+
+def test_answers_that_do_not_stand_where_they_say_are_counted(run, encoder, tmp_path):
+    train = squad_file(tmp_path / "train.json", [True] * 12)
+    train.write_text(train.read_text().replace('"answer_start": 22', '"answer_start": 3', 2))
+    flags = (*QUICK, "--seeds", 1, "--epochs", 1, "--validation-fraction", 0.25)
+    said = run("finetune", encoder, "--task", "squad", "--train", train, *flags, "--out", tmp_path / "out").stderr
+    assert "2 of 12 answers do not stand at their answer_start" in " ".join(said.split())
+    (tmp_path / "answers.json").write_text("{}")
+    said = run("score", "squad", tmp_path / "answers.json", "--gold", train).stderr
+    assert "2 of 12 answers do not stand at their answer_start" in " ".join(said.split())
 
 
 def test_superglue_layouts(run, encoder, data, tmp_path):

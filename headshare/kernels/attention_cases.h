@@ -1,0 +1,301 @@
+// Problems of attention for tests of its kernels, and what they are compared with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headshare/kernels/attention.h"
+#include "headshare/kernels/attention_reference.h"
+#include "headshare/kernels/testing.h"
+#include "headshare/kernels/tiles.h"
+
+namespace headshare::kernels {
+
+// A problem by its sizes: edges around lanes (16), query blocks (64) and key blocks (128) by construction.
+struct Case {
+  std::string name;
+  AttentionSizes s;
+  float scale = 0.35F;
+  bool causal = false, bias = false, alibi = false;
+  int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
+  double dropout = 0;
+  bool shared = false;
+  int64_t hidden_head = 0;  // every sentence hides its first hidden_head keys
+  float mean = 0;           // of keys and values
+};
+
+inline std::vector<Case> cases() {
+  return {
+      {"one_of_each", {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+      {"lanes_less_one", {2, 2, 2, 2, 2, 15, 15, 7, 5}, 0.35F, true},
+      {"lanes", {1, 2, 2, 2, 2, 16, 16, 16, 16}, 0.35F, true},
+      {"lanes_and_one", {1, 2, 2, 2, 2, 17, 17, 8, 24}, 0.35F, true, true},
+      {"query_block_and_one", {1, 2, 2, 1, 1, 65, 65, 8, 8}, 0.35F, true},
+      {"key_block_and_one", {1, 2, 2, 2, 2, 40, 129, 8, 8}},
+      {"several_blocks", {1, 2, 2, 2, 2, 150, 300, 12, 10}, 0.35F, true, true, true},
+      {"fewer_keys", {1, 2, 2, 2, 2, 130, 30, 4, 6}, 0.35F, true},
+      {"groups", {2, 6, 6, 2, 2, 33, 70, 6, 6}, 0.35F, true},
+      {"shared_queries", {1, 4, 1, 1, 1, 33, 34, 6, 6}, 0.35F, true, true},
+      {"wide_keys", {1, 3, 3, 1, 3, 66, 66, 40, 8}, 0.35F, true},
+      {"all_counts_differ", {1, 12, 4, 6, 2, 20, 21, 4, 4}, 0.35F, false, true},
+      {"padded", {3, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, false, true, false, 5},
+      {"all_hidden", {2, 2, 2, 2, 2, 20, 20, 8, 8}, 0.35F, true, false, true, 20},
+      {"zero_scale", {1, 2, 2, 2, 2, 20, 20, 8, 8}, 0.0F, true},
+      {"large_scores", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 30.0F, true, true},
+      {"hidden_blocks", {2, 2, 2, 2, 2, 64, 300, 8, 8}, 0.35F, false, true, false, 3, 0, false, 256},
+      {"large_means", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, true, true, false, 0, 0, false, 0, 30},
+      {"dropout", {2, 3, 3, 3, 3, 70, 140, 8, 8}, 0.35F, true, false, false, 0, 0.3},
+      {"dropout_shared", {2, 3, 3, 1, 1, 70, 140, 8, 8}, 0.35F, false, true, true, 3, 0.5, true},
+  };
+}
+
+// Numbers in layouts with room between rows; the room is NaN, which nobody may read into a result.
+struct Poisoned {
+  std::vector<float> data;
+  HeadsView<float> view;
+
+  static constexpr int64_t kRoom = 3;
+
+  Poisoned(int64_t B, int64_t heads, int64_t rows, int64_t width, const std::vector<float>& dense) {
+    const int64_t row = heads * (width + kRoom);
+    data.assign(static_cast<size_t>(B * rows * row), std::nanf(""));
+    view = {data.data(), rows * row, width + kRoom, row};  // [B, rows, heads, width + kRoom]
+    if (dense.empty()) return;
+    for (int64_t i = 0; i < B * heads * rows; ++i) {
+      const int64_t b = i / (heads * rows), h = i / rows % heads, r = i % rows;
+      for (int64_t d = 0; d < width; ++d) view.at(b, h)[r * row + d] = dense[static_cast<size_t>(i * width + d)];
+    }
+  }
+
+  HeadsView<const float> read() const { return {view.data, view.batch, view.head, view.row}; }
+
+  // Whether the room is as it was.
+  bool untouched() const {
+    bool all = true;
+    for (size_t i = 0; i < data.size(); ++i) {
+      const int64_t in_head = static_cast<int64_t>(i) % view.head;
+      if (in_head >= view.head - kRoom) all = all && std::isnan(data[i]);
+    }
+    return all;
+  }
+};
+
+inline std::vector<float> moved(std::vector<float> x, float mean) {
+  for (float& one : x) one += mean;
+  return x;
+}
+
+struct Problem {
+  Case c;
+  Poisoned query, key, value, gradient;
+  std::vector<float> bias, slopes;
+  std::unique_ptr<bool[]> visible;
+
+  explicit Problem(const Case& one)
+      : c(one),
+        query(c.s.B, c.s.Hq, c.s.T, c.s.Dk, random_floats(c.s.B * c.s.Hq * c.s.T * c.s.Dk, 1)),
+        key(c.s.B, c.s.Hk, c.s.S, c.s.Dk, moved(random_floats(c.s.B * c.s.Hk * c.s.S * c.s.Dk, 2), c.mean)),
+        value(c.s.B, c.s.Hv, c.s.S, c.s.Dv, moved(random_floats(c.s.B * c.s.Hv * c.s.S * c.s.Dv, 3), c.mean)),
+        gradient(c.s.B, c.s.H, c.s.T, c.s.Dv, random_floats(c.s.B * c.s.H * c.s.T * c.s.Dv, 4)) {
+    if (c.bias) bias = random_floats(c.s.B * c.s.H * c.s.S, 5);
+    for (int64_t h = 0; c.alibi && h < c.s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
+    if (c.hidden_tail == 0 && c.hidden_head == 0) return;
+    visible = std::make_unique<bool[]>(static_cast<size_t>(c.s.B * c.s.S));
+    for (int64_t i = 0; i < c.s.B * c.s.S; ++i) {
+      const int64_t b = i / c.s.S, key = i % c.s.S;
+      visible[i] = key >= c.hidden_head && key < c.s.S - c.hidden_tail - (c.hidden_tail > 0 ? b : 0);
+    }
+  }
+
+  AttentionRule rule() const {
+    return {c.scale,
+            c.causal,
+            visible.get(),
+            bias.empty() ? nullptr : bias.data(),
+            slopes.empty() ? nullptr : slopes.data(),
+            c.dropout > 0 ? dropout_mask(c.dropout, 9, c.shared) : DropoutMask{}};
+  }
+  AttentionInputs<float> inputs() const { return {query.read(), key.read(), value.read()}; }
+};
+
+inline double largest_of(const std::vector<double>& x) {
+  double largest = 1;
+  for (const double one : x) largest = std::max(largest, std::abs(one));
+  return largest;
+}
+
+// Values, dense over [B, heads, rows, width], and how far from them a result may be: twice as far as the same formula
+// computed plainly in float, and a few roundings.
+struct Expected {
+  int64_t B, heads, rows, width;
+  std::vector<double> values;
+  double tolerance;
+
+  Expected(int64_t B, int64_t heads, int64_t rows, int64_t width, std::vector<double> exact,
+           const std::vector<float>& plain)
+      : B(B), heads(heads), rows(rows), width(width), values(std::move(exact)) {
+    constexpr double kRoundings = 8;
+    double error = 0;
+    for (size_t i = 0; i < values.size(); ++i) error = std::max(error, std::abs(plain[i] - values[i]));
+    tolerance = 2 * error + kRoundings * std::numeric_limits<float>::epsilon() * largest_of(values);
+  }
+
+  // The largest distance; NaN is far from everything.
+  double gap(const HeadsView<float>& actual) const {
+    double largest = 0;
+    for (int64_t i = 0; i < B * heads * rows; ++i) {
+      const float* row = actual.at(i / (heads * rows), i / rows % heads) + i % rows * actual.row;
+      for (int64_t d = 0; d < width; ++d) {
+        const double difference = std::abs(row[d] - values[static_cast<size_t>(i * width + d)]);
+        if (!(difference <= largest)) largest = std::isnan(difference) ? 1e30 : difference;
+      }
+    }
+    return largest;
+  }
+};
+
+inline Expected expected_out(const Problem& p) {
+  const AttentionSizes& s = p.c.s;
+  return {s.B,
+          s.H,
+          s.T,
+          s.Dv,
+          reference_forward<double>(s, p.rule(), p.inputs()).out,
+          reference_forward<float>(s, p.rule(), p.inputs()).out};
+}
+
+struct ExpectedGradients {
+  Expected query, key, value, key_bias;
+};
+
+inline ExpectedGradients expected_gradients(const Problem& p) {
+  const AttentionSizes& s = p.c.s;
+  const auto exact = reference_backward<double>(s, p.rule(), p.inputs(), p.gradient.read());
+  const auto plain = reference_backward<float>(s, p.rule(), p.inputs(), p.gradient.read());
+  return {{s.B, s.Hq, s.T, s.Dk, exact.query, plain.query},
+          {s.B, s.Hk, s.S, s.Dk, exact.key, plain.key},
+          {s.B, s.Hv, s.S, s.Dv, exact.value, plain.value},
+          {s.B, s.H, s.S, 1, exact.key_bias, plain.key_bias}};
+}
+
+// The results of the kernels of attention.h, forward and backward.
+struct Results {
+  Poisoned out, query, key, value;
+  std::vector<float> lse, bias;
+
+  explicit Results(const AttentionSizes& s)
+      : out(s.B, s.H, s.T, s.Dv, {}),
+        query(s.B, s.Hq, s.T, s.Dk, {}),
+        key(s.B, s.Hk, s.S, s.Dk, {}),
+        value(s.B, s.Hv, s.S, s.Dv, {}),
+        lse(static_cast<size_t>(s.B * s.H * s.T + kFence), std::nanf("")),
+        bias(static_cast<size_t>(s.B * s.H * s.S + kFence), std::nanf("")) {}
+
+  static constexpr int64_t kFence = 32;
+
+  AttentionGradients<float> gradients() { return {query.view, key.view, value.view, bias.data()}; }
+  HeadsView<float> bias_view(const AttentionSizes& s) { return {bias.data(), s.H * s.S, s.S, 1}; }
+
+  // Whether nothing was written but results.
+  bool fences_stand() const {
+    const auto nan = [](float x) { return std::isnan(x); };
+    return out.untouched() && query.untouched() && key.untouched() && value.untouched() &&
+           std::all_of(lse.end() - kFence, lse.end(), nan) && std::all_of(bias.end() - kFence, bias.end(), nan);
+  }
+};
+
+inline void expect_results(const Problem& p, Results& actual, double times = 1) {
+  const auto expect = [&](const Expected& expected, const HeadsView<float>& found, const char* what) {
+    EXPECT_LE(expected.gap(found), times * expected.tolerance) << what;
+  };
+  const ExpectedGradients gradients = expected_gradients(p);
+  expect(expected_out(p), actual.out.view, "out");
+  expect(gradients.query, actual.query.view, "query");
+  expect(gradients.key, actual.key.view, "key");
+  expect(gradients.value, actual.value.view, "value");
+  expect(gradients.key_bias, actual.bias_view(p.c.s), "key bias");
+  EXPECT_TRUE(actual.fences_stand());
+}
+
+inline Machine machine_with(const Parallel& parallel) { return {&plain_gemm(), parallel, allocate_poisoned}; }
+
+inline Results run(const Problem& p, const Parallel& parallel) {
+  const Machine machine = machine_with(parallel);
+  Results results(p.c.s);
+  attention_forward<float>(p.c.s, p.rule(), p.inputs(), results.out.view, results.lse.data(), machine);
+  attention_backward<float>(p.c.s, p.rule(), p.inputs(), results.out.read(), results.lse.data(), p.gradient.read(),
+                            results.gradients(), machine);
+  return results;
+}
+
+// For each instruction set that this CPU has.
+class EveryInstructionSet : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_tiles_target(GetParam()); }
+  void TearDown() override { force_tiles_target(""); }
+};
+
+// Gaps between rows are NaN and unequal to themselves: compared by value where there are values.
+inline bool equal(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+inline void expect_same(const Results& a, const Results& b) {
+  EXPECT_TRUE(equal(a.out.data, b.out.data));
+  EXPECT_TRUE(equal(a.query.data, b.query.data));
+  EXPECT_TRUE(equal(a.key.data, b.key.data));
+  EXPECT_TRUE(equal(a.value.data, b.value.data));
+  EXPECT_TRUE(equal(a.bias, b.bias));
+}
+
+// Rounded to bf16; `x` is what the rounded values are worth.
+inline std::vector<Bf16> narrowed(Poisoned* x) {
+  std::vector<Bf16> narrow(x->data.size());
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    narrow[i] = to_bf16(x->data[i]);
+    x->data[i] = to_float(narrow[i]);
+  }
+  return narrow;
+}
+
+inline HeadsView<const Bf16> seen(const std::vector<Bf16>& data, const Poisoned& like) {
+  return {data.data(), like.view.batch, like.view.head, like.view.row};
+}
+
+inline HeadsView<Bf16> written(std::vector<Bf16>& data, const Poisoned& like) {
+  return {data.data(), like.view.batch, like.view.head, like.view.row};
+}
+
+// Where results go: NaN as `like` is.
+inline std::vector<Bf16> room(const Poisoned& like) {
+  return std::vector<Bf16>(like.data.size(), to_bf16(std::nanf("")));
+}
+
+// Writes `actual` into `as`, whose views tell where it lies.
+inline void expect_near(const std::vector<Bf16>& actual, Poisoned* as, const Expected& expected, const char* what) {
+  for (size_t i = 0; i < actual.size(); ++i) as->data[i] = to_float(actual[i]);
+  EXPECT_LE(expected.gap(as->view), 0x1p-6 * largest_of(expected.values)) << what;
+}
+
+// One head of 20 queries and keys; query 3 has a NaN.
+inline Problem problem_with_nan() {
+  Problem p(Case{"nan", {1, 1, 1, 1, 1, 20, 20, 4, 4}, 0.35F, false, true});
+  p.query.view.at(0, 0)[3 * p.query.view.row] = std::nanf("");
+  return p;
+}
+
+inline void expect_nan_at_its_query(const Results& results) {
+  EXPECT_TRUE(std::isnan(results.out.view.at(0, 0)[3 * results.out.view.row]));
+  EXPECT_FALSE(std::isnan(results.out.view.at(0, 0)[4 * results.out.view.row]));
+  EXPECT_TRUE(std::isnan(results.query.view.at(0, 0)[3 * results.query.view.row]));
+  EXPECT_FALSE(std::isnan(results.query.view.at(0, 0)[4 * results.query.view.row]));
+  EXPECT_TRUE(std::isnan(results.value.view.at(0, 0)[0]));
+}
+
+}  // namespace headshare::kernels

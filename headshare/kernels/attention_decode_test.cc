@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "headshare/kernels/attention.h"
+#include "headshare/kernels/attention_cases.h"
+
+namespace headshare::kernels {
+namespace {
+
+using DecodingTest = EveryInstructionSet;
+
+// Also enough keys to be divided among threads, and more heads than lanes.
+std::vector<Case> decode_cases() {
+  std::vector<Case> all = cases();
+  std::erase_if(all, [](const Case& one) { return one.dropout > 0; });
+  for (Case& one : all) one.s.T = 1;
+  all.push_back({"divided", {1, 2, 2, 2, 2, 1, 900, 8, 8}, 0.35F, false, true, true});
+  all.push_back({"divided_shared", {2, 6, 6, 1, 1, 1, 900, 8, 8}, 0.35F, false, true, false, 300});
+  all.push_back({"many_heads", {1, 130, 130, 1, 1, 1, 300, 8, 8}, 0.35F, false, true});
+  return all;
+}
+
+Poisoned decode(const Problem& p, int64_t threads) {
+  const AttentionSizes& s = p.c.s;
+  Poisoned out(s.B, s.H, 1, s.Dv, {});
+  attention_decode<float>(s, p.rule(), p.inputs(), out.view, machine_with(std_threads(threads)));
+  return out;
+}
+
+TEST_P(DecodingTest, EqualsTheReference) {
+  for (const Case& one : decode_cases()) {
+    SCOPED_TRACE(one.name);
+    const Problem problem(one);
+    const Expected expected = expected_out(problem);
+    for (const int64_t threads : {1, 5}) {
+      const Poisoned out = decode(problem, threads);
+      EXPECT_LE(expected.gap(out.view), expected.tolerance);
+      EXPECT_TRUE(out.untouched());
+    }
+  }
+}
+
+TEST_P(DecodingTest, Bf16EqualsTheReferenceOfItsInputs) {
+  for (const Case& one : decode_cases()) {
+    if (one.s.Dk % 2 != 0 || one.s.Dv % 2 != 0 || one.scale > 1 || one.mean > 0) continue;
+    SCOPED_TRACE(one.name);
+    Problem problem(one);
+    const AttentionSizes& s = one.s;
+    const auto query = narrowed(&problem.query), key = narrowed(&problem.key), value = narrowed(&problem.value);
+    Poisoned like(s.B, s.H, 1, s.Dv, {});
+    auto out = room(like);
+    attention_decode<Bf16>(s, problem.rule(),
+                           {seen(query, problem.query), seen(key, problem.key), seen(value, problem.value)},
+                           written(out, like), machine_with(std_threads(5)));
+    expect_near(out, &like, expected_out(problem), "out");
+    EXPECT_TRUE(like.untouched());
+  }
+}
+
+// Of a query, of one key among hidden ones, of a score beyond the largest float; heads along lanes and keys along
+// lanes.
+TEST_P(DecodingTest, NanShows) {
+  for (const int64_t sharing : {1, 6}) {
+    for (const char* what : {"query", "key", "infinite score"}) {
+      SCOPED_TRACE(testing::Message() << what << ", " << sharing << " heads of queries a key head");
+      Case one{"nan", {1, sharing, sharing, 1, 1, 1, 900, 8, 8}, 1.0F};
+      one.hidden_head = 700;
+      Problem p(one);
+      float* query = p.query.view.at(0, 0);
+      float* key = p.key.view.at(0, 0) + 800 * p.key.view.row;
+      if (what == std::string("query")) query[0] = std::nanf("");
+      if (what == std::string("key")) key[0] = std::nanf("");
+      if (what == std::string("infinite score")) query[0] = key[0] = 1e30F;
+      for (const int64_t threads : {1, 5}) {
+        const Poisoned out = decode(p, threads);
+        EXPECT_TRUE(std::isnan(out.view.at(0, 0)[0]));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllOfThem, DecodingTest, testing::ValuesIn(tiles_targets()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace headshare::kernels
