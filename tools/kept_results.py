@@ -1,17 +1,30 @@
 #!/usr/bin/env python3
-"""A comparison's results.json as the repository keeps it: no white space, evaluation blocks to six digits.
+"""A comparison's results.json as the repository keeps it: no white space, evaluation blocks to six digits, paths from here.
 
-Blocks are most of a file and serve bootstrap intervals alone, which are of the third digit; nothing else is rounded.
+Blocks are most of a file and serve bootstrap intervals alone, which are of the third digit; no other number is rounded.
 
     tools/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """
 
 import json
+import os
+import pathlib
 import sys
 
 DIGITS = 6
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def from_here(value):
+    """A resumed run names its files by absolute paths."""
+    if isinstance(value, list):
+        return [from_here(one) for one in value]
+    inside = isinstance(value, str) and value.startswith(f"{ROOT.parent}/")
+    return os.path.relpath(value, ROOT) if inside else value
+
 
 results = json.load(sys.stdin)
+results["options"] = {name: from_here(value) for name, value in results["options"].items()}
 for cell in results["cells"]:
     cell["blocks"] = [float(f"{block:.{DIGITS}g}") for block in cell["blocks"]]
 print(json.dumps(results, ensure_ascii=False, separators=(",", ":")))

@@ -41,10 +41,7 @@ bool BlockPool::drop_oldest() {
 }
 
 // Whether `size` more may be held.
-bool BlockPool::fits(size_t size) const {
-  const size_t limit = std::max(most_in_use_, in_use_ + size);
-  return held_ + size <= limit + limit / 32;
-}
+bool BlockPool::fits(size_t size) const { return held_ + size <= std::max(most_in_use_, in_use_ + size); }
 
 char* BlockPool::from_system(size_t size) {
   while (!fits(size) && drop_oldest()) {

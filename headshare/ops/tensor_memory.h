@@ -25,8 +25,8 @@ class BlockPool {
   void* take(size_t bytes);
 
   // False when `block` is not from here. It is kept until one of its size is wanted. Before what is held exceeds what
-  // was ever in use by more than a thirty-second, a larger kept block is divided, and its parts become one again once
-  // all are back; where none is large enough, those kept longest go back to the system.
+  // was ever in use, a larger kept block is divided, and its parts become one again once all are back; where none is
+  // large enough, those kept longest go back to the system.
   bool give_back(void* block);
 
   // Gives everything that is not in use back to the system.

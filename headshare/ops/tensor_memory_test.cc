@@ -37,7 +37,7 @@ TEST(BlockPool, HoldsLittleMoreThanWasEverInUse) {
     void* other = pool.take(size);
     EXPECT_TRUE(pool.give_back(one));
     EXPECT_TRUE(pool.give_back(other));
-    EXPECT_LE(pool.held(), 2 * size * 10 / 9 + 2 * kMiB);
+    EXPECT_LE(pool.held(), 2 * size * 9 / 8 + kMiB);
   }
   EXPECT_EQ(pool.in_use(), 0U);
 }
