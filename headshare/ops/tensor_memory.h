@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 namespace headshare {
 
