@@ -46,13 +46,14 @@ def peaks(program, case):
 def measure(program, case):
     full, empty = peaks(program, case), peaks(program, dict(case, **TINY))
     rows = [dict(contender=name, **case, step_bytes=full[name] - empty[name], process_bytes=full[name]) for name in full]
-    eager = next(row for row in rows if row["contender"] == "transformers_eager")
+    theirs = {row["contender"]: dict(row) for row in rows if row["contender"].startswith("transformers")}
     for row in rows:
-        for what in ("step", "process"):
-            row[f"{what}_ratio_to_transformers_eager"] = row[f"{what}_bytes"] / eager[f"{what}_bytes"]
+        for name, one in theirs.items():
+            for what in ("step", "process"):
+                row[f"{what}_ratio_to_{name}"] = row[f"{what}_bytes"] / one[f"{what}_bytes"]
         print(
             f"{row['model']} {row['contender']:20} dropout {row['dropout']}: step {row['step_bytes'] / 2**20:7.0f} MiB, "
-            f"ratio {row['step_ratio_to_transformers_eager']:.2f}",
+            f"of eager {row['step_ratio_to_transformers_eager']:.2f}, of sdpa {row['step_ratio_to_transformers_sdpa']:.2f}",
             flush=True,
         )
     return rows
