@@ -167,8 +167,12 @@ def test_a_missing_tokenizer_is_said_and_can_be_given(run, data, tmp_path):
     assert not (tmp_path / "ours" / "tokenizer.json").exists()
     (tmp_path / "gpt2").mkdir()
     unpack_gpt2_tokenizer(data, tmp_path / "gpt2")
-    run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", "--overwrite", "--tokenizer", tmp_path / "gpt2")
-    assert (tmp_path / "ours" / "tokenizer.json").exists()
+    given = ("--overwrite", "--tokenizer", tmp_path / "gpt2")
+    done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", *given)
+    assert (tmp_path / "ours" / "tokenizer.json").exists() and "make sure" not in done.stderr
+    random_gpt2(vocab_size=60000, n_embd=4).save_pretrained(tmp_path / "hf")
+    done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", *given)
+    assert "50257 tokens, the model 60000: make sure that it is this model's tokenizer" in " ".join(done.stderr.split())
 
 
 def test_a_tokenizer_of_another_model_is_refused(run, data, tmp_path):
