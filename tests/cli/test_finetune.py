@@ -227,11 +227,41 @@ def test_answers_that_do_not_stand_where_they_say_are_counted(run, encoder, tmp_
     assert "2 of 12 answers do not stand at their answer_start" in " ".join(said.split())
 
 
+FEW = ("--train-examples", 12, "--validation-examples", 8, "--epochs", 1, "--seeds", 1, "--json", "--threads", 1)
+
+
+def first_part(done):
+    (task,) = json.loads(done.stdout)["tasks"]
+    return task["parts"][0]["examples"], {score["name"] for score in task["parts"][0]["scores"]}
+
+
+def test_layouts_at_hand(run, encoder, data, tmp_path):
+    done = run("finetune", encoder, "--task", "mrpc,glue/rte,wnli", "--data", data, *FEW, "--out", tmp_path / "out")
+    tasks = json.loads(done.stdout)["tasks"]
+    assert [task["task"] for task in tasks] == ["glue/mrpc", "glue/rte", "glue/wnli"]
+    assert all(task["parts"][0]["examples"] == 8 for task in tasks)
+    # Of these the data has one part.
+    for name, file in (("qnli", "glue/QNLI/dev.tsv.gz"), ("qqp", "glue/QQP/subset.tsv.gz"), ("boolq", "superglue/BoolQ/val.jsonl.gz")):
+        part = ("--train", data / file, "--validation-fraction", 0.1)
+        done = run("finetune", encoder, "--task", name, *part, *FEW, "--out", tmp_path / name)
+        assert first_part(done) == (8, {"accuracy", "f1"} if name == "qqp" else {"accuracy"})
+
+
+def test_sts_b(run, encoder, tmp_path):
+    folder = tmp_path / "glue" / "STS-B"
+    folder.mkdir(parents=True)
+    columns = "index genre filename year old_index source1 source2 sentence1 sentence2 score".split()
+    for part, count in (("train", 12), ("dev", 8)):
+        rows = [f"{i}\tg\tf\t2012\t{i}\ts\ts\t{text}\tA fox.\t{5.0 * fox}" for i, (text, fox) in enumerate(texts(count))]
+        (folder / f"{part}.tsv").write_text("\n".join(["\t".join(columns), *rows]) + "\n")
+    done = run("finetune", encoder, "--task", "stsb", "--data", tmp_path, *FEW, "--out", tmp_path / "out")
+    assert first_part(done) == (8, {"pearson", "spearman"})
+
+
 def test_superglue_layouts(run, encoder, data, tmp_path):
     """A few examples of each task with data at hand."""
-    flags = ("--train-examples", 12, "--validation-examples", 8, "--epochs", 1, "--seeds", 1, "--json", "--threads", 1)
     names = ("cb", "copa", "multirc", "superglue/rte", "wic", "wsc")
-    done = run("finetune", encoder, "--task", ",".join(names), "--data", data, *flags, "--out", tmp_path / "out")
+    done = run("finetune", encoder, "--task", ",".join(names), "--data", data, *FEW, "--out", tmp_path / "out")
     report = json.loads(done.stdout)
     assert [task["task"] for task in report["tasks"]] == [f"superglue/{name.split('/')[-1]}" for name in names]
     for task in report["tasks"]:
