@@ -171,6 +171,31 @@ def test_own_tables_with_a_test_part(run, encoders, tmp_path):
     assert "train.tsv, validation.tsv, test.tsv" in results["subject"]["data"]
 
 
+def test_pairs_and_numbers(run, encoders, tmp_path):
+    """The validation part of numbers has one of them only: its correlations are 0/0 and the score is 0."""
+    rows = [(one, "A fox.", label) for one, label in texts(24)]
+    for part, same in (("train", False), ("dev", True)):
+        body = "".join(f"{a}\t{b}\t{1.0 if same else label}\n" for a, b, label in rows)
+        (tmp_path / f"{part}.tsv").write_text("text\tsecond\tlabel\n" + body)
+    files = ("--finetune-train", tmp_path / "train.tsv", "--finetune-validation", tmp_path / "dev.tsv")
+    few = ("--encoders", encoders, "--schemes", "mha", "--seeds", 1, "--finetune-pair-column", "second")
+    (cell,) = tuned(run, tmp_path / "number", "--task", "regress", *files, *few)["cells"]
+    assert cell["quality"] == 0 and {one["value"] for one in cell["tasks"][0]["metrics"]} == {None}
+    held = ("--finetune-train", tmp_path / "train.tsv", "--finetune-validation-fraction", 0.25)
+    (cell,) = tuned(run, tmp_path / "pair", "--task", "pair", *held, *few)["cells"]
+    assert cell["tasks"][0]["examples"] == 6 and 0 <= cell["quality"] <= 100
+
+
+def test_superglue(run, encoders, data, tmp_path):
+    few = ("--finetune-train-examples", 12, "--finetune-validation-examples", 8, "--seeds", 1, "--schemes", "mha,sha")
+    flags = ("--task", "superglue", "--tasks", "cb,copa,multirc", "--finetune-data", data, "--encoders", encoders, *few)
+    results = tuned(run, tmp_path / "out", *flags)
+    assert results["subject"]["tasks"] == ["superglue/cb", "superglue/copa", "superglue/multirc"]
+    for cell in results["cells"]:
+        assert cell["quality"] == pytest.approx(sum(task["score"] for task in cell["tasks"]) / 3)
+        assert {one["name"] for one in cell["tasks"][2]["metrics"]} == {"f1", "exact_match"}
+
+
 def test_squad_names_its_edition_and_is_in_per_cent_already(run, encoders, tmp_path):
     for version, name in (("1.1", "squad-v1.1"), ("v2.0", "squad-v2.0")):
         has = [i % 3 > 0 or version == "1.1" for i in range(24)]
