@@ -24,7 +24,8 @@ Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Te
 Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
                           const Tensor& bias = {});
 
-// How many of N rows a chunk has with a vocabulary of V; the last chunk may have fewer.
+// How many of N rows a chunk has with a vocabulary of V; the last chunk may have fewer, and scores that are few enough
+// are one chunk.
 int64_t cross_entropy_chunk(int64_t N, int64_t V);
 
 }  // namespace headshare
