@@ -2,8 +2,8 @@
 
 A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss,
 seconds(n) are those of n more, and once stop() has been called peak_bytes is the highest resident memory that its
-process had. A case says layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its model: "gpt2", which predicts
-the next token, or "bert", which predicts masked ones.
+process had. A case says layers, heads, width, context, batch, vocabulary, dropout, precision and threads, and its
+model: "gpt2", which predicts the next token, or "bert", which predicts masked ones.
 """
 
 import json

@@ -211,14 +211,15 @@ BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1"
 
 
 def finished_benchmarks():
-    """{name: rows by scheme} of the benchmarks that encoders were fine-tuned on."""
-    return {name: rows_by_scheme(load(name)) for name in BENCHMARKS if load(name)}
+    """{name: rows by scheme} of the benchmarks that encoders were fine-tuned on, or of the half that has mha."""
+    found = {name: load(name) or load(f"{name}-1") for name in BENCHMARKS}
+    return {name: rows_by_scheme(results) for name, results in found.items() if results}
 
 
 def finetuned():
     """The MHE paper's first table: average score, PRR and PEoP of each scheme on each benchmark."""
     found = finished_benchmarks()
-    first = next(iter(found.values()))
+    first = next(iter(found.values()))  # begun first, so that it has every scheme
     headings = ["scheme", "attention parameters"]
     for name in found:
         headings += [BENCHMARKS[name], "PRR", "PEoP"]
@@ -226,8 +227,8 @@ def finetuned():
     for scheme in first:
         cells = [f"`{scheme}`", share_of_mha(first, scheme)]
         for rows in found.values():
-            row = rows[scheme]
-            cells += [with_deviation(row["quality"], 1) + mark(row), retention(row["prr"], 1), retention(row["peop"], 2)]
+            row = rows.get(scheme)
+            cells += ["-"] * 3 if row is None else [with_deviation(row["quality"], 1) + mark(row), retention(row["prr"], 1), retention(row["peop"], 2)]
         body.append(cells)
     return table(headings, body)
 
@@ -235,10 +236,11 @@ def finetuned():
 def finetuned_tasks():
     """Each task's score by scheme."""
     body = []
-    for rows in finished_benchmarks().values():
-        schemes = list(rows)
+    found = list(finished_benchmarks().values())
+    schemes = list(found[0])
+    for rows in found:
         for index, task in enumerate(rows["mha"]["tasks"]):
-            scores = [with_deviation(rows[scheme]["tasks"][index]["score"], 1) for scheme in schemes]
+            scores = [with_deviation(rows[scheme]["tasks"][index]["score"], 1) if scheme in rows else "-" for scheme in schemes]
             body.append([task["task"], *scores])
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 

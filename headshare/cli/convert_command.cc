@@ -39,11 +39,11 @@ std::unique_ptr<Tokenizer> find_tokenizer(const ConvertOptions& options, const F
   const fs::path path = options.tokenizer.empty() ? foreign.tokenizer : fs::path(options.tokenizer);
   if (path.empty()) return nullptr;
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
-  const int64_t vocabulary = shared_options(foreign.options).vocabulary;
-  check_vocabulary(*tokenizer, shared_options(foreign.options), path.string());
-  constexpr int64_t kPadding = 128;  // what models are rounded up by
-  if (tokenizer->vocabulary_size() + kPadding <= vocabulary) {
-    notice(join_text(path.string(), " has ", tokenizer->vocabulary_size(), " tokens, the model ", vocabulary,
+  const TransformerOptions& model = shared_options(foreign.options);
+  check_vocabulary(*tokenizer, model, path.string());
+  constexpr int64_t kPadding = 128;  // models round their vocabulary up by less
+  if (tokenizer->vocabulary_size() + kPadding <= model.vocabulary) {
+    notice(join_text(path.string(), " has ", tokenizer->vocabulary_size(), " tokens, the model ", model.vocabulary,
                      ": make sure that it is this model's tokenizer"));
   }
   return tokenizer;

@@ -71,10 +71,9 @@ struct FineTuneCommand {
         "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
     made.note(
         "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
-        "question "
-        "and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of `headshare "
-        "score "
-        "squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold 0`.");
+        "question and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of "
+        "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
+        "0`.");
     return made;
   }
 

@@ -73,14 +73,11 @@ void set_defaults(TrainTask task, TrainCommand* command) {
 bool begin_with_task(const Words& words, TrainCommand* command) {
   TrainCommand probe;
   Arguments arguments = probe.arguments();
-  if (arguments.parse_for_help(words)) {
-    set_defaults(probe.task.task, command);
-    return command->arguments().parse(words);
-  }
-  arguments.parse(words);
-  if (!probe.resume) refuse_foreign_options(probe.task);  // its task is in resolved.yaml
+  const bool help = arguments.parse_for_help(words);
+  if (!help) arguments.parse(words);
+  if (!help && !probe.resume) refuse_foreign_options(probe.task);  // its task is in resolved.yaml
   set_defaults(probe.task.task, command);
-  return true;
+  return !help || command->arguments().parse(words);
 }
 
 // What the options mean together, before any text is read. Returns the model as far as it is known.
