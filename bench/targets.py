@@ -49,7 +49,7 @@ def growth_of_memory(rows):
 
 
 def step(what, bound, scheme, baseline, dropout=0, precision="fp32", case="gpt2"):
-    where = dict(case=case, scheme=scheme, dropout=dropout, precision=precision)
+    where = dict(case=case, scheme=scheme, dropout=dropout, precision=precision, threads=(1, 2))
     return Target(what, bound, "training_step", where, ratio=f"ratio_to_{baseline}")
 
 
@@ -67,8 +67,9 @@ COLLABORATIVE = dict(scheme="collaborative", training=True)
 DECODE = dict(contender="headshare", threads=(1, 2), scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
 PLAIN_SCHEMES = ("mha", "mqa", "mhe_add", "mhe_mul")
-# sha is mha with one head; skv, el_shared and el_lossless compute attention as mha does.
-SCHEMES = (*PLAIN_SCHEMES, "gqa", "collaborative")
+SCHEMES = (*PLAIN_SCHEMES, "gqa", "collaborative", "sha", "skv", "el_shared")
+# Its heads are as wide as the model, so that a case takes as long as twelve: it has fewer.
+LOSSLESS = dict(scheme="el_lossless", heads=12)
 
 TARGETS = [
     attention("MHE-ADD forward", 1.8, ANY, scheme="mhe_add"),
@@ -77,8 +78,11 @@ TARGETS = [
     attention("MHE-ADD forward, causal, T 512", 2.8, 512, causal=True, scheme="mhe_add"),
     attention("MHE-ADD forward, causal, T 2048", 2.0, 2048, causal=True, scheme="mhe_add"),
     attention("any scheme, causal, T 512, forward", 1.5, 512, causal=True, scheme=SCHEMES),
+    attention("el_lossless, causal, T 512, forward", 1.5, 512, causal=True, **LOSSLESS),
     attention("any scheme, any shape, forward", 0.95, ANY, causal=(False, True), scheme=SCHEMES),
     attention("any scheme, any shape, forward + backward", 0.95, ANY, training=True, causal=(False, True), scheme=SCHEMES),
+    attention("el_lossless, forward", 0.95, (512, 1024), causal=(False, True), **LOSSLESS),
+    attention("el_lossless, forward + backward", 0.95, 512, training=True, causal=(False, True), **LOSSLESS),
     attention("forward + backward, dropout 0.1, T 512", 2.2, 512, True, dropout=0.1, scheme=PLAIN_SCHEMES),
     attention("forward + backward, dropout 0.1, T 2048", 3.2, 2048, True, dropout=0.1, scheme=PLAIN_SCHEMES),
     attention("the same, MHE-ADD with a shared mask, T 512", 4.5, 512, True, dropout=0.1, scheme="mhe_add",

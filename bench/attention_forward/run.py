@@ -22,6 +22,9 @@ GRIDS = [
     dict(FORWARD, heads=8, lengths=512),
     dict(FORWARD, heads=12, lengths=128),
     dict(FORWARD, heads=7, head_width=59, lengths=257, tokens=771),
+    dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], schemes=["sha", "skv", "el_shared"]),
+    # heads as wide as the model: twelve times the products
+    dict(FORWARD, heads=12, lengths=[512, 1024], schemes="el_lossless"),
 ]
 QUICK = [dict(FORWARD, heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]
 

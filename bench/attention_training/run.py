@@ -30,6 +30,9 @@ GRIDS = [
     dict(PLAIN, heads=8, lengths=512),
     dict(PLAIN, heads=12, lengths=128),
     dict(PLAIN, heads=7, head_width=59, lengths=257, tokens=771),
+    dict(PLAIN, heads=[12, 16], lengths=[512, 1024, 2048], schemes=["sha", "skv", "el_shared"]),
+    # heads as wide as the model: twelve times the products
+    dict(PLAIN, heads=12, lengths=512, schemes="el_lossless"),
 ]
 QUICK = [dict(passes="training", heads=2, head_width=16, lengths=65, tokens=650, repetitions=3)]
 

@@ -18,8 +18,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr SchemeKind kSchemes[] = {SchemeKind::kMha,    SchemeKind::kGqa,    SchemeKind::kMqa,
-                                   SchemeKind::kMheAdd, SchemeKind::kMheMul, SchemeKind::kCollaborative};
+constexpr SchemeKind kSchemes[] = {SchemeKind::kMha,          SchemeKind::kSha,    SchemeKind::kGqa,
+                                   SchemeKind::kMqa,          SchemeKind::kSkv,    SchemeKind::kElShared,
+                                   SchemeKind::kElLossless,   SchemeKind::kMheAdd, SchemeKind::kMheMul,
+                                   SchemeKind::kCollaborative};
 
 class AttentionBench : public testing::Test {
  protected:
@@ -137,10 +139,13 @@ TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
       return backward + (at::rand_like(backward) < 0.1).to(at::kFloat).mul(backward.detach());
     };
   });
-  one.dropout = 0.1;
-  const AttentionInputs inputs = make_inputs(one, Fill::kNormal);
-  EXPECT_FALSE(check_dropout_gradient(make_contenders(inputs)[0]).has_value());
-  EXPECT_THAT(check_dropout_gradient(other_mask.contenders(inputs)[0]).value_or(""), HasSubstr("another dropout mask"));
+  for (const SchemeKind scheme : {SchemeKind::kMha, SchemeKind::kSkv}) {
+    one.scheme = scheme;
+    const AttentionInputs inputs = make_inputs(one, Fill::kNormal);
+    EXPECT_FALSE(check_dropout_gradient(make_contenders(inputs)[0]).has_value());
+    EXPECT_THAT(check_dropout_gradient(other_mask.contenders(inputs)[0]).value_or(""),
+                HasSubstr("another dropout mask"));
+  }
 }
 
 TEST_F(AttentionBench, SharedMemoryHasItsTorchForms) {
@@ -151,6 +156,9 @@ TEST_F(AttentionBench, SharedMemoryHasItsTorchForms) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(names(small_case(SchemeKind::kMha)), (Names{"headshare", "torch_sdpa"}));
+  EXPECT_EQ(names(small_case(SchemeKind::kSha)), (Names{"headshare", "torch_sdpa"}));
+  EXPECT_EQ(names(small_case(SchemeKind::kElLossless)),
+            (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
   EXPECT_EQ(names(small_case(SchemeKind::kMqa)),
             (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
   EXPECT_EQ(names(small_case(SchemeKind::kCollaborative)),
@@ -173,8 +181,7 @@ TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
   for (const AttentionRow& row : rows) EXPECT_EQ(row.refused, "") << row.contender;
 }
 
-TEST_F(AttentionBench, SchemesWithoutKeysAndValuesAreRefused) {
-  EXPECT_THROW(make_inputs(small_case(SchemeKind::kSkv), Fill::kNormal), Error);
+TEST_F(AttentionBench, UnevenCausalMasksAreRefused) {
   AttentionCase uneven = small_case(SchemeKind::kMha);
   uneven.causal = true;
   uneven.keys = 90;

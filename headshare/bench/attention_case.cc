@@ -61,8 +61,6 @@ Shapes shapes_of(const Scheme& scheme, const AttentionCase& one, at::TensorOptio
   };
   Shapes shapes{longer(scheme.project_queries(token, 0), one.queries), {}};
   for (const Tensor& part : scheme.remember(token, 0)) shapes.memory.push_back(longer(part, one.keys));
-  HS_CHECK(shapes.memory.size() == 2, "attention benchmarks need a scheme that keeps keys and values, not ",
-           scheme_name(one.scheme));
   return shapes;
 }
 
@@ -96,14 +94,17 @@ AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
   const Shapes shapes = shapes_of(*in.scheme, one, type);
   Filler filled(fill, type);
   in.queries = filled(shapes.queries, 0);
-  in.memory = {filled(shapes.memory[0], 0), filled(shapes.memory[1], 1)};
+  for (const Tensor& part : shapes.memory) {
+    const bool has_values = in.memory.size() + 1 == shapes.memory.size();
+    in.memory.push_back(filled(part, has_values ? 1 : 0));
+  }
   if (one.pass == Pass::kForward && one.queries == 1) {
     in.cache = std::make_shared<KvCache>(one.keys);
     in.memory = in.cache->append(in.memory);
   }
   const HeadProblem problem = in.problem();
   in.output_gradient =
-      filled(at::empty({1}, type).expand({one.batch, one.heads, one.queries, problem.value.size(3)}), 1).detach();
+      filled(at::empty({1}, type).expand({one.batch, problem.heads, one.queries, problem.value.size(3)}), 1).detach();
   in.mask.causal = one.causal;
   in.dropout = {.p = one.dropout, .site = in.scheme.get(), .shared = one.dropout_mask == DropoutMaskKind::kShared};
   return in;

@@ -42,8 +42,8 @@ std::string case_name(const AttentionCase& one);
 struct AttentionInputs {
   std::shared_ptr<Scheme> scheme;  // in training when the case has dropout
   Tensor queries = {};             // leaf
-  Memory memory = {};              // leaves: keys, values
-  Tensor output_gradient = {};     // [B, H, T, D]
+  Memory memory = {};              // leaves: keys, values; or one that is both
+  Tensor output_gradient = {};     // of the heads, as the problem has them
   HeadMask mask = {};
   HeadDropout dropout = {};
   std::shared_ptr<KvCache> cache = {};  // decoding: holds the memory, which is no leaf then
@@ -57,7 +57,6 @@ enum class Fill {
 };
 
 // One query in a forward pass is decoding: its memory lies in a KvCache, as in a model.
-// Throws Error for schemes whose memory is not keys and values.
 AttentionInputs make_inputs(const AttentionCase& one, Fill fill);
 
 }  // namespace headshare

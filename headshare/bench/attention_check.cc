@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kBlockRows = 16;
 constexpr double kRoundings = 64;  // epsilons of the result's magnitude on top of the plain formula's own error
-constexpr const char* kLeafNames[] = {"queries", "keys", "values", "query shift"};
 
 std::vector<std::pair<int64_t, int64_t>> blocks_of_queries(int64_t T) {
   if (T <= 4 * kBlockRows) return {{0, T}};
@@ -37,14 +36,18 @@ double error_of(const Tensor& actual, const Tensor& expected) {
 // The plain formula over some blocks of queries of the last sentence.
 struct Formula {
   Tensor heads;                   // [H, queries of all blocks, D]
-  std::vector<Tensor> gradients;  // of the last sentence's queries, keys, values; of the shift
+  std::vector<Tensor> gradients;  // of the last sentence's leaves; of the shift
 };
 
 Formula plain_formula(const HeadProblem& problem, const HeadMask& mask, const Tensor& output_gradient,
                       const std::vector<std::pair<int64_t, int64_t>>& blocks, at::ScalarType type) {
   const auto last = [type](const Tensor& x) { return x.detach().slice(0, x.size(0) - 1).to(type).requires_grad_(); };
   const int64_t T = problem.query.size(2), S = problem.key.size(2);
-  std::vector<Tensor> leaves = {last(problem.query), last(problem.key), last(problem.value)};
+  const Tensor query = last(problem.query), key = last(problem.key);
+  const bool one_memory = problem.value.is_same(problem.key);
+  const Tensor value = one_memory ? key : last(problem.value);
+  std::vector<Tensor> leaves = {query, key};
+  if (!one_memory) leaves.push_back(value);
   if (problem.query_shift.defined()) leaves.push_back(problem.query_shift.detach().to(type).requires_grad_());
   const Tensor gradient = output_gradient.slice(0, output_gradient.size(0) - 1).to(type);
   std::vector<Tensor> parts, part_gradients;
@@ -52,11 +55,11 @@ Formula plain_formula(const HeadProblem& problem, const HeadMask& mask, const Te
     // Under a causal mask a block of queries against the keys it reaches is bottom-right aligned again.
     const int64_t reached = mask.causal ? std::clamp<int64_t>(end + S - T, 0, S) : S;
     HeadProblem block = {.heads = problem.heads,
-                         .query = leaves[0].slice(2, first, end),
-                         .key = leaves[1].slice(2, 0, reached),
-                         .value = leaves[2].slice(2, 0, reached),
+                         .query = query.slice(2, first, end),
+                         .key = key.slice(2, 0, reached),
+                         .value = value.slice(2, 0, reached),
                          .scale = problem.scale};
-    if (leaves.size() == 4) block.query_shift = leaves[3];
+    if (problem.query_shift.defined()) block.query_shift = leaves.back();
     parts.push_back(kReferenceBackend.run(block, mask, {}));
     part_gradients.push_back(gradient.slice(2, first, end));
   }
@@ -70,6 +73,14 @@ Tensor sum_to_heads(const Tensor& gradient, int64_t heads) {
   const int64_t own = gradient.size(1);
   if (own == heads) return gradient;
   return gradient.unflatten(1, {heads, own / heads}).sum(2);
+}
+
+// Of the leaves, in their order.
+std::vector<std::string> leaf_names(const HeadProblem& problem) {
+  std::vector<std::string> names = {"queries", "keys", "values"};
+  if (problem.value.is_same(problem.key)) names = {"queries", "keys and values"};
+  if (problem.query_shift.defined()) names.emplace_back("query shift");
+  return names;
 }
 
 Objection compare(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& what) {
@@ -101,9 +112,9 @@ FormulaCheck::FormulaCheck(const AttentionInputs& in, Pass pass)
     return Expected{std::move(what), value, 2 * error_of(plain, value) + roundings * epsilon * magnitude};
   };
   heads_ = expect("heads", exact.heads, rounded.heads);
-  for (size_t i = 0; i < exact.gradients.size(); ++i) {
-    gradients_.push_back(
-        expect(std::string("gradients of ") + kLeafNames[i], exact.gradients[i], rounded.gradients[i]));
+  const std::vector<std::string> names = leaf_names(problem);
+  for (size_t i = 0; i < names.size(); ++i) {
+    gradients_.push_back(expect("gradients of " + names[i], exact.gradients[i], rounded.gradients[i]));
   }
 }
 
@@ -126,7 +137,7 @@ Objection FormulaCheck::operator()(const Contender& contender) const {
   if (const auto wrong = compare(rows(result.heads), heads_.value, heads_.tolerance, heads_.what)) return wrong;
   for (size_t i = 0; i < std::min(gradients_.size(), result.leaves.size()); ++i) {
     const Expected& expected = gradients_[i];
-    const bool is_shift = i == 3;
+    const bool is_shift = expected.value.dim() == 2;  // [H, Dk]
     const Tensor gradient =
         is_shift ? result.leaves[i] : sum_to_heads(result.leaves[i].slice(0, B - 1), expected.value.size(1));
     if (const auto wrong = compare(gradient, expected.value, expected.tolerance, expected.what)) return wrong;
@@ -164,7 +175,10 @@ Objection check_dropout_gradient(const Contender& contender) {
     return (a.to(at::kDouble) * b.to(at::kDouble)).sum().item<double>();
   };
   const double forward = dot(heads, heads);
-  const double backward = dot(gradients[2], contender.leaves[2]);
+  const std::vector<Tensor>& leaves = contender.leaves;
+  const bool one_memory = leaves.size() == 2;
+  double backward = dot(gradients[one_memory ? 1 : 2], leaves[one_memory ? 1 : 2]);
+  if (one_memory) backward -= dot(gradients[0], leaves[0]);
   // Another mask would miss the part of the square that dropout itself made, p / (1 - p) of it.
   const double allowed = forward * (heads.scalar_type() == at::kBFloat16 ? 2e-2 : 1e-3);
   if (std::abs(forward - backward) <= allowed) return std::nullopt;

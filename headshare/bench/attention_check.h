@@ -32,7 +32,7 @@ class FormulaCheck {
   std::vector<std::pair<int64_t, int64_t>> blocks_;  // of queries: first, last + 1
   Tensor output_gradient_;                           // zero outside the blocks and the last sentence
   Expected heads_;                                   // [H, queries of all blocks, D]
-  std::vector<Expected> gradients_;                  // of queries, keys, values, the query shift
+  std::vector<Expected> gradients_;                  // in the order of Contender::leaves
 };
 
 // With dropout: where all scores are equal and all values 1, a query that sees n keys gives
@@ -41,7 +41,8 @@ class FormulaCheck {
 Objection check_dropout_statistics(const Contender& contender, const AttentionInputs& uniform);
 
 // With dropout: heads are linear in the values for a fixed mask, so <heads, heads> = <values, gradient of the
-// values for the heads' gradient `heads`> shows that backward used the mask of forward.
+// values for the heads' gradient `heads`> shows that backward used the mask of forward. Where one tensor is keys and
+// values, the keys' part of its gradient is taken off: it is <queries, their gradient>, since scores are bilinear.
 Objection check_dropout_gradient(const Contender& contender);
 
 }  // namespace headshare

@@ -12,7 +12,8 @@ namespace {
 
 // The leaf that a view of the problem was made of: the scheme's own parameter, or an input.
 std::vector<Tensor> leaves_of(const AttentionInputs& in, const HeadProblem& problem) {
-  std::vector<Tensor> leaves = {in.queries, in.memory[0], in.memory[1]};
+  std::vector<Tensor> leaves = {in.queries};
+  leaves.insert(leaves.end(), in.memory.begin(), in.memory.end());
   if (problem.query_shift.defined()) leaves.push_back(problem.query_shift);
   return leaves;
 }
@@ -68,7 +69,7 @@ std::string sdpa_kernel(const Tensor& query, const Tensor& key, const Tensor& va
 }
 
 Contender sdpa_contender(std::string name, std::vector<Tensor> leaves, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves[2];
+  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
   const std::string kernel = sdpa_kernel(query, key, value, options);
   return {.name = std::move(name), .backend = kernel, .leaves = std::move(leaves), .heads = [=] {
             return sdpa(query, key, value, options);
@@ -76,7 +77,7 @@ Contender sdpa_contender(std::string name, std::vector<Tensor> leaves, const Sdp
 }
 
 Contender expanded_contender(std::vector<Tensor> leaves, int64_t heads, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves[2];
+  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
   const std::string kernel = sdpa_kernel(query, expand_heads(key, heads), expand_heads(value, heads), options);
   return {.name = "torch_sdpa_expanded", .backend = kernel, .leaves = std::move(leaves), .heads = [=] {
             return sdpa(query, expand_heads(key, heads), expand_heads(value, heads), options);
@@ -84,7 +85,7 @@ Contender expanded_contender(std::vector<Tensor> leaves, int64_t heads, const Sd
 }
 
 Contender padded_contender(std::vector<Tensor> leaves, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves[2];
+  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
   const int64_t missing = key.size(3) - value.size(3);
   const auto run = [=] {
     const Tensor wide = at::constant_pad_nd(value, {0, missing});
@@ -107,12 +108,14 @@ std::vector<Contender> make_contenders(const AttentionInputs& in) {
   const bool shared_memory = problem.key.size(1) < H || problem.value.size(1) < H;
   std::vector<Contender> contenders = {headshare_contender(in)};
   const Tensor query = ready_queries(problem);
-  const std::vector<Tensor> shared = {query, in.memory[0], in.memory[1]};
+  std::vector<Tensor> shared = {query};
+  shared.insert(shared.end(), in.memory.begin(), in.memory.end());
   if (!shared_memory) {
     contenders.push_back(sdpa_contender("torch_sdpa", shared, plain));
   } else {
     if (problem.query.size(2) > 1) {
-      const std::vector<Tensor> ready = {query, ready_heads(problem.key, H), ready_heads(problem.value, H)};
+      std::vector<Tensor> ready = {query};
+      for (const Tensor& part : in.memory) ready.push_back(ready_heads(part, H));
       contenders.push_back(sdpa_contender("torch_sdpa", ready, plain));
       if (problem.key.size(3) > problem.value.size(3)) contenders.push_back(padded_contender(ready, plain));
     }

@@ -13,10 +13,10 @@ struct Contender {
   std::string name;
   std::string backend;      // what computes inside
   bool is_baseline = true;  // one of the torch forms; the fastest of them is what ratios refer to
-  // Queries, keys, values and, where the problem has it, the query shift: what gradients are for. Heads
-  // that the problem shares may stand here once each, as tensors of their own.
+  // What gradients are for: queries, keys, values (or one tensor that is both) and, where the problem has it, the
+  // query shift. Heads that the problem shares may stand here once each, as tensors of their own.
   std::vector<Tensor> leaves;
-  std::function<Tensor()> heads;  // [B, H, T, D]
+  std::function<Tensor()> heads;  // [B, heads of the problem, T, D]
 };
 
 // headshare's choice for the problem, then the forms of torch's scaled_dot_product_attention:

@@ -82,7 +82,7 @@ void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<Atten
 Fields fields(AttentionGrid& g) {
   const FieldOptions size = {.min = 1, .max = 1 << 24};
   return {
-      field("schemes", &g.schemes, "attention schemes that keep keys and values", {.aliases = {"scheme"}}),
+      field("schemes", &g.schemes, "attention schemes", {.aliases = {"scheme"}}),
       field("passes", &g.passes, "forward, training (forward and gradients)"),
       field("masks", &g.masks, "full, causal"),
       field("dropout", &g.dropout, "on the attention weights; above 0 in training only"),

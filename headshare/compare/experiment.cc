@@ -93,7 +93,7 @@ class LanguageExperiment : public TextExperiment {
 class MaskedExperiment : public TextExperiment {
  public:
   MaskedExperiment(const ComparisonOptions& options, const Progress& progress) : TextExperiment(options, progress) {
-    const Masker masker(*data_.tokenizer, options.masked.masking);
+    const Masker masker(*data_.tokenizer, options.masked.masking, options.language.tokenizer_path);
     const double entropy = unigram_entropy(data_.splits.train, masker, data_.tokenizer->vocabulary_size());
     subject_ = {.name = "masked-language-model",
                 .sentence = "Predict masked tokens of the text from those around them.",

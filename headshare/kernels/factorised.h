@@ -20,7 +20,9 @@ struct FactorisedSizes {
 
 // What the backward pass needs besides inputs and output.
 struct FactorisedState {
-  float* lse;     // [B, H, T], to the base 2, relative to what head h adds to its last reachable key's distance
+  // [B, H, T], to the base 2, relative to what head h adds to its last reachable key's distance and to m: a large score
+  // in it would round away what the backward pass needs. Relative to nothing where a head was computed on its own.
+  float* lse;
   float* m;       // [B, T]: what the exponents of P0 were measured from, to the base 2
   bool* by_head;  // [B, H, blocks]: the maxima of q.k and of the bias lay so far apart that this head of this
                   // block was computed on its own

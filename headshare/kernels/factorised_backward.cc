@@ -47,9 +47,9 @@ float key_factors(const Tiles& t, int64_t keys, float* z) {
 }
 
 // Blocks of keys of one sentence, each against all the queries that reach it. With
-//   e_h[i] = 2^(m_i + c_h - lse_h[i]), G_h = e_h dO_h, g_h = -e_h delta_h, c_h the largest bias among these keys:
-//   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
-//   dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T = scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
+//   e_h[i] = 2^(c_h - lse_h[i]) (lse relative to m_i), G_h = e_h dO_h, g_h = -e_h delta_h, c_h the largest bias among
+//   these keys: dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T =
+//   scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
 // and at the end dV = sum_h w_h dVW_h, d key_bias_h = scale w_h (dVW_h . V + dw_h).
 template <typename Product>
 class BackwardItem {
@@ -214,7 +214,7 @@ class BackwardItem {
       const int64_t origin = reachable_keys(s_.by_head(), rule_, b_, first + rows) - 1;  // as in the forward pass
       const float moved = largest_[h] + slope * static_cast<float>(key_ + keys_ - 1 - origin);
       const float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first;
-      for (int64_t i = 0; i < rows; ++i) e[i] = std::isinf(m_[i]) ? kNever : m_[i] + moved - lse[i];
+      for (int64_t i = 0; i < rows; ++i) e[i] = std::isinf(m_[i]) ? kNever : moved - lse[i];
     }
     t_.exp2(e, lanes, e);
     return e;

@@ -138,7 +138,7 @@ class ForwardBlock {
     float* lse = state_.lse + (b_ * s_.H + h) * s_.T + first_;
     for (int64_t i = 0; i < rows_; ++i) {
       const bool sees = m_[i] > -std::numeric_limits<float>::infinity();
-      lse[i] = sees ? m_[i] + largest_[h] + std::log2(l[i]) : std::numeric_limits<float>::infinity();
+      lse[i] = sees ? largest_[h] + std::log2(l[i]) : std::numeric_limits<float>::infinity();
     }
   }
 

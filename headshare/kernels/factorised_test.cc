@@ -144,8 +144,9 @@ TEST_P(FactorisedTest, SeesAddendsThatWereFlushed) {
     p.bias[static_cast<size_t>(2048 + j)] = j == 7 ? -80 : 0;
   }
   int64_t by_head = 0;
-  const Results results = run_factorised(p, serial(), &by_head);
+  Results results = run_factorised(p, serial(), &by_head);
   EXPECT_EQ(by_head, 1);
+  expect_results(p, results, /*times=*/8);
   const double others = 2047 * std::exp(-8.0);
   EXPECT_NEAR(results.out.view.at(0, 1)[0], 1 / (1 + others), 1e-5);
   EXPECT_NEAR(results.out.view.at(0, 0)[0], 1, 1e-6);
@@ -158,8 +159,16 @@ TEST_P(FactorisedTest, OneHugeScoreTakesAll) {
   p.key.view.at(0, 0)[77 * p.key.view.row] = 1e6F;
   for (int64_t i = 0; i < 5; ++i) p.query.view.at(0, 0)[i * p.query.view.row] = 1;
   int64_t by_head = 0;
-  const Results factorised = run_factorised(p, serial(), &by_head);
-  const Results blocked = run(p, serial());
+  Results factorised = run_factorised(p, serial(), &by_head);
+  Results blocked = run(p, serial());
+  const ExpectedGradients gradients = expected_gradients(p);
+  for (Results* one : {&factorised, &blocked}) {
+    EXPECT_LE(gradients.value.gap(one->value.view), gradients.value.tolerance);
+    EXPECT_LE(gradients.key.gap(one->key.view), gradients.key.tolerance);
+    EXPECT_LE(gradients.key_bias.gap(one->bias_view(p.c.s)), gradients.key_bias.tolerance);
+    EXPECT_LE(gradients.query.gap(one->query.view), 1.0);  // rounding of some 1e-7 times the huge key
+    EXPECT_TRUE(one->fences_stand());
+  }
   for (int64_t i = 0; i < 10; ++i) {
     for (int64_t d = 0; d < 3; ++d) {
       const float expected = p.value.view.at(0, 0)[77 * p.value.view.row + d];

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "headshare/base/testing.h"
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/testing.h"
 
@@ -238,6 +239,16 @@ TEST(CrossEntropy, ChunksAreOfEqualSize) {
   EXPECT_EQ(cross_entropy_chunk(2048, 256), 2048);
   EXPECT_EQ(cross_entropy_chunk(0, 256), 1);
   EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);
+}
+
+// All scores would be 256 MiB, twice as much as a chunk.
+TEST(CrossEntropy, NeverHoldsAllScores) {
+  constexpr int64_t N = 64, V = 1 << 20;
+  const Tensor hidden = random_tensor({N, 1}, 1, at::kFloat).requires_grad_();
+  const Tensor embedding = random_tensor({V, 1}, 2, at::kFloat).requires_grad_();
+  const AllocationMeter meter;
+  torch::autograd::grad({cross_entropy_sum(hidden, embedding, at::arange(N), kIgnored)}, {hidden, embedding});
+  EXPECT_LT(meter.peak(), N * V * static_cast<int64_t>(sizeof(float)) * 3 / 4);
 }
 
 TEST(CrossEntropy, OnCuda) {

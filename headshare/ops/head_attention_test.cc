@@ -4,6 +4,7 @@
 #include <torch/autograd.h>
 
 #include "headshare/base/error.h"
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/ops/head_attention_backends.h"
 #include "headshare/ops/head_attention_cases.h"
 #include "headshare/ops/testing.h"
@@ -354,6 +355,19 @@ std::shared_ptr<Site> training_site(uint64_t seed = 3) {
   auto site = std::make_shared<Site>();
   attach(*site, std::make_shared<DropoutClock>(DropoutClock{.seed = seed}));
   return site;
+}
+
+// The scores of one head, [T, T] floats, are 64 MiB here; with the plain formula the test fails.
+TEST(HeadAttention, OurKernelsHoldNoMatrixOfScores) {
+  const HeadCase one = {.name = "", .B = 1, .H = 2, .Hq = 1, .Hk = 1, .Hv = 1, .T = 4096, .S = 4096, .shift = true};
+  for (const HeadBackend* backend : {&kFusedBackend, &kFactorisedBackend}) {
+    SCOPED_TRACE(backend->name);
+    const HeadInputs in = make_inputs(one, at::kFloat);
+    ASSERT_TRUE(can_run(*backend, in));
+    const AllocationMeter meter;
+    gradients_of(*backend, in);
+    EXPECT_LT(meter.peak(), one.T * one.S * static_cast<int64_t>(sizeof(float)) / 2);
+  }
 }
 
 TEST(HeadAttention, DropoutKeepsTheMeanAndFollowsItsSite) {

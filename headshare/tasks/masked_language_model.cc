@@ -55,7 +55,7 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
     : TextTask(data, text_windows(language, data.splits.train, seed)),
       language_(language),
       masked_(masked),
-      masker_(*data_.tokenizer, masked.masking),
+      masker_(*data_.tokenizer, masked.masking, language.tokenizer_path),
       mask_key_(stream_key(seed, "masks")),
       unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
   language_.model.vocabulary = data_.tokenizer->vocabulary_size();

@@ -12,9 +12,9 @@ namespace {
 constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
                                    SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kEndOfText};
 
-int64_t needed(const Tokenizer& tokenizer, SpecialToken role) {
-  return require_special(tokenizer, role,
-                         "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)");
+int64_t needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& path) {
+  const std::string what = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
+  return require_special(tokenizer, role, path.empty() ? what : join_text(path, ": ", what));
 }
 
 // Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
@@ -38,12 +38,12 @@ bool MaskedBatch::padded() const {
   return std::any_of(lengths.begin(), lengths.end(), [this](int64_t one) { return one < length; });
 }
 
-Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options)
+Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
     : options_(options),
-      classify_(needed(tokenizer, SpecialToken::kClassify)),
-      separate_(needed(tokenizer, SpecialToken::kSeparate)),
-      mask_(needed(tokenizer, SpecialToken::kMask)),
-      padding_(needed(tokenizer, SpecialToken::kPadding)),
+      classify_(needed(tokenizer, SpecialToken::kClassify, path)),
+      separate_(needed(tokenizer, SpecialToken::kSeparate, path)),
+      mask_(needed(tokenizer, SpecialToken::kMask, path)),
+      padding_(needed(tokenizer, SpecialToken::kPadding, path)),
       ordinary_(static_cast<size_t>(tokenizer.vocabulary_size()), 1) {
   for (const SpecialToken role : kRoles) {
     if (const auto id = tokenizer.special(role)) ordinary_[static_cast<size_t>(*id)] = 0;

@@ -35,9 +35,9 @@ struct MaskedBatch {
 // BERT's masking. Special tokens, [UNK] among them, are never asked for.
 class Masker {
  public:
-  // Throws Error, naming the way out, when the tokenizer lacks a special token that masking needs, or whole words
-  // are wanted and its tokens do not tell where words begin.
-  Masker(const Tokenizer& tokenizer, const MaskingOptions& options);
+  // Throws Error, naming the way out and the tokenizer's file where it has one, when the tokenizer lacks a special
+  // token that masking needs, or whole words are wanted and its tokens do not tell where words begin.
+  Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path = {});
 
   // Appends a row made of a window's tokens, unmasked, without targets.
   void add_row(std::span<const int64_t> tokens, MaskedBatch* batch) const;

@@ -39,9 +39,9 @@ def test_a_forced_backend_is_the_one_that_runs(run):
 
 def test_decoding_together(bench):
     rows = bench("--queries", 1, "--lengths", 300, "--masks", "causal", "--passes", "forward", "--together",
-                 "--schemes", "mha,mqa", "--batch-size", 2)  # fmt: skip
+                 "--schemes", "mha,mqa,skv", "--batch-size", 2)  # fmt: skip
     cache = {row["scheme"]: row["cache_bytes"] for row in rows}
-    assert cache["mha"] == 4 * cache["mqa"] == 2 * 2 * 4 * 300 * 16 * 4
+    assert cache["mha"] == 4 * cache["mqa"] == 2 * cache["skv"] == 2 * 2 * 4 * 300 * 16 * 4
     assert {row["queries"] for row in rows} == {1}
 
 
@@ -72,5 +72,4 @@ def test_what_cannot_be_measured_is_refused(refused):
     assert "did you mean 'bf16'?" in refused(2, "bench", "products", "--precisions", "bf1")
     assert "did you mean 'mqa'?" in refused(2, *TINY, "--schemes", "mqaa")
     assert "training only" in refused(2, *TINY, "--passes", "forward", "--dropout", 0.1)
-    assert "keeps keys and values, not el_shared" in refused(1, *TINY, "--schemes", "el-shared")
     assert "as many keys as queries" in refused(1, *TINY, "--queries", 3)

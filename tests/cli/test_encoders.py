@@ -161,6 +161,13 @@ def test_what_train_refuses(refused, corpus, tmp_path, flags, code, expected):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_vocabulary_without_mask_is_named(refused, corpus, tmp_path):
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nfox\n")
+    flags = (*MLM[:-2], "--text", corpus, "--tokenizer-path", vocabulary, "--out", tmp_path / "run")
+    one_line_error(refused(1, "train", *words(*flags)), str(vocabulary), "no token for 'mask'")
+
+
 def test_text_of_one_endless_word(run, tmp_path):
     """More than the 100 characters that a word may have: nothing but [UNK], which is never masked."""
     (tmp_path / "word.txt").write_text("x" * 30000)
