@@ -131,19 +131,19 @@ inline double largest_of(const std::vector<double>& x) {
 }
 
 // Values, dense over [B, heads, rows, width], and how far from them a result may be: twice as far as the same formula
-// computed plainly in float, and a few roundings.
+// computed plainly in float, its matrices kept as the kernel's are, and a few roundings.
 struct Expected {
   int64_t B, heads, rows, width;
   std::vector<double> values;
   double tolerance;
 
   Expected(int64_t B, int64_t heads, int64_t rows, int64_t width, std::vector<double> exact,
-           const std::vector<float>& plain)
+           const std::vector<float>& plain, Kept kept)
       : B(B), heads(heads), rows(rows), width(width), values(std::move(exact)) {
-    constexpr double kRoundings = 8;
+    const double roundings = kept == Kept::kBf16 ? 0x1p-8 : 8 * std::numeric_limits<float>::epsilon();
     double error = 0;
     for (size_t i = 0; i < values.size(); ++i) error = std::max(error, std::abs(plain[i] - values[i]));
-    tolerance = 2 * error + kRoundings * std::numeric_limits<float>::epsilon() * largest_of(values);
+    tolerance = 2 * error + roundings * largest_of(values);
   }
 
   // The largest distance; NaN is far from everything.
@@ -160,28 +160,29 @@ struct Expected {
   }
 };
 
-inline Expected expected_out(const Problem& p) {
+inline Expected expected_out(const Problem& p, Kept kept = Kept::kAsComputed) {
   const AttentionSizes& s = p.c.s;
   return {s.B,
           s.H,
           s.T,
           s.Dv,
           reference_forward<double>(s, p.rule(), p.inputs()).out,
-          reference_forward<float>(s, p.rule(), p.inputs()).out};
+          reference_forward<float>(s, p.rule(), p.inputs(), kept).out,
+          kept};
 }
 
 struct ExpectedGradients {
   Expected query, key, value, key_bias;
 };
 
-inline ExpectedGradients expected_gradients(const Problem& p) {
+inline ExpectedGradients expected_gradients(const Problem& p, Kept kept = Kept::kAsComputed) {
   const AttentionSizes& s = p.c.s;
   const auto exact = reference_backward<double>(s, p.rule(), p.inputs(), p.gradient.read());
-  const auto plain = reference_backward<float>(s, p.rule(), p.inputs(), p.gradient.read());
-  return {{s.B, s.Hq, s.T, s.Dk, exact.query, plain.query},
-          {s.B, s.Hk, s.S, s.Dk, exact.key, plain.key},
-          {s.B, s.Hv, s.S, s.Dv, exact.value, plain.value},
-          {s.B, s.H, s.S, 1, exact.key_bias, plain.key_bias}};
+  const auto plain = reference_backward<float>(s, p.rule(), p.inputs(), p.gradient.read(), kept);
+  return {{s.B, s.Hq, s.T, s.Dk, exact.query, plain.query, kept},
+          {s.B, s.Hk, s.S, s.Dk, exact.key, plain.key, kept},
+          {s.B, s.Hv, s.S, s.Dv, exact.value, plain.value, kept},
+          {s.B, s.H, s.S, 1, exact.key_bias, plain.key_bias, kept}};
 }
 
 // The results of the kernels of attention.h, forward and backward.
@@ -210,12 +211,12 @@ struct Results {
   }
 };
 
-inline void expect_results(const Problem& p, Results& actual, double times = 1) {
+inline void expect_results(const Problem& p, Results& actual, double times = 1, Kept kept = Kept::kAsComputed) {
   const auto expect = [&](const Expected& expected, const HeadsView<float>& found, const char* what) {
     EXPECT_LE(expected.gap(found), times * expected.tolerance) << what;
   };
-  const ExpectedGradients gradients = expected_gradients(p);
-  expect(expected_out(p), actual.out.view, "out");
+  const ExpectedGradients gradients = expected_gradients(p, kept);
+  expect(expected_out(p, kept), actual.out.view, "out");
   expect(gradients.query, actual.query.view, "query");
   expect(gradients.key, actual.key.view, "key");
   expect(gradients.value, actual.value.view, "value");
@@ -282,14 +283,9 @@ inline bool suits_bf16(const Case& one) {
   return one.s.Dk % 2 == 0 && one.s.Dv % 2 == 0 && one.scale <= 1 && one.mean == 0;
 }
 
-inline void expect_within_bf16(const HeadsView<float>& actual, const Expected& expected, const char* what) {
-  EXPECT_LE(expected.gap(actual), 0x1p-6 * largest_of(expected.values)) << what;
-}
-
-// Writes `actual` into `as`, whose views tell where it lies.
-inline void expect_near(const std::vector<Bf16>& actual, Poisoned* as, const Expected& expected, const char* what) {
-  for (size_t i = 0; i < actual.size(); ++i) as->data[i] = to_float(actual[i]);
-  expect_within_bf16(as->view, expected, what);
+// Writes `narrow` into `as`, whose views tell where it lies.
+inline void widen(const std::vector<Bf16>& narrow, Poisoned* as) {
+  for (size_t i = 0; i < narrow.size(); ++i) as->data[i] = to_float(narrow[i]);
 }
 
 // One head of 20 queries and keys; query 3 has a NaN.

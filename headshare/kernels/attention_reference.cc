@@ -3,8 +3,20 @@
 #include <cmath>
 #include <limits>
 
+#include "headshare/kernels/bf16.h"
+
 namespace headshare::kernels {
 namespace {
+
+template <class Real>
+Real kept_as(Kept kept, Real x) {
+  return kept == Kept::kBf16 ? static_cast<Real>(to_float(to_bf16(static_cast<float>(x)))) : x;
+}
+
+template <class Real>
+void keep_all(Kept kept, std::vector<Real>* values) {
+  for (Real& one : *values) one = kept_as(kept, one);
+}
 
 // One (sentence, head) of a problem.
 template <class Real>
@@ -13,6 +25,7 @@ struct OneHead {
   const AttentionRule& rule;
   const AttentionInputs<float>& in;
   int64_t b, h;
+  Kept matrices;
 
   const float* query(int64_t i) const { return in.query.at(b, h * s.Hq / s.H) + i * in.query.row; }
   const float* key(int64_t j) const { return in.key.at(b, h * s.Hk / s.H) + j * in.key.row; }
@@ -31,7 +44,7 @@ struct OneHead {
     if (rule.alibi_slopes != nullptr) {
       score -= rule.alibi_slopes[h] * std::abs(static_cast<Real>(i + s.S - s.T - j));
     }
-    return score;
+    return kept_as(matrices, score);
   }
 
   // What dropout multiplies the weight with.
@@ -52,7 +65,7 @@ struct OneHead {
       row[j] = std::isinf(row[j]) ? 0 : std::exp(row[j] - largest);
       sum += row[j];
     }
-    for (int64_t j = 0; j < s.S; ++j) row[j] = sum > 0 ? row[j] / sum : 0;
+    for (int64_t j = 0; j < s.S; ++j) row[j] = sum > 0 ? kept_as(matrices, row[j] / sum) : 0;
   }
 };
 
@@ -60,12 +73,12 @@ struct OneHead {
 
 template <class Real>
 ReferenceResult<Real> reference_forward(const AttentionSizes& s, const AttentionRule& rule,
-                                        const AttentionInputs<float>& in) {
+                                        const AttentionInputs<float>& in, Kept kept) {
   ReferenceResult<Real> result;
   result.out.resize(static_cast<size_t>(s.B * s.H * s.T * s.Dv));
   result.weights.resize(static_cast<size_t>(s.B * s.H * s.T * s.S));
   for (int64_t row = 0; row < s.B * s.H * s.T; ++row) {
-    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
+    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H, kept};
     const int64_t i = row % s.T;
     Real* weights = result.weights.data() + row * s.S;
     head.softmax_row(i, weights);
@@ -75,6 +88,7 @@ ReferenceResult<Real> reference_forward(const AttentionSizes& s, const Attention
       for (int64_t d = 0; d < s.Dv; ++d) result.out[static_cast<size_t>(row * s.Dv + d)] += weight * head.value(j)[d];
     }
   }
+  keep_all(kept, &result.out);
   return result;
 }
 
@@ -96,12 +110,13 @@ void backward_row(const OneHead<Real>& head, int64_t i, const Real* weights, con
       c += static_cast<Real>(gradient[d]) * head.value(j)[d] * kept;
       value[j * s.Dv + d] += weights[j] * kept * gradient[d];
     }
+    c = kept_as(head.matrices, c);
     mean += weights[j] * c;
   }
   Real* query = sums->query.data() + ((head.b * s.Hq + head.h * s.Hq / s.H) * s.T + i) * s.Dk;
   Real* key = sums->key.data() + (head.b * s.Hk + head.h * s.Hk / s.H) * s.S * s.Dk;
   for (int64_t j = 0; j < s.S; ++j) {
-    const Real score = head.rule.scale * weights[j] * (change[static_cast<size_t>(j)] - mean);
+    const Real score = kept_as(head.matrices, head.rule.scale * weights[j] * (change[static_cast<size_t>(j)] - mean));
     if (!head.sees(i, j)) continue;
     sums->key_bias[static_cast<size_t>((head.b * s.H + head.h) * s.S + j)] += score;
     for (int64_t d = 0; d < s.Dk; ++d) {
@@ -115,29 +130,33 @@ void backward_row(const OneHead<Real>& head, int64_t i, const Real* weights, con
 
 template <class Real>
 ReferenceGradients<Real> reference_backward(const AttentionSizes& s, const AttentionRule& rule,
-                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient) {
-  const ReferenceResult<Real> forward = reference_forward<Real>(s, rule, in);
+                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient,
+                                            Kept kept) {
+  const ReferenceResult<Real> forward = reference_forward<Real>(s, rule, in, kept);
   ReferenceGradients<Real> sums;
   sums.query.resize(static_cast<size_t>(s.B * s.Hq * s.T * s.Dk));
   sums.key.resize(static_cast<size_t>(s.B * s.Hk * s.S * s.Dk));
   sums.value.resize(static_cast<size_t>(s.B * s.Hv * s.S * s.Dv));
   sums.key_bias.resize(static_cast<size_t>(s.B * s.H * s.S));
   for (int64_t row = 0; row < s.B * s.H * s.T; ++row) {
-    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H};
+    const OneHead<Real> head{s, rule, in, row / (s.H * s.T), row / s.T % s.H, kept};
     const int64_t i = row % s.T;
     backward_row(head, i, forward.weights.data() + row * s.S, out_gradient.at(head.b, head.h) + i * out_gradient.row,
                  &sums);
   }
+  for (std::vector<Real>* one : {&sums.query, &sums.key, &sums.value, &sums.key_bias}) keep_all(kept, one);
   return sums;
 }
 
 template ReferenceResult<double> reference_forward<double>(const AttentionSizes&, const AttentionRule&,
-                                                           const AttentionInputs<float>&);
+                                                           const AttentionInputs<float>&, Kept);
 template ReferenceGradients<double> reference_backward<double>(const AttentionSizes&, const AttentionRule&,
-                                                               const AttentionInputs<float>&, HeadsView<const float>);
+                                                               const AttentionInputs<float>&, HeadsView<const float>,
+                                                               Kept);
 template ReferenceResult<float> reference_forward<float>(const AttentionSizes&, const AttentionRule&,
-                                                         const AttentionInputs<float>&);
+                                                         const AttentionInputs<float>&, Kept);
 template ReferenceGradients<float> reference_backward<float>(const AttentionSizes&, const AttentionRule&,
-                                                             const AttentionInputs<float>&, HeadsView<const float>);
+                                                             const AttentionInputs<float>&, HeadsView<const float>,
+                                                             Kept);
 
 }  // namespace headshare::kernels

@@ -1,5 +1,5 @@
-// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float the plain form
-// whose error says how large theirs may be.
+// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float, with or without
+// rounding to bf16, the plain form whose error says how large theirs may be.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,10 @@
 #include "headshare/kernels/attention.h"
 
 namespace headshare::kernels {
+
+// How each matrix of the formula is kept before the next is computed from it: scores, weights, results, and their
+// gradients.
+enum class Kept { kAsComputed, kBf16 };
 
 template <class Real>
 struct ReferenceResult {
@@ -17,7 +21,7 @@ struct ReferenceResult {
 // Inputs as for attention_forward; dropout is the same mask. Real: double or float.
 template <class Real>
 ReferenceResult<Real> reference_forward(const AttentionSizes& sizes, const AttentionRule& rule,
-                                        const AttentionInputs<float>& in);
+                                        const AttentionInputs<float>& in, Kept kept = Kept::kAsComputed);
 
 template <class Real>
 struct ReferenceGradients {
@@ -27,6 +31,7 @@ struct ReferenceGradients {
 
 template <class Real>
 ReferenceGradients<Real> reference_backward(const AttentionSizes& sizes, const AttentionRule& rule,
-                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient);
+                                            const AttentionInputs<float>& in, HeadsView<const float> out_gradient,
+                                            Kept kept = Kept::kAsComputed);
 
 }  // namespace headshare::kernels
