@@ -1,5 +1,5 @@
-// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float, with or without
-// rounding to bf16, the plain form whose error says how large theirs may be.
+// The formula of attention.h, loop by loop: in double what the fast kernels are proved against, in float, with or
+// without rounding to bf16, the plain form whose error says how large theirs may be.
 #pragma once
 
 #include <vector>
