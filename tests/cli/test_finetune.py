@@ -271,6 +271,27 @@ def test_superglue_layouts(run, encoder, data, tmp_path):
     assert re.search(r"[5-8] of 4848 examples are used, questions whole", done.stderr)
 
 
+def test_the_diagnostics_of_superglue(run, encoder, tmp_path):
+    """AX-b and AX-g are scored with what RTE taught."""
+    label = ("entailment", "not_entailment")
+
+    def write(name, file, first, second, count):
+        rows = [{first: text, second: "A fox.", "label": label[c], "idx": i} for i, (text, c) in enumerate(texts(count))]
+        (tmp_path / "superglue" / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "superglue" / name / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    write("RTE", "train.jsonl", "premise", "hypothesis", 32)
+    write("RTE", "val.jsonl", "premise", "hypothesis", 8)
+    write("AX-b", "AX-b.jsonl", "sentence1", "sentence2", 12)
+    write("AX-g", "AX-g.jsonl", "premise", "hypothesis", 6)
+    flags = ("--task", "superglue/rte", "--data", tmp_path, *QUICK, "--json", "--out", tmp_path / "out")
+    (task,) = json.loads(run("finetune", encoder, *flags).stdout)["tasks"]
+    parts = {part["part"]: (part["examples"], [one["name"] for one in part["scores"]]) for part in task["parts"]}
+    assert parts == {"validation": (8, ["accuracy"]), "ax-b": (12, ["matthews"]), "ax-g": (6, ["accuracy"])}
+    answers = (tmp_path / "out" / "superglue-rte").rglob("ax-b.jsonl")
+    assert len(next(answers).read_text().splitlines()) == 12
+
+
 def record_passage(number):
     """Two animals, of which the query asks for the one that jumps."""
     text, fox = next(texts(1, number))
