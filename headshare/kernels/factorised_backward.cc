@@ -47,9 +47,10 @@ float key_factors(const Tiles& t, int64_t keys, float* z) {
 }
 
 // Blocks of keys of one sentence, each against all the queries that reach it. With
-//   e_h[i] = 2^(c_h - lse_h[i]) (lse relative to m_i), G_h = e_h dO_h, g_h = -e_h delta_h, c_h the largest bias among
-//   these keys: dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T =
-//   scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
+//   e_h[i] = 2^(c_h - lse_h[i]), c_h the largest bias among these keys, lse relative to m,
+//   G_h = e_h dO_h, g_h = -e_h delta_h,
+//   dP0^T = keep sum_h (w_h V) G_h^T + sum_h w_h g_h^T
+//   dVW_h += (P0^T keep) G_h, dw_h += P0^T g_h,  dS^T = scale P0^T dP0^T,  dK += dS^T Q, dQ += dS K
 // and at the end dV = sum_h w_h dVW_h, d key_bias_h = scale w_h (dVW_h . V + dw_h).
 template <typename Product>
 class BackwardItem {
