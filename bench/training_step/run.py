@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the JSON file to write")
     parser.add_argument("--program", type=pathlib.Path, default=common.ROOT / "build/headshare")
     parser.add_argument("--case", action="append", choices=CASES, help="default: all; gpt2 and bert in every form, others fp32")
-    parser.add_argument("--threads", type=int, action="append", help="default: 1 and all cores; small cases all cores")
+    parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2; small cases all cores")
     parser.add_argument("--precision", action="append", choices=("fp32", "bf16"))
     parser.add_argument("--dropout", action="append", type=float)
     parser.add_argument("--turns", type=int, default=3)
@@ -133,7 +133,7 @@ def main():
     rows = []
     for name, sizes in cases.items():
         full = name in FULL and not arguments.quick
-        for threads in arguments.threads or sorted({1, os.cpu_count()} if full else {os.cpu_count()}):
+        for threads in arguments.threads or ((1, 2) if full else (os.cpu_count(),)):
             for precision in arguments.precision or (("fp32", "bf16") if full else ("fp32",)):
                 for dropout in arguments.dropout or ((0.0, 0.1) if full else (0.0,)):
                     case = dict(dict(case=name, model="gpt2"), threads=threads, precision=precision, dropout=dropout)

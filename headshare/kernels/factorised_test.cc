@@ -157,12 +157,12 @@ TEST_P(FactorisedTest, OneHugeScoreTakesAll) {
   Results factorised = run_factorised(p, serial(), &by_head);
   Results blocked = run(p, serial());
   const ExpectedGradients gradients = expected_gradients(p);
-  for (Results* one : {&factorised, &blocked}) {
-    EXPECT_LE(gradients.value.gap(one->value.view), gradients.value.tolerance);
-    EXPECT_LE(gradients.key.gap(one->key.view), gradients.key.tolerance);
-    EXPECT_LE(gradients.key_bias.gap(one->bias_view(p.c.s)), gradients.key_bias.tolerance);
-    EXPECT_LE(gradients.query.gap(one->query.view), 1.0);  // rounding of some 1e-7 times the huge key
-    EXPECT_TRUE(one->fences_stand());
+  for (Results* found : {&factorised, &blocked}) {
+    EXPECT_LE(gradients.value.gap(found->value.view), gradients.value.tolerance);
+    EXPECT_LE(gradients.key.gap(found->key.view), gradients.key.tolerance);
+    EXPECT_LE(gradients.key_bias.gap(found->bias_view(p.c.s)), gradients.key_bias.tolerance);
+    EXPECT_LE(gradients.query.gap(found->query.view), 1.0);  // rounding of some 1e-7 times the huge key
+    EXPECT_TRUE(found->fences_stand());
   }
   for (int64_t i = 0; i < 10; ++i) {
     for (int64_t d = 0; d < 3; ++d) {
