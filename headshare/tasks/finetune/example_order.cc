@@ -14,6 +14,13 @@ constexpr size_t kBatchesOfAGroup = 50;
 
 }  // namespace
 
+std::vector<size_t> shortest_first(const std::vector<int64_t>& lengths) {
+  std::vector<size_t> order(lengths.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lengths[a] < lengths[b]; });
+  return order;
+}
+
 ExampleOrder::ExampleOrder(int64_t examples, uint64_t seed, LengthGroups groups)
     : examples_(examples), groups_(std::move(groups)), key_(stream_key(seed, "examples")) {
   HS_CHECK(examples > 0, "there is no example to train on");

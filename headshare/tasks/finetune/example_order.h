@@ -17,6 +17,9 @@ struct LengthGroups {
   int64_t batch_size = 1;
 };
 
+// The places of rows with these lengths, short rows first: batches of them are hardly padded.
+std::vector<size_t> shortest_first(const std::vector<int64_t>& lengths);
+
 class ExampleOrder {
  public:
   // Of 0 .. examples - 1, drawn from the stream (seed, "examples").

@@ -20,9 +20,14 @@ class FineTuneTask : public Task {
   double epochs() const override { return order_.epochs(); }
 
  protected:
-  // Takes over the model that starting_model() made, on the CPU.
-  FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, ExampleOrder order, c10::Device device)
-      : model_(std::move(model)), order_(std::move(order)), tokenizer_(std::move(tokenizer)) {
+  // Takes over the model that starting_model() made, on the CPU. `lengths`: tokens of every example to train on.
+  FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, const std::vector<int64_t>& lengths,
+               const FineTuneOptions& options, uint64_t seed, c10::Device device)
+      : model_(std::move(model)),
+        order_(
+            static_cast<int64_t>(lengths.size()), seed,
+            {.lengths = options.group_by_length ? lengths : std::vector<int64_t>(), .batch_size = options.batch_size}),
+        tokenizer_(std::move(tokenizer)) {
     model_->to(device);
   }
 

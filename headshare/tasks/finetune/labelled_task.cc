@@ -23,36 +23,22 @@ double goal_of(const std::vector<Score>& scores) {
   return std::isfinite(mean) ? mean : -1;
 }
 
-// Tokens of a question's longest row.
-int64_t longest_row(const Question& question) {
-  size_t longest = 0;
-  for (const EncodedRow& row : question.rows) longest = std::max(longest, row.ids.size());
-  return static_cast<int64_t>(longest);
-}
-
-ExampleOrder example_order(const QuestionSet& train, const FineTuneOptions& options, uint64_t seed) {
-  LengthGroups groups{.batch_size = options.batch_size};
-  if (options.group_by_length) {
-    for (const Question& question : train.questions) groups.lengths.push_back(longest_row(question));
-  }
-  return ExampleOrder(static_cast<int64_t>(train.questions.size()), seed, std::move(groups));
-}
-
-// The places of a set's questions, short rows first.
-std::vector<size_t> by_length(const QuestionSet& set) {
+// Tokens of each question's longest row.
+std::vector<int64_t> lengths_of(const QuestionSet& set) {
   std::vector<int64_t> lengths;
-  for (const Question& question : set.questions) lengths.push_back(longest_row(question));
-  std::vector<size_t> order(lengths.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lengths[a] < lengths[b]; });
-  return order;
+  for (const Question& question : set.questions) {
+    size_t longest = 0;
+    for (const EncodedRow& row : question.rows) longest = std::max(longest, row.ids.size());
+    lengths.push_back(static_cast<int64_t>(longest));
+  }
+  return lengths;
 }
 
 }  // namespace
 
 LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
                            c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer, example_order(data.train, options, seed), device),
+    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train), options, seed, device),
       data_(data),
       options_(options),
       row_key_(stream_key(seed, "rows of examples")) {
@@ -154,7 +140,7 @@ Answers LabelledTask::judge(const QuestionSet& set, const Task::Progress& progre
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
   const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 1));
-  const std::vector<size_t> order = by_length(set);
+  const std::vector<size_t> order = shortest_first(lengths_of(set));
   Answers answers(order.size());
   for (size_t done = 0; done < order.size();) {
     Batch batch;

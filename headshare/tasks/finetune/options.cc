@@ -30,7 +30,7 @@ Fields fields(FineTuneOptions& o) {
       field("validation-examples", &o.validation_examples, "validate on so many, the same for every seed; auto: all",
             {.min = 1, .aliases = {"max-eval-samples"}}),
       field("group-by-length", &o.group_by_length,
-            "batches of rows of about the same length: less padding where lengths differ (not SQuAD)"),
+            "batches of rows of about the same length: less padding where lengths differ"),
       field("validation-fraction", &o.validation_fraction,
             "of the training file, held back where there is no validation file", {.min = 0, .max = 0.9}),
   };

@@ -39,6 +39,12 @@ void keep_best(int64_t most, std::vector<AnswerCandidate>* candidates) {
   *candidates = std::move(kept);
 }
 
+std::vector<int64_t> lengths_of(const std::vector<SquadWindow>& windows) {
+  std::vector<int64_t> lengths;
+  for (const SquadWindow& window : windows) lengths.push_back(static_cast<int64_t>(window.row.ids.size()));
+  return lengths;
+}
+
 }  // namespace
 
 Fields fields(AnswerOptions& o) {
@@ -88,8 +94,7 @@ double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.be
 
 SquadTask::SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers,
                      Encoder model, uint64_t seed, c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer,
-                   ExampleOrder(static_cast<int64_t>(data.train.windows.size()), seed), device),
+    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train.windows), options, seed, device),
       data_(data),
       options_(options),
       answers_(answers) {}
@@ -133,10 +138,11 @@ SquadAnswers SquadTask::judge(const SquadSet& set, const Task::Progress& progres
   SquadAnswers found{.candidates = std::vector<std::vector<AnswerCandidate>>(questions),
                      .null_odds = std::vector<double>(questions, std::numeric_limits<double>::infinity())};
   const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 2));
+  const std::vector<size_t> order = shortest_first(lengths_of(set.windows));
   double sum = 0;
-  for (size_t first = 0; first < set.windows.size(); first += most) {
+  for (size_t first = 0; first < order.size(); first += most) {
     Windows windows;
-    for (size_t i = first; i < std::min(set.windows.size(), first + most); ++i) windows.push_back(&set.windows[i]);
+    for (size_t i = first; i < std::min(order.size(), first + most); ++i) windows.push_back(&set.windows[order[i]]);
     const Tensor scores = place_scores(windows);
     sum += losses(windows, scores).sum(at::kDouble).item<double>();
     const Tensor by_end = scores.cpu().transpose(1, 2).contiguous();  // [B, 2, T]

@@ -121,14 +121,14 @@ SquadTrainingData training_data(const std::shared_ptr<Tokenizer>& tokenizer, Squ
           .tokenizer = tokenizer};
 }
 
-SquadTask small_task(const SquadTrainingData& data) {
+SquadTask small_task(const SquadTrainingData& data, FineTuneOptions tuning = {.batch_size = 4}) {
   EncoderOptions options = small_encoder_options(SchemeKind::kMqa);
   options.vocabulary = 11;
   options.context = 16;
   options.init_deviation = 0.2;
   const Encoder trained = small_encoder(options);
   return {data,
-          {.batch_size = 4},
+          tuning,
           {},
           starting_model(trained->options(), model_tensors(*trained), {.kind = TaskHeadKind::kToken, .outputs = 2}, {},
                          kSeed),
@@ -157,6 +157,29 @@ TEST_F(SquadTaskTest, LearnsToFindAnswers) {
     const SquadAnswers answers = task.answers(data.validation, {});
     for (size_t i = 0; i < answers.null_odds.size(); ++i) EXPECT_EQ(answers.null_odds[i] > 0, i >= 4) << i;
   }
+}
+
+// Windows of two lengths, all of one length alike: a batch of one length has one of two losses.
+TEST_F(SquadTaskTest, BatchesAreOfOneLengthWhereAsked) {
+  constexpr int64_t kBatch = 4, kBatches = 8;
+  std::vector<std::pair<std::string, std::string>> texts(kBatch * kBatches / 2, {"dogs a", "dogs"});
+  texts.resize(kBatch * kBatches, {"a a a a dogs", "dogs"});
+  const SquadTrainingData data = {.train = make_windows(made(texts), rows_, {}, true),
+                                  .validation = make_windows(made(texts), rows_, {}, false),
+                                  .padding = 0,
+                                  .tokenizer = tokenizer_};
+  const auto losses = [&](bool group_by_length) {
+    SquadTask task = small_task(data, {.batch_size = kBatch, .group_by_length = group_by_length});
+    task.model()->eval();
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < kBatches; ++i) {
+      task.draw(1);
+      seen.insert(std::llround(1e3 * task.loss_sum(0).item<double>()));
+    }
+    return seen;
+  };
+  EXPECT_EQ(losses(true).size(), 2U);
+  EXPECT_GT(losses(false).size(), 2U);
 }
 
 // Padding must not be chosen as an answer's place, whatever its hidden state is.
