@@ -71,6 +71,18 @@ void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
   }
 }
 
+// Files that are found again from any directory.
+void make_paths_whole(ComparisonOptions* options) {
+  DataOptions& data = options->language.data;
+  TaskFiles& files = options->fine_tuning.job.files;
+  std::vector<std::string*> paths = {&options->fine_tuning.encoders, &files.data, &files.train, &files.validation,
+                                     &files.test};
+  for (auto* texts : {&data.text, &data.validation_text, &data.test_text}) {
+    for (std::string& path : *texts) paths.push_back(&path);
+  }
+  for (std::string* path : paths) *path = whole_path(*path);
+}
+
 }  // namespace
 
 Arguments CompareCommand::arguments() {
@@ -92,7 +104,8 @@ Arguments CompareCommand::arguments() {
   made.note(
       "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
       "with the same initial values for what two schemes share. Figures are those of the test part for the "
-      "checkpoint that was best on validation.");
+      "checkpoint that was best on validation; without a test part with labels, as in most of GLUE, SuperGLUE and "
+      "SQuAD, of the validation part, which the report says.");
   made.note(
       "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
       "from --encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` "
@@ -110,19 +123,25 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   CompareCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(resumed_words(words, out));
-  check_unchanged(to_json(fields(began.comparison)), to_json(fields(command.comparison)));
+  for (CompareCommand* one : {&began, &command}) make_paths_whole(&one->comparison);
+  const nlohmann::json before = to_json(fields(began.comparison));
+  const nlohmann::json now = to_json(fields(command.comparison));
+  check_unchanged(before, now);
+  command.adds = before != now;
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
   const auto& threads = began.runtime.threads;
   if (threads && threads != command.runtime.threads) {
-    const auto& now = command.runtime.threads;
+    const auto& given = command.runtime.threads;
     throw UsageError(join_text("the comparison was begun with threads ", *threads, " and cannot go on with ",
-                               now ? std::to_string(*now) : "auto", "; leave --threads away, or use another --out"));
+                               given ? std::to_string(*given) : "auto",
+                               "; leave --threads away, or use another --out"));
   }
   return command;
 }
 
 void check_directory(const CompareCommand& command, const fs::path& home) {
-  const bool begun = fs::exists(home / "cells") || fs::exists(home / "results.json") || fs::exists(home / kEncoders);
+  const bool begun =
+      fs::exists(home / "cells") || fs::exists(home / "results.json") || fs::exists(home / kEncoders / kResolvedFile);
   HS_CHECK(command.resume || command.overwrite || !begun, home.string(),
            " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
 }
@@ -133,15 +152,16 @@ void check_same_data(const fs::path& home, const Subject& subject) {
   HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
            before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
   const std::string& hash = before.subject.fingerprint;
-  HS_CHECK(hash.empty() || hash == subject.fingerprint, "the text of ", home.string(), " changed since it was begun (",
-           subject.data, ", but other tokens); use another --out, or --overwrite");
+  HS_CHECK(hash.empty() || hash == subject.fingerprint, "the data of ", home.string(),
+           " changed since it was begun, though not in size (", subject.data, "); use another --out, or --overwrite");
 }
 
-void begin_anew(const CompareCommand& command, const fs::path& home) {
+void begin_anew(const CompareCommand& command, const fs::path& home, Encoders encoders) {
   for (const char* name :
-       {"cells", kEncoders, "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
+       {"cells", "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
     fs::remove_all(home / name);
   }
+  if (encoders == Encoders::kForgotten) fs::remove_all(home / kEncoders);
   keep_options(command, home);
 }
 
@@ -150,11 +170,8 @@ void keep_options(const CompareCommand& command, const fs::path& home) {
   // Facts of this call alone; where it went would stand in the way of repeating it.
   lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;
   lasting.out = CompareCommand().out;
-  lasting.runtime.threads = at::get_num_threads();       // results repeat for a number of threads
-  DataOptions& data = lasting.comparison.language.data;  // found again from any directory
-  for (auto* paths : {&data.text, &data.validation_text, &data.test_text}) {
-    for (std::string& path : *paths) path = fs::absolute(path).lexically_normal().string();
-  }
+  lasting.runtime.threads = at::get_num_threads();  // results repeat for a number of threads
+  make_paths_whole(&lasting.comparison);
   lasting.arguments().write_resolved(home / kResolvedFile);
 }
 
@@ -178,11 +195,11 @@ void check_time(const CompareCommand& command, size_t models, double seconds) {
 namespace {
 
 // What made the results: the call that began them, and those that went on with other schemes or seeds.
-std::string commands_so_far(const CompareCommand& command, const nlohmann::json& options, const std::string& line) {
+std::string commands_so_far(const CompareCommand& command, const std::string& line) {
   const fs::path file = fs::path(command.out) / "results.json";
   if (!command.resume || !fs::exists(file)) return line;
   const Results before = read_results(file);
-  return before.options == options ? before.command : before.command + "\n" + line;
+  return command.adds ? before.command + "\n" + line : before.command;
 }
 
 }  // namespace
@@ -192,7 +209,7 @@ Results begin_results(const CompareCommand& command, const Subject& subject, con
   const nlohmann::json options = to_json(fields(copy));
   return {.subject = subject,
           .match = match_name(copy.match),
-          .command = commands_so_far(command, options, line),
+          .command = commands_so_far(command, line),
           .environment = describe_machine(),
           .options = options};
 }
@@ -220,7 +237,7 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
 
 }  // namespace
 
-Results compare_trained(CompareCommand& command, const std::string& line) {
+Results compare_trained(CompareCommand& command, const std::string& line, const std::function<void()>& beginning) {
   RunDirectory directory(command.out);
   const fs::path home = directory.path();
   check_directory(command, home);
@@ -247,6 +264,7 @@ Results compare_trained(CompareCommand& command, const std::string& line) {
     if (command.comparison.match == Match::kParameters) check_same_widths(plans, *experiment, home);
     keep_options(command, home);  // there may be more schemes and seeds
   } else {
+    if (beginning) beginning();
     begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
   }
 

@@ -1,6 +1,8 @@
 // Running `headshare compare`: what a call asks for, and the grid of models it makes.
 #pragma once
 
+#include <functional>
+
 #include "headshare/cli/args.h"
 #include "headshare/cli/grid_progress.h"
 #include "headshare/cli/runtime_options.h"
@@ -16,6 +18,7 @@ struct CompareCommand {
   bool beyond_a_day = false;
   bool json = false;
   bool latex = false;
+  bool adds = false;  // schemes or seeds to a comparison that an earlier call began
   ComparisonOptions comparison;
   RuntimeOptions runtime;
 
@@ -27,8 +30,9 @@ struct CompareCommand {
 CompareCommand resumed_command(const Words& words, const std::string& out);
 
 // The comparison of models that are trained from the beginning; `line` is the command as the user typed it. Prints what
-// it does on standard error, and writes everything into command.out. Throws Interrupted when asked to stop.
-Results compare_trained(CompareCommand& command, const std::string& line);
+// it does on standard error, and writes everything into command.out. `beginning` is called when all is checked and
+// nothing begun, unless an earlier call is gone on with. Throws Interrupted when asked to stop.
+Results compare_trained(CompareCommand& command, const std::string& line, const std::function<void()>& beginning = {});
 
 // Where encoders are pre-trained that are then fine-tuned: below the comparison's directory.
 inline constexpr const char* kEncoders = "encoders";
@@ -42,7 +46,8 @@ void check_directory(const CompareCommand& command, const fs::path& home);
 void check_same_data(const fs::path& home, const Subject& subject);
 
 // Forgets an earlier comparison and writes down what this one is.
-void begin_anew(const CompareCommand& command, const fs::path& home);
+enum class Encoders { kForgotten, kKept };
+void begin_anew(const CompareCommand& command, const fs::path& home, Encoders encoders = Encoders::kForgotten);
 
 // Writes into home/resolved.yaml what repeats this comparison, or goes on with it.
 void keep_options(const CompareCommand& command, const fs::path& home);

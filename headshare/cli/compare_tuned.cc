@@ -58,18 +58,23 @@ std::vector<SchemeKind> with_encoder(std::vector<SchemeKind> schemes, const Enco
 
 void pre_train(const CompareCommand& command, const std::string& line) {
   const fs::path own = fs::path(command.out) / kEncoders;
-  const bool begun = fs::exists(own / kResolvedFile);
+  const bool begun = !command.overwrite && fs::exists(own / kResolvedFile);
   CompareCommand encoders = begun ? resumed_command({"--resume", "--out", own.string()}, own.string()) : command;
   const ComparisonOptions wanted = pre_training(command.comparison);
   if (!begun) encoders.comparison = wanted;
+  encoders.adds = begun && encoders.comparison.schemes != wanted.schemes;
   encoders.comparison.schemes = wanted.schemes;  // may be more than before
   encoders.out = own.string();
   encoders.resume = begun;
-  encoders.overwrite = encoders.json = encoders.latex = false;
+  encoders.overwrite = command.overwrite;
+  encoders.json = encoders.latex = false;
   encoders.beyond_a_day = command.beyond_a_day;
   encoders.runtime = command.runtime;
   notice("encoders first, in " + own.string());
-  compare_trained(encoders, line);
+  // What an earlier call left is forgotten once the encoders' text and time are checked, too.
+  compare_trained(encoders, line, [&] {
+    if (!command.resume) begin_anew(command, command.out, Encoders::kKept);
+  });
 }
 
 void say_notes(const std::vector<BenchmarkTask>& tasks) {
@@ -167,7 +172,6 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
     keep_standard_input(home, &options);
     // A mistake in a task's data must not cost a night of pre-training.
     read_benchmark({.options = options, .encoder = stand_in_encoder(options), .device = device});
-    if (!command.resume) begin_anew(command, home);
     pre_train(command, line);
   }
   ComparisonOptions cells = options;

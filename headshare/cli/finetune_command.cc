@@ -13,14 +13,18 @@
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/data/noted_fingerprint.h"
 #include "headshare/metrics/statistics.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/train/fine_tuning.h"
+#include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kDataFile = "data.json";
 
 struct FineTuneCommand {
   std::string model;
@@ -73,8 +77,18 @@ struct FineTuneCommand {
         "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
         "question and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of "
         "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
-        "0`.");
+        "0`. Where a part of FILE was judged, its gold is validation-gold.json.");
+    made.note(
+        "Where a loss becomes infinite its learning rate is left out; a task for which none is left has no result, the "
+        "others have, and the call ends with an error.");
     return made;
+  }
+
+  // Files that are found again from any directory.
+  void make_paths_whole() {
+    for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test}) {
+      *path = whole_path(*path);
+    }
   }
 
   Fields data_fields() {
@@ -136,6 +150,7 @@ struct TaskResult {
   ClassCounts classes;
   std::vector<std::string> notes;
   int64_t examples = 0;
+  std::vector<std::string> failures;  // of learning rates; without a model they are all there is
 };
 
 // Of one part, the numbers of all seeds.
@@ -172,6 +187,7 @@ Json to_object(const TaskResult& result) {
   for (const auto& [rate, goal] : result.rates) {
     object["learning_rates"].push_back({{"learning_rate", rate}, {"validation_goal", goal}});
   }
+  if (result.models.empty()) return Json{{"task", result.task}, {"failures", result.failures}};
   const auto& parts = result.models.front().parts;
   for (size_t i = 0; i < parts.size(); ++i) {
     Json part = {{"part", parts[i].part}, {"examples", parts[i].examples}, {"goal", summary(goals(result.models, i))}};
@@ -183,8 +199,24 @@ Json to_object(const TaskResult& result) {
     object["parts"].push_back(std::move(part));
   }
   object["notes"] = result.notes;
+  if (!result.failures.empty()) object["failures"] = result.failures;
   for (const TunedModel& model : result.models) object["models"].push_back(to_json(model));
   return object;
+}
+
+// The models of one learning rate, a seed each.
+std::vector<TunedModel> run_rate(const FineTuneCommand& command, FineTuneJob& job, double rate, c10::Device device,
+                                 GridProgress& progress) {
+  std::vector<TunedModel> models;
+  for (int64_t seed = command.seed; seed < command.seed + command.seeds; ++seed) {
+    const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
+    progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
+    const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
+    models.push_back(fine_tune(run, directory, command.keep_models, &progress, stop_requested));
+    progress.finished();
+    check_interrupted();
+  }
+  return models;
 }
 
 // All models of one task; the best learning rate's are kept in the result.
@@ -194,19 +226,19 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
                     .rates = {},
                     .classes = job.classes(),
                     .notes = job.notes(),
-                    .examples = job.examples()};
+                    .examples = job.examples(),
+                    .failures = {}};
   for (const std::string& note : job.notes()) notice(note);
   if (!result.classes.empty()) notice(join_text(job.name(), ": ", class_note(result.classes)));
   double best = -std::numeric_limits<double>::infinity();
   for (const double rate : learning_rates(command.tuning)) {
     std::vector<TunedModel> models;
-    for (int64_t seed = command.seed; seed < command.seed + command.seeds; ++seed) {
-      const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
-      progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
-      const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
-      models.push_back(fine_tune(run, directory, command.keep_models, &progress, stop_requested));
-      progress.finished();
-      check_interrupted();
+    try {
+      models = run_rate(command, job, rate, device, progress);
+    } catch (const Diverged& error) {
+      result.failures.push_back(join_text(job.name(), " with learning rate ", rate, ": ", error.what()));
+      notice(result.failures.back());
+      continue;
     }
     double goal = 0;
     for (const TunedModel& model : models) goal += model.validation_goal() / static_cast<double>(models.size());
@@ -248,7 +280,9 @@ void add_rows(const TaskResult& result, TextTable* table) {
   }
 }
 
-void print_table(const std::vector<TaskResult>& results) {
+void print_table(std::vector<TaskResult> results) {
+  std::erase_if(results, [](const TaskResult& result) { return result.models.empty(); });
+  if (results.empty()) return;
   TextTable table({{"task", Align::kLeft},
                    {"part", Align::kLeft},
                    {"score", Align::kLeft},
@@ -264,16 +298,17 @@ void print_table(const std::vector<TaskResult>& results) {
                   ", each with the epoch that is best on the validation part.\n"));
 }
 
-// The mean over tasks, as the benchmarks give it: of each seed, where all of a suite's tasks were run.
+// The mean over a suite's tasks, of each seed; it names the tasks, which need not be all.
 void add_averages(const std::vector<TaskResult>& results, Json* object) {
   for (const Suite suite : {Suite::kGlue, Suite::kSuperGlue}) {
     const std::string prefix = suite_name(suite) + "/";
     std::vector<double> means;
     Json tasks = Json::array();
     for (const TaskResult& result : results) {
-      if (!result.task.starts_with(prefix)) continue;
+      if (!result.task.starts_with(prefix) || result.models.empty()) continue;
       tasks.push_back(result.task);
-      const std::vector<double> values = goals(result.models, 0);
+      std::vector<double> values;
+      for (const TunedModel& model : result.models) values.push_back(average_goal(model));
       if (means.empty()) means.resize(values.size());
       for (size_t i = 0; i < values.size(); ++i) means[i] += values[i];
     }
@@ -303,8 +338,20 @@ void prepare_directory(const FineTuneCommand& command) {
     for (const std::string& task : job_names()) fs::remove_all(out / job_folder(task));
     for (const char* name : {kResolvedFile, "results.json"}) fs::remove(out / name);
   }
-  if (!command.resume) fs::remove(out / kWeightsFile);  // also of a call that ended before it wrote its options
+  if (!command.resume) {  // also what a call noted that ended before it wrote its options
+    fs::remove(out / kWeightsFile);
+    for (const std::string& task : job_names()) fs::remove(out / job_folder(task) / kDataFile);
+  }
   make_directories(out);
+}
+
+// What a task's finished models learned from and were judged by must not change under them.
+void note_data(const FineTuneCommand& command, const FineTuneJob& job) {
+  const fs::path file = fs::path(command.out) / job_folder(job.name()) / kDataFile;
+  make_directories(file.parent_path());
+  note_fingerprint(file, job.fingerprint(),
+                   join_text("the data of ", job.name(), " changed since ", command.out,
+                             " was begun; use another --out, or --overwrite"));
 }
 
 int finetune(FineTuneCommand& command) {
@@ -317,12 +364,19 @@ int finetune(FineTuneCommand& command) {
   // All data is read before anything is trained: a mistake in the last task's file costs a minute, not a day.
   std::vector<std::unique_ptr<FineTuneJob>> jobs;
   for (const std::string& task : tasks) jobs.push_back(open_job(task, command.job, trained));
+  for (const auto& job : jobs) {
+    const double rate = learning_rates(command.tuning).front();
+    const FineTuneRun run{*job, command.job.tuning, command.tuning, rate, command.seed, device};
+    job->check_start(device, training_shape(train_options(run)));
+  }
   prepare_directory(command);
   note_weights(command.out, find_checkpoint(command.model));
+  for (const auto& job : jobs) note_data(command, *job);
   FineTuneCommand lasting = command;
   lasting.resume = lasting.overwrite = lasting.json = false;
+  lasting.make_paths_whole();
   Arguments arguments = lasting.arguments();
-  if (!command.resume) arguments.write_resolved(fs::path(command.out) / kResolvedFile);
+  arguments.write_resolved(fs::path(command.out) / kResolvedFile);  // also with what --resume adds
   GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
   std::vector<TaskResult> results;
   for (const auto& job : jobs) results.push_back(run_task(command, *job, device, progress));
@@ -334,6 +388,7 @@ int finetune(FineTuneCommand& command) {
   } else {
     print_table(results);
   }
+  for (const TaskResult& result : results) HS_CHECK(!result.models.empty(), result.failures.back());
   return kOk;
 }
 
@@ -346,6 +401,7 @@ FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
   Arguments arguments = command.arguments();
   arguments.parse(resumed_words(words, out));
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
+  for (FineTuneCommand* one : {&before, &command}) one->make_paths_whole();
   const nlohmann::json old = first.values();
   const nlohmann::json now = arguments.values();
   for (const auto& [name, value] : now.items()) {

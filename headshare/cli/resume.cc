@@ -13,4 +13,8 @@ Words resumed_words(const Words& words, const std::string& out) {
   return all;
 }
 
+std::string whole_path(const std::string& path) {
+  return path.empty() || path == "-" ? path : fs::absolute(path).lexically_normal().string();
+}
+
 }  // namespace headshare

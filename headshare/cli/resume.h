@@ -13,4 +13,7 @@ inline constexpr const char* kResolvedFile = "resolved.yaml";
 // UsageError when nothing was begun there, and for --config, which would be a third source.
 Words resumed_words(const Words& words, const std::string& out);
 
+// The path as it is found from any directory; "" and "-", standard input, stay what they are.
+std::string whole_path(const std::string& path);
+
 }  // namespace headshare

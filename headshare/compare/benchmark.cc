@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/compare/measure.h"
+#include "headshare/data/hash.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
@@ -56,6 +57,7 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
                        .edition = job->edition(),
                        .examples = job->examples(),
                        .validation_examples = job->validation_examples(),
+                       .fingerprint = job->fingerprint(),
                        .scores_test = job->scores_test(),
                        .notes = job->notes(),
                        .training_seconds = rehearsal.timed ? training_seconds(*job, rehearsal) : 0});
@@ -96,7 +98,9 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
                   .block = "tasks",
                   .has_test_part = true,
                   .full_scale = 100};
+  std::string fingerprints;
   for (const BenchmarkTask& task : tasks) {
+    fingerprints += task.fingerprint;
     if (!task.edition.empty()) subject.name += "-" + task.edition;  // SQuAD is a benchmark of one task
     subject.data +=
         join_text(subject.data.empty() ? "" : ", ", task.name, " ", format_count(static_cast<double>(task.examples)),
@@ -106,6 +110,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
   }
   subject.data += " examples to train and validate on" + named_files(options.fine_tuning.job.files) +
                   "; encoders that learned from " + encoders;
+  subject.fingerprint = content_hash(fingerprints);
   return subject;
 }
 

@@ -30,7 +30,7 @@ struct Subject {
   double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
   // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
   std::vector<std::string> tasks = {};
-  std::string fingerprint = {};  // of a text's tokens, all parts; "" where the data is made or was not hashed
+  std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
 };
 
 struct CurvePoint {

@@ -106,9 +106,11 @@ class TunedCell {
       try {
         TunedRun run = run_one(job, rate);
         if (!best || run.model.validation_goal() > best->model.validation_goal()) best = std::move(run);
-      } catch (const Error& error) {
+      } catch (const Diverged& error) {
         failure = join_text(job.name(), " with learning rate ", rate, ": ", in_fine_tuning_words(error.what()));
         if (rates_.size() > 1) notice(failure);
+      } catch (const Error& error) {  // nothing that another rate would do better
+        throw Error(job.name() + ": " + in_fine_tuning_words(error.what()));
       }
     }
     HS_CHECK(best, failure);
@@ -139,8 +141,9 @@ class TunedCell {
 
   static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
     const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
+    const double goal = test_part ? part.goal : average_goal(run.model);
     return {.task = name,
-            .score = std::isfinite(part.goal) ? kPerCent * part.goal / run.full_goal : 0,
+            .score = std::isfinite(goal) ? kPerCent * goal / run.full_goal : 0,
             .metrics = metrics_of(run, part),
             .examples = part.examples,
             .learning_rate = run.model.learning_rate,

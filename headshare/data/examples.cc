@@ -192,10 +192,12 @@ Fields fields(OwnTable& o) {
   };
 }
 
-TextExamples read_own_table(const OwnTable& options, const std::string& path, const std::vector<std::string>& labels) {
+TextExamples read_own_table(const OwnTable& options, const std::string& path, const std::vector<std::string>& labels,
+                            LabelColumn column) {
   TableReader table(path, {.format = options.format});
   const ColumnChoice pair{.names = options.pair.empty() ? std::vector<std::string>() : std::vector{options.pair}};
-  table.choose(chosen_columns({.names = {options.text}}, pair, {.names = {options.label}}));
+  table.choose(chosen_columns({.names = {options.text}}, pair,
+                              {.names = {options.label}, .required = column == LabelColumn::kRequired}));
   ExampleReader reader(&table, /*lenient=*/false);
   std::vector<std::string> found;  // of each row, where the classes are not known yet
   const auto set_label = [&](const std::string& label, const std::string& where, TextExample* example) {
@@ -208,7 +210,14 @@ TextExamples read_own_table(const OwnTable& options, const std::string& path, co
     }
   };
   TextExamples examples = reader.read(!options.pair.empty(), set_label);
-  HS_CHECK(examples.labelled, examples.source, ": no row has a label in '", options.label, "'");
+  if (column == LabelColumn::kRequired) {
+    HS_CHECK(examples.labelled, examples.source, ": no row has a label in '", options.label, "'");
+  } else if (!examples.labelled) {
+    examples.labels = labels;
+    examples.notes.push_back(
+        join_text(examples.source, " has no column '", options.label, "': its texts are answered, and not scored"));
+    return examples;
+  }
   if (options.numbers) return examples;
   examples.labels = labels.empty() ? classes_of(found, examples.source) : labels;
   for (size_t i = 0; i < found.size(); ++i) {

@@ -45,11 +45,13 @@ struct OwnTable {
 
 Fields fields(OwnTable& options);
 
+enum class LabelColumn { kRequired, kMayBeMissing };
+
 // Classes are the labels found, numbers by size and others by their bytes, unless `labels` gives those
-// of the training file: then any other is refused. Every row needs a label. Throws Error as
-// read_examples does, and for more than 1,000 classes.
+// of the training file: then any other is refused. Every row needs a label, unless the column may be missing and is:
+// that is noted. Throws Error as read_examples does, and for more than 1,000 classes.
 TextExamples read_own_table(const OwnTable& options, const std::string& path,
-                            const std::vector<std::string>& labels = {});
+                            const std::vector<std::string>& labels = {}, LabelColumn column = LabelColumn::kRequired);
 
 // How many examples each class has.
 std::vector<int64_t> label_counts(const TextExamples& examples);

@@ -157,7 +157,7 @@ void add_multirc(const MultiRcData& data, GoldLabels* gold) {
   for (const MultiRcExample& example : data.examples) {
     gold->index.push_back(example.answer_index);
     gold->outcomes.gold.push_back(example.label);
-    gold->outcomes.groups.push_back(example.question_index);
+    gold->outcomes.groups.emplace_back(example.paragraph_index, example.question_index);
   }
 }
 

@@ -63,7 +63,7 @@ TEST_F(PredictionsTest, SuperGlueSubmissions) {
       Suite::kSuperGlue, "multirc", kMultiRc,
       R"({"idx": 0, "passage": {"questions": [{"idx": 3, "answers": [{"idx": 6, "label": 1}, {"idx": 5, "label": 1}]}]}})");
   EXPECT_THAT(multirc.predicted, ElementsAre(1, 1));
-  EXPECT_THAT(multirc.groups, ElementsAre(3, 3));
+  EXPECT_THAT(multirc.groups, ElementsAre(ExampleGroup(0, 3), ExampleGroup(0, 3)));
 }
 
 TEST_F(PredictionsTest, RecordKeepsMissingAnswersMissing) {

@@ -24,8 +24,9 @@ class SquadReader {
   SquadData read() {
     const Json file = parse_json_input(read_input(data_.source), data_.source);
     const auto version = file.is_object() ? file.find("version") : file.end();
-    if (version != file.end() && version->is_string() && version->get_ref<const std::string&>().starts_with("v2")) {
-      data_.rules = SquadRules::kV2;
+    if (version != file.end() && version->is_string()) {
+      const std::string_view text = version->get_ref<const std::string&>();
+      if (text.starts_with("v2") || text.starts_with("2")) data_.rules = SquadRules::kV2;
     }
     const auto& articles = json_list(file, "data", data_.source);
     for (size_t i = 0; i < articles.size(); ++i) {
@@ -101,6 +102,38 @@ std::string misplaced_note(const SquadData& data) {
   if (data.misplaced == 0) return "";
   return join_text(data.source, ": ", data.misplaced, " of ", data.answers,
                    " answers do not stand at their answer_start (", data.first_misplaced, ")");
+}
+
+void check_can_be_scored(const SquadData& data) {
+  if (data.rules == SquadRules::kV2) return;
+  for (const SquadQuestion& question : data.questions) {
+    HS_CHECK(!question.answers.empty(), data.source, ": question ", question.id,
+             " has no gold answer, which SQuAD v1.1 does not know; a file of v2.0 has the version \"v2.0\"");
+  }
+}
+
+std::string squad_file(const SquadData& data) {
+  using Ordered = nlohmann::ordered_json;
+  const bool second = data.rules == SquadRules::kV2;
+  Ordered articles = Ordered::array();
+  size_t last = data.paragraphs.size();  // the paragraph of the question before
+  for (const SquadQuestion& question : data.questions) {
+    const SquadParagraph& paragraph = data.paragraphs[question.paragraph];
+    if (articles.empty() || articles.back()["title"] != paragraph.title) {
+      articles.push_back({{"title", paragraph.title}, {"paragraphs", Ordered::array()}});
+      last = data.paragraphs.size();
+    }
+    Ordered& paragraphs = articles.back()["paragraphs"];
+    if (question.paragraph != last) paragraphs.push_back({{"context", paragraph.context}, {"qas", Ordered::array()}});
+    last = question.paragraph;
+    Ordered entry = {{"id", question.id}, {"question", question.question}, {"answers", Ordered::array()}};
+    for (const SquadAnswer& answer : question.answers) {
+      entry["answers"].push_back({{"text", answer.text}, {"answer_start", answer.start}});
+    }
+    if (second) entry["is_impossible"] = question.answers.empty();
+    paragraphs.back()["qas"].push_back(std::move(entry));
+  }
+  return Ordered{{"version", second ? "v2.0" : "1.1"}, {"data", std::move(articles)}}.dump(1) + "\n";
 }
 
 std::vector<SquadGold> gold_answers(const SquadData& data) {

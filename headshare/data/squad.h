@@ -33,7 +33,7 @@ struct SquadParagraph {
 
 struct SquadData {
   std::string source;                  // the file, for messages
-  SquadRules rules = SquadRules::kV1;  // kV2 when the version begins with "v2" or a question has is_impossible
+  SquadRules rules = SquadRules::kV1;  // kV2 when the version begins with "v2" or "2" or a question has is_impossible
   std::vector<SquadParagraph> paragraphs = {};
   std::vector<SquadQuestion> questions = {};
   int64_t answers = 0;
@@ -50,7 +50,13 @@ SquadData read_squad(const std::string& path);
 // "dev.json: 12 of 10570 answers do not stand at their answer_start (...)"; "" when all do.
 std::string misplaced_note(const SquadData& data);
 
+// Throws Error naming the file and the question where one has no answer, which the rules of v1.1 cannot score.
+void check_can_be_scored(const SquadData& data);
+
 std::vector<SquadGold> gold_answers(const SquadData& data);
+
+// The data as a file of its edition, which read_squad() and the official scorers read: of a part, its gold.
+std::string squad_file(const SquadData& data);
 
 // The file of the official scorers, {"question id": "answer", ...}, and their file of null odds,
 // {"question id": 0.5, ...}. Throw Error naming the file and the id for anything else.

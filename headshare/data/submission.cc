@@ -9,8 +9,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// COPA's and MultiRC's labels are numbers, the other tasks' texts.
+// COPA's and MultiRC's labels are numbers, the other tasks' texts; WSC's begin with a capital, as those that the
+// benchmark's own program (jiant) writes.
 Json label_of(const TaskInfo& task, const std::string& answer) {
+  if (task.form == TaskForm::kPronoun) return answer == "true" ? "True" : "False";
   const bool numbers = task.form == TaskForm::kChoice || task.form == TaskForm::kMultiRc;
   return numbers ? Json(answer == "1" ? 1 : 0) : Json(answer);
 }

@@ -19,6 +19,19 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Either all examples of a file have labels or none has.
+class AllOrNone {
+ public:
+  void check(bool labelled, const char* what, const std::string& where) {
+    HS_CHECK(!labelled_ || *labelled_ == labelled, where, labelled ? ": has a " : ": has no ", what,
+             labelled ? ", but those before have none" : ", but those before have one");
+    labelled_ = labelled;
+  }
+
+ private:
+  std::optional<bool> labelled_;
+};
+
 // Labels are written as numbers or truth values.
 class Labels {
  public:
@@ -27,17 +40,13 @@ class Labels {
   // -1 where there is none; either all examples of a file have one or none has.
   int32_t of(const Json& object, const std::string& where) {
     const auto found = object.find("label");
-    const bool labelled = found != object.end();
-    HS_CHECK(!labelled_ || *labelled_ == labelled, where,
-             labelled ? ": has a label, but those before have none" : ": has no label, but those before have one");
-    labelled_ = labelled;
-    if (!labelled) return -1;
-    return find_label(text_or_json(*found), names_, where);
+    all_alike_.check(found != object.end(), "label", where);
+    return found == object.end() ? -1 : find_label(text_or_json(*found), names_, where);
   }
 
  private:
   std::vector<std::string> names_;
-  std::optional<bool> labelled_;
+  AllOrNone all_alike_;
 };
 
 // The bytes of code points [begin, end).
@@ -211,6 +220,7 @@ MultiRcData read_multirc(const std::string& path) {
 
 RecordData read_record(const std::string& path) {
   RecordData data;
+  AllOrNone queries;
   for_each_json_line(path, [&](const Json& record, const std::string& line) {
     const Json& passage = json_member(record, "passage", line);
     RecordPassage read{.text = json_string(passage, "text", line), .entities = {}};
@@ -226,6 +236,7 @@ RecordData read_record(const std::string& path) {
                         .index = json_id(entry, "idx", line)};
       const std::string where = join_text(line, ", query ", query.index);
       HS_CHECK(query.query.find("@placeholder") != std::string::npos, where, ": the query has no @placeholder");
+      queries.check(entry.contains("answers"), "list of answers", where);
       if (entry.contains("answers")) {
         for (const Json& answer : json_list(entry, "answers", where)) {
           query.answers.push_back(json_string(answer, "text", where));

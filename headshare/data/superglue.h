@@ -59,8 +59,8 @@ struct MultiRcExample {
   std::string answer;
   int32_t label = -1;  // 1: right
   int64_t paragraph_index = 0;
-  int64_t question_index = 0;  // unique in the file
-  int64_t answer_index = 0;    // likewise
+  int64_t question_index = 0;  // unique in its paragraph
+  int64_t answer_index = 0;    // unique in the file
 };
 
 struct MultiRcData {

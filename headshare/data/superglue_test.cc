@@ -121,6 +121,10 @@ TEST_F(SuperGlueTest, MistakesNameFileAndLine) {
               HasSubstr("the place 8 to 100 is outside"));
   EXPECT_THAT(refused(read_record, with(kRecord, "@placeholder", "@place")),
               HasSubstr("query 7: the query has no @placeholder"));
+  nlohmann::json unanswered = nlohmann::json::parse(kRecord);
+  unanswered["qas"][0].erase("answers");
+  EXPECT_THAT(refused(read_record, nlohmann::json::parse(kRecord).dump() + "\n" + unanswered.dump()),
+              HasSubstr("f.jsonl:2, query 7: has no list of answers, but those before have one"));
   EXPECT_THAT(refused(read_multirc, ""), HasSubstr("is empty"));
   const auto emptied = [](const std::string& text, const std::string& key) {
     nlohmann::json object = nlohmann::json::parse(text);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "headshare/base/error.h"
@@ -119,11 +119,11 @@ Score matthews(const ClassPairs& pairs) {
   return score;
 }
 
-Score grouped_exact_match(const ClassPairs& pairs, std::span<const int64_t> groups) {
+Score grouped_exact_match(const ClassPairs& pairs, std::span<const ExampleGroup> groups) {
   check_pairs("exact_match", pairs);
   HS_CHECK(groups.size() == pairs.gold.size(), "exact_match needs the group of every example: ", groups.size(),
            " groups for ", pairs.gold.size(), " examples");
-  std::unordered_map<int64_t, bool> right;
+  std::map<ExampleGroup, bool> right;
   for (size_t i = 0; i < groups.size(); ++i) {
     bool& all = right.try_emplace(groups[i], true).first->second;
     all = all && pairs.gold[i] == pairs.predicted[i];

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "headshare/metrics/score.h"
 
@@ -33,8 +34,11 @@ Score macro_f1(const ClassPairs& pairs);
 // 0, with a note, when the gold or the predictions have one class only: the correlation is 0/0 then.
 Score matthews(const ClassPairs& pairs);
 
+// A passage and a question on it: questions may be numbered anew for each passage.
+using ExampleGroup = std::pair<int64_t, int64_t>;
+
 // The part of the groups in which every example is right: MultiRC's EM, where a group is a question
 // and an example one of its answer options. `groups` names the group of each example, in any order.
-Score grouped_exact_match(const ClassPairs& pairs, std::span<const int64_t> groups);
+Score grouped_exact_match(const ClassPairs& pairs, std::span<const ExampleGroup> groups);
 
 }  // namespace headshare

@@ -61,12 +61,14 @@ TEST(ClassificationTest, ManyExamplesDoNotOverflow) {
 TEST(ClassificationTest, AllOfAGroupMustBeRight) {
   const Classes gold = {1, 0, 1, 0, 1};
   const Classes predicted = {1, 0, 1, 1, 1};
-  const std::vector<int64_t> groups = {7, 7, 3, 3, 7};
+  const std::vector<ExampleGroup> groups = {{1, 7}, {1, 7}, {1, 3}, {1, 3}, {1, 7}};
   const Score score = grouped_exact_match({gold, predicted}, groups);
   EXPECT_DOUBLE_EQ(score.value, 0.5);
   EXPECT_EQ(score.signature, "exact_match|groups:2|examples:5");
+  const std::vector<ExampleGroup> elsewhere = {{1, 7}, {1, 7}, {1, 3}, {1, 3}, {2, 7}};  // numbered anew on passage 2
+  EXPECT_EQ(grouped_exact_match({gold, predicted}, elsewhere).signature, "exact_match|groups:3|examples:5");
   EXPECT_THAT(error_message([&] {
-                grouped_exact_match({gold, predicted}, std::vector<int64_t>{1});
+                grouped_exact_match({gold, predicted}, std::vector<ExampleGroup>{{1, 1}});
               }),
               HasSubstr("1 groups for 5 examples"));
 }

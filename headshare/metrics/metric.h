@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/metrics/classification.h"
 #include "headshare/metrics/score.h"
 
 namespace headshare {
@@ -25,7 +26,7 @@ struct Outcomes {
   std::vector<int32_t> predicted = {};
   std::vector<double> gold_numbers = {};
   std::vector<double> predicted_numbers = {};
-  std::vector<int64_t> groups = {};  // for kGroupedExactMatch
+  std::vector<ExampleGroup> groups = {};  // for kGroupedExactMatch
 };
 
 // One score a metric, in the order given. Throws Error as classification.h and correlation.h say.

@@ -98,6 +98,14 @@ double TunedModel::validation_goal() const {
   return std::isfinite(goal) ? goal : -1;
 }
 
+double average_goal(const TunedModel& model) {
+  const double matched = model.parts.front().goal;
+  for (const PartScores& part : model.parts) {
+    if (part.part == "mnli-mm") return (matched + part.goal) / 2;
+  }
+  return matched;
+}
+
 nlohmann::ordered_json to_json(const TunedModel& model) {
   nlohmann::ordered_json object = {
       {"version", kResultVersion}, {"learning_rate", model.learning_rate}, {"seed", model.seed},

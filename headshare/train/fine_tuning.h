@@ -40,6 +40,9 @@ struct TunedModel {
   double validation_goal() const;
 };
 
+// What a benchmark's average takes of a task: the goal of the validation part, of MNLI the mean of both halves of it.
+double average_goal(const TunedModel& model);
+
 nlohmann::ordered_json to_json(const TunedModel& model);
 
 struct FineTuneRun {
@@ -56,7 +59,7 @@ TrainOptions train_options(const FineTuneRun& run);
 
 // Trains in `directory`, or goes on with what was begun there; what a finished run left there is returned as it is.
 // When it is done the directory has metrics.jsonl, result.json, the answers to each part and, if `keep_model`, the best
-// model. Throws Interrupted, after saving, when asked to stop.
+// model. Throws Interrupted, after saving, when asked to stop, and Diverged.
 TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
                      const std::function<bool()>& stop_requested);
 

@@ -87,11 +87,11 @@ Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& director
 
 void Trainer::refuse_non_finite(const char* what, double value) const {
   const auto last = directory_.last_checkpoint();
-  throw Error(join_text("the ", what, " became ", value, " in step ", progress_.step + 1, " (learning rate ",
-                        learning_rate_at(options_.schedule, progress_.step, options_.steps),
-                        "); the parameters were not touched. ",
-                        last ? "The last good checkpoint is " + last->string() : "There is no checkpoint yet",
-                        ". Try a smaller --learning-rate, more --warmup-steps or a smaller --max-gradient-norm"));
+  throw Diverged(join_text("the ", what, " became ", value, " in step ", progress_.step + 1, " (learning rate ",
+                           learning_rate_at(options_.schedule, progress_.step, options_.steps),
+                           "); the parameters were not touched. ",
+                           last ? "The last good checkpoint is " + last->string() : "There is no checkpoint yet",
+                           ". Try a smaller --learning-rate, a longer warm-up or a smaller --max-gradient-norm"));
 }
 
 double Trainer::train_one_step() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "headshare/base/error.h"
 #include "headshare/ops/precision.h"
 #include "headshare/train/observer.h"
 #include "headshare/train/optimizer.h"
@@ -34,6 +35,12 @@ struct TrainOptions {
 };
 
 Fields fields(TrainOptions& options);
+
+// Training ran into numbers that are not finite. Other learning rates may do better.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
 
 struct TrainResult {
   int64_t steps = 0;
@@ -67,7 +74,7 @@ class Trainer {
   std::optional<int64_t> resume();
 
   // Trains up to options.steps. Throws Interrupted, after saving a checkpoint, when asked to stop;
-  // throws Error, before touching the parameters, when the loss or the gradient is not finite.
+  // throws Diverged, before touching the parameters, when the loss or the gradient is not finite.
   TrainResult run();
 
  private:

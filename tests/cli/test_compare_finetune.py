@@ -51,7 +51,8 @@ def test_relatives_of_a_task_are_beside_it(run, encoders, glue, tmp_path):  # no
     assert "glue/mnli: 24 training examples; entailment 50.0 %" in done.stderr
     task = json.loads(done.stdout)["cells"][0]["tasks"][0]
     assert [one["name"] for one in task["metrics"]] == ["accuracy", "mnli-mm accuracy", "ax matthews"]
-    assert task["score"] == pytest.approx(100 * task["metrics"][0]["value"])
+    matched, mismatched, _ = (one["value"] for one in task["metrics"])
+    assert task["score"] == pytest.approx(100 * (matched + mismatched) / 2)
 
 
 def tuned(run, out, *arguments, **options):
@@ -289,6 +290,35 @@ def test_what_is_refused(refused, run, encoders, text, suite, tmp_path):
     offsets = tmp_path / "offsets"
     run("compare", "--task", "offsets", "--schemes", "mha", "--steps", 2, "--threads", 1, "--out", offsets)
     one_line_error(refused(1, "compare", *glue, "--encoders", offsets, *out), "another kind (offsets)", "--task mlm")
+
+
+def test_a_mistake_beside_overwrite_costs_nothing(run, refused, text, suite, tmp_path):
+    """Neither what was tuned nor the encoders below it are touched before the text, too, was looked at."""
+    out = tmp_path / "out"
+    flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--schemes", "mha", *QUICK, *SMALL, "--seeds", 1)
+    wrong = ("compare", "--text", tmp_path / "none.txt", *flags, "--out", out)
+    one_line_error(refused(1, *wrong).splitlines(True)[-1], "none.txt")
+    run("compare", "--text", text, *flags, "--out", out)
+    before = {path: path.read_bytes() for path in out.rglob("*.json")}
+    one_line_error(refused(1, *wrong, "--overwrite").splitlines(True)[-1], "none.txt")
+    assert {path: path.read_bytes() for path in out.rglob("*.json")} == before and len(before) > 5
+    again = run("compare", "--text", text, *flags, "--out", out, "--overwrite", "--finetune-epochs", 1)
+    assert "taken over" not in again.stderr
+
+
+def test_data_that_changed_and_another_directory(run, refused, encoders, suite, tmp_path):
+    flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", "glue", "--encoders", encoders, "--schemes", "mha")
+    run("compare", *flags, *QUICK, "--seeds", 1, "--out", tmp_path / "out", cwd=tmp_path)
+    again = ("--resume", "--out", tmp_path / "out")
+    command = lambda: json.loads((tmp_path / "out" / "results.json").read_text())["command"].splitlines()  # noqa: E731
+    run("compare", *again)
+    assert len(command()) == 1, "nothing was added"
+    run("compare", *again, "--seeds", 2)
+    assert len(command()) == 2
+    dev = suite / "CoLA" / "dev.tsv"
+    dev.write_text(dev.read_text().replace("\t1\t", "\t0\t", 1))
+    *_, error = refused(1, "compare", *again).splitlines(True)
+    one_line_error(error, "changed since it was begun, though not in size", "--overwrite")
 
 
 def test_dry_run(run, encoders, suite, tmp_path):

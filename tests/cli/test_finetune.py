@@ -135,7 +135,13 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
     for word in ("glue/cola", "matthews", "glue/sst-2", "mnli-mm", "median", "±"):
         assert word in done.stdout, word
     report = json.loads((out / "results.json").read_text())
-    assert [average["suite"] for average in report["averages"]] == ["glue"]
+    (average,) = report["averages"]
+    assert average["suite"] == "glue" and len(average["tasks"]) == 3
+    goals = [[part["goal"]["values"] for part in task["parts"]] for task in report["tasks"]]
+    cola, sst, (matched, mismatched, _) = goals[0][0], goals[1][0], goals[2]
+    for seed in range(2):  # MNLI counts with both of its halves
+        whole = (cola[seed] + sst[seed] + (matched[seed] + mismatched[seed]) / 2) / 3
+        assert average["values"][seed] == pytest.approx(whole)
     cola = out / "glue-cola" / "lr-0.003-seed-0"
     assert len((cola / "test.tsv").read_text().splitlines()) == 1 + 9
     # MNLI's relatives: answered all, scored where there are labels.
@@ -164,6 +170,9 @@ def test_what_is_trained_on_does_not_validate(run, refused, encoder, glue, tmp_p
     assert json.loads(done.stdout)["tasks"][0]["parts"][0]["examples"] == 4
     both = ("--task", "sst2", "--data", glue.parent, "--validation-fraction", 0.25, "--out", tmp_path / "both")
     done = run("finetune", encoder, *both, *QUICK, "--epochs", 1, "--seeds", 1)
+    for part in "dev", "train":  # found in --data as another part
+        again = ("--task", "sst2", "--data", glue.parent, "--test", glue / "SST-2" / f"{part}.tsv", "--out", tmp_path / "again")
+        assert "and --test are one file" in refused(1, "finetune", encoder, *again)
     assert "dev.tsv validates; --validation-fraction holds nothing back" in done.stderr
 
 
@@ -192,6 +201,7 @@ def test_squad(run, encoder, tmp_path):
     folder = tmp_path / "v1" / "squad" / "lr-0.003-seed-0"
     scored = json.loads(run("score", "squad", folder / "validation.json", "--gold", dev, "--json").stdout)
     assert scored["f1"] == pytest.approx(scores["f1"]) and scored["exact_match"] == pytest.approx(scores["exact_match"])
+    assert not (folder / "validation-gold.json").exists(), "the whole of dev.json was judged"
     best = json.loads((folder / "validation-n-best.json").read_text())["q0"]
     assert len(best) > 1 and best[0]["score"] >= best[1]["score"]
 
@@ -211,6 +221,9 @@ def test_squad_without_answers_and_with_articles_held_back(run, encoder, tmp_pat
     held_back = json.loads(train.read_text())
     held_back["data"] = [one for one in held_back["data"] if one["paragraphs"][0]["qas"][0]["id"] in out]
     (tmp_path / "gold.json").write_text(json.dumps(held_back))
+    written = json.loads((folder / "validation-gold.json").read_text())
+    paragraphs = lambda file: [one for article in file["data"] for one in article["paragraphs"]]  # noqa: E731
+    assert written["version"] == "v2.0" and paragraphs(written) == paragraphs(held_back), "what was judged"
     odds = ("--null-odds", folder / "validation-null-odds.json", "--null-threshold", 0)
     again = run("score", "squad", folder / "validation.json", "--gold", tmp_path / "gold.json", *odds, "--json")
     assert {name: pytest.approx(value) for name, value in scores.items()}.items() <= json.loads(again.stdout).items()
@@ -268,6 +281,8 @@ def test_superglue_layouts(run, encoder, data, tmp_path):
         few = 5 if task["task"] == "superglue/multirc" else 8  # whole questions
         assert few <= task["parts"][0]["examples"] <= 8, task["task"]
     assert "8 of 56 examples are used" in done.stderr
+    (pronouns,) = (tmp_path / "out" / "superglue-wsc").rglob("validation.jsonl")
+    assert {json.loads(line)["label"] for line in pronouns.read_text().splitlines()} <= {"True", "False"}
     assert re.search(r"[5-8] of 4848 examples are used, questions whole", done.stderr)
 
 
@@ -316,6 +331,70 @@ def test_record(run, encoder, tmp_path):
     (answers,) = (tmp_path / "out").glob("**/validation.jsonl")
     again = run("score", "superglue", answers, "--task", "record", "--gold", folder / "val.jsonl", "--json")
     assert json.loads(again.stdout)["f1"] == pytest.approx(scores["f1"])
+
+
+def test_texts_without_labels_are_answered(run, refused, encoder, tables, tmp_path):
+    train, dev = tables
+    new = table(tmp_path / "new.tsv", 9, columns=("text", "number"))
+    call = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--seeds", 1, "--out", tmp_path / "out")
+    done = run("finetune", encoder, *call, "--test", new, "--json")
+    assert "new.tsv has no column 'label': its texts are answered, and not scored" in " ".join(done.stderr.split())
+    assert [part["part"] for part in json.loads(done.stdout)["tasks"][0]["parts"]] == ["validation"]
+    (answers,) = (tmp_path / "out").rglob("test.tsv")
+    assert len(answers.read_text().splitlines()) == 1 + 9
+    assert "the table has no column 'label'" in refused(1, "finetune", encoder, *call, "--validation", new, "--overwrite")
+
+
+def test_a_rate_that_diverges_costs_only_itself(run, encoder, glue, tmp_path):
+    call = ("--task", "cola,sst2", "--data", glue, "--batch-size", 8, "--seeds", 1, "--epochs", 1, "--threads", 1)
+    done = run("finetune", encoder, *call, "--learning-rate", "1e30,3e-3", "--out", tmp_path / "one")
+    assert "glue/cola with learning rate 1e+30: the " in done.stderr and "a longer warm-up" in done.stderr
+    report = json.loads((tmp_path / "one" / "results.json").read_text())
+    assert [task["learning_rate"] for task in report["tasks"]] == [3e-3, 3e-3]
+    assert all(len(task["failures"]) == 1 for task in report["tasks"])
+    done = run("finetune", encoder, *call, "--learning-rate", "1e30", "--out", tmp_path / "none", check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("error: glue/cola with learning rate 1e+30")
+    report = json.loads((tmp_path / "none" / "results.json").read_text())
+    assert [list(task) for task in report["tasks"]] == [["task", "failures"]] * 2
+
+
+def test_what_cannot_be_judged_is_refused_before_training(refused, run, encoder, glue, tables, tmp_path):
+    """The last task's mistake leaves nothing behind, and costs no training of the first one."""
+    out = ("--out", tmp_path / "out")
+    (glue / "SST-2" / "dev.tsv").write_text("sentence\nA fox.\n")
+    said = refused(1, "finetune", encoder, "--task", "cola,sst2", "--data", glue, *QUICK, *out)
+    assert "dev.tsv has no labels" in said
+    numbers = tmp_path / "numbers.tsv"
+    numbers.write_text("text\tlabel\n" + "".join(f"{text}\t{label}.5\n" for text, label in texts(9)))
+    held = ("--task", "regress", "--train", numbers, "--validation-fraction", 0.1)
+    assert "a correlation needs 2 or more" in refused(1, "finetune", encoder, *held, *QUICK, *out)
+    dev = squad_file(tmp_path / "dev.json", [True, False])
+    squad = ("--task", "squad", "--train", squad_file(tmp_path / "train.json", [True] * 4))
+    said = refused(1, "finetune", encoder, *squad, "--validation", dev, *QUICK, *out)
+    assert "question q1 has no gold answer" in said and "v2.0" in said
+    assert not (tmp_path / "out").exists()
+    # An encoder that cannot be begun with costs nothing of what is there.
+    train, valid = tables
+    call = ("--task", "classify", "--train", train, "--validation", valid, *QUICK, "--seeds", 1, "--epochs", 1)
+    run("finetune", encoder, *call, *out)
+    tuned = tmp_path / "out" / "classify" / "lr-0.003-seed-0"
+    assert "fine-tuned on a task already" in refused(1, "finetune", tuned, *call, *out, "--overwrite")
+    assert (tuned / "result.json").is_file()
+
+
+def test_resuming_keeps_what_was_added_and_refuses_other_data(run, refused, encoder, tables, tmp_path):
+    (tmp_path / "train.tsv").rename(tmp_path / "t.tsv")
+    call = ("--task", "classify", "--train", "t.tsv", "--validation", tables[1], *QUICK, "--seeds", 1, "--epochs", 1)
+    run("finetune", encoder, *call, "--out", tmp_path / "out", cwd=tmp_path)
+    values = lambda done: json.loads(done.stdout)["tasks"][0]["parts"][0]["goal"]["values"]  # noqa: E731
+    again = ("--resume", "--out", tmp_path / "out", "--json")  # from another directory, too
+    assert len(values(run("finetune", *again, "--seeds", 2))) == 2
+    assert len(values(run("finetune", *again))) == 2
+    rows = (tmp_path / "t.tsv").read_text()
+    (tmp_path / "t.tsv").write_text(rows.replace("\t1\n", "\t0\n", 1))
+    assert "the data of classify changed" in refused(1, "finetune", *again)
+    (tmp_path / "t.tsv").write_text(rows)
+    run("finetune", *again)
 
 
 def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):

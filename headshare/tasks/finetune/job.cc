@@ -126,28 +126,22 @@ std::vector<std::string> expand_job_names(const std::vector<std::string>& names)
   return all;
 }
 
-namespace {
-
-// A model judged by what it was trained on is not judged.
-void check_files_differ(const TaskFiles& files) {
-  const std::vector<std::pair<const char*, std::string>> named = {
-      {"--train", files.train}, {"--validation", files.validation}, {"--test", files.test}};
-  for (size_t i = 0; i < named.size(); ++i) {
+void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files) {
+  for (size_t i = 0; i < files.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       std::error_code missing;  // said by whoever reads it
-      HS_CHECK(!fs::equivalent(named[i].second, named[k].second, missing), named[k].first, " and ", named[i].first,
-               " are one file, ", named[i].second,
+      HS_CHECK(!fs::equivalent(files[i].second, files[k].second, missing), files[k].first, " and ", files[i].first,
+               " are one file, ", files[i].second,
                "; give each its own, or hold a part of the training file back with --validation-fraction");
     }
   }
 }
 
-}  // namespace
-
 std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions& options,
                                       const LoadedEncoder& trained) {
-  check_files_differ(options.files);
-  HS_CHECK(options.files.validation.empty() || options.tuning.validation_fraction == 0,
+  const TaskFiles& files = options.files;
+  check_files_differ({{"--train", files.train}, {"--validation", files.validation}, {"--test", files.test}});
+  HS_CHECK(files.validation.empty() || options.tuning.validation_fraction == 0,
            "--validation names a file and --validation-fraction holds a part of another back; leave one away");
   if (name == kSquad) return open_squad_job(options, trained);
   const auto& tables = own_tables();

@@ -71,8 +71,15 @@ class FineTuneJob {
   // The classes and how many training examples each has; empty where there are none.
   virtual ClassCounts classes() const { return {}; }
 
-  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws Error
-  // when a training step would not fit into memory; of `shape` the loop fills in what it decides.
+  // 32 hexadecimal digits of everything that models learn from and are judged by, as they read it.
+  virtual std::string fingerprint() const = 0;
+
+  // Throws Error when the encoder cannot be begun with or a training step would not fit into memory: refused now rather
+  // than in the middle of a grid. Of `shape` the loop fills in what it decides.
+  virtual void check_start(c10::Device device, TrainingShape shape) const = 0;
+
+  // A model with the trained weights and a new head, drawn from `seed`. The job must outlive the task. Throws Error as
+  // check_start() does.
   virtual std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) = 0;
 
   // Every labelled part, the validation part first, scored with the model as it is now; what it answers is written into
@@ -97,7 +104,8 @@ std::string job_folder(std::string name);
 std::vector<std::string> expand_job_names(const std::vector<std::string>& names);
 
 // Reads a task's data. The encoder gives tokenizer, context and weights; both are shared. Throws Error for what readers
-// refuse, for parts that are missing, naming the option that gives them, and when training would not fit into memory.
+// refuse, for parts that are missing, naming the option that gives them, and for parts that cannot be learned from or
+// judged by.
 std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions& options, const LoadedEncoder& trained);
 
 }  // namespace headshare

@@ -13,7 +13,10 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
                                             const LoadedEncoder& trained);
 std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const LoadedEncoder& trained);
 
-// Refused now rather than in the middle of a grid: a step of the model that the job will make.
+// Named files, empty where there is none. A model judged by what it was trained on or chosen by is not judged.
+void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files);
+
+// Throws Error when a step of the model that the job will make does not fit into memory.
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
                      TrainingShape shape);
 

@@ -60,6 +60,10 @@ class LabelledJob : public FineTuneJob {
     }
     keep_some(options_.train_examples, &train);
     keep_some(options_.validation_examples, &*validation);
+    for (const QuestionSet* set : {&train, &*validation}) {
+      HS_CHECK(set->labelled, set->source, " has no labels: models can neither learn from it nor be judged by it");
+    }
+    check_can_be_scored(data_.kind, *validation);
     data_.train = std::move(train);
     data_.validation = std::move(*validation);
     for (const QuestionSet* set : {&data_.train, &data_.validation}) add_notes(*set);
@@ -67,6 +71,7 @@ class LabelledJob : public FineTuneJob {
   }
 
   void add_part(const std::string& name, const QuestionKind& kind, QuestionSet set) {
+    check_can_be_scored(kind, set);
     add_notes(set);
     further_.push_back({name, kind, std::move(set)});
   }
@@ -86,11 +91,21 @@ class LabelledJob : public FineTuneJob {
     return all;
   }
 
+  std::string fingerprint() const override {
+    ContentHash hash;
+    for (const QuestionSet* set : {&data_.train, &data_.validation}) add_to(&hash, *set);
+    for (const FurtherPart& part : further_) add_to(&hash, part.set);
+    return hash.hex();
+  }
+
+  void check_start(c10::Device device, TrainingShape shape) const override {
+    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape);
+  }
+
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
-    const TaskHeadOptions head{.kind = data_.kind.head, .outputs = data_.kind.outputs(), .labels = data_.kind.labels};
-    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device, shape);
-    return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head, options_, seed), seed,
-                                          device);
+    check_start(device, shape);
+    return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head(), options_, seed),
+                                          seed, device);
   }
 
   std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) override {
@@ -111,6 +126,16 @@ class LabelledJob : public FineTuneJob {
   }
 
  private:
+  TaskHeadOptions head() const {
+    return {.kind = data_.kind.head, .outputs = data_.kind.outputs(), .labels = data_.kind.labels};
+  }
+
+  // Correlations are of two numbers or more.
+  static void check_can_be_scored(const QuestionKind& kind, const QuestionSet& set) {
+    HS_CHECK(kind.form != AnswerForm::kNumber || !set.labelled || set.questions.size() > 1, set.source,
+             " gives 1 example to score numbers by, and a correlation needs 2 or more");
+  }
+
   static int64_t count_of(const QuestionSet& set) { return static_cast<int64_t>(set.questions.size()); }
 
   void add_notes(const QuestionSet& set) { notes_.insert(notes_.end(), set.notes.begin(), set.notes.end()); }
@@ -216,9 +241,12 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
     std::error_code missing;  // said by whoever reads it
     return path && !fs::equivalent(*path, train, missing) ? path : std::nullopt;
   };
+  const std::optional<std::string> validating = other_file(task, files.validation);
+  const std::optional<std::string> test = file_of(task, files, files.test, TaskPart::kTest);
+  check_files_differ({{"--train", train}, {"--validation", validating.value_or("")}, {"--test", test.value_or("")}});
   QuestionSet training = read_questions(task, train, job->rows());
   std::optional<QuestionSet> validation;
-  if (const auto path = other_file(task, files.validation)) validation = read_questions(task, *path, job->rows());
+  if (validating) validation = read_questions(task, *validating, job->rows());
   job->set_parts(std::move(training), std::move(validation));
   for (const std::string& name : relatives(task)) {
     const TaskInfo& other = find_task(task.suite, name);
@@ -229,9 +257,7 @@ std::unique_ptr<FineTuneJob> open_suite_job(const TaskInfo& task, const JobOptio
       job->add_part(join_text(name, "-", kTest), kind_of(other), read_questions(other, *path, job->rows()));
     }
   }
-  if (const auto path = file_of(task, files, files.test, TaskPart::kTest)) {
-    job->add_part(kTest, kind, read_questions(task, *path, job->rows()));
-  }
+  if (test) job->add_part(kTest, kind, read_questions(task, *test, job->rows()));
   return job;
 }
 
@@ -252,7 +278,8 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
   }
   job->set_parts(to_questions(training, job->rows()), std::move(validation));
   if (!files.test.empty()) {
-    job->add_part(kTest, kind, to_questions(read_own_table(table, files.test, training.labels), job->rows()));
+    const TextExamples test = read_own_table(table, files.test, training.labels, LabelColumn::kMayBeMissing);
+    job->add_part(kTest, kind, to_questions(test, job->rows()));
   }
   return job;
 }

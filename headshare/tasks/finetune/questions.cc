@@ -259,6 +259,18 @@ std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes) {
   return counts;
 }
 
+void add_to(ContentHash* hash, const QuestionSet& set) {
+  for (const Question& question : set.questions) {
+    for (const EncodedRow& row : question.rows) {
+      hash->update(row.ids.data(), row.ids.size() * sizeof(int64_t));
+      hash->update(row.words.data(), sizeof(row.words));
+    }
+    hash->update(join_text(question.label, " ", question.number, " ", question.index, " ", question.group, "\n"));
+    for (const std::string& answer : question.answers) hash->update(answer + "\n");
+  }
+  hash->update("end of part\n");
+}
+
 namespace {
 
 std::vector<Score> score_texts(const QuestionSet& set, const Answers& answers) {
@@ -283,7 +295,7 @@ std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& se
     } else {
       outcomes.gold.push_back(question.label);
       outcomes.predicted.push_back(static_cast<int32_t>(answers[i]));
-      outcomes.groups.push_back(question.group);
+      outcomes.groups.emplace_back(question.passage, question.group);
     }
   }
   return measure(kind.metrics, outcomes);

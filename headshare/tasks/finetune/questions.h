@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headshare/data/examples.h"
+#include "headshare/data/hash.h"
 #include "headshare/metrics/metric.h"
 #include "headshare/tasks/finetune/rows.h"
 
@@ -77,6 +78,9 @@ QuestionSet split_off(double fraction, QuestionSet* set);
 
 // How many questions have each class, for kClass.
 std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes);
+
+// The rows, and what is right, in a hash.
+void add_to(ContentHash* hash, const QuestionSet& set);
 
 // What a model answered to each question: a class, a number or a row.
 using Answers = std::vector<double>;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
+#include "headshare/data/hash.h"
 #include "headshare/tasks/finetune/jobs.h"
 
 namespace headshare {
@@ -19,9 +20,13 @@ class SquadJob : public FineTuneJob {
         weights_(model_tensors(*trained.model)),
         rows_(*trained.tokenizer, options.tuning.row_length(model_.context, kUsualLength)) {
     SquadData train = read_squad(options.files.train);
-    SquadData validation = options.files.validation.empty() ? held_back(&train) : read_squad(options.files.validation);
+    const bool held = options.files.validation.empty();
+    SquadData validation = held ? held_back(&train) : read_squad(options.files.validation);
+    check_can_be_scored(validation);
+    const size_t all = validation.questions.size();
     keep_some(options_.train_examples, &train);
     keep_some(options_.validation_examples, &validation);
+    judged_by_a_part_ = held || validation.questions.size() < all;
     for (const SquadData* part : {&train, &validation}) {
       notes_.push_back(join_text(part == &train ? "training on " : "validating on ", part->questions.size(),
                                  " questions of ", part->source));
@@ -42,11 +47,26 @@ class SquadJob : public FineTuneJob {
 
   double full_goal() const override { return 100; }
 
+  std::string fingerprint() const override {
+    ContentHash hash;
+    for (const SquadSet* set : {&data_.train, &data_.validation}) {
+      for (const SquadWindow& window : set->windows) {
+        hash.update(window.row.ids.data(), window.row.ids.size() * sizeof(int64_t));
+        hash.update(join_text(window.start, " ", window.end, "\n"));
+      }
+    }
+    hash.update(squad_file(data_.validation.data));
+    return hash.hex();
+  }
+
+  void check_start(c10::Device device, TrainingShape shape) const override {
+    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape);
+  }
+
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
-    const TaskHeadOptions head{.kind = TaskHeadKind::kToken, .outputs = 2};
-    check_step_fits(starting_options(model_, head, options_), options_, rows_.length(), device, shape);
+    check_start(device, shape);
     return std::make_unique<SquadTask>(data_, options_, answers_,
-                                       starting_model(model_, weights_, head, options_, seed), seed, device);
+                                       starting_model(model_, weights_, head(), options_, seed), seed, device);
   }
 
   std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) override {
@@ -55,6 +75,7 @@ class SquadJob : public FineTuneJob {
     const SquadAnswers answers = squad.answers(data_.validation, progress);
     const SquadPredictions predictions = to_predictions(data, answers);
     write_answers(data, answers, predictions, directory);
+    if (judged_by_a_part_) write_file(directory / "validation-gold.json", squad_file(data));
     const SquadScores scores = score_squad(gold_answers(data), predictions, data.rules);
     return {{.part = "validation",
              .scores = to_scores(scores),
@@ -63,6 +84,8 @@ class SquadJob : public FineTuneJob {
   }
 
  private:
+  static TaskHeadOptions head() { return {.kind = TaskHeadKind::kToken, .outputs = 2}; }
+
   SquadData held_back(SquadData* train) const {
     HS_CHECK(options_.validation_fraction > 0, "squad needs a validation part: name one with --validation, or hold ",
              "articles of the training file back with --validation-fraction");
@@ -95,6 +118,7 @@ class SquadJob : public FineTuneJob {
   NamedTensors weights_;
   RowEncoder rows_;
   SquadTrainingData data_;
+  bool judged_by_a_part_ = false;  // of a file, which is no gold for what was asked then
 };
 
 }  // namespace
