@@ -52,7 +52,8 @@ def glue(tmp_path):
     (cola / "test.tsv").write_text("index\tsentence\n" + "".join(f"{i}\t{text}\n" for i, (text, _) in enumerate(texts(9))))
     names = ("contradiction", "entailment")
     for part in ("train", "dev_matched", "dev_mismatched"):
-        rows = "".join(f"{i}\t{text}\tA fox.\t{names[label]}\n" for i, (text, label) in enumerate(texts(24)))
+        kept = 0 if part == "dev_mismatched" else 1  # of the labels: one of them there, so that the scores differ
+        rows = "".join(f"{i}\t{text}\tA fox.\t{names[kept * label]}\n" for i, (text, label) in enumerate(texts(24)))
         (mnli / f"{part}.tsv").write_text("index\tsentence1\tsentence2\tgold_label\n" + rows)
     asked = "".join(f"{i}\t{text}\tA fox.\n" for i, (text, _) in enumerate(texts(7)))
     (mnli / "test_mismatched.tsv").write_text("index\tsentence1\tsentence2\n" + asked)
