@@ -242,12 +242,13 @@ def finetuned_retention():
 
 
 def finetuned_tasks():
-    """Each task's score by scheme."""
+    """Each task's score by scheme, of benchmarks that have several."""
     body = []
     found = list(finished_benchmarks().values())
     schemes = list(found[0])
     for rows in found:
-        for index, task in enumerate(rows["mha"]["tasks"]):
+        tasks = rows["mha"]["tasks"]
+        for index, task in enumerate(tasks if len(tasks) > 1 else []):
             scores = [with_deviation(rows[scheme]["tasks"][index]["score"], 1) if scheme in rows else "-" for scheme in schemes]
             body.append([task["task"], *scores])
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
