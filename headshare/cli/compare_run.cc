@@ -161,7 +161,9 @@ void begin_anew(const CompareCommand& command, const fs::path& home, Encoders en
        {"cells", "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
     fs::remove_all(home / name);
   }
-  if (encoders == Encoders::kForgotten) fs::remove_all(home / kEncoders);
+  // A folder of this name that no comparison left is the user's own.
+  const bool ours = fs::exists(home / kEncoders / kResolvedFile);
+  if (ours && encoders == Encoders::kForgotten) fs::remove_all(home / kEncoders);
   keep_options(command, home);
 }
 

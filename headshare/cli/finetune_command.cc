@@ -79,7 +79,8 @@ struct FineTuneCommand {
         "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
         "0`. Where a part of FILE was judged, its gold is validation-gold.json.");
     made.note(
-        "Where a loss becomes infinite its learning rate is left out; a task for which none is left has no result, the "
+        "Where a loss or a gradient stops being finite, that learning rate is left out; a task for which none is left "
+        "has no result, the "
         "others have, and the call ends with an error.");
     return made;
   }

@@ -308,7 +308,11 @@ def test_a_mistake_beside_overwrite_costs_nothing(run, refused, text, suite, tmp
 
 def test_data_that_changed_and_another_directory(run, refused, encoders, suite, tmp_path):
     flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", "glue", "--encoders", encoders, "--schemes", "mha")
+    own = tmp_path / "out" / "encoders" / "mine.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("a folder of this name that is no comparison's")
     run("compare", *flags, *QUICK, "--seeds", 1, "--out", tmp_path / "out", cwd=tmp_path)
+    assert own.is_file()
     again = ("--resume", "--out", tmp_path / "out")
     command = lambda: json.loads((tmp_path / "out" / "results.json").read_text())["command"].splitlines()  # noqa: E731
     run("compare", *again)
