@@ -1,4 +1,4 @@
-// Collaborative attention (Cordonnier et al., 2020; attention.md, section 6): heads share query and
+// Collaborative attention (Cordonnier et al., 2020; docs/mathematics.md#collaborative): heads share query and
 // key maps of width R and mix their dimensions by a vector each. Values stay per head.
 //   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
 #include <ATen/ATen.h>

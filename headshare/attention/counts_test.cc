@@ -1,4 +1,4 @@
-// Parameters and cache sizes against attention.md, sections 2 to 2.2 and 9.4.
+// Parameters and cache sizes against docs/mathematics.md#overview and the counts that the MHE paper prints.
 #include <gtest/gtest.h>
 
 #include "headshare/attention/testing.h"

@@ -1,5 +1,5 @@
-// EL-ATT as the MHE paper trains it, reading (A) of attention.md 2.3: the hidden state itself is key
-// and value.
+// EL-ATT as the MHE paper trains it, in our reading (docs/mathematics.md#ambiguous-readings): the hidden state itself
+// is key and value.
 //   q_h = x W_Q^h, k_h = v_h = columns h D .. (h + 1) D of y; cache: y: E per token
 #include <ATen/ATen.h>
 

@@ -130,7 +130,7 @@ TEST(Gradients, InThePlainBackend) {
   }
 }
 
-// Which parameters cannot matter (attention.md, 9.3).
+// Which parameters cannot matter: docs/mathematics.md#inert-and-effective-parameters.
 TEST(Gradients, InertParametersAreKeyBiasesAndTheKeyEmbeddingOfMheAdd) {
   for (const SchemeCase& one : scheme_variants()) {
     SCOPED_TRACE(one.name);

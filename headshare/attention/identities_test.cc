@@ -1,4 +1,4 @@
-// One scheme rewritten as another (attention.md, sections 2, 3, 6.2 and 9.2), by copying weights.
+// One scheme rewritten as another (docs/mathematics.md#identities), by copying weights.
 #include <gtest/gtest.h>
 
 #include "headshare/attention/testing.h"

@@ -1,4 +1,5 @@
-// Multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023; attention.md, section 3).
+// Multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023;
+// docs/mathematics.md#mhe_mul).
 //   q_h = q * (1 + eQ_h), k_h = k * (1 + eK_h), v_h = v * (1 + eV_h); cache: shared k, v: 2 D per token
 // The "1 +" is our reading (`mhe_mul_offset`). Without rotary positions both factors of the scores
 // fold into the query, m_h = (1 + eQ_h) * (1 + eK_h), and 1 + eV_h scales the averaged values.

@@ -45,7 +45,7 @@ struct AttentionOptions {
   std::optional<int64_t> key_width = {};     // R, for mha (default H D) and collaborative (default E / 2, even)
   std::optional<double> scale = {};          // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
   bool projection_bias = false;              // on queries, keys, values and output: all schemes or none
-  bool content_bias = false;                 // u_h: every scheme's option (attention.md, section 10)
+  bool content_bias = false;                 // u_h: every scheme's option (docs/mathematics.md#content-bias)
   bool shared_qk = false;                    // skv: share queries and keys instead of keys and values
   std::optional<double> mhe_deviation = {};  // head embeddings start from N(0, this^2); default 0.1, mhe_mul 0.5
   double mhe_mul_offset = 1;                 // mhe_mul multiplies by (offset + embedding): 1 or 0

@@ -12,10 +12,10 @@
 
 namespace headshare {
 
-// Costs of one attention sub-layer, exact (attention.md, section 2).
+// Costs of one attention sub-layer, exact (docs/mathematics.md#overview).
 struct AttentionCost {
   int64_t parameters = 0;      // without biases: what the MHE paper counts
-  int64_t effective = 0;       // without parameters that others can absorb, given the options (section 9.4)
+  int64_t effective = 0;       // without parameters that others can absorb, given the options
   int64_t biases = 0;          // of the projections
   int64_t cache_elements = 0;  // per token
 };

@@ -94,7 +94,7 @@ inline std::vector<SchemeCase> scheme_variants() {
   return variants;
 }
 
-// The literal formulas of attention.md, sections 2, 3, 6 and 10, for one layer.
+// The literal formulas of docs/mathematics.md#the-ten-schemes, for one layer.
 class NaiveAttention {
  public:
   explicit NaiveAttention(const AttentionImpl& layer)

@@ -2,7 +2,8 @@
 //   score_h[i,j] = scale * (q_i . k_j + key_bias_h[j]) - slope_h * (i + S - T - j)
 // With P0[i,j] = exp(scale q_i.k_j - m_i), one matrix for all heads, and w_h[j] = exp(what head h adds to key j):
 //   out_h[i] = sum_j P0[i,j] w_h[j] v_j / sum_j P0[i,j] w_h[j]
-// H + 1 products of width D instead of 2 H, and one exponential instead of H (docs/design/014).
+// H + 1 products of width D instead of 2 H, and one exponential instead of H (derivation: docs/kernels.md, reasons:
+// docs/design/014-attention-kernels.md).
 #pragma once
 
 #include "headshare/kernels/attention.h"

@@ -126,8 +126,8 @@ TEST_P(FactorisedTest, SurvivesRangesThatLieFarApart) {
   }
 }
 
-// kernels.md: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to zero one by one although together
-// they weigh 0.41; the denominator alone does not show it.
+// The example of docs/kernels.md#numerics: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to zero one
+// by one although together they weigh 0.41; the denominator alone does not show it.
 TEST_P(FactorisedTest, SeesAddendsThatWereFlushed) {
   Case one{"flushed", {1, 2, 1, 1, 1, 1, 2048, 1, 1}, 1.0F, false, true};
   Problem p(one);

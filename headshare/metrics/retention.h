@@ -1,5 +1,5 @@
 // The two ratios of the MHE paper: how much of multi-head quality a variant keeps (PRR), and how
-// much quality each added parameter buys (PEoP). Formulas and edge cases: attention.md, section 4.
+// much quality each added parameter buys (PEoP). Examples and checks: docs/mathematics.md#prr-and-peop.
 //
 //   PRR  = 100 * M / M_MHA                         higher is better (accuracy, F1, BLEU)
 //   PRR  = 100 * (2 - M / M_MHA)                   lower is better: M is a perplexity

@@ -13,7 +13,7 @@
 namespace headshare {
 namespace {
 
-// The MHE paper's encoder tables (attention.md, section 4). A PEoP of 0 stands for the dash of SHA.
+// The MHE paper's encoder tables (docs/mathematics.md#prr-and-peop). A PEoP of 0 stands for the dash of SHA.
 struct Cell {
   double accuracy, prr, peop;
 };
@@ -98,7 +98,7 @@ TEST(RetentionTest, PeopNeedsExactCounts) {
   EXPECT_NEAR(*peop(question).value, 18.33, 0.005);
 }
 
-// attention.md, section 2.2: BLEU of MHA and MHE-MUL, PRR printed.
+// The translation table: BLEU of MHA and MHE-MUL, PRR printed.
 TEST(RetentionTest, ThePapersTranslationColumn) {
   const double rows[7][3] = {{24.8, 23.6, 95.0}, {25.1, 22.9, 91.5}, {24.7, 23.6, 95.3}, {23.9, 22.4, 93.6},
                              {25.3, 24.3, 96.0}, {25.7, 24.2, 94.2}, {26.5, 24.8, 93.6}};

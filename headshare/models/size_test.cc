@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The encoder table of the MHE paper, attention.md 2.1: 12 layers, width 768, 12 heads.
+// The encoder table of the MHE paper, docs/mathematics.md#counts-of-the-mhe-paper: 12 layers, width 768, 12 heads.
 TEST(Size, TheEncoderTable) {
   const std::map<SchemeKind, int64_t> table = {{SchemeKind::kSha, 8847360},       {SchemeKind::kMha, 28311552},
                                                {SchemeKind::kElShared, 14155776}, {SchemeKind::kMqa, 15335424},

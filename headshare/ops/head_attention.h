@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// The canonical form (attention.md, section 1):
+// The canonical form (docs/mathematics.md#the-canonical-form):
 //   score_h[i,j] = scale * (q_{h,i} . k_{g(h),j} + c_h[j]),  c_h[j] = query_shift_h . k_j + key_bias[h,j]
 // Head counts of query, key and value are each 1, a divisor of H, or H; head h reads head h / (H / count).
 struct HeadProblem {

@@ -1,4 +1,4 @@
-"""headshare cost against the numbers of attention.md, section 2, and of the MHE paper."""
+"""headshare cost against the numbers of docs/mathematics.md and of the MHE paper."""
 
 import json
 

@@ -92,7 +92,7 @@ class Reference:
         return scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
     def head(self, at, h, x):
-        """q, k, v of head h: attention.md, sections 2, 3 and 6."""
+        """q, k, v of head h: docs/mathematics.md#the-ten-schemes."""
 
         def project(name, piece=None, pieces=HEADS):
             y = self.linear(f"{at}.{name}", x)
