@@ -1,6 +1,6 @@
-"""Runs the README: every ```sh block but the set-up ones (make, git clone) is executed, in order, in
-one folder that holds nothing but `text.txt` (CPython's manual: the user's own text), with build/ on
-the PATH; a ```text block right after it must be what it prints.
+"""Runs the README and docs/mathematics.md: every ```sh block but the set-up ones (make, git clone) is
+executed, in order, in one folder that holds nothing but `text.txt` (CPython's manual: the user's own
+text), with build/ on the PATH; a ```text block right after it must be what it prints.
 
 How output is compared, line by line, with runs of blanks counting as one:
 - a line of `...` stands for any number of lines, `...` within a line for any text;
@@ -64,11 +64,15 @@ def output_pattern(expected):
 def assert_prints(expected, actual):
     plain = "".join(" ".join(line.split()) + "\n" for line in actual.rstrip().splitlines())
     if not output_pattern(expected).fullmatch(plain):
-        pytest.fail(f"The README promises\n\n{expected}\nbut the output is\n\n{actual}", pytrace=False)
+        pytest.fail(f"The page promises\n\n{expected}\nbut the output is\n\n{actual}", pytrace=False)
 
 
-README = ROOT / "README.md"
-BLOCKS = list(blocks(README.read_text())) if README.is_file() else []
+PAGES = ["README.md", "docs/mathematics.md"]
+BLOCKS = [
+    (f"{page}:{line}", commands, expected)
+    for page in PAGES
+    for line, commands, expected in blocks((ROOT / page).read_text())
+]
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +82,12 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_readme_has_blocks_to_run():
-    assert BLOCKS, "README.md has no ```sh block beside the set-up ones"
+@pytest.mark.parametrize("page", PAGES)
+def test_page_has_blocks_to_run(page):
+    assert any(name.startswith(page) for name, _, _ in BLOCKS), f"{page} has no ```sh block beside the set-up ones"
 
 
-@pytest.mark.parametrize(("commands", "expected"), [block[1:] for block in BLOCKS], ids=[f"line{b[0]}" for b in BLOCKS])
+@pytest.mark.parametrize(("commands", "expected"), [block[1:] for block in BLOCKS], ids=[block[0] for block in BLOCKS])
 def test_block(commands, expected, folder, program):
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
