@@ -5,14 +5,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "headshare/base/error.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/number.h"
 
 namespace headshare {
 namespace {
+
+constexpr std::string_view kPartial = ".partial-";
+constexpr auto kRested = std::chrono::hours(1);
 
 // A file descriptor that closes itself.
 class Descriptor {
@@ -71,9 +79,9 @@ void check_readable(const fs::path& path) {
   const Descriptor descriptor(open_for_reading(path, &status));
 }
 
-AtomicFile::AtomicFile(fs::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".partial-" + std::to_string(::getpid())) {
-  HS_CHECK(!fs::is_directory(path_), "cannot write ", path_.string(), ": it is a directory");
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(partial_name(path_)) {
+  std::error_code ignored;
+  HS_CHECK(!fs::is_directory(path_, ignored), "cannot write ", path_.string(), ": it is a directory");
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("create", errno);
 }
@@ -101,15 +109,15 @@ void AtomicFile::write(const void* data, size_t bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(const fs::path& name) {
   if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail("flush", errno);
   const int closed = ::close(std::exchange(descriptor_, -1));
-  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (closed != 0 || ::rename(temporary_.c_str(), name.c_str()) != 0) {
     const int error_number = errno;
     ::unlink(temporary_.c_str());
     fail("finish", error_number);
   }
-  sync_directory_of(path_);
+  sync_directory_of(name);
 }
 
 void write_file(const fs::path& path, std::string_view content) {
@@ -121,7 +129,8 @@ void write_file(const fs::path& path, std::string_view content) {
 void make_directories(const fs::path& path) {
   std::error_code code;
   fs::create_directories(path, code);
-  HS_CHECK(!code && fs::is_directory(path), "cannot create the directory ", path.string(), ": ",
+  std::error_code ignored;
+  HS_CHECK(!code && fs::is_directory(path, ignored), "cannot create the directory ", path.string(), ": ",
            code ? code.message() : "something else has that name");
 }
 
@@ -129,6 +138,67 @@ void rename_durably(const fs::path& from, const fs::path& to) {
   HS_CHECK(::rename(from.c_str(), to.c_str()) == 0, "cannot rename ", from.string(), " to ", to.string(), ": ",
            std::strerror(errno));
   sync_directory_of(to);
+}
+
+bool path_exists(const fs::path& path) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (status.type() == fs::file_type::not_found) return false;
+  HS_CHECK(!code, "cannot access ", path.string(), ": ", code.message());
+  return true;
+}
+
+fs::path partial_name(const fs::path& path) { return fs::path(join_text(path.string(), kPartial, ::getpid())); }
+
+std::optional<int64_t> partial_process(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const size_t at = name.rfind(kPartial);
+  return at == std::string::npos ? std::nullopt : number_in<int64_t>(name.substr(at + kPartial.size()));
+}
+
+namespace {
+
+bool is_gone(int64_t process) { return ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH; }
+
+bool has_rested(const fs::directory_entry& entry) {
+  std::error_code code;
+  const auto time = entry.is_symlink(code) ? fs::file_time_type::min() : fs::last_write_time(entry.path(), code);
+  return !code && fs::file_time_type::clock::now() - time > kRested;
+}
+
+}  // namespace
+
+void sweep_partials(const fs::path& directory) {
+  std::error_code ignored;
+  std::vector<fs::path> abandoned;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::optional<int64_t> process = partial_process(entry.path());
+    if (process && is_gone(*process) && has_rested(entry)) abandoned.push_back(entry.path());
+  }
+  for (const fs::path& one : abandoned) fs::remove_all(one, ignored);
+}
+
+void replace_directory(const fs::path& fresh, const fs::path& target) {
+  if (path_exists(target) && ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    sync_directory_of(target);
+    discard(fresh);
+    return;
+  }
+  if (path_exists(target)) discard(target);
+  rename_durably(fresh, target);
+}
+
+void discard(const fs::path& path) {
+  std::error_code code;
+  if (fs::symlink_status(path, code).type() == fs::file_type::not_found) return;
+  const fs::path nameless = partial_process(path) ? path : partial_name(path);
+  if (nameless != path) {
+    std::error_code ignored;
+    fs::remove_all(nameless, ignored);
+    fs::rename(path, nameless, code);
+  }
+  if (!code) fs::remove_all(nameless, code);
+  if (code) notice(join_text("cannot delete ", path.string(), ": ", code.message(), "; delete it by hand"));
 }
 
 MappedFile::MappedFile(const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ class AtomicFile {
 
   void write(const void* data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  void commit();
+  void commit() { commit(path_); }
+  void commit(const fs::path& name);  // under another name in the same directory
 
  private:
   [[noreturn]] void fail(const char* action, int error_number) const;
@@ -49,6 +51,28 @@ void make_directories(const fs::path& path);
 
 // Renames `from` to `to` (replacing it) and makes the rename durable.
 void rename_durably(const fs::path& from, const fs::path& to);
+
+// Whether something of that name is there; a link counts by what it leads to. Throws Error naming the path and the
+// reason where that cannot be told (an unreadable parent, a loop of links, a name that is too long).
+bool path_exists(const fs::path& path);
+
+// The name beside `path` under which this process writes until all is there: path.partial-PID.
+fs::path partial_name(const fs::path& path);
+
+// The process that the name of an unfinished file carries; nothing for other names.
+std::optional<int64_t> partial_process(const fs::path& path);
+
+// Deletes the unfinished files and directories in `directory` that no living process will finish: those whose process
+// is gone and which have rested for an hour (another machine may share the directory). A missing directory has none.
+void sweep_partials(const fs::path& directory);
+
+// Gives the directory `fresh` the name `target`. What had it is replaced in one step where the file system can exchange
+// two names (renameat2), and deleted.
+void replace_directory(const fs::path& fresh, const fs::path& target);
+
+// Deletes a file or a directory tree that nobody needs any more. It loses its name first, so that no half of it is ever
+// found under it; where that or the deletion fails, a notice says so and the caller goes on.
+void discard(const fs::path& path);
 
 // A read-only memory-mapped file. An empty file maps to size() == 0.
 class MappedFile {

@@ -129,7 +129,8 @@ size_t Arguments::parse_flag(const Words& words, size_t at) {
       set_flag(*field, "false");
       return 1;
     }
-    field = nullptr;
+    if (field != nullptr)
+      throw UsageError(join_text("--", name, " is not possible: --", field->name, " takes a value"));
   }
   if (field == nullptr && name != kConfig) refuse_flag(name);
   if (field != nullptr && field->is_switch && !has_value) {

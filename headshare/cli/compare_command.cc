@@ -171,7 +171,7 @@ int run_compare(const Words& words) {
     print(command.json ? to_text(to_json(results)) : comparison_text(results));
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {
-    if (!fs::exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
+    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare compare --resume --out ", command.out));
   }
 }

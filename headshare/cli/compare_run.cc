@@ -15,7 +15,6 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/measure.h"
-#include "headshare/data/text_source.h"
 #include "headshare/ops/tensor_memory.h"
 
 namespace headshare {
@@ -61,26 +60,22 @@ CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, G
   };
 }
 
-// Finished models are taken over, so that what they were trained with must not change; schemes and
-// seeds may, because they only add models.
-void check_unchanged(const nlohmann::json& began, const nlohmann::json& now) {
-  for (const auto& [name, value] : began.items()) {
-    if (name == "schemes" || name == "seeds" || name == "peop" || value == now.at(name)) continue;
-    throw UsageError(join_text("the comparison was begun with ", name, " ", value.dump(), " and cannot go on with ",
-                               now.at(name).dump(), "; leave --", name, " away, or use another --out"));
-  }
+// What `compare` writes. Encoders are a comparison of their own below it, with a mark of their own.
+OutputMark comparison_mark(const fs::path& home) {
+  return OutputMark(home, {.verb = "compare",
+                           .what = "a comparison",
+                           .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
+                                     "report.html", "table.tex", "tokenizer.json", kKeptInputs}});
 }
 
 // Files that are found again from any directory.
 void make_paths_whole(ComparisonOptions* options) {
-  DataOptions& data = options->language.data;
+  make_paths_whole(&options->language.data);
   TaskFiles& files = options->fine_tuning.job.files;
-  std::vector<std::string*> paths = {&options->fine_tuning.encoders, &files.data, &files.train, &files.validation,
-                                     &files.test};
-  for (auto* texts : {&data.text, &data.validation_text, &data.test_text}) {
-    for (std::string& path : *texts) paths.push_back(&path);
+  for (std::string* path : {&options->fine_tuning.encoders, &files.data, &files.train, &files.validation, &files.test,
+                            &options->language.tokenizer_path}) {
+    *path = whole_path(*path);
   }
-  for (std::string* path : paths) *path = whole_path(*path);
 }
 
 }  // namespace
@@ -126,13 +121,15 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   for (CompareCommand* one : {&began, &command}) make_paths_whole(&one->comparison);
   const nlohmann::json before = to_json(fields(began.comparison));
   const nlohmann::json now = to_json(fields(command.comparison));
-  check_unchanged(before, now);
+  // Finished models are taken over, so that what they were trained with must not change; schemes and seeds may, because
+  // they only add models.
+  refuse_changed(before, now, {"schemes", "seeds", "peop"}, "the comparison");
   command.adds = before != now;
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
   const auto& threads = began.runtime.threads;
   if (threads && threads != command.runtime.threads) {
     const auto& given = command.runtime.threads;
-    throw UsageError(join_text("the comparison was begun with threads ", *threads, " and cannot go on with ",
+    throw UsageError(join_text("the comparison was begun with --threads ", *threads, " and cannot go on with ",
                                given ? std::to_string(*given) : "auto",
                                "; leave --threads away, or use another --out"));
   }
@@ -140,14 +137,15 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
 }
 
 void check_directory(const CompareCommand& command, const fs::path& home) {
-  const bool begun =
-      fs::exists(home / "cells") || fs::exists(home / "results.json") || fs::exists(home / kEncoders / kResolvedFile);
+  comparison_mark(home).check();
+  const bool begun = path_exists(home / "cells") || path_exists(home / "results.json") ||
+                     path_exists(home / kEncoders / kResolvedFile);
   HS_CHECK(command.resume || command.overwrite || !begun, home.string(),
            " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
 }
 
 void check_same_data(const fs::path& home, const Subject& subject) {
-  if (!fs::exists(home / "results.json")) return;
+  if (!path_exists(home / "results.json")) return;
   const Results before = read_results(home / "results.json");
   HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
            before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
@@ -156,18 +154,17 @@ void check_same_data(const fs::path& home, const Subject& subject) {
            " changed since it was begun, though not in size (", subject.data, "); use another --out, or --overwrite");
 }
 
-void begin_anew(const CompareCommand& command, const fs::path& home, Encoders encoders) {
-  for (const char* name :
-       {"cells", "results.json", "results.csv", "cells.csv", "tasks.csv", "report.html", "table.tex"}) {
-    fs::remove_all(home / name);
-  }
+void begin_anew(const CompareCommand& command, const fs::path& home, KeptInputs& kept, Encoders encoders) {
+  comparison_mark(home).clear(kept.names());
   // A folder of this name that no comparison left is the user's own.
-  const bool ours = fs::exists(home / kEncoders / kResolvedFile);
-  if (ours && encoders == Encoders::kForgotten) fs::remove_all(home / kEncoders);
-  keep_options(command, home);
+  const bool ours = comparison_mark(home / kEncoders).begun();
+  if (ours && encoders == Encoders::kForgotten) discard(home / kEncoders);
+  go_on(command, home, kept);
 }
 
-void keep_options(const CompareCommand& command, const fs::path& home) {
+void go_on(const CompareCommand& command, const fs::path& home, KeptInputs& kept) {
+  comparison_mark(home).set();
+  kept.keep();
   CompareCommand lasting = command;
   // Facts of this call alone; where it went would stand in the way of repeating it.
   lasting.overwrite = lasting.resume = lasting.json = lasting.latex = false;
@@ -175,15 +172,6 @@ void keep_options(const CompareCommand& command, const fs::path& home) {
   lasting.runtime.threads = at::get_num_threads();  // results repeat for a number of threads
   make_paths_whole(&lasting.comparison);
   lasting.arguments().write_resolved(home / kResolvedFile);
-}
-
-void keep_standard_input(const fs::path& home, ComparisonOptions* options) {
-  std::vector<std::string>& inputs = options->language.data.text;
-  const auto dash = std::find(inputs.begin(), inputs.end(), "-");
-  if (dash == inputs.end()) return;
-  const fs::path kept = home / "input.txt";
-  save_standard_input(kept);
-  *dash = kept.string();
 }
 
 void check_time(const CompareCommand& command, size_t models, double seconds) {
@@ -199,7 +187,7 @@ namespace {
 // What made the results: the call that began them, and those that went on with other schemes or seeds.
 std::string commands_so_far(const CompareCommand& command, const std::string& line) {
   const fs::path file = fs::path(command.out) / "results.json";
-  if (!command.resume || !fs::exists(file)) return line;
+  if (!command.resume || !path_exists(file)) return line;
   const Results before = read_results(file);
   return command.adds ? before.command + "\n" + line : before.command;
 }
@@ -247,10 +235,11 @@ Results compare_trained(CompareCommand& command, const std::string& line, const 
   warn_if_no_faster(command.comparison.train.precision, device);
   command.comparison.train.precision = resolve_precision(command.comparison.train.precision, device);
   explain_left_out(command.comparison);
-  keep_standard_input(home, &command.comparison);
+  KeptInputs kept(home, &command.comparison.language.data);
 
   ProgressLine reading("text");
-  const std::unique_ptr<Experiment> experiment = open_experiment(command.comparison, show_reading(reading));
+  const std::unique_ptr<Experiment> experiment =
+      kept.reading([&] { return open_experiment(command.comparison, show_reading(reading)); });
   reading.hide();
   if (command.comparison.match == Match::kTime && command.comparison.scheme_steps.empty()) {
     match_time(
@@ -264,10 +253,10 @@ Results compare_trained(CompareCommand& command, const std::string& line, const 
   if (command.resume) {
     check_same_data(home, experiment->subject());
     if (command.comparison.match == Match::kParameters) check_same_widths(plans, *experiment, home);
-    keep_options(command, home);  // there may be more schemes and seeds
+    go_on(command, home, kept);
   } else {
     if (beginning) beginning();
-    begin_anew(command, home);  // only now: nothing of an earlier comparison is touched by a mistake
+    begin_anew(command, home, kept);  // only now: nothing of an earlier comparison is touched by a mistake
   }
 
   ComparisonOptions shared = command.comparison;

@@ -7,6 +7,7 @@
 #include "headshare/cli/grid_progress.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/compare/options.h"
+#include "headshare/data/kept_input.h"
 
 namespace headshare {
 
@@ -39,22 +40,19 @@ inline constexpr const char* kEncoders = "encoders";
 
 // What such comparisons and those of fine-tuned encoders (compare_tuned.h) share.
 
-// Throws Error unless the directory is empty, or is to be gone on with or overwritten.
+// Throws Error for what is not of a comparison, and for one that is neither to be gone on with nor overwritten.
 void check_directory(const CompareCommand& command, const fs::path& home);
 
 // Another text or tokenizer than at the beginning would put two experiments into one table.
 void check_same_data(const fs::path& home, const Subject& subject);
 
-// Forgets an earlier comparison and writes down what this one is.
+// Forgets an earlier comparison and writes down what this one is: its mark, its inputs, its options.
 enum class Encoders { kForgotten, kKept };
-void begin_anew(const CompareCommand& command, const fs::path& home, Encoders encoders = Encoders::kForgotten);
+void begin_anew(const CompareCommand& command, const fs::path& home, KeptInputs& kept,
+                Encoders encoders = Encoders::kForgotten);
 
-// Writes into home/resolved.yaml what repeats this comparison, or goes on with it.
-void keep_options(const CompareCommand& command, const fs::path& home);
-
-// Standard input can be read once, and every model's process reads the text: it is kept with the run, which so can be
-// repeated.
-void keep_standard_input(const fs::path& home, ComparisonOptions* options);
+// Writes down what this comparison is, which may have got more schemes and seeds.
+void go_on(const CompareCommand& command, const fs::path& home, KeptInputs& kept);
 
 // Throws Error for more than a day, unless that is wanted; says how long it will take.
 void check_time(const CompareCommand& command, size_t models, double seconds);

@@ -56,9 +56,9 @@ std::vector<SchemeKind> with_encoder(std::vector<SchemeKind> schemes, const Enco
   return schemes;
 }
 
-void pre_train(const CompareCommand& command, const std::string& line) {
+void pre_train(const CompareCommand& command, const std::string& line, KeptInputs& kept) {
   const fs::path own = fs::path(command.out) / kEncoders;
-  const bool begun = !command.overwrite && fs::exists(own / kResolvedFile);
+  const bool begun = !command.overwrite && path_exists(own / kResolvedFile);
   CompareCommand encoders = begun ? resumed_command({"--resume", "--out", own.string()}, own.string()) : command;
   const ComparisonOptions wanted = pre_training(command.comparison);
   if (!begun) encoders.comparison = wanted;
@@ -73,7 +73,7 @@ void pre_train(const CompareCommand& command, const std::string& line) {
   notice("encoders first, in " + own.string());
   // What an earlier call left is forgotten once the encoders' text and time are checked, too.
   compare_trained(encoders, line, [&] {
-    if (!command.resume) begin_anew(command, command.out, Encoders::kKept);
+    if (!command.resume) begin_anew(command, command.out, kept, Encoders::kKept);
   });
 }
 
@@ -168,11 +168,11 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   warn_if_no_faster(options.fine_tuning.tuning.precision, device);
   options.fine_tuning.tuning.precision = resolve_precision(options.fine_tuning.tuning.precision, device);
   options.train.precision = resolve_precision(options.train.precision, device);
+  KeptInputs kept(home, &options.language.data);
   if (!trained) {
-    keep_standard_input(home, &options);
     // A mistake in a task's data must not cost a night of pre-training.
     read_benchmark({.options = options, .encoder = stand_in_encoder(options), .device = device});
-    pre_train(command, line);
+    pre_train(command, line, kept);
   }
   ComparisonOptions cells = options;
   if (!trained) cells.fine_tuning.encoders = (home / kEncoders).string();
@@ -192,9 +192,9 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   check_time(command, plans.size(), unfinished_seconds(plans, home, tasks));
   if (command.resume) {
     check_same_data(home, subject);
-    keep_options(command, home);
+    go_on(command, home, kept);
   } else if (trained) {
-    begin_anew(command, home);
+    begin_anew(command, home, kept);
   }
   for (const CellPlan& plan : plans) {
     const auto encoder = encoders.checkpoints.find(plan.key.scheme);

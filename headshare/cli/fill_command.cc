@@ -72,6 +72,8 @@ std::vector<std::vector<Filling>> fill(const MaskedText& text, const LoadedEncod
   // Ids the model has room for and the tokenizer no text are no fillings.
   const int64_t known = loaded.tokenizer->vocabulary_size();
   const Tensor probabilities = loaded.model->logits(rows).narrow(1, 0, known).to(at::kDouble).softmax(1).cpu();
+  HS_CHECK(at::isfinite(probabilities).all().item<bool>(), "the scores that ", loaded.directory.string(),
+           " gives are not finite numbers: the model has diverged, or its checkpoint is damaged");
   const auto [values, tokens] = probabilities.topk(std::min(top_k, known), 1);
   std::vector<std::vector<Filling>> all;
   for (int64_t mask = 0; mask < places.size(0); ++mask) {

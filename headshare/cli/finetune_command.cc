@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "headshare/base/directory_lock.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/interrupt.h"
@@ -329,21 +330,21 @@ Json results_object(const FineTuneCommand& command, const std::vector<TaskResult
   return object;
 }
 
+OutputMark fine_tuning_mark(const fs::path& out) {
+  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile};
+  for (const std::string& task : job_names()) names.push_back(job_folder(task));
+  return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
+}
+
 // What an earlier call left is refused, gone on with, or deleted.
-void prepare_directory(const FineTuneCommand& command) {
-  const fs::path out(command.out);
-  const bool begun = fs::exists(out / kResolvedFile);
+void prepare_directory(const FineTuneCommand& command, const fs::path& out) {
+  const OutputMark mark = fine_tuning_mark(out);
+  mark.check();
+  const bool begun = path_exists(out / kResolvedFile);
   HS_CHECK(!begun || command.resume || command.overwrite, command.out,
            " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
-  if (begun && command.overwrite) {
-    for (const std::string& task : job_names()) fs::remove_all(out / job_folder(task));
-    for (const char* name : {kResolvedFile, "results.json"}) fs::remove(out / name);
-  }
-  if (!command.resume) {  // also what a call noted that ended before it wrote its options
-    fs::remove(out / kWeightsFile);
-    for (const std::string& task : job_names()) fs::remove(out / job_folder(task) / kDataFile);
-  }
-  make_directories(out);
+  if (!command.resume) mark.clear();  // also what a call noted that ended before it wrote its options
+  mark.set();
 }
 
 // What a task's finished models learned from and were judged by must not change under them.
@@ -370,7 +371,8 @@ int finetune(FineTuneCommand& command) {
     const FineTuneRun run{*job, command.job.tuning, command.tuning, rate, command.seed, device};
     job->check_start(device, training_shape(train_options(run)));
   }
-  prepare_directory(command);
+  const DirectoryLock lock(command.out);
+  prepare_directory(command, lock.path());
   note_weights(command.out, find_checkpoint(command.model));
   for (const auto& job : jobs) note_data(command, *job);
   FineTuneCommand lasting = command;
@@ -403,13 +405,7 @@ FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
   arguments.parse(resumed_words(words, out));
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
   for (FineTuneCommand* one : {&before, &command}) one->make_paths_whole();
-  const nlohmann::json old = first.values();
-  const nlohmann::json now = arguments.values();
-  for (const auto& [name, value] : now.items()) {
-    if (free.contains(name) || old.at(name) == value) continue;
-    throw UsageError(join_text("--", name, " is ", value.dump(), ", but the models in ", out, " were begun with ",
-                               old.at(name).dump(), "; leave it away, or choose another --out"));
-  }
+  refuse_changed(first.values(), arguments.values(), free, "the fine-tuning in " + out);
   return command;
 }
 

@@ -164,6 +164,7 @@ int run_info(const Words& words) {
   } else {
     const fs::path directory = find_checkpoint(options.model_path);
     model = read_options(directory);
+    check_weights(directory, model);
     report = model_report(directory, model);
   }
   const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();

@@ -3,7 +3,7 @@
 
 namespace headshare {
 
-// From here on the first SIGINT or SIGTERM only sets a flag; the second ends the process at once.
+// From here on the first SIGINT, SIGTERM or SIGHUP only sets a flag; the second ends the process at once.
 // Called by verbs whose work looks at the flag; in all others the signal ends the process.
 void catch_interrupts();
 

@@ -1,5 +1,6 @@
 // The program: finds the verb, and turns whatever goes wrong into one line and an exit code.
 #include <c10/util/Exception.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -7,11 +8,14 @@
 #include <new>
 #include <string>
 
+#include "headshare/base/file.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/data/repair_utf8.h"
+#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {
@@ -20,16 +24,19 @@ struct Verb {
   const char* name;
   const char* summary;
   int (*run)(const Words& words);
-  bool computes = false;  // with all cores
+  bool computes = false;       // with all cores
+  bool keeps_options = false;  // in a directory
 };
 
 // In the order of --help.
 constexpr std::array kVerbs = {
     Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare,
-         /*computes=*/true},
+         /*computes=*/true, /*keeps_options=*/true},
     Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
-    Verb{"train", "trains one language model on text, causal or masked", run_train, /*computes=*/true},
-    Verb{"finetune", "adapts an encoder to GLUE, SuperGLUE, SQuAD or your own table", run_finetune, /*computes=*/true},
+    Verb{"train", "trains one language model on text, causal or masked", run_train, /*computes=*/true,
+         /*keeps_options=*/true},
+    Verb{"finetune", "adapts an encoder to GLUE, SuperGLUE, SQuAD or your own table", run_finetune, /*computes=*/true,
+         /*keeps_options=*/true},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte, pseudo-perplexity", run_evaluate,
          /*computes=*/true},
     Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},
@@ -81,6 +88,16 @@ void wait_briefly(char** argv) {
   ::execv("/proc/self/exe", argv);  // comes back only where there is no /proc
 }
 
+// Options are kept in YAML and JSON, which are UTF-8: refused now and not after the training.
+void check_utf8(const Words& words) {
+  for (const std::string& word : words) {
+    const size_t valid = valid_utf8_prefix(word);
+    if (valid == word.size()) continue;
+    throw UsageError(join_text("the argument ", replace_invalid_utf8(word), " is not UTF-8 (byte ", valid,
+                               "); rename the file, or give it a link with another name"));
+  }
+}
+
 int run(Words words, char** argv) {
   if (words.empty()) {
     print_error("a verb is missing; `headshare --help` lists them");
@@ -96,6 +113,7 @@ int run(Words words, char** argv) {
     return kOk;
   }
   const Verb& verb = find_verb(words[0]);
+  if (verb.keeps_options) check_utf8(words);
   if (verb.computes) wait_briefly(argv);
   words.erase(words.begin());
   return verb.run(words);
@@ -110,6 +128,13 @@ int explain(const c10::Error& error) {
       text.find("allocate memory") != std::string::npos || text.find("out of memory") != std::string::npos;
   print_error(memory ? "not enough memory: " + text : "libtorch: " + text);
   return kFailure;
+}
+
+// A file must not get the number of a closed standard stream: messages would land in it.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1) ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  }
 }
 
 int run_and_explain(const Words& words, char** argv) {
@@ -131,6 +156,8 @@ int run_and_explain(const Words& words, char** argv) {
     print_error("not enough memory");
   } catch (const c10::Error& error) {
     return explain(error);
+  } catch (const fs::filesystem_error& error) {
+    print_error(join_text("cannot access ", error.path1().string(), ": ", error.code().message()));
   } catch (const std::exception& error) {
     print_error(join_text("a defect in headshare: ", first_line(error.what())));
   }
@@ -141,6 +168,7 @@ int run_and_explain(const Words& words, char** argv) {
 }  // namespace headshare
 
 int main(int argc, char** argv) {
+  headshare::open_standard_streams();
   headshare::ignore_write_signals();
   headshare::set_notice_handler([](const std::string& sentence) { headshare::print_note(sentence); });
   return headshare::run_and_explain(headshare::Words(argv + (argc > 0 ? 1 : 0), argv + argc), argv);

@@ -15,6 +15,7 @@
 #include "headshare/cli/train_task.h"
 #include "headshare/cli/training_progress.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/data/kept_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 #include "headshare/train/file_observers.h"
@@ -104,17 +105,51 @@ void print_dry_run(const TrainCommand& command) {
                   format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
 }
 
+// Paths that are found again from any directory.
+void make_paths_whole(TrainCommand* command) {
+  make_paths_whole(&command->task.language.data);
+  command->task.language.tokenizer_path = whole_path(command->task.language.tokenizer_path);
+}
+
+// What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
+const std::set<std::string>& free_options() {
+  static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
+                                              "device",    "log-every", "keep-last",  "evaluate-every", "save-every",
+                                              "cache-dir", "patience",  "tensorboard"};
+  return names;
+}
+
 TrainCommand parse_resumed(const Words& words, const std::string& out) {
+  TrainCommand began;
+  Arguments first = began.arguments();
+  first.parse(resumed_words({}, out));
   TrainCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(resumed_words(words, out));
   refuse_foreign_options(command.task);
+  for (TrainCommand* one : {&began, &command}) make_paths_whole(one);
+  refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
   return command;
 }
 
-void check_target(const TrainCommand& command, const RunDirectory& directory) {
+OutputMark run_mark(const fs::path& directory) {
+  std::vector<std::string> names = run_names();
+  names.emplace_back(kKeptInputs);
+  return OutputMark(directory, {.verb = "train", .what = "a run", .names = std::move(names)});
+}
+
+void check_target(const TrainCommand& command, const RunDirectory& directory, const OutputMark& mark) {
+  mark.check();
   HS_CHECK(command.resume || command.overwrite || !directory.has_run(), directory.path().string(),
            " holds a run already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+}
+
+// Writes down what repeats the run, or goes on with it.
+void write_resolved(const TrainCommand& command, const RunDirectory& directory) {
+  TrainCommand lasting = command;
+  lasting.overwrite = lasting.resume = lasting.json = false;  // facts of this call, not of the run
+  make_paths_whole(&lasting);
+  lasting.arguments().write_resolved(directory.path() / kResolvedFile);
 }
 
 std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& out) {
@@ -166,14 +201,18 @@ std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
 
 int train(TrainCommand& command) {
   RunDirectory directory(command.out);
-  check_target(command, directory);
+  const OutputMark mark = run_mark(directory.path());
+  check_target(command, directory, mark);
   const c10::Device device = start_runtime(command.runtime);
   warn_if_no_faster(command.train.precision, device);
   command.train.precision = resolve_precision(command.train.precision, device);
 
+  KeptInputs kept(directory.path(), &command.task.language.data);
   ProgressLine reading("text");
-  const std::unique_ptr<Task> task = open_task(command.task, static_cast<uint64_t>(command.train.seed), device,
-                                               training_shape(command.train), show_reading(reading));
+  const std::unique_ptr<Task> task = kept.reading([&] {
+    return open_task(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train),
+                     show_reading(reading));
+  });
   reading.hide();
   TrainingProgress progress("training");
   std::vector<Observer*> observers = {&progress};
@@ -187,11 +226,11 @@ int train(TrainCommand& command) {
     start = trainer.resume().value_or(0);  // 0: stopped before the first checkpoint
     notice(join_text("going on after step ", *start, " of ", command.train.steps));
   } else {
-    directory.clear();
-    TrainCommand lasting = command;
-    lasting.overwrite = lasting.json = false;  // facts of this call, not of the run
-    lasting.arguments().write_resolved(directory.path() / kResolvedFile);
+    mark.clear(kept.names());
   }
+  mark.set();
+  kept.keep();
+  write_resolved(command, directory);
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   std::unique_ptr<Observer> events;
@@ -228,7 +267,7 @@ int run_train(const Words& words) {
   try {
     return train(command);
   } catch (const Interrupted& stopped) {
-    if (!fs::exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
+    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
     throw Interrupted(join_text(stopped.what(), "; go on with: headshare train --resume --out ", command.out));
   }
 }

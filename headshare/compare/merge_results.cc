@@ -9,18 +9,27 @@ namespace headshare {
 namespace {
 
 // Options that may differ between runs of one table: they choose cells, or no loss depends on them.
-constexpr std::array kFreeOptions = {"schemes",      "seeds",   "seed",    "sweep",   "preset", "peop",
-                                     "scheme-steps", "threads", "device",  "out",     "resume", "overwrite",
-                                     "json",         "latex",   "dry-run", "encoders"};
+constexpr std::array kFreeOptions = {"schemes",      "seeds",   "seed",    "sweep",    "preset",   "peop",
+                                     "scheme-steps", "threads", "device",  "out",      "resume",   "overwrite",
+                                     "json",         "latex",   "dry-run", "encoders", "cache-dir"};
+
+// Where the data lay. What it is, its fingerprint says.
+constexpr std::array kDataPaths = {"text",          "validation-text", "test-text",           "tokenizer-path",
+                                   "finetune-data", "finetune-train",  "finetune-validation", "finetune-test"};
 
 bool is_free(const std::string& name) {
   return std::find(kFreeOptions.begin(), kFreeOptions.end(), name) != kFreeOptions.end();
 }
 
-nlohmann::json fixed_options(const nlohmann::json& options) {
+bool is_data_path(const std::string& name) {
+  return std::find(kDataPaths.begin(), kDataPaths.end(), name) != kDataPaths.end();
+}
+
+nlohmann::json fixed_options(const Results& results) {
   nlohmann::json fixed = nlohmann::json::object();
-  for (const auto& [name, value] : options.items()) {
-    if (!is_free(name)) fixed[name] = value;
+  for (const auto& [name, value] : results.options.items()) {
+    const bool known = is_data_path(name) && !results.subject.fingerprint.empty();
+    if (!is_free(name) && !known) fixed[name] = value;
   }
   return fixed;
 }
@@ -41,7 +50,7 @@ bool same_match(const Results& a, const Results& b) {
 }
 
 bool one_table(const Results& a, const Results& b) {
-  return same_subject(a.subject, b.subject) && same_match(a, b) && fixed_options(a.options) == fixed_options(b.options);
+  return same_subject(a.subject, b.subject) && same_match(a, b) && fixed_options(a) == fixed_options(b);
 }
 
 // Less what depends on the clock, the machine and the directory.

@@ -35,6 +35,20 @@ TEST(MergeTest, SchemesAndSeedsComeTogether) {
   EXPECT_EQ(one.options, (nlohmann::json{{"steps", 100}}));  // what they share
 }
 
+TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
+  Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = loss_results({loss_cell("sha", 0, 2.2)});
+  a.subject.fingerprint = b.subject.fingerprint = "1234";
+  a.options = {{"steps", 100}, {"text", {"./a.txt"}}, {"cache-dir", ""}};
+  b.options = {{"steps", 100}, {"text", {"/data/a.txt"}}, {"cache-dir", "/elsewhere"}};
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+  b.subject.fingerprint = "5678";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+  // Results from before fingerprints can only tell texts by their names.
+  a.subject.fingerprint = b.subject.fingerprint = "";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+}
+
 TEST(MergeTest, TheSameCellCountsOnce) {
   const Results a = loss_results({loss_cell("mha", 0, 2.0)});
   Results b = a;

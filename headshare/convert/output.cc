@@ -1,7 +1,5 @@
 #include "headshare/convert/output.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -13,10 +11,6 @@ namespace {
 
 // `path` without a trailing slash, which would make a name beside it a name inside it.
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
-
-fs::path beside(const fs::path& path, const std::string& what) {
-  return fs::path(path.string() + join_text(".", what, "-", ::getpid()));
-}
 
 // Removes a directory tree when it goes out of scope, whatever happened before.
 class RemovedAtEnd {
@@ -52,7 +46,7 @@ OutputKind hugging_face_output() {
 
 void check_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind) {
   std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) return;
+  if (!path_exists(path) && !fs::is_symlink(path, ignored)) return;
   HS_CHECK(overwrite == Overwrite::kYes, path.string(), " exists already; choose another name or add --overwrite");
   HS_CHECK(fs::is_directory(plain(path), ignored) && !fs::is_symlink(plain(path), ignored), path.string(),
            " is not a directory, so it is not overwritten; choose another name");
@@ -71,25 +65,14 @@ void write_output(const fs::path& path, Overwrite overwrite, const OutputKind& k
                   const std::function<void(const fs::path&)>& write) {
   check_output(path, overwrite, kind);
   const fs::path final_path = plain(path);
-  const fs::path partial = beside(final_path, "partial");
-  const fs::path old = beside(final_path, "old");
+  const fs::path partial = partial_name(final_path);
+  sweep_partials(final_path.has_parent_path() ? final_path.parent_path() : fs::path("."));
   const RemovedAtEnd clean_partial(partial);
   std::error_code ignored;
   fs::remove_all(partial, ignored);  // of a process that had our number and died
   make_directories(partial);
   write(partial);
-  if (!fs::exists(final_path)) {
-    rename_durably(partial, final_path);
-    return;
-  }
-  rename_durably(final_path, old);
-  try {
-    rename_durably(partial, final_path);
-  } catch (const Error&) {
-    rename_durably(old, final_path);
-    throw;
-  }
-  fs::remove_all(old, ignored);
+  replace_directory(partial, final_path);
 }
 
 }  // namespace headshare

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
+#include <unordered_map>
 #include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/output_mark.h"
 #include "headshare/data/byte_stream.h"
 #include "headshare/data/json_lines.h"
 #include "headshare/data/repair_utf8.h"
@@ -32,15 +33,30 @@ bool has_text_ending(const fs::path& path) {
   return std::any_of(kTextEndings.begin(), kTextEndings.end(), [&](auto ending) { return name.ends_with(ending); });
 }
 
+// Directories met so far and the names of what headshare wrote into them.
+class OwnOutputs {
+ public:
+  bool contains(const fs::path& path) {
+    const auto [found, fresh] = names_.try_emplace(path.parent_path().string());
+    if (fresh) found->second = marked_names(path.parent_path());
+    return std::any_of(found->second.begin(), found->second.end(),
+                       [&](const std::string& pattern) { return name_matches(path.filename().string(), pattern); });
+  }
+
+ private:
+  std::unordered_map<std::string, std::vector<std::string>> names_;
+};
+
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 // The text files of a directory, sorted by path. Links to directories are not followed.
 std::vector<std::string> files_of(const std::string& directory) {
   std::vector<std::string> files;
+  OwnOutputs outputs;
   try {
     for (auto entry = fs::recursive_directory_iterator(directory); entry != fs::recursive_directory_iterator();
          ++entry) {
-      if (is_hidden(entry->path())) {
+      if (is_hidden(entry->path()) || outputs.contains(entry->path())) {
         entry.disable_recursion_pending();
       } else if (entry->is_regular_file() && has_text_ending(entry->path())) {
         if (entry->file_size() > 0) {
@@ -212,21 +228,11 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
     if (input != "-" && fs::is_directory(input, code)) {
       for (std::string& file : files_of(input)) files.push_back(std::move(file));
     } else {
-      HS_CHECK(input == "-" || fs::exists(input, code), "cannot open ", input, ": ",
-               code ? code.message() : "No such file or directory");
+      HS_CHECK(input == "-" || path_exists(input), "cannot open ", input, ": No such file or directory");
       files.push_back(input);
     }
   }
   return files;
-}
-
-void save_standard_input(const std::string& path) {
-  AtomicFile file(path);
-  std::array<char, 1 << 16> buffer;
-  while (std::cin.read(buffer.data(), buffer.size()) || std::cin.gcount() > 0) {
-    file.write(buffer.data(), static_cast<size_t>(std::cin.gcount()));
-  }
-  file.commit();
 }
 
 bool is_jsonl(const std::string& input) { return without_gz(input).ends_with(".jsonl"); }

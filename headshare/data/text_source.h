@@ -19,8 +19,9 @@ enum class InvalidUtf8 {
 
 struct TextSourceOptions {
   // Each is a text file, a .jsonl file, either of them compressed as .gz, a directory (searched
-  // for .txt, .text, .md, .rst and .jsonl, plain or .gz, at any depth; hidden names are skipped), or
-  // "-" for standard input, which is read as text.
+  // for .txt, .text, .md, .rst and .jsonl, plain or .gz, at any depth; hidden names are skipped, and so is
+  // what headshare wrote into marked directories, base/output_mark.h), or "-" for standard input, which is
+  // read as text.
   std::vector<std::string> inputs = {};
   std::string jsonl_field = "text";
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
@@ -36,9 +37,6 @@ struct TextPiece {
 // The files that `inputs` stand for; those of a directory sorted by path. Throws Error for an input
 // that does not exist, a directory without text, an empty list, or "-" given twice.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
-
-// Writes what standard input holds to `path`, byte for byte, for those who must read it more than once.
-void save_standard_input(const std::string& path);
 
 bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 

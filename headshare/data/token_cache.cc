@@ -1,7 +1,5 @@
 #include "headshare/data/token_cache.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <mutex>
 
@@ -64,7 +62,7 @@ void write_tokens(const fs::path& path, const TokenFileKey& key, TextSource& sou
 
 // The cached tokens, or nothing when there is no usable file.
 std::optional<TokenData> read_cached(const fs::path& path, const TokenFileKey& key) {
-  if (!fs::exists(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   try {
     return TokenData(std::make_shared<const TokenStorage>(read_token_file(path, key)));
   } catch (const Error& error) {
@@ -76,7 +74,7 @@ std::optional<TokenData> read_cached(const fs::path& path, const TokenFileKey& k
 TokenData tokenise_once(const fs::path& directory, TokenFileKey key, TextSource& source, const Tokenizer& tokenizer,
                         const Progress& progress) {
   key.source = content_hash("standard input");
-  const fs::path path = directory / ("once-" + std::to_string(::getpid()) + ".tokens");
+  const fs::path path = partial_name(directory / "once.tokens");  // what a killed process leaves is swept
   write_tokens(path, key, source, tokenizer, progress);
   auto storage = std::make_shared<const TokenStorage>(read_token_file(path, key));
   fs::remove(path);  // the mapping keeps the bytes
@@ -126,6 +124,7 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const fs::path directory =
       options.cache_directory.empty() ? default_cache_directory() : fs::path(options.cache_directory);
   make_directories(directory);
+  sweep_partials(directory);
   TokenFileKey key{.source = {},
                    .tokenizer = content_hash(tokenizer.to_json().dump()),
                    .vocabulary_size = tokenizer.vocabulary_size(),

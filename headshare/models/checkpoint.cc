@@ -85,9 +85,10 @@ NamedTensors model_tensors(const torch::nn::Module& model) {
   return tensors;
 }
 
-void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where) {
-  const at::NoGradGuard no_grad;
-  const NamedTensors wanted = model_tensors(model);
+namespace {
+
+// Throws Error unless `tensors` has just those of `wanted`, of their shapes and of floating-point numbers.
+void check_tensors(const NamedTensors& wanted, const NamedTensors& tensors, const std::string& where) {
   for (const auto& [name, parameter] : wanted) {
     const auto found = tensors.find(name);
     HS_CHECK(found != tensors.end(), where, ": tensor '", name, "' is missing");
@@ -100,8 +101,16 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
   for (const auto& [name, parameter] : wanted) known.push_back(name);
   for (const auto& [name, tensor] : tensors) {
     HS_CHECK(wanted.contains(name), where, ": tensor '", name, "' is not part of the model", did_you_mean(name, known));
-    wanted.at(name).copy_(tensor);
   }
+}
+
+}  // namespace
+
+void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::string& where) {
+  const at::NoGradGuard no_grad;
+  const NamedTensors wanted = model_tensors(model);
+  check_tensors(wanted, tensors, where);
+  for (const auto& [name, tensor] : tensors) wanted.at(name).copy_(tensor);
 }
 
 void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::vector<std::string>& fresh,
@@ -261,6 +270,23 @@ const TransformerOptions& shared_options(const ModelOptions& options) {
 
 ModelSize size_of(const ModelOptions& options) {
   return std::visit([](const auto& one) { return measure(one); }, options);
+}
+
+void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
+  const SafetensorsFile file(checkpoint / "model.safetensors");
+  const std::string where = file.path().string();
+  NamedTensors found;
+  for (const auto& [name, view] : file.tensors()) {
+    const auto type = torch_type(view.dtype, join_text(where, ": tensor '", name, "'"));
+    found.emplace(name, at::empty(view.shape, at::TensorOptions(at::kMeta).dtype(type)));
+  }
+  const DeclareOn meta(at::kMeta);
+  const auto check = [&](const auto& model) { check_tensors(model_tensors(*model), found, where); };
+  if (std::holds_alternative<EncoderOptions>(options)) {
+    check(Encoder(std::get<EncoderOptions>(options)));
+  } else {
+    check(Decoder(std::get<DecoderOptions>(options)));
+  }
 }
 
 namespace {

@@ -78,10 +78,14 @@ LoadedEncoder load_encoder_model(const fs::path& path);
 Decoder load_decoder(const fs::path& checkpoint);
 Encoder load_encoder(const fs::path& checkpoint);
 
+using ModelOptions = std::variant<DecoderOptions, EncoderOptions>;
+
+// Throws Error when model.safetensors of a checkpoint lacks a tensor that its options ask for, has one of another
+// shape, or one that they do not know. No value is read.
+void check_weights(const fs::path& checkpoint, const ModelOptions& options);
+
 // The checkpoint directory `path` stands for, as load_model resolves it.
 fs::path find_checkpoint(const fs::path& path);
-
-using ModelOptions = std::variant<DecoderOptions, EncoderOptions>;
 
 // The model options in a directory's config.json, resolved.
 ModelOptions read_options(const fs::path& checkpoint);

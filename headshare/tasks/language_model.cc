@@ -1,7 +1,6 @@
 #include "headshare/tasks/language_model.h"
 
 #include <ATen/ATen.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -15,30 +14,6 @@
 namespace headshare {
 namespace {
 
-// Standard input can be read once, and training a tokenizer is the first of two readings: it goes
-// into a temporary file, which is deleted with this object.
-class SpooledInput {
- public:
-  explicit SpooledInput(std::vector<std::string>* inputs) {
-    const auto dash = std::find(inputs->begin(), inputs->end(), "-");
-    if (dash == inputs->end()) return;
-    path_ = fs::temp_directory_path() / ("headshare-input-" + std::to_string(::getpid()) + ".txt");
-    save_standard_input(path_.string());
-    *dash = path_.string();
-  }
-  ~SpooledInput() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove(path_, ignored);
-  }
-  SpooledInput(const SpooledInput&) = delete;
-  SpooledInput& operator=(const SpooledInput&) = delete;
-
-  std::string path() const { return path_.string(); }  // "" when no input is "-"
-
- private:
-  fs::path path_;
-};
-
 std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
                                          const Progress& progress) {
   HS_CHECK(!data.text.empty(), "no text to train a tokenizer on: give --text FILE, or --tokenizer-path");
@@ -46,6 +21,8 @@ std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
                      .jsonl_field = data.jsonl_field,
                      .invalid_utf8 = data.invalid_utf8,
                      .allow_binary = data.allow_binary});
+  HS_CHECK(source.rereadable(), "a text that can be read only once trains no tokenizer, for it is then read again; ",
+           "keep it in a file (KeptInputs), or bring a tokenizer");
   return train_tokenizer(options, [&](std::string* chunk) {
     const std::optional<TextPiece> piece = source.next();
     if (progress) {
@@ -54,12 +31,6 @@ std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
     if (piece) chunk->assign(piece->text);
     return piece.has_value();
   });
-}
-
-// What the user typed, where a message names the temporary file.
-std::string without_spool(std::string message, const std::string& path) {
-  const size_t at = path.empty() ? std::string::npos : message.find(path);
-  return at == std::string::npos ? message : message.replace(at, path.size(), "standard input");
 }
 
 DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
@@ -100,20 +71,14 @@ int64_t likely_vocabulary(const LanguageModelOptions& options) {
 }
 
 LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress) {
-  DataOptions sources = options.data;
   LanguageData data;
   if (!options.tokenizer_path.empty()) {
     data.tokenizer = load_tokenizer(options.tokenizer_path);
-    data.splits = open_splits(sources, *data.tokenizer, progress);
+    data.splits = open_splits(options.data, *data.tokenizer, progress);
     return data;
   }
-  const SpooledInput spooled(&sources.text);
-  try {
-    data.tokenizer = train_on_text(options.tokenizer, sources, progress);
-    data.splits = open_splits(sources, *data.tokenizer, progress);
-  } catch (const Error& error) {
-    throw Error(without_spool(error.what(), spooled.path()));
-  }
+  data.tokenizer = train_on_text(options.tokenizer, options.data, progress);
+  data.splits = open_splits(options.data, *data.tokenizer, progress);
   return data;
 }
 

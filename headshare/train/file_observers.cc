@@ -26,6 +26,7 @@ class JsonlObserver : public Observer {
     nlohmann::json line = {{"event", "evaluation"},           {"step", r.step}, {"loss", r.evaluation.loss},
                            {"targets", r.evaluation.targets}, {"best", r.best}, {"seconds", r.seconds}};
     for (const Score& score : r.evaluation.scores) line[score.name] = score.value;
+    if (r.averaged) line[kRepeated] = true;
     writer_.write(line);
   }
 

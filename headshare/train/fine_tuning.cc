@@ -147,6 +147,9 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
   const auto jsonl = make_jsonl_observer(directory / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   const TrainResult result = trainer.run();
+  if (result.best_model.empty()) {
+    throw Diverged("no epoch had a finite validation loss; try a smaller --learning-rate or a longer warm-up");
+  }
   load_best(*task, result);
   TunedModel model{.learning_rate = run.learning_rate,
                    .seed = run.seed,

@@ -1,5 +1,7 @@
 #include "headshare/train/jsonl.h"
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,7 @@ size_t kept_bytes(std::string_view text, int64_t step, const fs::path& path) {
     const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     HS_CHECK(object.is_object(), path.string(), ":", number, ": not a JSON object: '", line.substr(0, 60),
              "'; repair the line or move the file away to resume");
+    if (object.value(kRepeated, nlohmann::json()) == true) return start;
     const auto found = object.find("step");
     if (found != object.end() && found->is_number() && found->get<double>() > static_cast<double>(step)) return start;
     start = end + 1;
@@ -25,6 +28,19 @@ size_t kept_bytes(std::string_view text, int64_t step, const fs::path& path) {
 }
 
 }  // namespace
+
+int64_t last_step(const fs::path& path) {
+  if (!path_exists(path)) return 0;
+  int64_t last = 0;
+  std::istringstream lines(read_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) continue;
+    const auto found = object.find("step");
+    if (found != object.end() && found->is_number_integer()) last = std::max(last, found->get<int64_t>());
+  }
+  return last;
+}
 
 JsonlWriter::JsonlWriter(const fs::path& path) : file_(std::make_unique<AppendFile>(path)) {
   HS_CHECK(file_->size() == 0, "'", path.string(), "' holds ", file_->size(),

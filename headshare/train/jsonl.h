@@ -10,6 +10,12 @@
 
 namespace headshare {
 
+// A line with this member set to true is written at a run's end, each time it is resumed.
+inline constexpr const char* kRepeated = "averaged";
+
+// The greatest "step" in a file of such lines; 0 without one, or without the file. Damaged lines are passed over.
+int64_t last_step(const fs::path& path);
+
 // Lines are written in the order of their "step" (a whole number); lines without one, such as events,
 // belong to the step before them.
 class JsonlWriter {
@@ -18,9 +24,9 @@ class JsonlWriter {
   explicit JsonlWriter(const fs::path& path);
 
   // A run resumed from a checkpoint taken after `step`: everything from the first line whose "step" is
-  // greater on is cut off, and so is an unfinished last line; the resumed run writes them again. A
-  // missing file is created. Throws Error naming the path and the line for a line that is not a JSON
-  // object; the file is then left as it was.
+  // greater, or that is repeated, on is cut off, and so is an unfinished last line; the resumed run writes them again.
+  // A missing file is created. Throws Error naming the path and the line for a line that is not a JSON object; the file
+  // is then left as it was.
   static JsonlWriter resume(const fs::path& path, int64_t step);
 
   // Appends one object as one line, in one piece. NaN and infinity become null, bytes that are no UTF-8

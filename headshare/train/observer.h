@@ -23,8 +23,9 @@ struct StepReport {
 struct EvaluationReport {
   int64_t step = 0;
   Evaluation evaluation;
-  bool best = false;   // so far
-  double seconds = 0;  // that it took
+  bool best = false;      // so far
+  double seconds = 0;     // that it took
+  bool averaged = false;  // of the mean over the last checkpoints' weights, at the end of a run
 };
 
 class Observer {

@@ -2,13 +2,18 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "headshare/base/error.h"
 
 namespace headshare {
 namespace {
+
+// libtorch refuses factors that float32 cannot hold. The largest one diverges just as well, and the loop says so.
+double in_float(double factor) { return std::min<double>(factor, std::numeric_limits<float>::max()); }
 
 void copy_named(const NamedTensors& from, const std::string& name, const Tensor& to, const std::string& where) {
   const auto found = from.find(name);
@@ -85,8 +90,9 @@ void Optimizer::lamb(double learning_rate) {
     const auto t = steps.add_(1).item<double>();
     first.lerp_(gradient, 1 - options_.beta1);
     second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
-    Tensor update = (second / (1 - std::pow(options_.beta2, t))).sqrt_().add_(options_.epsilon);
-    update = at::div(first, update).div_(1 - std::pow(options_.beta1, t)).add_(slot.parameter, slot.weight_decay);
+    Tensor update = (second / (1 - std::pow(options_.beta2, t))).sqrt_().add_(in_float(options_.epsilon));
+    update =
+        at::div(first, update).div_(1 - std::pow(options_.beta1, t)).add_(slot.parameter, in_float(slot.weight_decay));
     double ratio = 1;
     if (slot.weight_decay != 0) {
       const auto length = slot.parameter.norm().item<double>();
@@ -94,7 +100,7 @@ void Optimizer::lamb(double learning_rate) {
       if (length > 0 && step > 0) ratio = length / step;
     }
     Tensor parameter = slot.parameter;
-    parameter.sub_(update, learning_rate * ratio);
+    parameter.sub_(update, in_float(learning_rate * ratio));
   }
 }
 
@@ -111,7 +117,7 @@ double Optimizer::measure_gradients(double divisor, double most) {
   divisor_ = divisor;
   if (gradients.empty()) return 0;
   const auto norm = at::stack(at::_foreach_norm(gradients, 2)).norm().item<double>() / divisor;
-  if (most > 0 && norm > most) divisor_ *= (norm + 1e-6) / most;
+  if (most > 0 && norm > most) divisor_ = in_float(divisor_ * (norm + 1e-6) / most);
   return norm;
 }
 

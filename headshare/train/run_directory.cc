@@ -1,17 +1,11 @@
 #include "headshare/train/run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <iomanip>
 #include <sstream>
 
 #include "headshare/base/error.h"
+#include "headshare/base/number.h"
 
 namespace headshare {
 namespace {
@@ -22,84 +16,72 @@ std::string numbered(const std::string& kind, int64_t step) {
   return name.str();
 }
 
-// Points `link` to `target` (a name beside it) in one step.
+// The step in a name such as step-00000200; -1 for "last".
+int64_t step_in(const fs::path& directory) {
+  const std::string name = directory.filename().string();
+  return number_in<int64_t>(name.substr(name.find('-') + 1)).value_or(-1);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// Points `link` to `target` (a name beside it) in one step. A directory of that name is a copy that was made of what
+// the link led to.
 void point_link(const fs::path& link, const std::string& target) {
-  const fs::path fresh = link.string() + ".partial-" + std::to_string(::getpid());
+  const fs::path fresh = partial_name(link);
   std::error_code code;
-  fs::remove(fresh, code);
+  fs::remove_all(fresh, code);
+  if (!fs::is_symlink(link, code) && is_folder(link)) discard(link);
   fs::create_directory_symlink(target, fresh, code);
   HS_CHECK(!code, "cannot create ", fresh.string(), ": ", code.message());
   rename_durably(fresh, link);
 }
 
-// Gives `fresh` the name `target`, which may be taken: no moment without a whole directory of that
-// name, where the file system can exchange two.
-void take_over(const fs::path& fresh, const fs::path& target) {
-  const bool taken = fs::exists(target);
-  if (taken && ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
-    fs::remove_all(fresh);
-    return;
-  }
-  fs::remove_all(target);
-  rename_durably(fresh, target);
-}
-
+// Where a link leads, or the directory that stands in its place.
 std::optional<fs::path> followed(const fs::path& link) {
+  if (!is_folder(link)) return std::nullopt;
   std::error_code code;
   const fs::path target = fs::read_symlink(link, code);
-  if (code || !fs::is_directory(link)) return std::nullopt;
-  return link.parent_path() / target;
+  return code ? link : link.parent_path() / target;
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)), created_(!fs::exists(path_)) {
-  make_directories(path_);
-  const fs::path lock = path_ / ".lock";
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  HS_CHECK(lock_ >= 0, "cannot write in ", path_.string(), ": ", std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock_);
-    throw Error(
-        join_text(path_.string(), " is in use by another headshare process; wait for it or choose another --out"));
-  }
-  remove_leftovers();
+std::vector<std::string> run_names() {
+  return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints", std::string(kEventFiles) + "*"};
 }
 
-RunDirectory::~RunDirectory() {
-  std::error_code ignored;
-  const auto entries = std::distance(fs::directory_iterator(path_, ignored), fs::directory_iterator());
-  if (created_ && entries == 1) {  // the lock
-    fs::remove(path_ / ".lock", ignored);
-    fs::remove(path_, ignored);
-  }
-  ::close(lock_);
-}
+RunDirectory::RunDirectory(const fs::path& path) : lock_(path) { remove_partials(checkpoints()); }
 
-// Whoever wrote them is gone: it would hold the lock.
-void RunDirectory::remove_leftovers() const {
-  for (const fs::path& folder : {path_, checkpoints()}) {
-    std::error_code ignored;
-    std::vector<fs::path> leftovers;
-    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      if (entry.path().filename().string().find(".partial-") != std::string::npos) leftovers.push_back(entry);
-    }
-    for (const fs::path& one : leftovers) fs::remove_all(one, ignored);
-  }
-}
+bool RunDirectory::has_run() const { return path_exists(path() / kResolvedFile) || path_exists(checkpoints()); }
 
-bool RunDirectory::has_run() const { return fs::exists(path_ / "resolved.yaml") || fs::exists(checkpoints()); }
+std::vector<fs::path> RunDirectory::resumable() const {
+  std::vector<fs::path> found = published("step");
+  for (fs::path& one : published("stopped")) found.push_back(std::move(one));
+  std::stable_sort(found.begin(), found.end(),
+                   [](const fs::path& a, const fs::path& b) { return step_in(a) > step_in(b); });
+  // What the link leads to was written last: a run that went back to an earlier step writes the later ones again.
+  if (const auto last = last_checkpoint()) {
+    std::erase(found, *last);
+    found.insert(found.begin(), *last);
+  }
+  return found;
+}
 
 std::optional<fs::path> RunDirectory::last_checkpoint() const { return followed(checkpoints() / "last"); }
 std::optional<fs::path> RunDirectory::best_model() const { return followed(checkpoints() / "best"); }
 
 std::vector<fs::path> RunDirectory::published(const std::string& kind) const {
   std::vector<fs::path> found;
-  if (!fs::exists(checkpoints())) return found;
-  for (const auto& entry : fs::directory_iterator(checkpoints())) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(checkpoints(), code)) {
     const std::string name = entry.path().filename();
-    const bool whole = name.find(".partial") == std::string::npos;
-    if (whole && name.starts_with(kind + "-") && entry.is_directory() && !entry.is_symlink()) found.push_back(entry);
+    const bool whole = !partial_process(entry.path());
+    if (whole && name.starts_with(kind + "-") && entry.is_directory(code) && !entry.is_symlink(code)) {
+      found.push_back(entry);
+    }
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -112,9 +94,10 @@ fs::path RunDirectory::publish(const std::string& kind, int64_t step, int64_t ke
   make_directories(checkpoints());
   const std::string name = numbered(kind, step);
   const fs::path target = checkpoints() / name;
-  const fs::path fresh = target.string() + ".partial-" + std::to_string(::getpid());
+  const fs::path fresh = partial_name(target);
   try {
-    fs::remove_all(fresh);
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
     make_directories(fresh);
     write(fresh);
   } catch (...) {
@@ -122,28 +105,30 @@ fs::path RunDirectory::publish(const std::string& kind, int64_t step, int64_t ke
     fs::remove_all(fresh, ignored);
     throw;
   }
-  take_over(fresh, target);  // a resumed run writes the same step again
+  replace_directory(fresh, target);  // a resumed run writes the same step again
   point_link(checkpoints() / link, name);
   std::vector<fs::path> all = published(kind);
   for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) {
-    if (all[i] != target) fs::remove_all(all[i]);
+    if (all[i] != target) discard(all[i]);
   }
   return target;
 }
 
 void RunDirectory::drop(const std::string& kind) {
-  for (const fs::path& one : published(kind)) fs::remove_all(one);
+  for (const fs::path& one : published(kind)) discard(one);
 }
 
 void RunDirectory::clear() {
-  fs::remove_all(checkpoints());
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename();
-    if (name == "resolved.yaml" || name == "metrics.jsonl" || name == "result.json" ||
-        name.starts_with("events.out.tfevents.")) {
-      fs::remove(entry);
-    }
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  const std::vector<std::string> names = run_names();
+  for (const auto& entry : fs::directory_iterator(path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = std::any_of(names.begin(), names.end(),
+                                  [&](const std::string& pattern) { return name_matches(name, pattern); });
+    if (ours) found.push_back(entry.path());
   }
+  for (const fs::path& one : found) discard(one);
 }
 
 }  // namespace headshare

@@ -1,37 +1,44 @@
 // Where a run keeps its files:
-//   resolved.yaml, metrics.jsonl, events.out.tfevents.*
+//   .headshare, resolved.yaml, metrics.jsonl, events.out.tfevents.headshare.*
 //   checkpoints/step-00000200/   everything resuming needs
 //   checkpoints/stopped-...      the same, written because the run was asked to stop: until the next step-...
 //   checkpoints/last -> step-... , checkpoints/best -> best-... (a usable model without optimizer)
-// Links and directories change by rename, so that a kill at any moment leaves a whole checkpoint.
+// Links and directories change by rename, so that a kill at any moment leaves a whole checkpoint. A copy may have lost
+// the links, or have directories in their place (cp -rL, an archive): both are understood.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/directory_lock.h"
+#include "headshare/base/output_mark.h"
 
 namespace headshare {
 
+// The event files of a run, by a name that no other program gives its own.
+inline constexpr const char* kEventFiles = "events.out.tfevents.headshare.";
+
+// What the training loop writes into a run's directory.
+std::vector<std::string> run_names();
+
 class RunDirectory {
  public:
-  // Creates the directory, takes its lock and removes what a killed process left half-written; Error
-  // when another process holds the lock.
-  explicit RunDirectory(fs::path path);
+  // Takes the directory's lock, creating it, and removes what a killed process left half-written; Error when another
+  // process holds the lock.
+  explicit RunDirectory(const fs::path& path);
 
-  // Removes the directory again when nothing was put into it: a mistake in the call leaves nothing.
-  ~RunDirectory();
-  RunDirectory(const RunDirectory&) = delete;
-  RunDirectory& operator=(const RunDirectory&) = delete;
-
-  const fs::path& path() const { return path_; }
-  fs::path checkpoints() const { return path_ / "checkpoints"; }
+  const fs::path& path() const { return lock_.path(); }
+  fs::path checkpoints() const { return path() / "checkpoints"; }
 
   // True when a run began here before: there is a resolved.yaml or a checkpoint.
   bool has_run() const;
 
-  // The newest whole checkpoint, if any.
+  // What may be resumed from, newest first: the directories of steps and stops, and one called "last". Whether each is
+  // whole is for its reader to tell.
+  std::vector<fs::path> resumable() const;
+
+  // The checkpoint that was written last, if any.
   std::optional<fs::path> last_checkpoint() const;
   std::optional<fs::path> best_model() const;
 
@@ -47,16 +54,13 @@ class RunDirectory {
   // Checkpoints of steps, oldest first, without "stopped" ones.
   std::vector<fs::path> step_checkpoints() const;
 
-  // Removes everything a run left: for --overwrite.
+  // Removes what the training loop left (run_names()) in a directory that belongs to a larger output.
   void clear();
 
  private:
   std::vector<fs::path> published(const std::string& kind) const;
-  void remove_leftovers() const;
 
-  fs::path path_;
-  bool created_;
-  int lock_ = -1;
+  DirectoryLock lock_;
 };
 
 }  // namespace headshare

@@ -160,7 +160,7 @@ TEST(RunDirectoryTest, ClearingLeavesFilesThatAreNotTheRuns) {
   RunDirectory run(home.path());
   run.publish("step", 1, 2, "last", content("1"));
   for (const char* name :
-       {"resolved.yaml", "metrics.jsonl", "result.json", "events.out.tfevents.1.host", "notes.txt"}) {
+       {"resolved.yaml", "metrics.jsonl", "result.json", "events.out.tfevents.headshare.1.host", "notes.txt"}) {
     write_file(home / name, "");
   }
   run.clear();

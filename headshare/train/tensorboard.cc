@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "headshare/base/error.h"
+#include "headshare/train/run_directory.h"
 
 namespace headshare {
 namespace {
@@ -65,7 +66,7 @@ fs::path new_event_file(const fs::path& directory) {
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"localhost"};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  return directory / join_text("events.out.tfevents.", seconds, ".", host.data(), ".", ::getpid(), ".", counter++);
+  return directory / join_text(kEventFiles, seconds, ".", host.data(), ".", ::getpid(), ".", counter++);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ uint32_t masked_crc32c(std::string_view bytes);
 std::string tf_record(std::string_view data);
 
 // An event file in a run's folder, named as TensorBoard looks for them:
-// events.out.tfevents.SECONDS.HOST.PID.COUNTER. Each call is one record in one write: TensorBoard can
+// events.out.tfevents.headshare.SECONDS.HOST.PID.COUNTER. Each call is one record in one write: TensorBoard can
 // follow, and a crash loses nothing that was written.
 class TensorBoardWriter {
  public:

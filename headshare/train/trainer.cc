@@ -7,7 +7,8 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/train/training_state.h"
+#include "headshare/base/notice.h"
+#include "headshare/train/jsonl.h"
 
 namespace headshare {
 namespace {
@@ -150,12 +151,14 @@ Evaluation Trainer::evaluate_averaged() {
   }
 }
 
-void Trainer::evaluate() {
+void Trainer::evaluate(bool averaged) {
   const double began = now();
-  EvaluationReport report{.step = progress_.step, .evaluation = evaluate_averaged()};
+  EvaluationReport report{.step = progress_.step, .evaluation = evaluate_averaged(), .averaged = averaged};
   const double criterion = report.evaluation.criterion();
   report.seconds = now() - began;
-  report.best = std::isfinite(criterion) && (!progress_.best_loss || criterion < *progress_.best_loss);
+  // A task's goal, such as an accuracy, is a number even where the scores behind it are none.
+  const bool finite = std::isfinite(criterion) && std::isfinite(report.evaluation.loss);
+  report.best = finite && (!progress_.best_loss || criterion < *progress_.best_loss);
   if (report.best) {
     progress_.best_loss = criterion;
     progress_.best_step = progress_.step;
@@ -196,22 +199,60 @@ void Trainer::save_checkpoint(const std::string& kind) {
   for (Observer* observer : observers_) observer->on_checkpoint(progress_.step, written.string());
 }
 
-std::optional<int64_t> Trainer::resume() {
-  const auto checkpoint = directory_.last_checkpoint();
-  if (!checkpoint) return std::nullopt;
-  const std::string where = checkpoint->string();
-  const TrainingState state = read_training_state(*checkpoint / "training.json");
-  load_tensors(*model_, read_tensors(*checkpoint / "model.safetensors"), where + "/model.safetensors");
-  const NamedTensors tensors = read_tensors(*checkpoint / "optimizer.safetensors");
+// Everything of a checkpoint is read before anything of the run changes.
+TrainingState Trainer::load(const fs::path& checkpoint) {
+  const std::string where = checkpoint.string();
+  TrainingState state = read_training_state(checkpoint / "training.json");
+  const NamedTensors weights = read_tensors(checkpoint / "model.safetensors");
+  const NamedTensors tensors = read_tensors(checkpoint / "optimizer.safetensors");
+  load_tensors(*model_, weights, where + "/model.safetensors");
   optimizer_.load(tensors, where + "/optimizer.safetensors");
   if (average_) average_->load(tensors, where + "/optimizer.safetensors");
   task_.restore(state.task, where + "/training.json");
-  progress_ = {.step = state.step,
-               .tokens = state.tokens,
-               .seconds = state.seconds,
-               .best_loss = state.best_loss,
-               .best_step = state.best_step,
-               .evaluations_without_gain = state.evaluations_without_gain};
+  return state;
+}
+
+// Starting again at step 0 would write over what a run has reached.
+void Trainer::refuse_lost_checkpoints() const {
+  const int64_t reached = last_step(directory_.path() / "metrics.jsonl");
+  std::error_code ignored;
+  const bool linked = fs::is_symlink(directory_.checkpoints() / "last", ignored);
+  HS_CHECK(!linked && reached <= *options_.save_every, "the checkpoints of ", directory_.path().string(),
+           " are gone, and its run had reached step ", reached, "; put checkpoints/ back, or start again in another ",
+           "directory");
+}
+
+std::optional<int64_t> Trainer::resume() {
+  const std::vector<fs::path> candidates = directory_.resumable();
+  if (candidates.empty()) {
+    refuse_lost_checkpoints();
+    return std::nullopt;
+  }
+  std::optional<TrainingState> state;
+  std::string damage;
+  for (const fs::path& candidate : candidates) {
+    try {
+      state = load(candidate);
+      if (!damage.empty()) notice(join_text("going on from ", candidate.string(), ": ", damage));
+      break;
+    } catch (const Error& error) {
+      if (damage.empty()) damage = error.what();  // the newest's
+    }
+  }
+  HS_CHECK(state, damage);
+  HS_CHECK(state->step <= options_.steps, directory_.path().string(), " is trained for ", state->step,
+           " steps already, more than --steps ", options_.steps, "; ask for more, or use another --out");
+  if (state->best_loss && !directory_.best_model()) {
+    notice(join_text("the best model, of step ", state->best_step, ", is gone from ", directory_.checkpoints().string(),
+                     ": the next evaluation's is the best again"));
+    state->best_loss.reset();
+  }
+  progress_ = {.step = state->step,
+               .tokens = state->tokens,
+               .seconds = state->seconds,
+               .best_loss = state->best_loss,
+               .best_step = state->best_step,
+               .evaluations_without_gain = state->evaluations_without_gain};
   seconds_before_ = seconds_at_report_ = progress_.seconds;
   tokens_at_report_ = progress_.tokens;
   stopped_early_ = options_.patience > 0 && progress_.evaluations_without_gain >= options_.patience;
@@ -238,7 +279,7 @@ void Trainer::average_checkpoints() {
   // The average is one more candidate for the best model; the run itself goes on from its own weights.
   if (task_.has(Part::kValidation)) {
     average_.reset();
-    evaluate();
+    evaluate(/*averaged=*/true);
   } else {
     publish_average();
   }

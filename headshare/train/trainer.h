@@ -12,6 +12,7 @@
 #include "headshare/train/optimizer.h"
 #include "headshare/train/run_directory.h"
 #include "headshare/train/schedule.h"
+#include "headshare/train/training_state.h"
 
 namespace headshare {
 
@@ -68,9 +69,10 @@ class Trainer {
   // Reports to one more observer, which must outlive the run.
   void observe(Observer* observer) { observers_.push_back(observer); }
 
-  // Loads the last checkpoint of the run directory and returns its step; nothing when there is none.
-  // Continuing gives the same numbers, to the last bit, as not having stopped (same machine, same
-  // number of threads). Throws Error for a damaged checkpoint or one of other options.
+  // Loads the newest whole checkpoint of the run directory and returns its step; a notice says where newer ones are
+  // damaged. Nothing for a run that ended before its first checkpoint. Continuing gives the same numbers, to the last
+  // bit, as not having stopped (same machine, same number of threads). Throws Error when no checkpoint is whole, when
+  // they are gone, for one of other options, and for fewer steps than are done; nothing has been changed then.
   std::optional<int64_t> resume();
 
   // Trains up to options.steps. Throws Interrupted, after saving a checkpoint, when asked to stop;
@@ -89,7 +91,9 @@ class Trainer {
 
   double train_one_step();
   void report_step(double loss);
-  void evaluate();
+  TrainingState load(const fs::path& checkpoint);
+  void refuse_lost_checkpoints() const;
+  void evaluate(bool averaged = false);
   Evaluation evaluate_averaged();
   void save_checkpoint(const std::string& kind);
   void save_best();

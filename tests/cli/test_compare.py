@@ -305,7 +305,8 @@ def test_standard_input_is_kept_with_the_run(run, text, tmp_path):
     out = tmp_path / "out"
     arguments = ["--schemes", "mha", "--steps", 5, "--text", "-", "--out", out]
     first = compare(run, *arguments, text_in=text.read_text())
-    assert (out / "input.txt").read_text() == text.read_text()
+    [kept] = out.glob("kept-input-*.txt")
+    assert kept.read_text() == text.read_text()
     second = json.loads(run("compare", "--config", out / "resolved.yaml", "--out", tmp_path / "b", "--json").stdout)
     assert losses_of(first) == losses_of(second)
 
@@ -399,7 +400,7 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     out = tmp_path / "out"
     run("compare", *TINY, "--schemes", "mha", "--steps", 5, "--text", text, "--out", out)
     error = refused(2, "compare", "--resume", "--out", out, "--steps", 9)
-    assert "begun with steps 5 and cannot go on with 9" in error
+    assert "begun with --steps 5 and cannot go on with 9" in error
     error = refused(2, "compare", "--resume", "--out", out, "--threads", 7)
     assert "and cannot go on with 7; leave --threads away" in error
     assert "and cannot go on with auto" in refused(2, "compare", "--resume", "--out", out, "--threads", "auto")

@@ -1,0 +1,97 @@
+#include "headshare/base/output_mark.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/directory_lock.h"
+#include "headshare/base/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class OutputMarkTest : public testing::Test {
+ protected:
+  OutputMark mark(const std::string& verb = "train") const {
+    return OutputMark(home_.path(),
+                      {.verb = verb, .what = "a run", .names = {"result.json", "parts", "events.ours.*"}});
+  }
+  void write(const std::string& name, const std::string& content = "x") const { write_file(home_ / name, content); }
+
+  TemporaryDirectory home_;
+};
+
+TEST(NameMatchesTest, OneStarStandsForAnything) {
+  EXPECT_TRUE(name_matches("a.txt", "a.txt"));
+  EXPECT_FALSE(name_matches("a.txt.gz", "a.txt"));
+  EXPECT_TRUE(name_matches("kept-input-1.txt", "kept-input-*"));
+  EXPECT_TRUE(name_matches("ab", "a*b"));
+  EXPECT_FALSE(name_matches("a", "a*a"));  // the two ends do not overlap
+}
+
+TEST_F(OutputMarkTest, WithoutAMarkEverythingIsSomebodyElses) {
+  EXPECT_NO_THROW(mark().check());
+  write("other.txt");
+  EXPECT_NO_THROW(mark().check());
+  for (const char* name : {"result.json", "events.ours.1"}) {
+    write(name);
+    EXPECT_THAT(error_message([&] { mark().check(); }), AllOf(HasSubstr(home_ / name), HasSubstr("would be lost")));
+    mark().clear();
+    EXPECT_EQ(read_file(home_ / name), "x");
+    fs::remove(home_ / name);
+  }
+}
+
+TEST_F(OutputMarkTest, ClearsItsOwnNamesAndNothingElse) {
+  mark().set();
+  EXPECT_TRUE(mark().begun());
+  make_directories(home_ / "parts" / "deep");
+  for (const char* name : {"result.json", "events.ours.1", "events.theirs.1", "notes.txt"}) write(name);
+  EXPECT_NO_THROW(mark().check());
+  mark().clear({"result.json"});
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(home_.path())) left.push_back(entry.path().filename());
+  EXPECT_THAT(left, testing::UnorderedElementsAre(kMarkFile, "result.json", "events.theirs.1", "notes.txt"));
+}
+
+TEST_F(OutputMarkTest, ADirectoryOfAnotherVerbIsRefused) {
+  mark("compare").set();
+  EXPECT_FALSE(mark().begun());
+  EXPECT_THAT(error_message([&] { mark().check(); }), HasSubstr("`headshare compare` wrote"));
+}
+
+TEST_F(OutputMarkTest, OutputsFromBeforeMarksAreKnownByTheirOptions) {
+  write(kResolvedFile, "# headshare train --config resolved.yaml\n\nrun:\n");
+  write("result.json");
+  EXPECT_TRUE(mark().begun());
+  EXPECT_NO_THROW(mark().check());
+  EXPECT_FALSE(mark("compare").begun());
+  write(kResolvedFile, "# somebody else's\n");
+  EXPECT_THAT(error_message([&] { mark().check(); }), HasSubstr("result.json"));
+}
+
+TEST_F(OutputMarkTest, TheMarkNamesWhatIsOurs) {
+  EXPECT_THAT(marked_names(home_.path()), IsEmpty());
+  mark().set();
+  EXPECT_THAT(marked_names(home_.path()), ElementsAre("result.json", "parts", "events.ours.*"));
+  for (const char* damaged : {"", "[", "[1]", "{\"names\": 1}", "{\"names\": [1, {}]}", "{\"verb\": 1}"}) {
+    write(kMarkFile, damaged);
+    EXPECT_THAT(marked_names(home_.path()), IsEmpty()) << damaged;
+    EXPECT_FALSE(mark().begun()) << damaged;
+  }
+}
+
+TEST(DirectoryLockTest, RemovesWhatAKilledProcessLeft) {
+  const TemporaryDirectory home;
+  write_file(home / "a.json.partial-1", "half");
+  write_file(home / "a.partial-notes", "the user's own");
+  { const DirectoryLock lock(home.path()); }
+  EXPECT_FALSE(fs::exists(home / "a.json.partial-1"));
+  EXPECT_TRUE(fs::exists(home / "a.partial-notes"));
+}
+
+}  // namespace
+}  // namespace headshare
