@@ -7,11 +7,15 @@ HEADSHARE_DATA   the folder of real data sets (default: ../shared/data); tests t
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# All schemes, in the program's order (tests/cli/test_cost.py asks it).
+SCHEMES = re.findall(r"^HS_SCHEME\((\w+)\)", (ROOT / "headshare/attention/schemes.inc").read_text(), re.MULTILINE)
 
 
 def run_command(command, *, check=True, cwd=None, text_in=None, env=None, timeout=300):

@@ -8,7 +8,9 @@ import pathlib
 import re
 
 HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
-SCHEMES = ("mha", "gqa", "mqa", "sha", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative")
+LIST = HOME.parents[2] / "headshare/attention/schemes.inc"
+# Those that are trained: el_lossless computes with mha's weights.
+SCHEMES = tuple(name for name in re.findall(r"^HS_SCHEME\((\w+)\)", LIST.read_text(), re.MULTILINE) if name != "el_lossless")
 TASKS = ("offsets", "recall", "induction", "dyck")
 
 

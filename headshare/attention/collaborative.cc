@@ -3,7 +3,10 @@
 //   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
 
 namespace headshare {
 namespace {
@@ -51,8 +54,28 @@ class Collaborative : public Scheme {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_collaborative(const AttentionOptions& options) {
-  return std::make_shared<Collaborative>(options);
+namespace {
+
+// Even, so that rotary positions can be had.
+void set_defaults(AttentionOptions* options) {
+  if (!options->key_width) options->key_width = std::max<int64_t>(2, options->d_model / 4 * 2);
+}
+
+int64_t compared_width(const AttentionOptions& options) { return *options.key_width; }
+
+std::string sizes(const AttentionOptions& options) { return join_text("key width ", *options.key_width); }
+
+}  // namespace
+
+SchemeRecord collaborative_scheme() {
+  return {.name = "collaborative",
+          .sentence = "heads share query and key maps, and each weights their dimensions",
+          .paper = "Cordonnier et al., 2020",
+          .make = make_as<Collaborative>,
+          .set_defaults = set_defaults,
+          .compared_width = compared_width,
+          .sizes = sizes,
+          .shares_key_width = true};
 }
 
 }  // namespace headshare

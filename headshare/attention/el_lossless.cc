@@ -4,6 +4,7 @@
 // It spends H times the score and value products of `mha` to read less memory (docs/mathematics.md#el_lossless).
 #include <ATen/ATen.h>
 
+#include "headshare/attention/hidden_states.h"
 #include "headshare/attention/mha.h"
 #include "headshare/attention/schemes.h"
 
@@ -40,8 +41,24 @@ class ElLossless : public Mha {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_el_lossless(const AttentionOptions& options) {
-  return std::make_shared<ElLossless>(options);
+namespace {
+
+std::string why_not(const AttentionOptions& o) {
+  const std::string reason = why_not_hidden_states(o);
+  return reason.empty() ? why_not_mha(o) : reason;
+}
+
+}  // namespace
+
+SchemeRecord el_lossless_scheme() {
+  return {.name = "el_lossless",
+          .sentence = "mha computed from cached hidden states: the same weights, the same result",
+          .paper = "Yan et al., 2021",
+          .make = make_as<ElLossless>,
+          .set_defaults = set_mha_defaults,
+          .why_not = why_not,
+          .compared_width = mha_compared_width,
+          .weights_of = "mha"};
 }
 
 }  // namespace headshare

@@ -3,7 +3,9 @@
 //   q_h = x W_Q^h, k_h = v_h = columns h D .. (h + 1) D of y; cache: y: E per token
 #include <ATen/ATen.h>
 
+#include "headshare/attention/hidden_states.h"
 #include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
 
 namespace headshare {
 namespace {
@@ -37,6 +39,29 @@ class ElShared : public Scheme {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_el_shared(const AttentionOptions& options) { return std::make_shared<ElShared>(options); }
+std::string why_not_hidden_states(const AttentionOptions& o) {
+  if (!o.rotary) return "";
+  return o.scheme +
+         " keeps raw hidden states as keys, which rotary positions cannot be applied to; use --positions learned, "
+         "sinusoidal or alibi";
+}
+
+namespace {
+
+std::string why_not(const AttentionOptions& o) {
+  if (o.heads * *o.head_width == o.d_model) return why_not_hidden_states(o);
+  return join_text("el_shared cuts the model width into heads: ", o.heads, " heads x ", *o.head_width,
+                   " must equal d-model ", o.d_model, "; leave --head-width at auto");
+}
+
+}  // namespace
+
+SchemeRecord el_shared_scheme() {
+  return {.name = "el_shared",
+          .sentence = "a head's keys and values are its slice of the hidden state",
+          .paper = "Xue and Aletras, 2023, after Yan et al., 2021",
+          .make = make_as<ElShared>,
+          .why_not = why_not};
+}
 
 }  // namespace headshare

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
 
 namespace headshare {
 
@@ -37,8 +38,22 @@ AttentionCost Gqa::own_cost() const {
   return {.parameters = parameters, .effective = parameters, .cache_elements = 2 * groups_ * D()};
 }
 
+namespace {
+
 std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options) {
   return std::make_shared<Gqa>(options, *options.groups);
+}
+
+std::string sizes(const AttentionOptions& options) { return join_text(*options.groups, " groups"); }
+
+}  // namespace
+
+SchemeRecord gqa_scheme() {
+  return {.name = "gqa",
+          .sentence = "groups of heads share keys and values",
+          .paper = "Ainslie et al., 2023",
+          .make = make_gqa,
+          .sizes = sizes};
 }
 
 }  // namespace headshare

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kE = 6, kH = 4, kD = 2;
 
-AttentionOptions options_of(SchemeKind scheme, bool biases = true) {
+AttentionOptions options_of(const std::string& scheme, bool biases = true) {
   return {.scheme = scheme, .d_model = kE, .heads = kH, .head_width = kD, .projection_bias = biases};
 }
 
@@ -51,13 +51,13 @@ void copy_shared(const Attention& from, const Attention& to) {
 Tensor tiled(const Tensor& x) { return at::cat(std::vector<Tensor>(kH, x)); }
 
 TEST(Identities, MheWithZeroEmbeddingsIsSha) {
-  for (const SchemeKind scheme : {SchemeKind::kMheAdd, SchemeKind::kMheMul}) {
+  for (const std::string scheme : {"mhe_add", "mhe_mul"}) {
     for (const bool rotary : {false, true}) {
       AttentionOptions options = options_of(scheme);
       options.rotary = rotary;
       options.content_bias = true;
       const Attention mhe = random_attention(options, 1);
-      options.scheme = SchemeKind::kSha;
+      options.scheme = "sha";
       const Attention sha = random_attention(options, 2);
       expect_different(mhe, sha);
       copy_shared(mhe, sha);
@@ -71,7 +71,7 @@ TEST(Identities, MheWithZeroEmbeddingsIsSha) {
 
 TEST(Identities, KeyEmbeddingOfMheAddIsInertUnlessRotated) {
   for (const bool rotary : {false, true}) {
-    AttentionOptions options = options_of(SchemeKind::kMheAdd);
+    AttentionOptions options = options_of("mhe_add");
     options.rotary = rotary;
     const Attention one = random_attention(options, 1), other = random_attention(options, 1);
     set(other, "key_embedding", at::zeros({kH, kD}));
@@ -87,8 +87,8 @@ TEST(Identities, KeyEmbeddingOfMheAddIsInertUnlessRotated) {
 }
 
 TEST(Identities, ValueEmbeddingOfMheAddIsAnOutputBias) {
-  const Attention one = random_attention(options_of(SchemeKind::kMheAdd), 1);
-  const Attention other = random_attention(options_of(SchemeKind::kMheAdd), 1);
+  const Attention one = random_attention(options_of("mhe_add"), 1);
+  const Attention other = random_attention(options_of("mhe_add"), 1);
   const Tensor moved = get(one, "output.weight").mv(get(one, "value_embedding").flatten());  // sum_h eV_h O_h
   set(other, "value_embedding", at::zeros({kH, kD}));
   set(other, "output.bias", get(one, "output.bias") + moved);
@@ -98,8 +98,8 @@ TEST(Identities, ValueEmbeddingOfMheAddIsAnOutputBias) {
 }
 
 TEST(Identities, MheAddIsShaWithOneQueryBiasPerHead) {
-  const Attention mhe = random_attention(options_of(SchemeKind::kMheAdd), 1);
-  const Attention mha = random_attention(options_of(SchemeKind::kMha), 2);
+  const Attention mhe = random_attention(options_of("mhe_add"), 1);
+  const Attention mha = random_attention(options_of("mha"), 2);
   copy_shared(mhe, mha);
   for (const char* map : {"query", "key", "value"}) {
     const std::string name = map;
@@ -110,9 +110,9 @@ TEST(Identities, MheAddIsShaWithOneQueryBiasPerHead) {
 }
 
 TEST(Identities, MheAddIsShaWithAContentBias) {
-  AttentionOptions options = options_of(SchemeKind::kMheAdd);
+  AttentionOptions options = options_of("mhe_add");
   const Attention mhe = random_attention(options, 1);
-  options.scheme = SchemeKind::kSha;
+  options.scheme = "sha";
   options.content_bias = true;
   const Attention sha = random_attention(options, 2);
   copy_shared(mhe, sha);
@@ -123,11 +123,11 @@ TEST(Identities, MheAddIsShaWithAContentBias) {
 
 TEST(Identities, MheMulIsCollaborativeAttention) {
   for (const double offset : {1.0, 0.0}) {
-    AttentionOptions options = options_of(SchemeKind::kMheMul);
+    AttentionOptions options = options_of("mhe_mul");
     options.mhe_mul_offset = offset;
     options.content_bias = true;
     const Attention mhe = random_attention(options, 1);
-    options.scheme = SchemeKind::kCollaborative;
+    options.scheme = "collaborative";
     options.key_width = kD;
     const Attention mixed = random_attention(options, 2);
     copy_shared(mhe, mixed);
@@ -148,10 +148,10 @@ Tensor block_indicator(int64_t R) {
 
 TEST(Identities, MhaWithBiasesIsCollaborativeWithContentBiasAndNoKeyBias) {
   for (const int64_t R : {kH * kD, kH}) {  // full width and the narrowed concatenation
-    AttentionOptions options = options_of(SchemeKind::kMha);
+    AttentionOptions options = options_of("mha");
     options.key_width = R;
     const Attention mha = random_attention(options, 1);
-    options.scheme = SchemeKind::kCollaborative;
+    options.scheme = "collaborative";
     options.content_bias = true;
     options.scale = mha->scheme().options().scale;  // the source layer's temperature
     const Attention mixed = random_attention(options, 2);
@@ -168,7 +168,7 @@ TEST(Identities, MhaWithBiasesIsCollaborativeWithContentBiasAndNoKeyBias) {
 
 TEST(Identities, CollaborativeScaleDoesNotFollowItsWidth) {
   for (const int64_t R : {2, 6, 8}) {
-    AttentionOptions options = options_of(SchemeKind::kCollaborative);
+    AttentionOptions options = options_of("collaborative");
     options.key_width = R;
     EXPECT_DOUBLE_EQ(*resolve(options).scale, 1 / std::sqrt(2.0));
   }
@@ -177,11 +177,11 @@ TEST(Identities, CollaborativeScaleDoesNotFollowItsWidth) {
 TEST(Identities, ElLosslessIsMhaWithTheSameWeights) {
   for (const int64_t R : {kH * kD, kH}) {
     for (const bool content : {false, true}) {
-      AttentionOptions options = options_of(SchemeKind::kMha);
+      AttentionOptions options = options_of("mha");
       options.key_width = R;
       options.content_bias = content;
       const Attention mha = random_attention(options, 1);
-      options.scheme = SchemeKind::kElLossless;
+      options.scheme = "el_lossless";
       const Attention lossless = random_attention(options, 2);
       expect_different(mha, lossless);
       EXPECT_EQ(parameters_of(*mha).size(), parameters_of(*lossless).size());
@@ -193,10 +193,10 @@ TEST(Identities, ElLosslessIsMhaWithTheSameWeights) {
 
 TEST(Identities, ShaIsMhaWithTiledMapsAndOneNarrowHead) {
   for (const bool rotary : {false, true}) {
-    AttentionOptions options = options_of(SchemeKind::kSha);
+    AttentionOptions options = options_of("sha");
     options.rotary = rotary;
     const Attention sha = random_attention(options, 1);
-    options.scheme = SchemeKind::kMha;
+    options.scheme = "mha";
     const Attention mha = random_attention(options, 2);
     copy_shared(sha, mha);
     for (const char* name : {"query.weight", "key.weight", "value.weight", "query.bias", "key.bias", "value.bias"}) {
@@ -214,17 +214,17 @@ TEST(Identities, ShaIsMhaWithTiledMapsAndOneNarrowHead) {
 
 TEST(Identities, GroupsSpanFromMqaToMha) {
   for (const bool rotary : {false, true}) {
-    AttentionOptions options = options_of(SchemeKind::kGqa);
+    AttentionOptions options = options_of("gqa");
     options.rotary = rotary;
     options.groups = kH;
     const Attention all = random_attention(options, 1);
     options.groups = 1;
     const Attention single = random_attention(options, 1);
-    options.scheme = SchemeKind::kMha;
+    options.scheme = "mha";
     const Attention mha = random_attention(options, 2);
     copy_shared(all, mha);
     expect_equal(all, mha);
-    options.scheme = SchemeKind::kMqa;
+    options.scheme = "mqa";
     const Attention mqa = random_attention(options, 2);
     copy_shared(single, mqa);
     expect_equal(single, mqa);
@@ -232,9 +232,9 @@ TEST(Identities, GroupsSpanFromMqaToMha) {
 }
 
 TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
-  AttentionOptions options = {.scheme = SchemeKind::kElShared, .d_model = kE, .heads = 3};
+  AttentionOptions options = {.scheme = "el_shared", .d_model = kE, .heads = 3};
   const Attention shared = random_attention(options, 1);
-  options.scheme = SchemeKind::kSkv;
+  options.scheme = "skv";
   const Attention skv = random_attention(options, 2);
   copy_shared(shared, skv);
   set(skv, "key_value.weight", at::eye(kE));
@@ -243,11 +243,11 @@ TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
 
 TEST(Identities, SharedQueryKeyIsMhaWithOneMapForBoth) {
   for (const bool rotary : {false, true}) {
-    AttentionOptions options = options_of(SchemeKind::kSkv);
+    AttentionOptions options = options_of("skv");
     options.shared_qk = true;
     options.rotary = rotary;
     const Attention shared = random_attention(options, 1);
-    options.scheme = SchemeKind::kMha;
+    options.scheme = "mha";
     const Attention mha = random_attention(options, 2);
     copy_shared(shared, mha);
     for (const char* map : {"query", "key"}) {

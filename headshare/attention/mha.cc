@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
 
 namespace headshare {
 
@@ -36,6 +39,27 @@ AttentionCost Mha::own_cost() const {
   return {.parameters = parameters, .effective = parameters, .cache_elements = R() + H() * D()};
 }
 
-std::shared_ptr<Scheme> make_mha(const AttentionOptions& options) { return std::make_shared<Mha>(options); }
+void set_mha_defaults(AttentionOptions* o) {
+  if (!o->key_width) o->key_width = o->heads * *o->head_width;
+  if (!o->scale) o->scale = 1.0 / std::sqrt(static_cast<double>(mha_compared_width(*o)));
+}
+
+std::string why_not_mha(const AttentionOptions& o) {
+  if (*o.key_width % o.heads == 0) return "";
+  return join_text("key-width must be a multiple of heads: ", *o.key_width, " and ", o.heads,
+                   "; set --key-width to a multiple of ", o.heads);
+}
+
+int64_t mha_compared_width(const AttentionOptions& o) { return *o.key_width / o.heads; }
+
+SchemeRecord mha_scheme() {
+  return {.name = "mha",
+          .sentence = "every head has its own queries, keys and values",
+          .paper = "Vaswani et al., 2017",
+          .make = make_as<Mha>,
+          .set_defaults = set_mha_defaults,
+          .why_not = why_not_mha,
+          .compared_width = mha_compared_width};
+}
 
 }  // namespace headshare

@@ -25,4 +25,9 @@ class Mha : public Scheme {
   Linear query_, key_, value_, output_;
 };
 
+// Of SchemeRecord, for schemes with these weights.
+void set_mha_defaults(AttentionOptions* options);
+std::string why_not_mha(const AttentionOptions& resolved);
+int64_t mha_compared_width(const AttentionOptions& resolved);
+
 }  // namespace headshare

@@ -59,6 +59,11 @@ class MheAdd : public SingleHead {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_mhe_add(const AttentionOptions& options) { return std::make_shared<MheAdd>(options); }
+SchemeRecord mhe_add_scheme() {
+  return {.name = "mhe_add",
+          .sentence = "all heads share one head's maps, and each adds an embedding of its own",
+          .paper = "Xue and Aletras, 2023",
+          .make = make_as<MheAdd>};
+}
 
 }  // namespace headshare

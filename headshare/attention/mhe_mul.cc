@@ -57,6 +57,21 @@ class MheMul : public SingleHead {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_mhe_mul(const AttentionOptions& options) { return std::make_shared<MheMul>(options); }
+namespace {
+
+// Measured: docs/design/021-where-head-embeddings-start.md.
+void set_defaults(AttentionOptions* options) {
+  if (!options->mhe_deviation) options->mhe_deviation = 0.5;
+}
+
+}  // namespace
+
+SchemeRecord mhe_mul_scheme() {
+  return {.name = "mhe_mul",
+          .sentence = "all heads share one head's maps, and each multiplies by an embedding of its own",
+          .paper = "Xue and Aletras, 2023",
+          .make = make_as<MheMul>,
+          .set_defaults = set_defaults};
+}
 
 }  // namespace headshare

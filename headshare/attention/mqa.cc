@@ -5,8 +5,16 @@
 
 namespace headshare {
 
+namespace {
+
 std::shared_ptr<Scheme> make_mqa(const AttentionOptions& options) {
   return std::make_shared<Gqa>(options, /*groups=*/1);
+}
+
+}  // namespace
+
+SchemeRecord mqa_scheme() {
+  return {.name = "mqa", .sentence = "all heads share keys and values", .paper = "Shazeer, 2019", .make = make_mqa};
 }
 
 }  // namespace headshare

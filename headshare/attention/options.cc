@@ -3,39 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/nearest.h"
 
 namespace headshare {
-
-const EnumNames<SchemeKind>& scheme_names() {
-  static const EnumNames<SchemeKind> names = {
-      {SchemeKind::kMha, "mha"},
-      {SchemeKind::kGqa, "gqa"},
-      {SchemeKind::kMqa, "mqa"},
-      {SchemeKind::kSha, "sha"},
-      {SchemeKind::kSkv, "skv"},
-      {SchemeKind::kElShared, "el_shared"},
-      {SchemeKind::kElLossless, "el_lossless"},
-      {SchemeKind::kMheAdd, "mhe_add"},
-      {SchemeKind::kMheMul, "mhe_mul"},
-      {SchemeKind::kCollaborative, "collaborative"},
-  };
-  return names;
-}
-
-std::string scheme_name(SchemeKind kind) {
-  for (const auto& [value, name] : scheme_names()) {
-    if (value == kind) return name;
-  }
-  return "";
-}
-
-SchemeKind parse_scheme(const std::string& name) {
-  SchemeKind kind = SchemeKind::kMha;
-  field("scheme", &kind, "", scheme_names()).parse(name);
-  return kind;
-}
 
 const EnumNames<DropoutMaskKind>& dropout_mask_names() {
   static const EnumNames<DropoutMaskKind> names = {
@@ -80,32 +51,20 @@ int64_t default_groups(int64_t heads) {
   return heads;
 }
 
-void check_sizes(const AttentionOptions& o) {
-  const int64_t heads_width = o.heads * *o.head_width;
-  if (o.scheme == SchemeKind::kElShared) {
-    HS_CHECK(heads_width == o.d_model, "el_shared cuts the model width into heads: ", o.heads, " heads x ",
-             *o.head_width, " must equal d-model ", o.d_model, "; leave --head-width at auto");
-  }
-  if (o.scheme == SchemeKind::kElShared || o.scheme == SchemeKind::kElLossless) {
-    HS_CHECK(!o.rotary, scheme_name(o.scheme),
-             " keeps raw hidden states as keys, which rotary positions cannot be applied to; use --positions learned, "
-             "sinusoidal or alibi");
-  }
+void check_sizes(const AttentionOptions& o, const SchemeRecord& scheme) {
   HS_CHECK(*o.groups <= o.heads && o.heads % *o.groups == 0, "groups must divide heads: ", o.heads, " heads, ",
            *o.groups, " groups; set --groups to a divisor of ", o.heads);
-  const bool narrowed = o.scheme == SchemeKind::kMha || o.scheme == SchemeKind::kElLossless;
-  HS_CHECK(!narrowed || *o.key_width % o.heads == 0, "key-width must be a multiple of heads: ", *o.key_width, " and ",
-           o.heads, "; set --key-width to a multiple of ", o.heads);
-  const int64_t rotated_width = o.scheme == SchemeKind::kCollaborative ? *o.key_width
-                                : narrowed                             ? *o.key_width / o.heads
-                                                                       : *o.head_width;
-  HS_CHECK(!o.rotary || rotated_width % 2 == 0, "rotary positions need an even key width, not ", rotated_width,
+  const std::string reason = scheme.why_not == nullptr ? "" : scheme.why_not(o);
+  HS_CHECK(reason.empty(), reason);
+  const int64_t width = scheme.compared_width == nullptr ? *o.head_width : scheme.compared_width(o);
+  HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
            "; change --head-width or --key-width");
 }
 
 }  // namespace
 
 AttentionOptions resolve(AttentionOptions o) {
+  const SchemeRecord& scheme = scheme_record(o.scheme);
   HS_CHECK(o.d_model >= 1 && o.heads >= 1, "d-model and heads must be at least 1, not ", o.d_model, " and ", o.heads);
   if (!o.head_width) {
     HS_CHECK(o.d_model % o.heads == 0, "heads must divide d-model: ", o.d_model, " / ", o.heads, " leaves ",
@@ -113,18 +72,14 @@ AttentionOptions resolve(AttentionOptions o) {
     o.head_width = o.d_model / o.heads;
   }
   if (!o.groups) o.groups = default_groups(o.heads);
-  const bool collaborative = o.scheme == SchemeKind::kCollaborative;
   HS_CHECK(*o.head_width >= 1 && *o.groups >= 1, "head-width and groups must be at least 1, not ", *o.head_width,
            " and ", *o.groups);
-  if (!o.key_width) o.key_width = collaborative ? std::max<int64_t>(2, o.d_model / 4 * 2) : o.heads * *o.head_width;
+  if (scheme.set_defaults != nullptr) scheme.set_defaults(&o);
+  if (!o.key_width) o.key_width = o.heads * *o.head_width;
   HS_CHECK(*o.key_width >= 1, "key-width must be at least 1, not ", *o.key_width);
-  check_sizes(o);
-  // Measured: docs/design/021-where-head-embeddings-start.md.
-  if (!o.mhe_deviation) o.mhe_deviation = o.scheme == SchemeKind::kMheMul ? 0.5 : 0.1;
-  if (!o.scale) {
-    const bool narrowed = o.scheme == SchemeKind::kMha || o.scheme == SchemeKind::kElLossless;
-    o.scale = 1.0 / std::sqrt(static_cast<double>(narrowed ? *o.key_width / o.heads : *o.head_width));
-  }
+  check_sizes(o, scheme);
+  if (!o.mhe_deviation) o.mhe_deviation = 0.1;  // measured: docs/design/021-where-head-embeddings-start.md
+  if (!o.scale) o.scale = 1.0 / std::sqrt(static_cast<double>(*o.head_width));
   return o;
 }
 

@@ -11,25 +11,6 @@
 
 namespace headshare {
 
-enum class SchemeKind {
-  kMha,
-  kGqa,
-  kMqa,
-  kSha,
-  kSkv,
-  kElShared,
-  kElLossless,
-  kMheAdd,
-  kMheMul,
-  kCollaborative,
-};
-
-const EnumNames<SchemeKind>& scheme_names();
-std::string scheme_name(SchemeKind kind);
-
-// Reads "mha", "mhe-add", ...; an unknown name is refused with the nearest.
-SchemeKind parse_scheme(const std::string& name);
-
 // Which dropout mask a head's weights get. One for all heads is what the factorised kernel can use; a
 // comparison gives all its schemes the same kind.
 enum class DropoutMaskKind { kPerHead, kShared };
@@ -37,7 +18,7 @@ enum class DropoutMaskKind { kPerHead, kShared };
 const EnumNames<DropoutMaskKind>& dropout_mask_names();
 
 struct AttentionOptions {
-  SchemeKind scheme = SchemeKind::kMha;
+  std::string scheme = "mha";                // a SchemeRecord::name
   int64_t d_model = 256;                     // E
   int64_t heads = 4;                         // H
   std::optional<int64_t> head_width = {};    // D; default E / H

@@ -1,19 +1,19 @@
-// One maker per scheme; `options` must be resolved. make_scheme (scheme.h) picks by name.
+// The record of each scheme, which its own file defines: mha_scheme(), gqa_scheme(), ...
 #pragma once
 
 #include "headshare/attention/scheme.h"
+#include "headshare/attention/scheme_record.h"
 
 namespace headshare {
 
-std::shared_ptr<Scheme> make_mha(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_mqa(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_sha(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_skv(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_el_shared(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_el_lossless(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_mhe_add(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_mhe_mul(const AttentionOptions& options);
-std::shared_ptr<Scheme> make_collaborative(const AttentionOptions& options);
+#define HS_SCHEME(name) SchemeRecord name##_scheme();
+#include "headshare/attention/schemes.inc"
+#undef HS_SCHEME
+
+// SchemeRecord::make of a class that its options alone determine.
+template <class Made>
+std::shared_ptr<Scheme> make_as(const AttentionOptions& resolved) {
+  return std::make_shared<Made>(resolved);
+}
 
 }  // namespace headshare

@@ -47,6 +47,11 @@ class Sha : public SingleHead {
 
 }  // namespace
 
-std::shared_ptr<Scheme> make_sha(const AttentionOptions& options) { return std::make_shared<Sha>(options); }
+SchemeRecord sha_scheme() {
+  return {.name = "sha",
+          .sentence = "one head, repeated: all share queries, keys and values",
+          .paper = "Xue and Aletras, 2023",
+          .make = make_as<Sha>};
+}
 
 }  // namespace headshare

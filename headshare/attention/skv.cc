@@ -84,9 +84,18 @@ class SharedQueryKey : public Scheme {
 
 }  // namespace
 
+namespace {
+
 std::shared_ptr<Scheme> make_skv(const AttentionOptions& options) {
   if (options.shared_qk) return std::make_shared<SharedQueryKey>(options);
   return std::make_shared<SharedKeyValue>(options);
+}
+
+}  // namespace
+
+SchemeRecord skv_scheme() {
+  return {
+      .name = "skv", .sentence = "a head's keys are its values", .paper = "Xue and Aletras, 2023", .make = make_skv};
 }
 
 }  // namespace headshare

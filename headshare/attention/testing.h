@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headshare/attention/attention.h"
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
 #include "headshare/ops/testing.h"
@@ -42,34 +43,34 @@ struct SchemeCase {
 // H D != E where legal.
 inline std::vector<SchemeCase> scheme_cases() {
   constexpr int64_t kE = 6, kH = 4, kD = 2;
-  const auto with = [](SchemeKind scheme) {
+  const auto with = [](const std::string& scheme) {
     return AttentionOptions{.scheme = scheme, .d_model = kE, .heads = kH, .head_width = kD};
   };
   std::vector<SchemeCase> cases;
-  for (const auto& [scheme, name] : scheme_names()) cases.push_back({name, with(scheme)});
+  for (const std::string& scheme : scheme_names()) cases.push_back({scheme, with(scheme)});
   for (SchemeCase& one : cases) {
-    if (one.options.scheme == SchemeKind::kElShared) one.options.d_model = kH * kD;
+    if (one.options.scheme == "el_shared") one.options.d_model = kH * kD;
   }
-  AttentionOptions narrowed = with(SchemeKind::kMha);
+  AttentionOptions narrowed = with("mha");
   narrowed.head_width = 3;
   narrowed.key_width = 8;
   cases.push_back({"mha_narrowed", narrowed});
-  narrowed.scheme = SchemeKind::kElLossless;
+  narrowed.scheme = "el_lossless";
   cases.push_back({"el_lossless_narrowed", narrowed});
-  AttentionOptions shared_qk = with(SchemeKind::kSkv);
+  AttentionOptions shared_qk = with("skv");
   shared_qk.shared_qk = true;
   cases.push_back({"skv_shared_qk", shared_qk});
-  AttentionOptions plain_product = with(SchemeKind::kMheMul);
+  AttentionOptions plain_product = with("mhe_mul");
   plain_product.mhe_mul_offset = 0;
   cases.push_back({"mhe_mul_offset_0", plain_product});
-  AttentionOptions wide = with(SchemeKind::kCollaborative);
+  AttentionOptions wide = with("collaborative");
   wide.key_width = 6;
   cases.push_back({"collaborative_6", wide});
   return cases;
 }
 
 inline bool keeps_hidden_states(const AttentionOptions& options) {
-  return options.scheme == SchemeKind::kElShared || options.scheme == SchemeKind::kElLossless;
+  return options.scheme == "el_shared" || options.scheme == "el_lossless";
 }
 
 // Every scheme with every legal mixture of biases and positions.
@@ -132,37 +133,34 @@ class NaiveAttention {
 
   Head head(int64_t h, const Tensor& x, const Tensor& y) const {
     const int64_t H = o_.heads;
-    switch (o_.scheme) {
-      case SchemeKind::kMha:
-      case SchemeKind::kElLossless:
-        return {part(affine("query", x), h, H), part(affine("key", y), h, H), part(affine("value", y), h, H)};
-      case SchemeKind::kGqa:
-      case SchemeKind::kMqa: {
-        const int64_t g = o_.scheme == SchemeKind::kMqa ? 1 : *o_.groups;
-        const int64_t group = h / (H / g);
-        return {part(affine("query", x), h, H), part(affine("key", y), group, g), part(affine("value", y), group, g)};
-      }
-      case SchemeKind::kSha:
-        return {affine("query", x), affine("key", y), affine("value", y)};
-      case SchemeKind::kSkv:
-        if (o_.shared_qk) {
-          return {part(affine("query_key", x), h, H), part(affine("query_key", y), h, H),
-                  part(affine("value", y), h, H)};
-        }
-        return {part(affine("query", x), h, H), part(affine("key_value", y), h, H), part(affine("key_value", y), h, H)};
-      case SchemeKind::kElShared:
-        return {part(affine("query", x), h, H), part(y, h, H), part(y, h, H)};
-      case SchemeKind::kMheAdd:
-        return {affine("query", x) + parameter("query_embedding")[h], affine("key", y) + parameter("key_embedding")[h],
-                affine("value", y) + parameter("value_embedding")[h]};
-      case SchemeKind::kMheMul: {
-        const double offset = o_.mhe_mul_offset;
-        return {affine("query", x) * (parameter("query_embedding")[h] + offset),
-                affine("key", y) * (parameter("key_embedding")[h] + offset),
-                affine("value", y) * (parameter("value_embedding")[h] + offset)};
-      }
-      case SchemeKind::kCollaborative:
-        return {affine("query", x) * parameter("mixing")[h], affine("key", y), part(affine("value", y), h, H)};
+    if (o_.scheme == "mha" || o_.scheme == "el_lossless") {
+      return {part(affine("query", x), h, H), part(affine("key", y), h, H), part(affine("value", y), h, H)};
+    }
+    if (o_.scheme == "gqa" || o_.scheme == "mqa") {
+      const int64_t g = o_.scheme == "mqa" ? 1 : *o_.groups;
+      const int64_t group = h / (H / g);
+      return {part(affine("query", x), h, H), part(affine("key", y), group, g), part(affine("value", y), group, g)};
+    }
+    if (o_.scheme == "sha") return {affine("query", x), affine("key", y), affine("value", y)};
+    if (o_.scheme == "skv" && o_.shared_qk) {
+      return {part(affine("query_key", x), h, H), part(affine("query_key", y), h, H), part(affine("value", y), h, H)};
+    }
+    if (o_.scheme == "skv") {
+      return {part(affine("query", x), h, H), part(affine("key_value", y), h, H), part(affine("key_value", y), h, H)};
+    }
+    if (o_.scheme == "el_shared") return {part(affine("query", x), h, H), part(y, h, H), part(y, h, H)};
+    if (o_.scheme == "mhe_add") {
+      return {affine("query", x) + parameter("query_embedding")[h], affine("key", y) + parameter("key_embedding")[h],
+              affine("value", y) + parameter("value_embedding")[h]};
+    }
+    if (o_.scheme == "mhe_mul") {
+      const double offset = o_.mhe_mul_offset;
+      return {affine("query", x) * (parameter("query_embedding")[h] + offset),
+              affine("key", y) * (parameter("key_embedding")[h] + offset),
+              affine("value", y) * (parameter("value_embedding")[h] + offset)};
+    }
+    if (o_.scheme == "collaborative") {
+      return {affine("query", x) * parameter("mixing")[h], affine("key", y), part(affine("value", y), h, H)};
     }
     throw Error("unknown attention scheme");
   }

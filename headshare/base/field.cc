@@ -184,6 +184,17 @@ Field enum_field(std::string name, std::string help, const std::vector<std::stri
   return made;
 }
 
+Field field(std::string name, std::string* target, std::string help, const std::vector<std::string>& choices,
+            FieldOptions options) {
+  const auto set = [target, choices](size_t index) { *target = choices[index]; };
+  const auto get = [target, choices] {
+    return static_cast<size_t>(std::find(choices.begin(), choices.end(), *target) - choices.begin());
+  };
+  Field made = enum_field(std::move(name), std::move(help), choices, set, get, std::move(options));
+  made.value = [target] { return nlohmann::json(*target); };
+  return made;
+}
+
 void append(Fields* fields, Fields more) {
   for (Field& one : more) fields->push_back(std::move(one));
 }

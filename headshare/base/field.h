@@ -45,6 +45,10 @@ Field field(std::string name, std::vector<int64_t>* target, std::string help, Fi
 Field field(std::string name, std::optional<int64_t>* target, std::string help, FieldOptions options = {});
 Field field(std::string name, std::optional<double>* target, std::string help, FieldOptions options = {});
 
+// One of `choices`; '-' and '_' and the case of letters are the same.
+Field field(std::string name, std::string* target, std::string help, const std::vector<std::string>& choices,
+            FieldOptions options);
+
 // The names of an enumeration's values, in the order of --help.
 template <class E>
 using EnumNames = std::vector<std::pair<E, std::string>>;

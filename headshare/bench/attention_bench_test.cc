@@ -18,10 +18,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr SchemeKind kSchemes[] = {SchemeKind::kMha,          SchemeKind::kSha,    SchemeKind::kGqa,
-                                   SchemeKind::kMqa,          SchemeKind::kSkv,    SchemeKind::kElShared,
-                                   SchemeKind::kElLossless,   SchemeKind::kMheAdd, SchemeKind::kMheMul,
-                                   SchemeKind::kCollaborative};
+constexpr std::string kSchemes[] = {"mha",       "sha",         "gqa",     "mqa",     "skv",
+                                    "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"};
 
 class AttentionBench : public testing::Test {
  protected:
@@ -29,7 +27,7 @@ class AttentionBench : public testing::Test {
   AttentionBench() { at::set_num_threads(1); }
 };
 
-AttentionCase small_case(SchemeKind scheme) {
+AttentionCase small_case(const std::string& scheme) {
   return {.scheme = scheme, .batch = 2, .heads = 4, .head_width = 8, .key_width = 16, .queries = 70, .keys = 70};
 }
 
@@ -40,7 +38,7 @@ std::vector<AttentionRow> bench(const AttentionCase& one, const AttentionBenchOp
 }
 
 TEST_F(AttentionBench, EveryContenderOfEverySchemeIsRight) {
-  for (const SchemeKind scheme : kSchemes) {
+  for (const std::string& scheme : kSchemes) {
     for (const Pass pass : {Pass::kForward, Pass::kTraining}) {
       for (const bool causal : {false, true}) {
         for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
@@ -64,7 +62,7 @@ TEST_F(AttentionBench, EveryContenderOfEverySchemeIsRight) {
 }
 
 TEST_F(AttentionBench, DropoutIsCheckedByItsStatisticsAndMasks) {
-  for (const SchemeKind scheme : kSchemes) {
+  for (const std::string& scheme : kSchemes) {
     for (const bool causal : {false, true}) {
       AttentionCase one = small_case(scheme);
       one.batch = 4;
@@ -100,7 +98,7 @@ void expect_refusal(const AttentionCase& one, const AttentionBenchOptions& optio
 }
 
 TEST_F(AttentionBench, WrongContendersAreNotTimed) {
-  AttentionCase one = small_case(SchemeKind::kMheAdd);
+  AttentionCase one = small_case("mhe_add");
   const auto wrong_heads = spoilt([](Contender* c) { c->heads = [run = c->heads] { return run() * 1.001; }; });
   expect_refusal(one, wrong_heads, "heads differ");
   one.pass = Pass::kTraining;
@@ -115,7 +113,7 @@ TEST_F(AttentionBench, WrongContendersAreNotTimed) {
 }
 
 TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
-  AttentionCase one = small_case(SchemeKind::kMha);
+  AttentionCase one = small_case("mha");
   one.batch = 8;
   one.pass = Pass::kTraining;
   one.dropout = 0.1;
@@ -139,7 +137,7 @@ TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
       return backward + (at::rand_like(backward) < 0.1).to(at::kFloat).mul(backward.detach());
     };
   });
-  for (const SchemeKind scheme : {SchemeKind::kMha, SchemeKind::kSkv}) {
+  for (const std::string scheme : {"mha", "skv"}) {
     one.scheme = scheme;
     const AttentionInputs inputs = make_inputs(one, Fill::kNormal);
     EXPECT_FALSE(check_dropout_gradient(make_contenders(inputs)[0]).has_value());
@@ -155,22 +153,21 @@ TEST_F(AttentionBench, SharedMemoryHasItsTorchForms) {
     return list;
   };
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names(small_case(SchemeKind::kMha)), (Names{"headshare", "torch_sdpa"}));
-  EXPECT_EQ(names(small_case(SchemeKind::kSha)), (Names{"headshare", "torch_sdpa"}));
-  EXPECT_EQ(names(small_case(SchemeKind::kElLossless)),
+  EXPECT_EQ(names(small_case("mha")), (Names{"headshare", "torch_sdpa"}));
+  EXPECT_EQ(names(small_case("sha")), (Names{"headshare", "torch_sdpa"}));
+  EXPECT_EQ(names(small_case("el_lossless")),
             (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
-  EXPECT_EQ(names(small_case(SchemeKind::kMqa)),
-            (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
-  EXPECT_EQ(names(small_case(SchemeKind::kCollaborative)),
+  EXPECT_EQ(names(small_case("mqa")), (Names{"headshare", "torch_sdpa", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
+  EXPECT_EQ(names(small_case("collaborative")),
             (Names{"headshare", "torch_sdpa", "torch_sdpa_padded", "torch_sdpa_expanded"}));
-  AttentionCase decode = small_case(SchemeKind::kMqa);
+  AttentionCase decode = small_case("mqa");
   decode.queries = 1;
   EXPECT_EQ(names(decode), (Names{"headshare", "torch_sdpa_expanded", "torch_sdpa_gqa"}));
 }
 
 TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
   std::vector<AttentionCase> group;
-  for (const SchemeKind scheme : {SchemeKind::kMha, SchemeKind::kMheAdd}) {
+  for (const std::string scheme : {"mha", "mhe_add"}) {
     group.push_back(small_case(scheme));
     group.back().queries = 1;
     group.back().causal = true;
@@ -182,7 +179,7 @@ TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
 }
 
 TEST_F(AttentionBench, UnevenCausalMasksAreRefused) {
-  AttentionCase uneven = small_case(SchemeKind::kMha);
+  AttentionCase uneven = small_case("mha");
   uneven.causal = true;
   uneven.keys = 90;
   EXPECT_THROW(make_contenders(make_inputs(uneven, Fill::kNormal)), Error);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 
 namespace headshare {
@@ -16,7 +17,7 @@ std::shared_ptr<Scheme> make_scheme_of(const AttentionCase& one, at::ScalarType 
                               .d_model = one.heads * one.head_width,
                               .heads = one.heads,
                               .mhe_deviation = kEmbeddingDeviation};
-  if (one.scheme == SchemeKind::kCollaborative) options.key_width = one.key_width;
+  if (scheme_record(one.scheme).shares_key_width) options.key_width = one.key_width;
   std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
   attach(*scheme, std::make_shared<DropoutClock>(DropoutClock{.seed = 1}));
   initialise(*scheme, /*seed=*/1);
@@ -77,11 +78,11 @@ std::string pass_name(Pass pass) {
 }
 
 std::string case_name(const AttentionCase& one) {
-  std::string name = join_text(scheme_name(one.scheme), " ", pass_name(one.pass), one.causal ? " causal" : "", " B",
-                               one.batch, " H", one.heads, " T", one.queries);
+  std::string name = join_text(one.scheme, " ", pass_name(one.pass), one.causal ? " causal" : "", " B", one.batch, " H",
+                               one.heads, " T", one.queries);
   if (one.keys != one.queries) name += join_text(" S", one.keys);
   name += join_text(" D", one.head_width);
-  if (one.scheme == SchemeKind::kCollaborative) name += join_text(" R", one.key_width);
+  if (scheme_record(one.scheme).shares_key_width) name += join_text(" R", one.key_width);
   const bool shared = one.dropout_mask == DropoutMaskKind::kShared;
   if (one.dropout > 0) name += join_text(" dropout ", one.dropout, shared ? " shared" : "");
   if (one.precision != Precision::kFp32) name += join_text(" ", precision_name(one.precision));

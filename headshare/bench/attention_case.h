@@ -1,5 +1,5 @@
 // What the attention benchmarks ask: one problem of a scheme, its sizes, and whether gradients are wanted.
-// Letters as in attention/dims.h.
+// Letters as in base/dims.h.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -17,7 +17,7 @@ namespace headshare {
 enum class Pass { kForward, kTraining };  // training: forward, then the gradients of all inputs
 
 struct AttentionCase {
-  SchemeKind scheme = SchemeKind::kMha;
+  std::string scheme = "mha";
   int64_t batch = 4;        // B
   int64_t heads = 12;       // H
   int64_t head_width = 64;  // D

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 
 namespace headshare {
@@ -68,8 +69,8 @@ std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
 void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<AttentionCase>* cases) {
   const std::vector<int64_t> automatic = {2 * grid.head_width};
   for (const std::string& name : grid.schemes) {
-    one.scheme = parse_scheme(name);
-    const bool has_width = one.scheme == SchemeKind::kCollaborative && !grid.key_widths.empty();
+    one.scheme = scheme_record(name).name;
+    const bool has_width = scheme_record(one.scheme).shares_key_width && !grid.key_widths.empty();
     for (const int64_t width : has_width ? grid.key_widths : automatic) {
       one.key_width = width;
       cases->push_back(one);

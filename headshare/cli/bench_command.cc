@@ -2,6 +2,7 @@
 // libtorch's own in the same process.
 #include <ATen/Parallel.h>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/bench/attention_bench.h"
@@ -77,7 +78,7 @@ Json to_object(const AttentionRow& row, const Json& machine) {
                  {"peak_bytes", row.peak_bytes ? Json(*row.peak_bytes) : Json()},
                  {"cache_bytes", row.cache_bytes}};
   if (!timed) object["refused"] = row.refused;
-  object.update({{"scheme", scheme_name(c.scheme)},
+  object.update({{"scheme", c.scheme},
                  {"pass", pass_name(c.pass)},
                  {"causal", c.causal},
                  {"dropout", c.dropout},
@@ -88,7 +89,7 @@ Json to_object(const AttentionRow& row, const Json& machine) {
                  {"queries", c.queries},
                  {"keys", c.keys},
                  {"head_width", c.head_width}});
-  if (c.scheme == SchemeKind::kCollaborative) object["key_width"] = c.key_width;
+  if (scheme_record(c.scheme).shares_key_width) object["key_width"] = c.key_width;
   add_machine(machine, &object);
   return object;
 }

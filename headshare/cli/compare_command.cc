@@ -99,17 +99,17 @@ void check_options(const ComparisonOptions& options) {
       const ComparisonOptions set = with_setting(options, setting);
       learning_rate_at(set.train.schedule, 0, set.train.steps);
       if (is_diagnostic(set.task)) open_experiment(set);  // refuses impossible sizes
-      const std::vector<SchemeKind> schemes = chosen_schemes(set);
-      const bool any =
-          std::any_of(schemes.begin(), schemes.end(), [&](SchemeKind one) { return why_not(set, one).empty(); });
-      HS_CHECK(any, "no scheme can be trained with these options; ", scheme_name(schemes.front()), ": ",
+      const std::vector<std::string> schemes = chosen_schemes(set);
+      const bool any = std::any_of(schemes.begin(), schemes.end(),
+                                   [&](const std::string& one) { return why_not(set, one).empty(); });
+      HS_CHECK(any, "no scheme can be trained with these options; ", schemes.front(), ": ",
                why_not(set, schemes.front()));
     }
   });
 }
 
 // What each scheme would take; the vocabulary of text is the one the tokenizer is asked for.
-ModelOptions likely_model(const ComparisonOptions& options, SchemeKind scheme) {
+ModelOptions likely_model(const ComparisonOptions& options, const std::string& scheme) {
   ComparisonOptions cell = options;
   cell.language.model.attention.scheme = scheme;
   if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
@@ -121,14 +121,14 @@ std::string plan_text(const ComparisonOptions& options) {
                    {.heading = "attention parameters"},
                    {.heading = "total parameters"},
                    {.heading = "cache B/token"}});
-  for (const SchemeKind scheme : chosen_schemes(options)) {
+  for (const std::string& scheme : chosen_schemes(options)) {
     const std::string reason = why_not(options, scheme);
     if (!reason.empty()) {
-      table.add_spanning(scheme_name(scheme), "left out: " + reason);
+      table.add_spanning(scheme, "left out: " + reason);
       continue;
     }
     const ModelSize size = size_of(likely_model(options, scheme));
-    table.add({scheme_name(scheme), format_count(static_cast<double>(size.attention_parameters)),
+    table.add({scheme, format_count(static_cast<double>(size.attention_parameters)),
                format_count(static_cast<double>(size.total_parameters)),
                format_count(static_cast<double>(size.cache_bytes_per_token))});
   }

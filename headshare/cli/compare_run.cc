@@ -23,9 +23,9 @@ namespace {
 constexpr double kSecondsPerDay = 24 * 60 * 60;
 
 void explain_left_out(const ComparisonOptions& options) {
-  for (const SchemeKind scheme : chosen_schemes(options)) {
+  for (const std::string& scheme : chosen_schemes(options)) {
     const std::string reason = why_not(options, scheme);
-    if (!reason.empty()) notice(join_text(scheme_name(scheme), " is left out: ", reason));
+    if (!reason.empty()) notice(join_text(scheme, " is left out: ", reason));
   }
 }
 

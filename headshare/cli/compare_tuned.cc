@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -21,21 +22,24 @@ namespace {
 bool has_encoders(const ComparisonOptions& options) { return !options.fine_tuning.encoders.empty(); }
 
 // Whether a scheme stands for itself in --schemes, not only as one of "all".
-bool is_named(const ComparisonOptions& options, SchemeKind scheme) {
+bool is_named(const ComparisonOptions& options, const std::string& scheme) {
   const auto& names = options.schemes;
   return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return name != "all" && parse_scheme(name) == scheme; });
+                     [&](const std::string& name) { return name != "all" && scheme_record(name).name == scheme; });
 }
 
 // The schemes to fine-tune. What --encoders lacks is refused where it was asked for by name, else left out in words;
 // what could not be pre-trained here stays, to be a failed cell with its reason.
-std::vector<SchemeKind> schemes_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
-  std::vector<SchemeKind> schemes;
-  for (const SchemeKind scheme : chosen_schemes(options)) {
-    const std::string name = scheme_name(scheme);
+std::vector<std::string> schemes_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
+  std::vector<std::string> schemes;
+  for (const std::string& scheme : chosen_schemes(options)) {
+    const std::string name = scheme;
     const auto missing = encoders.missing.find(name);
-    if (scheme == SchemeKind::kElLossless) {
-      if (is_named(options, scheme)) notice(name + " is left out: its weights are mha's, and so is what they learn");
+    if (!is_trained(scheme)) {
+      const std::string& trained = scheme_record(scheme).weights_of;
+      if (is_named(options, scheme)) {
+        notice(join_text(name, " is left out: its weights are ", trained, "'s, and so is what they learn"));
+      }
     } else if (encoders.checkpoints.contains(name) || (!has_encoders(options) && missing != encoders.missing.end())) {
       schemes.push_back(scheme);
     } else if (has_encoders(options) && is_named(options, scheme)) {
@@ -46,13 +50,13 @@ std::vector<SchemeKind> schemes_to_tune(const ComparisonOptions& options, const 
     }
   }
   const bool any = std::any_of(schemes.begin(), schemes.end(),
-                               [&](SchemeKind scheme) { return encoders.checkpoints.contains(scheme_name(scheme)); });
+                               [&](const std::string& scheme) { return encoders.checkpoints.contains(scheme); });
   HS_CHECK(any, "there is no encoder to fine-tune in ", encoders.home.string());
   return schemes;
 }
 
-std::vector<SchemeKind> with_encoder(std::vector<SchemeKind> schemes, const EncoderSet& encoders) {
-  std::erase_if(schemes, [&](SchemeKind scheme) { return !encoders.checkpoints.contains(scheme_name(scheme)); });
+std::vector<std::string> with_encoder(std::vector<std::string> schemes, const EncoderSet& encoders) {
+  std::erase_if(schemes, [&](const std::string& scheme) { return !encoders.checkpoints.contains(scheme); });
   return schemes;
 }
 
@@ -178,12 +182,12 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   if (!trained) cells.fine_tuning.encoders = (home / kEncoders).string();
 
   const EncoderSet encoders = find_encoders(cells.fine_tuning.encoders);
-  const std::vector<SchemeKind> schemes = schemes_to_tune(options, encoders);
-  const std::vector<SchemeKind> there = with_encoder(schemes, encoders);
+  const std::vector<std::string> schemes = schemes_to_tune(options, encoders);
+  const std::vector<std::string> there = with_encoder(schemes, encoders);
   check_comparable(encoders, there);
   const std::vector<BenchmarkTask> tasks =
       read_benchmark({.options = cells,
-                      .encoder = load_encoder_model(encoder_of(encoders, scheme_name(there.front()))),
+                      .encoder = load_encoder_model(encoder_of(encoders, there.front())),
                       .device = device,
                       .timed = true});
   say_notes(tasks);
@@ -215,11 +219,11 @@ std::string tuned_plan_text(const ComparisonOptions& options) {
     TextTable table({{.heading = "scheme", .align = Align::kLeft},
                      {.heading = "attention parameters"},
                      {.heading = "total parameters"}});
-    for (const SchemeKind scheme : with_encoder(schemes_to_tune(options, encoders), encoders)) {
-      const ModelOptions model = read_options(encoder_of(encoders, scheme_name(scheme)));
+    for (const std::string& scheme : with_encoder(schemes_to_tune(options, encoders), encoders)) {
+      const ModelOptions model = read_options(encoder_of(encoders, scheme));
       const ModelSize size =
           size_of(starting_options(std::get<EncoderOptions>(model), {}, options.fine_tuning.job.tuning));
-      table.add({scheme_name(scheme), format_count(static_cast<double>(size.attention_parameters)),
+      table.add({scheme, format_count(static_cast<double>(size.attention_parameters)),
                  format_count(static_cast<double>(size.total_parameters))});
     }
     text = table.text(terminal_width(Stream::kOut)) + "\n";

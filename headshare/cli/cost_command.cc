@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/cli/table.h"
@@ -72,7 +73,7 @@ Sweep parse_sweep(const std::string& text, Fields& model) {
 
 // One line of the table, or why there is none.
 struct Cost {
-  SchemeKind scheme;
+  std::string scheme;
   std::string sweep_value;  // "" without a sweep
   std::string impossible;   // the reason; the rest is then empty
   ModelOptions model;       // resolved
@@ -101,7 +102,7 @@ ModelOptions model_of(const TransformerOptions& common, const CostOptions& optio
   return masked_encoder(common, options.encoder);
 }
 
-Cost cost_of(SchemeKind scheme, const CostOptions& options, const Sweep& sweep, const std::string& value) {
+Cost cost_of(const std::string& scheme, const CostOptions& options, const Sweep& sweep, const std::string& value) {
   Cost cost{.scheme = scheme, .sweep_value = value, .impossible = {}, .model = options.model, .size = {}};
   TransformerOptions model = options.model;
   model.attention.scheme = scheme;
@@ -123,7 +124,7 @@ Cost cost_of(SchemeKind scheme, const CostOptions& options, const Sweep& sweep, 
 std::vector<Cost> all_costs(const CostOptions& options, const Sweep& sweep) {
   std::vector<Cost> costs;
   const std::vector<std::string> once = {""};
-  for (const SchemeKind scheme : chosen_schemes(options.schemes)) {
+  for (const std::string& scheme : chosen_schemes(options.schemes)) {
     for (const std::string& value : sweep.name.empty() ? once : sweep.values) {
       costs.push_back(cost_of(scheme, options, sweep, value));
     }
@@ -135,7 +136,11 @@ std::vector<Cost> all_costs(const CostOptions& options, const Sweep& sweep) {
 
 nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   nlohmann::ordered_json object;
-  object["scheme"] = scheme_name(cost.scheme);
+  const SchemeRecord& scheme = scheme_record(cost.scheme);
+  object["scheme"] = scheme.name;
+  object["shares"] = scheme.sentence;
+  object["paper"] = scheme.paper;
+  if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
   const TransformerOptions& model = shared_options(cost.model);
   const bool decoder = options.kind == ModelKind::kDecoder;
   object["kind"] = decoder ? "decoder" : "encoder";
@@ -194,10 +199,8 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
   for (const Cost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = shared_options(one.model).attention;
-    if (one.scheme == SchemeKind::kGqa) text += join_text("gqa: ", *attention.groups, " groups, ");
-    if (one.scheme == SchemeKind::kCollaborative) {
-      text += join_text("collaborative: key width ", *attention.key_width, ", ");
-    }
+    const auto sizes = scheme_record(one.scheme).sizes;
+    if (sizes != nullptr) text += join_text(one.scheme, ": ", sizes(attention), ", ");
   }
   return text + "float32.";
 }
@@ -216,7 +219,7 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
 
 std::string percent_of_mha(const Cost& cost) {
   DecoderOptions mha = shared_options(cost.model);  // decoders and encoders have the same attention
-  mha.attention.scheme = SchemeKind::kMha;
+  mha.attention.scheme = "mha";
   mha.attention.key_width.reset();
   mha.attention.scale.reset();
   const auto whole = static_cast<double>(measure(resolve(mha)).attention_parameters);
@@ -228,10 +231,10 @@ void print_table(const std::vector<Cost>& costs, const CostOptions& options, con
   for (const Cost& one : costs) {
     const std::string value = sweep.name.empty() ? "" : " " + sweep.name + "=" + one.sweep_value;
     if (!one.impossible.empty()) {
-      table.add_spanning(scheme_name(one.scheme), "impossible" + value + ": " + one.impossible);
+      table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
       continue;
     }
-    std::vector<std::string> cells = {scheme_name(one.scheme)};
+    std::vector<std::string> cells = {one.scheme};
     if (!sweep.name.empty()) cells.push_back(one.sweep_value);
     cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
                                exact(one.size.total_parameters), percent_of_mha(one)});

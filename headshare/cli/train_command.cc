@@ -94,9 +94,9 @@ void print_dry_run(const TrainCommand& command) {
   const TransformerOptions& model = shared_options(options);
   const ModelSize size = size_of(options);
   const bool encoder = std::holds_alternative<EncoderOptions>(options);
-  print(join_text("model       ", encoder ? "encoder, " : "", scheme_name(model.attention.scheme), ", ", model.layers,
-                  " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
-                  model.context, "\n", "vocabulary  ", model.vocabulary,
+  print(join_text("model       ", encoder ? "encoder, " : "", model.attention.scheme, ", ", model.layers, " layers of ",
+                  model.attention.d_model, ", ", model.attention.heads, " heads, context ", model.context, "\n",
+                  "vocabulary  ", model.vocabulary,
                   " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
                   format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));

@@ -82,7 +82,7 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   LanguageModelOptions language = options.language;
   language.model.vocabulary = loaded.tokenizer->vocabulary_size();
   language.model.layers = 1;
-  language.model.attention.scheme = SchemeKind::kMha;
+  language.model.attention.scheme = "mha";
   loaded.model = Encoder(encoder_options(language, options.masked));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/compare/scheme_rows.h"
 #include "headshare/compare/wording.h"
@@ -65,7 +66,7 @@ EncoderSet find_encoders(const fs::path& home) {
     set.seed = i == 0 ? results.planned[i].seed : std::min(set.seed, results.planned[i].seed);
   }
   for (const SchemeRow& row : summarise(results)) {
-    if (row.scheme == scheme_name(SchemeKind::kElLossless)) continue;
+    if (!is_trained(row.scheme)) continue;
     const CellKey key{row.scheme, row.best.setting, set.seed};
     const Cell* cell = find_cell(results, key);
     if (cell == nullptr) {
@@ -88,15 +89,15 @@ fs::path encoder_of(const EncoderSet& set, const std::string& scheme) {
                 reason == set.missing.end() ? "it was not among the --schemes of that comparison" : reason->second));
 }
 
-void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& schemes) {
+void check_comparable(const EncoderSet& set, const std::vector<std::string>& schemes) {
   std::optional<Description> first;
-  for (const SchemeKind scheme : schemes) {
-    const std::string name = scheme_name(scheme);
+  for (const std::string& scheme : schemes) {
+    const std::string name = scheme;
     const Description one = describe(encoder_of(set, name));
     if (!first) first = one;
     const auto refuse = [&](const std::string& what) {
       throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", name,
-                            " and of ", scheme_name(schemes.front()), " differ"));
+                            " and of ", schemes.front(), " differ"));
     };
     if (one.tokenizer != first->tokenizer) refuse("the tokenizers");
     for (const char* option : kShared) {

@@ -37,6 +37,6 @@ fs::path encoder_of(const EncoderSet& set, const std::string& scheme);
 
 // Throws Error, naming two schemes and what differs, unless the encoders have the same tokenizer and, attention aside,
 // the same sizes: else more than the scheme would be compared.
-void check_comparable(const EncoderSet& set, const std::vector<SchemeKind>& schemes);
+void check_comparable(const EncoderSet& set, const std::vector<std::string>& schemes);
 
 }  // namespace headshare

@@ -22,20 +22,20 @@ struct CellPlan {
 std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experiment& experiment);
 
 // Those of a comparison of fine-tuned encoders: every one of `schemes` x seed.
-std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<SchemeKind>& schemes);
+std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<std::string>& schemes);
 
 // Widens the feed-forward part of `cell` until its total parameters are nearest to the largest total
 // among `schemes` with these options.
-void match_parameters(const Experiment& experiment, const std::vector<SchemeKind>& schemes, ComparisonOptions* cell);
+void match_parameters(const Experiment& experiment, const std::vector<std::string>& schemes, ComparisonOptions* cell);
 
 // Fills options->scheme_steps: what mha (or, without it, the first scheme) does in options->train.steps,
 // the others do in the same time. `seconds_per_step` measures one scheme.
-void match_time(const std::vector<SchemeKind>& schemes,
+void match_time(const std::vector<std::string>& schemes,
                 const std::function<double(const ComparisonOptions& cell)>& seconds_per_step,
                 ComparisonOptions* options);
 
 // The schemes that can be trained with these options, el_lossless left out.
-std::vector<SchemeKind> trainable_schemes(const ComparisonOptions& options);
+std::vector<std::string> trainable_schemes(const ComparisonOptions& options);
 
 nlohmann::json to_json(const CellPlan& plan);
 CellPlan plan_from_json(const nlohmann::json& object, const std::string& where);

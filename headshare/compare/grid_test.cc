@@ -29,7 +29,7 @@ TEST(PlanCellsTest, SeedsOutsideSettingsThenSchemesElLosslessLast) {
   EXPECT_THAT(directories(plans), ElementsAre("mha-seed3", "sha-seed3", "el_lossless-seed3", "mha-seed4", "sha-seed4",
                                               "el_lossless-seed4"));
   EXPECT_EQ(plans[4].options.train.seed, 4);
-  EXPECT_EQ(plans[4].options.language.model.attention.scheme, SchemeKind::kSha);
+  EXPECT_EQ(plans[4].options.language.model.attention.scheme, "sha");
   EXPECT_FALSE(plans[4].weights_of);
   EXPECT_EQ(plans[5].weights_of, plans[3].key);
 }
@@ -76,7 +76,7 @@ TEST(MatchTimeTest, FasterSchemesTakeMoreSteps) {
   options.match = Match::kTime;
   options.train.steps = 100;
   const auto speed = [](const ComparisonOptions& cell) {
-    return cell.language.model.attention.scheme == SchemeKind::kMha ? 0.5 : 0.4;
+    return cell.language.model.attention.scheme == "mha" ? 0.5 : 0.4;
   };
   match_time(trainable_schemes(options), speed, &options);
   EXPECT_THAT(options.scheme_steps, ElementsAre("mha=100", "mqa=125", "sha=125"));

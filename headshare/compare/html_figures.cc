@@ -12,8 +12,11 @@ namespace headshare {
 namespace {
 
 // Each known scheme keeps its colour and marker in every report.
-constexpr std::array kKnown = {"mha",       "gqa",         "mqa",     "sha",     "skv",
-                               "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"};
+#define HS_SCHEME(name) #name,
+constexpr std::array kKnown = {
+#include "headshare/attention/schemes.inc"
+};
+#undef HS_SCHEME
 const Box kFrame{58, 40, 524, 330};
 
 std::string better_side(const Subject& subject, const char* axis) {
@@ -130,8 +133,8 @@ SeriesStyle ReportView::style(const std::string& scheme) const {
   for (size_t i = 0; i < taken.size(); ++i) {
     if (!taken[i]) free.push_back(static_cast<int>(i));
   }
-  if (free.empty()) return {number % static_cast<int>(kKnown.size())};
-  return {free[static_cast<size_t>(number) % free.size()]};
+  if (static_cast<size_t>(number) < free.size()) return {free[static_cast<size_t>(number)]};
+  return {static_cast<int>(kKnown.size() - free.size()) + number};  // behind the known ones: no two are the same
 }
 
 std::string ReportView::key(const std::string& scheme) const {

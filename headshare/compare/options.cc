@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
 
@@ -189,8 +190,8 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   encoders.fine_tuning = {};
   encoders.seeds = 1;
   encoders.schemes.clear();
-  for (const SchemeKind scheme : chosen_schemes(options)) {
-    if (scheme != SchemeKind::kElLossless) encoders.schemes.push_back(scheme_name(scheme));
+  for (const std::string& scheme : chosen_schemes(options)) {
+    if (is_trained(scheme)) encoders.schemes.push_back(scheme);
   }
   return encoders;
 }
@@ -279,27 +280,27 @@ ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
   return options;
 }
 
-std::vector<SchemeKind> chosen_schemes(const std::vector<std::string>& names) {
+std::vector<std::string> chosen_schemes(const std::vector<std::string>& names) {
   HS_CHECK(!names.empty(), "no scheme was named; give --schemes mha,sha,... or all");
-  std::vector<SchemeKind> wanted;
+  std::vector<std::string> wanted;
   bool all = false;
   for (const std::string& name : names) {
     if (name == "all") {
       all = true;
     } else {
-      wanted.push_back(parse_scheme(name));
+      wanted.push_back(scheme_record(name).name);
     }
   }
-  std::vector<SchemeKind> chosen;
-  for (const auto& [kind, name] : scheme_names()) {
-    if (all || std::find(wanted.begin(), wanted.end(), kind) != wanted.end()) chosen.push_back(kind);
+  std::vector<std::string> chosen;
+  for (const std::string& scheme : scheme_names()) {
+    if (all || std::find(wanted.begin(), wanted.end(), scheme) != wanted.end()) chosen.push_back(scheme);
   }
   return chosen;
 }
 
-std::vector<SchemeKind> chosen_schemes(const ComparisonOptions& options) {
+std::vector<std::string> chosen_schemes(const ComparisonOptions& options) {
   std::vector<std::string> names = options.schemes;
-  if (options.peop && !names.empty()) names.push_back(scheme_name(SchemeKind::kSha));
+  if (options.peop && !names.empty()) names.push_back("sha");
   return chosen_schemes(names);
 }
 
@@ -309,7 +310,7 @@ void check_scheme_steps(const ComparisonOptions& options) {
   for (const std::string& item : options.scheme_steps) {
     const size_t equals = item.find('=');
     HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
-    parse_scheme(item.substr(0, equals));
+    scheme_record(item.substr(0, equals)).name;
   }
   const std::vector<SweptOption> swept = swept_options(options);
   HS_CHECK(options.match != Match::kTime ||
@@ -344,7 +345,7 @@ ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& se
   return options;
 }
 
-std::string why_not(const ComparisonOptions& options, SchemeKind scheme) {
+std::string why_not(const ComparisonOptions& options, const std::string& scheme) {
   ComparisonOptions cell = options;
   cell.language.model.attention.scheme = scheme;
   try {

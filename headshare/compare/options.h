@@ -86,9 +86,9 @@ ComparisonTask parse_task(const std::string& name);
 
 // The schemes that "all" and the names in the list stand for, in the registry's order. An unknown name
 // is refused with the nearest.
-std::vector<SchemeKind> chosen_schemes(const std::vector<std::string>& names);
+std::vector<std::string> chosen_schemes(const std::vector<std::string>& names);
 // Those of the options, and sha where PEoP is asked for.
-std::vector<SchemeKind> chosen_schemes(const ComparisonOptions& options);
+std::vector<std::string> chosen_schemes(const ComparisonOptions& options);
 
 // Throws Error when scheme_steps is no such list, or stands without matching time.
 void check_scheme_steps(const ComparisonOptions& options);
@@ -108,7 +108,7 @@ std::vector<SweepSetting> sweep_settings(const ComparisonOptions& options);
 ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& setting);
 
 // Why a scheme cannot be part of this comparison ("el_shared ... rotary"), or "" when it can.
-std::string why_not(const ComparisonOptions& options, SchemeKind scheme);
+std::string why_not(const ComparisonOptions& options, const std::string& scheme);
 
 std::string match_name(Match match);
 std::string task_name(ComparisonTask task);  // "language-model"

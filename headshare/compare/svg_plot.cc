@@ -15,6 +15,10 @@ constexpr int kMarkers = 10;
 constexpr std::array<const char*, kMarkers> kDashes = {"",    "7 3", "2 3",     "9 3 2 3", "",
                                                        "7 3", "2 3", "9 3 2 3", "",        "7 3"};
 
+// The eleventh series has the first one's colour and the second one's shape, and so on: a hundred differ.
+int colour_of(SeriesStyle style) { return style.index % kMarkers; }
+int shape_of(SeriesStyle style) { return (style.index + style.index / kMarkers) % kMarkers; }
+
 std::string star(double x, double y, double r) {
   std::string points;
   for (int i = 0; i < 10; ++i) {
@@ -31,10 +35,10 @@ std::string polygon(const std::string& points, const std::string& css) {
 }
 
 // Ten shapes, filled, hollow and crossed, to be told apart without their colours.
-std::string shape(double x, double y, double r, int index) {
-  const std::string full = fmt::format("m s{}", index);
+std::string shape(double x, double y, double r, SeriesStyle style) {
+  const std::string full = fmt::format("m s{}", colour_of(style));
   const std::string hollow = full + " h";
-  switch (index) {
+  switch (shape_of(style)) {
     case 0:
       return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", full, x, y, r);
     case 1:
@@ -125,25 +129,21 @@ void SvgPlot::line(const std::vector<PlotPoint>& points, SeriesStyle style, bool
   std::string list;
   for (const PlotPoint& point : points) list += fmt::format("{:.1f},{:.1f} ", point.x, point.y);
   list.pop_back();
-  const int index = style.index % kMarkers;
-  const std::string dashes = faint || *kDashes[static_cast<size_t>(index)] == '\0'
-                                 ? ""
-                                 : fmt::format(" stroke-dasharray=\"{}\"", kDashes[static_cast<size_t>(index)]);
+  const char* pattern = kDashes[static_cast<size_t>(shape_of(style))];
+  const std::string dashes = faint || *pattern == '\0' ? "" : fmt::format(" stroke-dasharray=\"{}\"", pattern);
   // A nested <svg> clips what leaves the frame, without an id for a clip path.
   body_ += fmt::format(
       "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" "
       "viewBox=\"{0:.1f} {1:.1f} {2:.1f} {3:.1f}\"><polyline class=\"l s{4}{5}\"{6} points=\"{7}\"/></svg>\n",
-      frame_.left, frame_.top, frame_.right - frame_.left, frame_.bottom - frame_.top, index, faint ? " faint" : "",
-      dashes, list);
+      frame_.left, frame_.top, frame_.right - frame_.left, frame_.bottom - frame_.top, colour_of(style),
+      faint ? " faint" : "", dashes, list);
 }
 
-void SvgPlot::marker(PlotPoint at, SeriesStyle style, double size) {
-  body_ += shape(at.x, at.y, size, style.index % kMarkers) + "\n";
-}
+void SvgPlot::marker(PlotPoint at, SeriesStyle style, double size) { body_ += shape(at.x, at.y, size, style) + "\n"; }
 
 void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style) {
-  body_ += fmt::format("<path class=\"e s{}\" d=\"M{:.1f} {:.1f}h6m-3 0V{:.1f}m-3 0h6\"/>\n", style.index % kMarkers,
-                       x - 3, y1, y2);
+  body_ += fmt::format("<path class=\"e s{}\" d=\"M{:.1f} {:.1f}h6m-3 0V{:.1f}m-3 0h6\"/>\n", colour_of(style), x - 3,
+                       y1, y2);
 }
 
 void SvgPlot::segment(PlotPoint from, PlotPoint to, const std::string& css) {
@@ -165,7 +165,7 @@ std::string SvgPlot::svg(const std::string& id, const std::string& title, const 
 
 std::string SvgPlot::key(SeriesStyle style) {
   return "<svg class=\"key\" viewBox=\"0 0 18 18\" aria-hidden=\"true\">" +
-         shape(9, 9, style.index % kMarkers == 6 ? 4 : 5, style.index % kMarkers) + "</svg>";
+         shape(9, 9, shape_of(style) == 6 ? 4 : 5, style) + "</svg>";
 }
 
 }  // namespace headshare

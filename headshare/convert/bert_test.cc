@@ -190,7 +190,7 @@ TEST_F(BertTest, EveryKeyWithValuesOfEveryType) {
 
 TEST_F(BertTest, WhatIsWrittenComesBackBitForBit) {
   for (const bool head : {true, false}) {
-    EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+    EncoderOptions options = small_encoder_options("mha");
     options.masked_head = head;
     options.tie_embeddings = !head;
     options.dropout = 0.1;
@@ -209,12 +209,12 @@ TEST_F(BertTest, WhatIsWrittenComesBackBitForBit) {
 
 TEST_F(BertTest, EncodersThatBertCannotHoldAreRefused) {
   const auto refused = [](const std::function<void(EncoderOptions&)>& change) {
-    EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+    EncoderOptions options = small_encoder_options("mha");
     change(options);
     return error_message([&] { check_bert_holds(resolve(options)); });
   };
   EXPECT_EQ(refused([](EncoderOptions&) {}), "no error");
-  EXPECT_THAT(refused([](EncoderOptions& o) { o.attention.scheme = SchemeKind::kMheAdd; }),
+  EXPECT_THAT(refused([](EncoderOptions& o) { o.attention.scheme = "mhe_add"; }),
               HasSubstr("the encoder's attention is mhe_add, which BERT has no place for"));
   EXPECT_THAT(refused([](EncoderOptions& o) { o.norms = NormPlacement::kBefore; }), HasSubstr("--norms pre"));
   EXPECT_THAT(refused([](EncoderOptions& o) { o.positions = PositionKind::kRotary; }), HasSubstr("not learned"));

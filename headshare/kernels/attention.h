@@ -2,7 +2,7 @@
 // O(T + S) memory per head: the score matrix exists one tile at a time (Dao et al., 2022).
 //   score_h[i,j] = scale * (q_{h,i} . k_j + key_bias_h[j]) - slope_h * |i + S - T - j|
 //   out_h[i] = sum_j dropout(softmax_j(score_h[i,j])) v_j
-// Letters as in headshare/attention/dims.h; head h reads head h / (H / count) of a tensor with `count` heads.
+// Letters as in headshare/base/dims.h; head h reads head h / (H / count) of a tensor with `count` heads.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 
 namespace headshare {
@@ -64,8 +65,7 @@ EncoderOptions::EncoderOptions() {
 
 Fields fields(DecoderOptions& o) {
   Fields list = {
-      field("scheme", &o.attention.scheme, "how attention heads share projections", scheme_names(),
-            {.aliases = {"attention"}}),
+      scheme_field(&o.attention.scheme, "how attention heads share projections"),
       field("layers", &o.layers, "transformer blocks",
             {.min = 1, .max = 10000, .aliases = {"num-hidden-layers", "n-layer", "num-layers"}}),
       field("d-model", &o.attention.d_model, "model width",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/rng.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
@@ -15,15 +16,17 @@
 namespace headshare {
 
 // 2 layers, 4 heads, width 16, 13 tokens, context 10.
-inline DecoderOptions small_options(SchemeKind scheme, PositionKind positions = PositionKind::kLearned) {
+inline DecoderOptions small_options(const std::string& scheme, PositionKind positions = PositionKind::kLearned) {
   DecoderOptions options{.vocabulary = 13, .context = 10, .layers = 2, .positions = positions};
   options.attention = {.scheme = scheme, .d_model = 16, .heads = 4};
   return options;
 }
 
-inline bool supports(SchemeKind scheme, PositionKind positions) {
-  const bool hidden_states = scheme == SchemeKind::kElShared || scheme == SchemeKind::kElLossless;
-  return !(hidden_states && positions == PositionKind::kRotary);
+inline bool supports(const std::string& scheme, PositionKind positions) {
+  const AttentionOptions rotary{
+      .scheme = scheme, .d_model = 16, .heads = 4, .head_width = 4, .key_width = 16, .rotary = true};
+  const auto why_not = scheme_record(scheme).why_not;
+  return positions != PositionKind::kRotary || why_not == nullptr || why_not(rotary).empty();
 }
 
 // Initialised, in evaluation mode.
@@ -35,7 +38,8 @@ inline Decoder small_decoder(const DecoderOptions& options, uint64_t seed = 1) {
 }
 
 // The same sizes, with a masked-LM head and a pooler.
-inline EncoderOptions small_encoder_options(SchemeKind scheme, PositionKind positions = PositionKind::kLearned) {
+inline EncoderOptions small_encoder_options(const std::string& scheme,
+                                            PositionKind positions = PositionKind::kLearned) {
   EncoderOptions options;
   options.vocabulary = 13;
   options.context = 10;
@@ -81,12 +85,6 @@ void expect_counted(const Model& model) {
   const bool table = model->options().positions == PositionKind::kSinusoidal;
   const int64_t sinusoids = table ? model->options().context * model->options().attention.d_model : 0;
   EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total + sinusoids));
-}
-
-inline std::vector<SchemeKind> all_schemes() {
-  std::vector<SchemeKind> all;
-  for (const auto& [kind, name] : scheme_names()) all.push_back(kind);
-  return all;
 }
 
 // int64 [rows, length] below `vocabulary`.

@@ -1,5 +1,5 @@
 // The attention core: one problem that every scheme poses, solved by the first backend that can.
-// Letters as in attention/dims.h.
+// Letters as in base/dims.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -17,7 +17,7 @@ enum class Padding {
   kSentence,  // the first sentence hides all its keys
 };
 
-// Letters as in attention/dims.h.
+// Letters as in base/dims.h.
 struct HeadCase {
   std::string name;
   int64_t B = 2, H = 4, Hq = 4, Hk = 4, Hv = 4, T = 5, S = 5, Dk = 8, Dv = 8;

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kContext = 10;
 
 Decoder byte_model() {
-  DecoderOptions options = small_options(SchemeKind::kMha);
+  DecoderOptions options = small_options("mha");
   options.vocabulary = 256;
   return small_decoder(options);
 }
@@ -73,7 +73,7 @@ TEST(EvaluateLanguageTest, WindowMeansAreThoseOfTheWindows) {
 }
 
 TEST(EvaluateLanguageTest, TurnsDropoutOffAndTheModeBack) {
-  DecoderOptions options = small_options(SchemeKind::kMha);
+  DecoderOptions options = small_options("mha");
   options.vocabulary = 256;
   options.dropout = 0.5;
   Decoder model = small_decoder(options);

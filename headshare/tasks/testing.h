@@ -25,7 +25,7 @@ inline TokenData byte_tokens(const std::string& text) {
 }
 
 // 1 layer, width 16, 2 heads, context 8.
-inline LanguageModelOptions small_language(SchemeKind scheme = SchemeKind::kMha) {
+inline LanguageModelOptions small_language(const std::string& scheme = "mha") {
   LanguageModelOptions options;
   options.model = {.context = 8, .layers = 1};
   options.model.attention = {.scheme = scheme, .d_model = 16, .heads = 2};

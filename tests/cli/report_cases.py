@@ -4,7 +4,9 @@ import json
 import math
 import random
 
-SCHEMES = "mha gqa mqa sha skv el_shared el_lossless mhe_add mhe_mul collaborative".split()
+import conftest
+
+SCHEMES = list(conftest.SCHEMES)
 WIDTH, HEADS, LAYERS, STEPS = 192, 6, 4, 1000
 HEAD = WIDTH // HEADS
 

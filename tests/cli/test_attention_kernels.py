@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from conftest import SCHEMES
 from training import TINY, metrics, own_cache, sentences, text  # noqa: F401 (fixtures)
 
-SCHEMES = ["mha", "gqa", "mqa", "sha", "skv", "el_shared", "el_lossless", "mhe_add", "mhe_mul", "collaborative"]
 STEPS = 200
 # Several blocks of queries (64) and of keys (128), the last ones not full.
 BLOCKS = {"--context": 150, "--batch-size": 2, "--threads": 2}

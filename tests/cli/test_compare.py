@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import SCHEMES
 from training import (  # noqa: F401 (two fixtures)
     TINY,
     bad_options,
@@ -23,7 +24,6 @@ from training import (  # noqa: F401 (two fixtures)
 )
 
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", "none"]
-SCHEMES = "mha gqa mqa sha skv el_shared el_lossless mhe_add mhe_mul collaborative".split()
 
 
 def compare(run, *arguments, **options):

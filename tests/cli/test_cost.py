@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import SCHEMES
 
 # Encoder table: 12 layers, width 768, 12 heads; attention parameters without biases.
 ENCODER = {
@@ -32,7 +33,9 @@ def by_scheme(objects):
 
 def test_encoder_table(cost):
     costs = by_scheme(cost("--layers", 12, "--d-model", 768, "--heads", 12))
-    assert len(costs) == 10
+    assert list(costs) == SCHEMES
+    assert all(one["shares"] and one["paper"] for one in costs.values())
+    assert {name: one["weights_of"] for name, one in costs.items() if "weights_of" in one} == {"el_lossless": "mha"}
     assert {name: costs[name]["attention_parameters"] for name in ENCODER} == ENCODER
     assert {name: costs[name]["kv_cache_elements_per_token"] for name in CACHE} == CACHE
     for one in costs.values():

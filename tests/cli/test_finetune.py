@@ -419,7 +419,7 @@ def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
     again = run("finetune", "--resume", "--out", tmp_path / "parts", "--json")
     assert json.loads(again.stdout) == json.loads(done.stdout)
     other = run("finetune", "--resume", "--out", tmp_path / "parts", "--epochs", 2, check=False)
-    assert other.returncode == 2 and "--epochs is 2, but the models" in other.stderr
+    assert other.returncode == 2 and "begun with --epochs 30 and cannot go on with 2" in other.stderr
 
 
 def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):

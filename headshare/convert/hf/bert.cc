@@ -200,8 +200,8 @@ ForeignModel map_bert(const Directory& directory) {
 
 void check_bert_holds(const EncoderOptions& o) {
   const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
-  const SchemeKind scheme = o.attention.scheme;
-  HS_CHECK(scheme == SchemeKind::kMha, "the encoder's attention is ", scheme_name(scheme), no_place,
+  const std::string scheme = o.attention.scheme;
+  HS_CHECK(scheme == "mha", "the encoder's attention is ", scheme, no_place,
            "; an encoder of scheme mha can be written");
   HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place);
   HS_CHECK(o.positions == PositionKind::kLearned, "the encoder's positions are not learned", no_place);

@@ -24,8 +24,8 @@ SquadData made(const std::vector<std::pair<std::string, std::string>>& texts, Sq
   SquadData data{.source = "made.json", .rules = rules};
   for (const auto& [text, answer] : texts) {
     const size_t number = data.questions.size();
-    data.paragraphs.push_back({.title = "article " + std::to_string(number / 2), .context = text});
-    SquadQuestion question{.id = "q" + std::to_string(number), .question = "the fox", .paragraph = number};
+    data.paragraphs.push_back({.title = join_text("article ", number / 2), .context = text});
+    SquadQuestion question{.id = join_text("q", number), .question = "the fox", .paragraph = number};
     if (!answer.empty()) {
       const size_t at = text.find(answer);
       question.answers.push_back({.text = answer, .located = at != std::string::npos});
@@ -122,7 +122,7 @@ SquadTrainingData training_data(const std::shared_ptr<Tokenizer>& tokenizer, Squ
 }
 
 SquadTask small_task(const SquadTrainingData& data, FineTuneOptions tuning = {.batch_size = 4}) {
-  EncoderOptions options = small_encoder_options(SchemeKind::kMqa);
+  EncoderOptions options = small_encoder_options("mqa");
   options.vocabulary = 11;
   options.context = 16;
   options.init_deviation = 0.2;

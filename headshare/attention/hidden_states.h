@@ -1,0 +1,13 @@
+// What schemes have in common that keep hidden states in place of keys.
+#pragma once
+
+#include <string>
+
+#include "headshare/attention/options.h"
+
+namespace headshare {
+
+// Of SchemeRecord::why_not: rotary positions need a projected key to turn.
+std::string why_not_hidden_states(const AttentionOptions& resolved);
+
+}  // namespace headshare

@@ -1,0 +1,61 @@
+#include "headshare/attention/scheme_record.h"
+
+#include <algorithm>
+
+#include "headshare/attention/schemes.h"
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+
+namespace headshare {
+namespace {
+
+std::vector<SchemeRecord>& records() {
+#define HS_SCHEME(name) name##_scheme(),
+  static std::vector<SchemeRecord> all = {
+#include "headshare/attention/schemes.inc"
+  };
+#undef HS_SCHEME
+  return all;
+}
+
+}  // namespace
+
+const std::vector<SchemeRecord>& scheme_records() { return records(); }
+
+std::vector<std::string> scheme_names() {
+  std::vector<std::string> names;
+  for (const SchemeRecord& one : records()) names.push_back(one.name);
+  return names;
+}
+
+const SchemeRecord& scheme_record(const std::string& name) {
+  std::string plain = name;
+  for (char& c : plain) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const SchemeRecord& one : records()) {
+    if (one.name == plain) return one;
+  }
+  const std::vector<std::string> known = scheme_names();
+  std::string list;
+  for (const std::string& one : known) list += (list.empty() ? "" : "|") + one;
+  throw Error(join_text("scheme must be one of ", list, ", not '", name, "'", did_you_mean(name, known)));
+}
+
+bool is_trained(const std::string& scheme) {
+  return std::all_of(records().begin(), records().end(),
+                     [&](const SchemeRecord& one) { return one.name != scheme || one.weights_of.empty(); });
+}
+
+Field scheme_field(std::string* target, const std::string& help) {
+  return field("scheme", target, help, scheme_names(), {.aliases = {"attention"}});
+}
+
+AddedScheme::AddedScheme(SchemeRecord record) { records().push_back(std::move(record)); }
+AddedScheme::~AddedScheme() { records().pop_back(); }
+
+std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved) {
+  HS_CHECK(resolved.scale && resolved.head_width && resolved.groups && resolved.key_width,
+           "attention options must be resolved before a scheme is made");
+  return scheme_record(resolved.scheme).make(resolved);
+}
+
+}  // namespace headshare
