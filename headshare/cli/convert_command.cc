@@ -116,7 +116,7 @@ int convert_to(const ConvertOptions& options) {
   const fs::path tokenizer = directory / "tokenizer.json";
   write_output(options.out, overwrite_of(options), hugging_face_output(), [&](const fs::path& to) {
     write_bert(to, encoder);
-    if (fs::exists(tokenizer)) write_hf_tokenizer(to, *load_tokenizer(tokenizer), shared_options(model).context);
+    if (fs::exists(tokenizer)) write_hf_tokenizer(to, *load_tokenizer(tokenizer), encoder->options());
   });
   print(summary(model) + "; written to " + options.out + "\n");
   return kOk;

@@ -46,7 +46,9 @@ Fields own_fields(EvaluateOptions& o) {
             "tokens a window moves on by; auto: the context, so that windows are disjoint. Each token is scored once; "
             "with a smaller stride it has at least context - stride tokens before it",
             {.min = 1, .max = 1 << 24}),
-      field("batch-size", &o.batch_size, "windows at once; auto: as many as keep the logits below 256 MiB, up to 32",
+      field("batch-size", &o.batch_size,
+            "windows at once; auto: as many as keep the logits below 256 MiB and fit into memory, up "
+            "to 32",
             {.min = 1, .max = 1 << 20, .aliases = {"per-device-eval-batch-size"}}),
       field("json", &o.json, "print one JSON object"),
   };
@@ -75,17 +77,24 @@ TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) 
   return part;
 }
 
-WindowOptions window_options(const EvaluateOptions& options, const TransformerOptions& model) {
+// `longest`: tokens of the longest window that the text allows; memory is taken for no more.
+template <class Options>
+WindowOptions window_options(const EvaluateOptions& options, const Options& model, int64_t longest) {
   constexpr int64_t kMostLogits = 1 << 26;
   constexpr int64_t kMostWindows = 32;
   WindowOptions windows;
   windows.context = options.context.value_or(model.context);
   windows.stride = options.stride.value_or(windows.context);
-  const int64_t fitting = kMostLogits / std::max<int64_t>(1, windows.context * model.vocabulary);
+  TrainingShape shape{.length = std::clamp<int64_t>(longest, 1, windows.context)};
+  const auto needed = [&](int64_t batch) {
+    shape.batch = batch;
+    return evaluation_bytes(model, shape);
+  };
+  const int64_t fitting = kMostLogits / std::max<int64_t>(1, shape.length * model.vocabulary);
   windows.batch_size = options.batch_size.value_or(std::clamp<int64_t>(fitting, 1, kMostWindows));
-  const double rows = static_cast<double>(windows.batch_size) * static_cast<double>(windows.context);
-  const double row = 3.0 * static_cast<double>(model.vocabulary) + 12.0 * static_cast<double>(model.attention.d_model);
-  check_memory(4 * rows * row, "scoring a batch", "use a smaller --batch-size or --context");
+  const double allowed = available_memory_bytes();
+  while (!options.batch_size && windows.batch_size > 1 && needed(windows.batch_size) > allowed) --windows.batch_size;
+  check_memory(needed(windows.batch_size), "scoring a batch", "use a smaller --batch-size or --context");
   return windows;
 }
 
@@ -187,9 +196,10 @@ int evaluate_encoder(const EvaluateOptions& options, c10::Device device) {
   if (options.stride) throw UsageError("--stride is about next tokens; an encoder is scored on disjoint windows");
   LoadedEncoder loaded = load_encoder_model(options.model_path);
   loaded.model->to(device);
-  const WindowOptions windows = window_options(options, loaded.model->options());
+  const TokenData tokens = open_part(options, *loaded.tokenizer);
+  const WindowOptions windows = window_options(options, loaded.model->options(), tokens.size() + 2);  // [CLS] and [SEP]
   const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
-  const MaskedResult result = score(loaded, open_part(options, *loaded.tokenizer), options, setup);
+  const MaskedResult result = score(loaded, tokens, options, setup);
   const nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
   print(options.json ? object.dump(2) + "\n" : to_text(object));
   return kOk;
@@ -217,8 +227,9 @@ int run_evaluate(const Words& words) {
     if (arguments.given(one.name)) throw UsageError("--" + one.name + " is about encoders; this model is a decoder");
   }
   const LoadedModel loaded = load_model_on(options.model_path, device);
-  const WindowOptions windows = window_options(options, loaded.model->options());
-  const Result result = score(loaded, open_part(options, *loaded.tokenizer), windows);
+  const TokenData tokens = open_part(options, *loaded.tokenizer);
+  const WindowOptions windows = window_options(options, loaded.model->options(), tokens.size() - 1);
+  const Result result = score(loaded, tokens, windows);
   print(options.json ? to_object(result, windows).dump(2) + "\n" : to_text(result, windows));
   return kOk;
 }

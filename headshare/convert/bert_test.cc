@@ -160,6 +160,86 @@ TEST_F(BertTest, ConfigurationsWeCannotReproduceAreRefusedByName) {
               HasSubstr("'embeddings.LayerNorm.weight' stands twice"));
 }
 
+// A pooler and a classifier instead of the masked-LM head, by a class of transformers.
+FakeBert classifier(const std::string& architecture, int64_t outputs) {
+  FakeBert fake;
+  std::erase_if(fake.tensors, [](const auto& item) { return item.first.starts_with("cls."); });
+  fake.put_pair("bert.pooler.dense", {kE, kE});
+  fake.put_pair("classifier", {outputs, kE});
+  fake.config["architectures"] = {architecture};
+  for (int64_t i = 0; i < outputs; ++i) fake.config["id2label"][std::to_string(i)] = join_text("L", i);
+  return fake;
+}
+
+TEST_F(BertTest, HeadsOfAnotherProblemAreRefused) {
+  const auto refused = [&](int64_t outputs, const char* problem) {
+    FakeBert fake = classifier("BertForSequenceClassification", outputs);
+    fake.config["problem_type"] = problem;
+    return error_message([&] { open(fake); });
+  };
+  EXPECT_EQ(refused(3, "single_label_classification"), "no error");
+  EXPECT_EQ(refused(1, "regression"), "no error");
+  EXPECT_THAT(refused(3, "multi_label_classification"),
+              HasSubstr("problem_type is \"multi_label_classification\" with 3 outputs; headshare's heads of 3 are for "
+                        "single_label_classification"));
+  EXPECT_THAT(refused(2, "regression"), HasSubstr("problem_type is \"regression\" with 2 outputs"));
+  EXPECT_THAT(refused(1, "single_label_classification"), HasSubstr("with 1 output; "));
+}
+
+TEST_F(BertTest, AMultipleChoiceHeadGivesEveryChoiceANumber) {
+  FakeBert fake = classifier("BertForMultipleChoice", 1);
+  fake.config.erase("id2label");  // transformers' default is 2, which says nothing about this head
+  const ForeignModel foreign = open(fake);
+  const TaskHeadOptions head = std::get<EncoderOptions>(foreign.options).task_head;
+  EXPECT_EQ(head.kind, TaskHeadKind::kText);
+  EXPECT_EQ(head.outputs, 1);
+  EXPECT_THAT(foreign.notes, ElementsAre(HasSubstr("BertForMultipleChoice")));
+}
+
+TEST_F(BertTest, ClassesWeDoNotKnowAreRefusedByName) {
+  FakeBert tagger = classifier("BertForTokenClassification", 3);
+  EXPECT_THAT(error_message([&] { open(tagger); }), HasSubstr("architectures names 'BertForTokenClassification'"));
+  EXPECT_THAT(config_refusal("architectures", {"BertForMaskedLn"}), HasSubstr("did you mean"));
+  EXPECT_THAT(config_refusal("architectures", 1), HasSubstr("not a list of class names"));
+  EXPECT_EQ(config_refusal("architectures", {"BertForMaskedLM"}), "no error");
+  EXPECT_EQ(config_refusal("architectures", nlohmann::json::array()), "no error");
+}
+
+TEST_F(BertTest, TheNextSentenceHeadIsLeftOutWithANote) {
+  FakeBert fake;
+  EXPECT_TRUE(open(fake).notes.empty());
+  fake.put_pair("cls.seq_relationship", {2, kE});
+  EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("next-sentence head")));
+}
+
+TEST_F(BertTest, WeightsInAnotherFormNameTheClassThatKeepsTheHead) {
+  FakeBert fake = classifier("BertForSequenceClassification", 2);
+  fake.write(directory());
+  fs::remove(directory() / "model.safetensors");
+  const auto advice = [&] { return error_message([&] { find_format("hf").open(directory()); }); };
+  EXPECT_THAT(advice(), HasSubstr("BertForSequenceClassification.from_pretrained(DIR).save_pretrained"));
+  fake.config.erase("architectures");
+  write_file(directory() / "config.json", fake.config.dump());
+  EXPECT_THAT(advice(), HasSubstr(" AutoModel.from_pretrained(DIR)"));
+}
+
+TEST_F(BertTest, NumbersThatAreNotFiniteAreRefused) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  FakeBert fake;
+  fake.tensors.at("bert.embeddings.LayerNorm.bias").slice(0, 0, 2).fill_(kInfinite);
+  const ForeignModel foreign = open(fake);
+  EXPECT_THAT(error_message([&] { read_encoder(foreign); }),
+              HasSubstr("tensor 'bert.embeddings.LayerNorm.bias' has 2 values of 6 that are not finite"));
+  const Encoder model = small_encoder(small_encoder_options(SchemeKind::kMha));
+  {
+    const at::NoGradGuard no_grad;
+    model_tensors(*model).at("embedding_norm.bias")[1].fill_(std::nanf(""));
+  }
+  make_directories(out());
+  EXPECT_THAT(error_message([&] { write_bert(out(), model); }),
+              HasSubstr("tensor 'embedding_norm.bias' has 1 values of "));
+}
+
 // Whatever the configuration holds, the result is a model or an Error.
 TEST_F(BertTest, EveryKeyWithValuesOfEveryType) {
   const std::vector<nlohmann::json> values = {nullptr, true,   -1,  0,      0.5, 1e308, UINT64_MAX, "",

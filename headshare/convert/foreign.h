@@ -36,6 +36,10 @@ struct ForeignFormat {
   std::function<ForeignModel(const fs::path&)> open;
 };
 
+// Throws Error led by `where` ("FILE: tensor 'x'") with the number of values that are NaN or infinite; `way_out` ends
+// the sentence.
+void check_finite(const Tensor& values, const std::string& where, const std::string& way_out);
+
 const std::vector<ForeignFormat>& foreign_formats();
 
 // The format of that name; an unknown one is refused with the nearest.

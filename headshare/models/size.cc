@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "headshare/attention/scheme.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/proc.h"
@@ -21,14 +22,41 @@ constexpr double kFloatBytes = 4;
 
 constexpr double kHalfBytes = 2;  // of a bfloat16
 
+double tokens_of(const TrainingShape& shape) {
+  return static_cast<double>(shape.batch) * static_cast<double>(shape.length);
+}
+
+// Values of one token in attention.
+struct AttentionWidths {
+  double usual = 0;                                 // H D
+  double query = 0, key = 0, value = 0, heads = 0;  // of the problem that the scheme poses, and of its solution
+};
+
+// Asks the scheme itself, without memory. Heads may be far wider than E / H: as wide as the key width of
+// `collaborative`, as the model in `el_lossless`.
+AttentionWidths attention_widths(const AttentionOptions& options) {
+  const DeclareOn meta(at::kMeta);
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Scheme> scheme = make_scheme(options);
+  const Tensor x = at::empty({1, 1, options.d_model}, at::TensorOptions().device(at::kMeta));
+  const HeadProblem problem = scheme->problem(scheme->project_queries(x, 0), scheme->remember(x, 0));
+  const auto width = [](const Tensor& values) { return static_cast<double>(values.numel()); };
+  return {.usual = static_cast<double>(options.heads * *options.head_width),
+          .query = width(problem.query),
+          .key = width(problem.key),
+          .value = width(problem.value),
+          .heads = static_cast<double>(problem.heads * problem.value.size(3))};
+}
+
 // Bytes kept for the backward pass for each token of one block: two residual sums and the inputs of two norms, always
-// float32; their outputs, four projections and the feed-forward part, in bfloat16 before its activation and after. In
-// bfloat16 each of the three projections that read one norm's output converts and keeps its own copy; where products
-// widen it is a little less.
-double kept_per_token(const TransformerOptions& o, bool bf16) {
+// float32; their outputs, what attention reads and gives (at least four projections) and the feed-forward part, in
+// bfloat16 before its activation and after. In bfloat16 each of the three projections that read one norm's output
+// converts and keeps its own copy; where products widen it is a little less.
+double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
   const auto F = static_cast<double>(*o.feed_forward_width);
-  const double inside = static_cast<double>(4 * o.attention.heads * *o.attention.head_width) + (bf16 ? 2 : 1) * F;
+  const double attention = std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
+  const double inside = attention + (bf16 ? 2 : 1) * F;
   return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 
@@ -77,18 +105,61 @@ double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   return kFloatBytes * (static_cast<double>(parameters) + sinusoids);
 }
 
-double step_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
-  const double tokens = static_cast<double>(shape.batch) * static_cast<double>(shape.length);
+// Activations of a training step.
+double step_bytes(const TransformerOptions& o, const TrainingShape& shape) {
+  const double tokens = tokens_of(shape);
   const auto layers = static_cast<double>(o.layers);
-  const double block = tokens * kept_per_token(o, shape.bf16);  // attention keeps no scores (docs/design/014)
+  const AttentionWidths widths = attention_widths(o.attention);
+  const double block = tokens * kept_per_token(o, widths, shape.bf16);  // attention keeps no scores (docs/design/014)
   const double output = kFloatBytes * output_layer(o, shape);
+  // Where queries are wider than usual, their gradient and one product with it exceed what passes otherwise.
+  const double passing = kFloatBytes * tokens * 2 * std::max(0.0, widths.query - widths.usual);
+  // A recomputed block has its values only after the output layer has given up its own.
+  return shape.recompute ? layers * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
+                               std::max(block + passing, output)
+                         : layers * block + std::max(output, passing);
+}
+
+// Of one block either attention or the feed-forward part, then the output layer. Besides, hidden states: what came in,
+// its norm and what is added to it; the feed-forward part has those before attention too.
+double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
+  const double tokens = tokens_of(shape);
+  const auto E = static_cast<double>(o.attention.d_model);
+  const AttentionWidths w = attention_widths(o.attention);
+  const double attention = 3 * E + w.query + w.key + w.value + 2 * w.heads;  // heads twice: joined, or with an offset
+  const double feed_forward = 5 * E + 2 * static_cast<double>(*o.feed_forward_width);
+  const double block = tokens * std::max(attention, feed_forward);
+  const double scored = std::ceil(tokens * shape.scored);
+  const auto chunk = static_cast<double>(cross_entropy_chunk(static_cast<int64_t>(scored), o.vocabulary));
+  const double output =
+      2 * tokens * E + (shape.scored > 0 ? scored * E + chunk * static_cast<double>(o.vocabulary) : 0);
+  return kFloatBytes * std::max(block, output);
+}
+
+int64_t batch_to_evaluate(const TransformerOptions& o, const TrainingShape& shape) {
+  constexpr int64_t kTokens = 4096;
+  constexpr int64_t kMostLogits = 1 << 26;
+  constexpr double kAlways = 1 << 28;  // bytes
+  const int64_t logits = shape.length * (shape.scored > 0 ? o.vocabulary : 1);
+  const int64_t wanted = std::max(shape.batch, kTokens / shape.length);
+  TrainingShape evaluated = shape;
+  evaluated.batch = std::clamp<int64_t>(kMostLogits / logits, 1, wanted);
+  const double allowed = std::max(step_bytes(o, shape), kAlways);
+  for (double needed = forward_bytes(o, evaluated); evaluated.batch > 1 && needed > allowed;
+       needed = forward_bytes(o, evaluated)) {
+    const auto fitting = static_cast<int64_t>(static_cast<double>(evaluated.batch) * allowed / needed);
+    evaluated.batch = std::clamp<int64_t>(fitting, 1, evaluated.batch - 1);
+  }
+  return evaluated.batch;
+}
+
+double run_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
   const double copies = 4 + static_cast<double>(shape.moving_averages);
   double bytes = kFloatBytes * copies * static_cast<double>(parameters);
   if (shape.bf16) bytes += kHalfBytes * static_cast<double>(parameters);
-  // A recomputed block has its values only after the output layer has given up its own.
-  return bytes + (shape.recompute ? layers * kFloatBytes * tokens * static_cast<double>(o.attention.d_model) +
-                                        std::max(block, output)
-                                  : layers * block + output);
+  TrainingShape evaluated = shape;
+  evaluated.batch = batch_to_evaluate(o, shape);
+  return bytes + std::max(step_bytes(o, shape), forward_bytes(o, evaluated));
 }
 
 }  // namespace
@@ -105,12 +176,18 @@ double parameter_bytes(const DecoderOptions& o) { return stored_bytes(o, measure
 double parameter_bytes(const EncoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
 
 double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
-  return step_bytes(o, measure(o).total_parameters, shape);
+  return run_bytes(o, measure(o).total_parameters, shape);
 }
 
 double training_bytes(const EncoderOptions& o, const TrainingShape& shape) {
-  return step_bytes(o, measure(o).total_parameters, shape);
+  return run_bytes(o, measure(o).total_parameters, shape);
 }
+
+double evaluation_bytes(const DecoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
+double evaluation_bytes(const EncoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
+
+int64_t evaluation_batch(const DecoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
+int64_t evaluation_batch(const EncoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
 
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
   return parameter_bytes(o) + static_cast<double>(measure(o).cache_bytes_per_token) * static_cast<double>(batch) *

@@ -28,14 +28,28 @@ struct TrainingShape {
   int64_t length = 256;         // tokens in a sequence
   int64_t moving_averages = 0;  // extra copies of the parameters (EMA)
   bool recompute = false;       // activation checkpointing
-  double scored = 1;            // share of the tokens that the output layer scores: masked ones only, in an encoder
+  double scored = 1;            // share of the tokens that the output layer scores: masked ones only, in an encoder;
+                                // 0: there is none, as in fine-tuning
   bool bf16 = false;            // products in bfloat16 (Precision::kBf16)
 };
 
-// Bytes a training step needs at its peak: parameters, gradients, two Adam moments, all float32, and activations. An
-// estimate from the shapes, within about a third of what is measured.
+// Bytes a training run needs at its peak: parameters, gradients, two Adam moments, all float32, and the activations of
+// a step or of an evaluation, whichever are more. An estimate from the shapes, within about a third of what is
+// measured.
 double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
 double training_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
+
+// Bytes a forward pass without gradients needs besides the parameters, for shape.batch sequences: one block and the
+// output layer. An estimate, within about half of what is measured.
+double evaluation_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
+double evaluation_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
+
+// Sequences of shape.length that a run evaluates at once. Training batches are small in small recipes: about 4,096
+// tokens, or a whole training batch where that is more, as long as all scores stay below 256 MiB (a vocabulary of
+// scores for each token, where `scored` is not 0), and evaluation_bytes below 256 MiB or the activations of a training
+// step, whichever are more. At least 1.
+int64_t evaluation_batch(const DecoderOptions& resolved, const TrainingShape& shape);
+int64_t evaluation_batch(const EncoderOptions& resolved, const TrainingShape& shape);
 
 // Bytes decoding needs with a cache of batch x length tokens.
 double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);

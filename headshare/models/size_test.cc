@@ -8,6 +8,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
+#include "headshare/ops/allocation_meter.h"
 
 namespace headshare {
 namespace {
@@ -120,7 +121,7 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
       s.batch = sequences;
     });
   };
-  EXPECT_NEAR(batch(4) - batch(2), 2 * (batch(2) - batch(1)), 1);  // activations double, the rest stays
+  EXPECT_NEAR(batch(24) - batch(12), 2 * (batch(12) - batch(6)), 1);  // activations double, the rest stays
   // Of the scores there is never more than a chunk.
   const auto vocabulary = [&](int64_t tokens) {
     return bytes([&](DecoderOptions& o, TrainingShape& s) {
@@ -129,6 +130,68 @@ TEST(Size, TrainingGrowsWithWhatItIsMadeOf) {
     });
   };
   EXPECT_LT(vocabulary(50000) - vocabulary(5000), 1 << 30);
+}
+
+DecoderOptions sized(SchemeKind scheme, std::optional<int64_t> key_width = {}) {
+  DecoderOptions options{.vocabulary = 256, .context = 64, .layers = 2};
+  options.attention = {.scheme = scheme, .d_model = 128, .heads = 8, .key_width = key_width};
+  return resolve(options);
+}
+
+Tensor some_ids(int64_t batch, int64_t length) {
+  return at::arange(batch * length).remainder(256).view({batch, length});
+}
+
+TEST(Size, AForwardPassTakesWhatIsEstimated) {
+  std::vector<DecoderOptions> all = {sized(SchemeKind::kCollaborative, 2048)};
+  for (const auto& [scheme, name] : scheme_names()) all.push_back(sized(scheme));
+  const Tensor ids = some_ids(32, 64);
+  for (const DecoderOptions& options : all) {
+    const Decoder model = small_decoder(options);
+    const at::NoGradGuard no_grad;
+    const AllocationMeter meter;
+    model->token_losses(ids, ids);
+    const double share = evaluation_bytes(options, {.batch = 32, .length = 64}) / static_cast<double>(meter.peak());
+    EXPECT_THAT(share, testing::AllOf(testing::Gt(1 / 1.5), testing::Lt(1.5)))
+        << scheme_name(options.attention.scheme) << " of key width " << *options.attention.key_width;
+  }
+}
+
+TEST(Size, AStepOfAWideKeyWidthTakesWhatIsEstimated) {
+  const DecoderOptions options = sized(SchemeKind::kCollaborative, 1024);
+  const double parameters = 4.0 * static_cast<double>(measure(options).total_parameters);
+  const Tensor ids = some_ids(64, 64);
+  const Decoder model = small_decoder(options);
+  const AllocationMeter meter;
+  model->loss(ids, ids).sum.backward();
+  // Values and moments are not made here, gradients are.
+  const double estimate = training_bytes(options, {.batch = 64, .length = 64}) - 3 * parameters;
+  EXPECT_NEAR(estimate / static_cast<double>(meter.peak()), 1, 0.34);
+}
+
+// The rule of before, wherever it takes little memory or no more than a training step.
+TEST(Size, EvaluationsTakeAboutFourThousandTokensAtOnce) {
+  DecoderOptions options{.vocabulary = 8192, .layers = 4};
+  EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 8, .length = 256}), 16);
+  EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 24, .length = 256}), 24);
+  EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 64, .length = 256}), 32);  // 256 MiB of scores
+  EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 64, .length = 256, .scored = 0}), 64);
+  options.attention.d_model = 4096;  // more than 256 MiB, and less than a step
+  options.attention.heads = 32;
+  EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 16, .length = 256}), 16);
+}
+
+// A run with these sizes was promised 265 MiB and took 10.6 GB in its first evaluation.
+TEST(Size, EvaluationsOfAWideKeyWidthTakeNoMoreThanAStep) {
+  const DecoderOptions options = sized(SchemeKind::kCollaborative, 131072);
+  TrainingShape shape{.batch = 1, .length = 64};
+  const double promised =
+      training_bytes(options, shape) - 16.0 * static_cast<double>(measure(options).total_parameters);
+  shape.batch = evaluation_batch(options, shape);
+  EXPECT_THAT(shape.batch, testing::AllOf(testing::Ge(1), testing::Le(4)));
+  EXPECT_LE(evaluation_bytes(options, shape), promised);
+  shape.batch = 64;  // the rule of before
+  EXPECT_GT(evaluation_bytes(options, shape), 10 * promised);
 }
 
 TEST(Size, MemoryThatIsNotThereIsRefusedWithTheEstimate) {

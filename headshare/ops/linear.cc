@@ -70,6 +70,7 @@ bool under_autocast(const Tensor& x) { return at::autocast::is_autocast_enabled(
 // Whether BlockedLinear takes x and weight: matrices that are not tiny, on the CPU; float32, and under autocast, where
 // products widen, x in bfloat16 too.
 bool is_blocked(const Tensor& x, const Tensor& weight) {
+  if (x.is_meta()) return false;  // shapes alone: no device that autocast knows
   const int64_t in = weight.size(1);
   const bool narrow = x.scalar_type() == at::kBFloat16 && under_autocast(x);
   const bool known = (narrow || x.scalar_type() == at::kFloat) && weight.scalar_type() == at::kFloat;

@@ -7,7 +7,6 @@
 #include "headshare/base/error.h"
 #include "headshare/data/text_source.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/prepare_model.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -106,6 +105,7 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
   const DecoderOptions resolved = model_options(options.model, *data_.tokenizer);
   shape.batch = options.batch.batch_size;
   shape.length = resolved.context;
+  evaluation_batch_ = evaluation_batch(resolved, shape);
   check_training_memory(training_bytes(resolved, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   options_.model = resolved;
@@ -119,9 +119,7 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
 
 WindowOptions LanguageModelTask::windows() const {
   const int64_t context = options_.model.context;
-  return {.batch_size = evaluation_batch(options_.batch.batch_size, context, options_.model.vocabulary),
-          .context = context,
-          .stride = options_.stride.value_or(context)};
+  return {.batch_size = evaluation_batch_, .context = context, .stride = options_.stride.value_or(context)};
 }
 
 TokenData LanguageModelTask::scored(Part part) const {

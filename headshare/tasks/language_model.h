@@ -85,6 +85,7 @@ class LanguageModelTask : public TextTask {
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
 
   LanguageModelOptions options_;
+  int64_t evaluation_batch_ = 1;
   Decoder model_{nullptr};
   std::vector<Batch> drawn_;
 };

@@ -5,6 +5,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/ops/allocation_meter.h"
 #include "headshare/tasks/testing.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -156,6 +157,19 @@ TEST(LanguageModelTaskTest, RecomputingCountsWhenMemoryIsChecked) {
   };
   EXPECT_THAT(refusal(false), HasSubstr("--activation-checkpointing"));
   EXPECT_EQ(refusal(true), "no error");
+}
+
+// A whole part at once would take far more than the training of one short sequence.
+TEST(LanguageModelTaskTest, AnEvaluationTakesNoMoreMemoryThanWasAskedFor) {
+  LanguageModelOptions options = small_language(SchemeKind::kCollaborative);
+  options.model.attention.key_width = 1 << 16;
+  LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
+  const double parameters = 4.0 * static_cast<double>(measure(task.decoder()->options()).total_parameters);
+  const double promised =
+      training_bytes(task.decoder()->options(), {.batch = options.batch.batch_size, .length = options.model.context});
+  const AllocationMeter meter;
+  task.evaluate(Part::kValidation, {});
+  EXPECT_LT(static_cast<double>(meter.peak()), promised - 4 * parameters);
 }
 
 TEST(LanguageModelTaskTest, PartsThatAreNotThere) {

@@ -4,7 +4,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
@@ -63,6 +62,7 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   shape.batch = language.batch.batch_size;
   shape.length = resolved.context;
   shape.scored = masked.masking.rate;
+  evaluation_batch_ = evaluation_batch(resolved, shape);
   check_training_memory(training_bytes(resolved, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   for (const Part part : {Part::kValidation, Part::kTest}) {
@@ -103,9 +103,7 @@ Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
 }
 
 MaskedSetup MaskedLanguageModelTask::setup() const {
-  const EncoderOptions& model = model_->options();
-  return {.context = model.context,
-          .batch_size = evaluation_batch(language_.batch.batch_size, model.context, model.vocabulary)};
+  return {.context = model_->options().context, .batch_size = evaluation_batch_};
 }
 
 TokenData MaskedLanguageModelTask::scored(Part part) const {

@@ -55,6 +55,7 @@ class MaskedLanguageModelTask : public TextTask {
   Masker masker_;
   uint64_t mask_key_;
   double unigram_entropy_;
+  int64_t evaluation_batch_ = 1;
   Encoder model_{nullptr};
   std::vector<MaskedBatch> drawn_;
 };

@@ -50,13 +50,23 @@ fs::path first_file(const fs::path& folder, const std::vector<std::string>& name
   return {};
 }
 
+// Some models name the class of their tokenizer in config.json instead of tokenizer_config.json.
+void check_model_config(const fs::path& config) {
+  if (!fs::is_regular_file(config)) return;
+  const auto object = nlohmann::json::parse(read_file(config, kLargestFile), nullptr, /*allow_exceptions=*/false);
+  if (object.is_object()) check_hf_tokenizer_class(object, config.string());  // whatever else it is, is not asked here
+}
+
 // A vocab.txt, with what a tokenizer_config.json beside it says about case.
 std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   std::optional<BertNormalization> normalization;
+  bool class_is_known = false;
   if (const fs::path config = path.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
-    normalization = normalization_from_hf_config(parse_json_input(read_file(config, kLargestFile), config.string()),
-                                                 config.string());
+    const nlohmann::json object = parse_json_input(read_file(config, kLargestFile), config.string());
+    normalization = normalization_from_hf_config(object, config.string());
+    class_is_known = object.contains("tokenizer_class") && !object["tokenizer_class"].is_null();
   }
+  if (!class_is_known) check_model_config(path.parent_path() / "config.json");
   return std::make_unique<WordPieceTokenizer>(
       wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string()), path.string());
 }

@@ -69,18 +69,35 @@ WordPieceDefinition wordpiece_from_vocabulary(std::string_view text,
   return definition;
 }
 
-std::optional<BertNormalization> normalization_from_hf_config(const json& object, const std::string& where) {
+BertNormalization normalization_from_hf_config(const json& object, const std::string& where) {
   HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
-  const auto lower = object.find("do_lower_case");
-  if (lower == object.end()) return std::nullopt;
-  BertNormalization normalization = bert_normalization(!json_bool(*lower, where + ": do_lower_case"));
-  const auto set = [&](const char* key, bool* target) {
+  check_hf_tokenizer_class(object, where);
+  const auto flag = [&](const char* key, bool otherwise) {
     const auto found = object.find(key);
-    if (found != object.end() && !found->is_null()) *target = json_bool(*found, where + ": " + key);
+    return found == object.end() ? otherwise : json_bool(*found, where + ": " + key);
   };
-  set("strip_accents", &normalization.strip_accents);
-  set("tokenize_chinese_chars", &normalization.space_chinese);
+  BertNormalization normalization = bert_normalization(!flag("do_lower_case", true));
+  normalization.space_chinese = flag("tokenize_chinese_chars", true);
+  const auto accents = object.find("strip_accents");  // the only one that may be null
+  if (accents != object.end() && !accents->is_null()) {
+    normalization.strip_accents = json_bool(*accents, where + ": strip_accents");
+  }
   return normalization;
+}
+
+void check_hf_tokenizer_class(const json& object, const std::string& where) {
+  // transformers maps all of the first four to BertTokenizer's code; the last two take whatever tokenizer.json says.
+  static constexpr const char* kBert[] = {"BertTokenizer",       "DistilBertTokenizer", "ElectraTokenizer",
+                                          "MobileBertTokenizer", "PreTrainedTokenizer", "TokenizersBackend"};
+  const auto found = object.find("tokenizer_class");
+  if (found == object.end() || found->is_null()) return;
+  const std::string& name = json_string(*found, where + ": tokenizer_class");
+  const bool known = std::any_of(std::begin(kBert), std::end(kBert),
+                                 [&](const std::string& bert) { return name == bert || name == bert + "Fast"; });
+  HS_CHECK(
+      known, where, ": tokenizer_class is ", brief_json(*found),
+      ", which cuts text in another way than BERT's WordPiece; headshare reads a vocab.txt of BertTokenizer. If the "
+      "vocabulary is BERT's after all, remove tokenizer_class there");
 }
 
 void write_wordpiece(const WordPieceDefinition& definition, json* object) {

@@ -22,9 +22,14 @@ WordPieceDefinition wordpiece_from_vocabulary(std::string_view text,
                                               const std::optional<BertNormalization>& normalization,
                                               const std::string& name);
 
-// What a tokenizer_config.json beside a vocab.txt says: do_lower_case, strip_accents and
-// tokenize_chinese_chars; nothing when it has no do_lower_case. Throws Error led by `where`.
-std::optional<BertNormalization> normalization_from_hf_config(const nlohmann::json& object, const std::string& where);
+// What a tokenizer_config.json beside a vocab.txt asks for, as transformers' BertTokenizer reads it: lower case unless
+// do_lower_case is false; accents are stripped where text is lower-cased, unless strip_accents says otherwise; Chinese
+// characters are words unless tokenize_chinese_chars is false. Throws Error led by `where`, also as the next function.
+BertNormalization normalization_from_hf_config(const nlohmann::json& object, const std::string& where);
+
+// Throws Error led by `where` when the `tokenizer_class` of a tokenizer_config.json or config.json cuts text in another
+// way than BERT's. Absent, null and the classes that take any tokenizer.json are no contradiction.
+void check_hf_tokenizer_class(const nlohmann::json& object, const std::string& where);
 
 // Our own format: write_wordpiece adds to `object` what read_wordpiece reads.
 void write_wordpiece(const WordPieceDefinition& definition, nlohmann::json* object);

@@ -206,6 +206,42 @@ TEST(WordPieceFileTest, CaseIsThatOfTheVocabularyUnlessTheConfigSaysOtherwise) {
   EXPECT_THAT(error_message(loaded), HasSubstr("tokenizer_config.json: do_lower_case must be true or false"));
   write_file(directory.path() / "tokenizer_config.json", "{}");
   EXPECT_EQ(load_tokenizer(directory.path() / "vocab.txt")->to_json(), load_tokenizer(directory.path())->to_json());
+  // A config lower-cases unless it says otherwise, whatever the vocabulary looks like.
+  write_file(directory.path() / "vocab.txt", "[UNK]\nthe\nThe\n");
+  EXPECT_EQ(loaded(), bert_normalization(false));
+}
+
+TEST(WordPieceFileTest, AConfigIsReadKeyByKey) {
+  const auto read = [](const char* text) { return normalization_from_hf_config(json::parse(text), "c"); };
+  EXPECT_EQ(read("{}"), bert_normalization(false));
+  EXPECT_EQ(read(R"({"strip_accents": false})"), (BertNormalization{.strip_accents = false}));
+  EXPECT_EQ(read(R"({"tokenize_chinese_chars": false})"), (BertNormalization{.space_chinese = false}));
+  EXPECT_EQ(read(R"({"do_lower_case": false, "strip_accents": true})"), (BertNormalization{.lowercase = false}));
+  for (const char* key : {"do_lower_case", "tokenize_chinese_chars"}) {
+    EXPECT_THAT(error_message([&] {
+                  normalization_from_hf_config({{key, nullptr}}, "c");
+                }),
+                HasSubstr(join_text("c: ", key, " must be true or false")));
+  }
+}
+
+TEST(WordPieceFileTest, TokenizersOfAnotherClassAreRefusedByName) {
+  const auto refused = [](const json& name) {
+    return error_message([&] { normalization_from_hf_config({{"tokenizer_class", name}}, "c"); });
+  };
+  for (const char* name : {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "PreTrainedTokenizerFast"}) {
+    EXPECT_EQ(refused(name), "no error") << name;
+  }
+  EXPECT_EQ(refused(nullptr), "no error");
+  EXPECT_THAT(refused("BertJapaneseTokenizer"),
+              AllOf(HasSubstr("c: tokenizer_class is \"BertJapaneseTokenizer\""), HasSubstr("remove tokenizer_class")));
+  EXPECT_THAT(refused(1), HasSubstr("c: tokenizer_class"));
+  const TemporaryDirectory directory;
+  write_file(directory.path() / "vocab.txt", kVocabulary);
+  write_file(directory.path() / "config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
+  EXPECT_THAT(error_message([&] { load_tokenizer(directory.path()); }), HasSubstr("config.json: tokenizer_class is"));
+  write_file(directory.path() / "tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");  // this one counts
+  EXPECT_EQ(load_tokenizer(directory.path())->kind(), "wordpiece");
 }
 
 std::string refusal(const json& object) {

@@ -104,6 +104,16 @@ def test_evaluate(run, model, text):
     assert "stride 32, disjoint windows" in printed and "bits per byte" in printed
 
 
+def test_a_context_longer_than_the_text_takes_no_more_memory(run, refused, text, tmp_path):
+    write_model(tmp_path / "rotary", positions="rotary")
+    whole = evaluate(run, tmp_path / "rotary", "--text", text, "--context", 2048)
+    endless = evaluate(run, tmp_path / "rotary", "--text", text, "--context", 1 << 24)
+    assert endless["loss"] == whole["loss"] and endless["context"] == 1 << 24
+    write_model(tmp_path / "learned")
+    long = ("--text", text, "--context", 1 << 24)
+    assert "longer than the model's context of 32" in refused(1, "evaluate", tmp_path / "learned", *long)
+
+
 def test_evaluate_from_standard_input(run, model, text):
     done = run("evaluate", model, "--json", "--text", "-", text_in=text.read_text())
     assert json.loads(done.stdout)["tokens"] == len(text.read_text()) - 1

@@ -154,6 +154,36 @@ def test_fine_tuned_models_there_and_back(ours, run, converted, tmp_path, kind, 
     assert back.config.id2label == model.config.id2label
 
 
+def test_multiple_choice_gives_every_choice_a_number(ours, converted):
+    model = random_bert(transformers.BertForMultipleChoice)
+    given = random_input(model.config)
+    del given["targets"]
+    with torch.no_grad():  # [1, 3, T]: three choices of one question
+        inputs = {name: given[key].unsqueeze(0) for name, key in (("input_ids", "ids"), ("attention_mask", "visible"))}
+        expected = model(**inputs, token_type_ids=given["segments"].unsqueeze(0)).logits
+    assert_same(ours(converted(model), given)["scores"], expected.T, torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "kind, changes, message",
+    [
+        (transformers.BertForTokenClassification, {}, "names 'BertForTokenClassification'"),
+        (transformers.BertForSequenceClassification, {"problem_type": "multi_label_classification"}, "multi_label"),
+        (transformers.BertForSequenceClassification, {"problem_type": "regression", "num_labels": 3}, "with 3 outputs"),
+    ],
+    ids=["tokens", "multi-label", "numbers"],
+)
+def test_heads_of_another_problem_are_refused(run, tmp_path, kind, changes, message):
+    random_bert(kind, **changes).save_pretrained(tmp_path / "hf")
+    done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", check=False)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+def test_the_next_sentence_head_is_left_out_aloud(run, tmp_path):
+    random_bert(transformers.BertForPreTraining).save_pretrained(tmp_path / "hf")
+    assert "next-sentence head" in run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours").stderr
+
+
 def our_name(name):
     """transformers' parameter name as ours."""
     name = name.removeprefix("bert.")

@@ -119,6 +119,41 @@ def test_expected_ids_and_text_of_many_languages(tool, data, vocabulary_file):
     assert first_difference(texts, decoded, [entry["decoded_with_special"] for entry in entries]) is None
 
 
+# ----------------------------------------------------------------------------- vocab.txt with a tokenizer_config
+
+
+def config_cases():
+    """Every combination of the keys that transformers reads, absent or with each of its values; every class of BERT's."""
+    choices = {
+        "do_lower_case": ("absent", True, False),
+        "strip_accents": ("absent", None, True, False),
+        "tokenize_chinese_chars": ("absent", True, False),
+    }
+    for values in itertools.product(*choices.values()):
+        yield {key: value for key, value in zip(choices, values) if value != "absent"}
+    for name in ("Bert", "DistilBert", "Electra", "MobileBert"):
+        yield {"tokenizer_class": f"{name}Tokenizer", "do_lower_case": False, "strip_accents": True}
+        yield {"tokenizer_class": f"{name}TokenizerFast", "do_lower_case": False, "strip_accents": True}
+
+
+@pytest.mark.parametrize("cased", [False, True])
+def test_a_config_beside_a_vocabulary_means_what_transformers_makes_of_it(tool, tmp_path, cased):
+    transformers = pytest.importorskip("transformers")
+    words = "the cafe caf\u00e9 cafe\u0301 \u65e5 \u672c \u65e5\u672c ##\u65e5 ##\u672c x ##x".split()
+    words += [word.title() for word in words if cased and word.title() not in words]
+    texts = ["The Caf\u00e9 cafe Cafe\u0301", "THE caf\u00e9", "\u65e5\u672cx \u672c\u65e5", "x\u65e5 X"]
+    (tmp_path / "vocab.txt").write_text("".join(word + "\n" for word in SPECIAL + words))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    seen = set()
+    for config in config_cases():
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+        expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in texts]
+        assert encode(tool, tmp_path, texts) == expected, config
+        seen.add(str(expected))
+    assert len(seen) >= 8, "the texts do not tell the configurations apart"
+
+
 # ------------------------------------------------------------------------------------------------- real text
 
 

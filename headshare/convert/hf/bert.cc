@@ -43,6 +43,7 @@ const Names& block_parts() {
 
 constexpr const char* kHead = "cls.predictions.";
 constexpr const char* kOutputBias = "masked_head.output_bias";
+constexpr const char* kMultipleChoice = "BertForMultipleChoice";
 
 // A task's head in BertForSequenceClassification and BertForQuestionAnswering; "": BERT has none such.
 std::string task_head_name(TaskHeadKind kind) {
@@ -95,6 +96,9 @@ std::string plain_name(const std::string& full) {
 
 void refuse_what_encoders_lack(const HfDirectory& directory) {
   refuse_what_we_lack(directory);
+  refuse_other_classes(directory, {"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel",
+                                   "BertForNextSentencePrediction", "BertForSequenceClassification", kMultipleChoice,
+                                   "BertForQuestionAnswering"});
   HS_CHECK(!directory.flag("is_decoder", false), directory.config_key("is_decoder"),
            " is true: headshare reads BERT as an encoder");
   const nlohmann::json& positions = directory.value("position_embedding_type");
@@ -102,10 +106,18 @@ void refuse_what_encoders_lack(const HfDirectory& directory) {
            brief_json(positions), "; headshare reads absolute positions");
 }
 
+// A head of one output gives a number, one of several the scores of classes that exclude each other.
+void check_problem_type(const HfDirectory& directory, int64_t outputs) {
+  const nlohmann::json& type = directory.value("problem_type");
+  const char* ours = outputs == 1 ? "regression" : "single_label_classification";
+  HS_CHECK(type.is_null() || type == ours, directory.config_key("problem_type"), " is ", brief_json(type), " with ",
+           outputs, outputs == 1 ? " output" : " outputs", "; headshare's heads of ", outputs, " are for ", ours,
+           ". If the model is of that type, correct problem_type; else convert it without its head: "
+           "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)");
+}
+
 // The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
-TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
-  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (!tensors.has("classifier.weight") || !tensors.has("pooler.dense.weight")) return {};
+TaskHeadOptions read_classes(const HfDirectory& directory) {
   TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
   const nlohmann::json& names = directory.value("id2label");
   if (names.is_null()) return head;
@@ -117,6 +129,16 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
     HS_CHECK(name != names.end() && name->is_string(), where, " has no name for class ", i, " of ", head.outputs);
     head.labels.push_back(name->get<std::string>());
   }
+  return head;
+}
+
+TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
+  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (!tensors.has("classifier.weight") || !tensors.has("pooler.dense.weight")) return {};
+  // A number for each choice, whatever id2label says.
+  if (directory.architecture() == kMultipleChoice) return {.kind = TaskHeadKind::kText, .outputs = 1};
+  const TaskHeadOptions head = read_classes(directory);
+  check_problem_type(directory, head.outputs);
   return head;
 }
 
@@ -192,6 +214,12 @@ ForeignModel map_bert(const Directory& directory) {
     const std::string full = mapping.take(name, shape_of.at(in_first_block(ours)));
     taken.emplace(ours, full);
     mapping.add(full, "", ours, [directory, full] { return directory->read(full); });
+  }
+  if (mapping.has("cls.seq_relationship.weight")) {
+    foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
+  }
+  if (directory->architecture() == kMultipleChoice) {
+    foreign.notes.push_back("the head of BertForMultipleChoice becomes a text head that gives each choice a number");
   }
   leave_out_the_rest(options, taken, &mapping);
   mapping.finish("BERT", &foreign);
@@ -277,6 +305,8 @@ void write_bert(const fs::path& directory, const Encoder& model) {
   NamedTensors theirs;
   for (const auto& [name, our_name] : tensor_names(options)) {
     const bool in_head = name.starts_with(kHead) || our_name.starts_with("task_head.");
+    check_finite(ours.at(our_name), join_text("the encoder: tensor '", our_name, "'"),
+                 "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
     theirs.emplace(has_head && !in_head ? "bert." + name : name, ours.at(our_name));
   }
   if (options.masked_head && !options.tie_embeddings) theirs[join_text(kHead, "decoder.bias")] = ours.at(kOutputBias);

@@ -1,5 +1,5 @@
 // BERT as Hugging Face transformers stores it (models/bert/modeling_bert.py): BertModel, BertForMaskedLM,
-// BertForPreTraining, BertForSequenceClassification and BertForQuestionAnswering.
+// BertForPreTraining, BertForSequenceClassification, BertForMultipleChoice and BertForQuestionAnswering.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ namespace headshare {
 inline constexpr const char* kExportMark = "headshare_format_version";
 
 // The model as our encoder: `mha` with learned positions, biases everywhere and norms after the sums; pooler and
-// heads where the directory has them. Tensors are taken as they stand, with or without the prefix "bert.",
-// norms also under their old names gamma and beta; the next-sentence head and position_ids are left out. Throws Error
-// for a configuration we cannot reproduce, naming the key, and for tensors that are missing, unknown or of another
-// shape.
+// heads where the directory has them; the head of BertForMultipleChoice is a text head of one output. Tensors are taken
+// as they stand, with or without the prefix "bert.", norms also under their old names gamma and beta; position_ids are
+// left out, and the next-sentence head with a note. Throws Error for a class of transformers or a configuration we
+// cannot reproduce, naming the key, and for tensors that are missing, unknown or of another shape.
 ForeignModel map_bert(const std::shared_ptr<const HfDirectory>& directory);
 
 // Throws Error, naming the option and the way out, for an encoder that BERT's tensors cannot hold.

@@ -36,8 +36,8 @@ HfDirectory::HfDirectory(const fs::path& path) : path_(path) {
     return;
   }
   HS_CHECK(is_file(path / kIndex), path.string(), " has neither ", kWeights, " nor ", kIndex,
-           "; weights in another form become safetensors with transformers: "
-           "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(NEW_DIR)");
+           "; weights in another form become safetensors with transformers: ", architecture().value_or("AutoModel"),
+           ".from_pretrained(DIR).save_pretrained(NEW_DIR)");
   open_shards(path / kIndex);
 }
 
@@ -68,6 +68,14 @@ const nlohmann::json& HfDirectory::value(const std::string& key) const {
   return found == config_.end() ? kNull : *found;
 }
 
+std::optional<std::string> HfDirectory::architecture() const {
+  const nlohmann::json& list = value("architectures");
+  if (list.is_null() || (list.is_array() && list.empty())) return std::nullopt;
+  const std::string where = config_key("architectures");
+  HS_CHECK(list.is_array(), where, " is ", brief_json(list), ", not a list of class names");
+  return json_string(list.front(), where);
+}
+
 bool HfDirectory::flag(const std::string& key, bool otherwise) const {
   return config_.contains(key) ? json_bool(config_.at(key), config_key(key)) : otherwise;
 }
@@ -77,7 +85,9 @@ Tensor HfDirectory::read(const std::string& name) const {
   const Tensor values = copy_tensor(tensors_.at(name), where);
   HS_CHECK(values.is_floating_point(), where, " has type ", dtype_name(tensors_.at(name).dtype),
            "; weights must be F32, F16, BF16 or F64: save the model without quantisation");
-  return values.to(at::kFloat);
+  const Tensor floats = values.to(at::kFloat);
+  check_finite(floats, where, "the model is damaged: convert an earlier checkpoint of it");
+  return floats;
 }
 
 fs::path HfDirectory::tokenizer() const {

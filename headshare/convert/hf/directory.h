@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,14 @@ class HfDirectory {
 
   // The value of `key`, or null where it is absent.
   const nlohmann::json& value(const std::string& key) const;
+  // The class of transformers that wrote the model, where config.json names one.
+  std::optional<std::string> architecture() const;
   // A truth value, `otherwise` where it is absent.
   bool flag(const std::string& key, bool otherwise) const;
 
   // Tensors by name, from all shards.
   const TensorMap& tensors() const { return tensors_; }
-  // The values of one, in float32. Throws Error when it holds anything but floating-point numbers.
+  // The values of one, in float32. Throws Error when it holds anything but finite floating-point numbers.
   Tensor read(const std::string& name) const;
 
   const fs::path& path() const { return path_; }

@@ -46,6 +46,7 @@ const nlohmann::json& either(const HfDirectory& directory, const Key& key) {
 
 DecoderOptions read_options(const HfDirectory& directory) {
   refuse_what_we_lack(directory);
+  refuse_other_classes(directory, {"GPT2Model", "GPT2LMHeadModel"});
   // GPT2Config's defaults, where they are not ours.
   DecoderOptions options{.context = 1024, .layers = 12, .dropout = 0.1};
   options.attention = {.d_model = 768, .heads = 12, .projection_bias = true, .attention_dropout = 0.1};

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
 #include "headshare/text/json_input.h"
@@ -81,6 +83,17 @@ ActivationKind read_activation(const HfDirectory& directory, const std::string& 
   HS_CHECK(found != kKnown.end(), where, " is ", brief_json(value),
            ", which headshare does not have; it reads gelu_new, gelu_pytorch_tanh, gelu_fast, gelu and relu");
   return found->second;
+}
+
+void refuse_other_classes(const HfDirectory& directory, const std::vector<std::string>& known) {
+  const std::optional<std::string> name = directory.architecture();
+  if (!name || std::find(known.begin(), known.end(), *name) != known.end()) return;
+  std::string list;
+  for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+  throw Error(join_text(directory.config_key("architectures"), " names ", brief_text(*name),
+                        ", which headshare cannot reproduce", did_you_mean(*name, known), "; it reads ", list,
+                        ". To convert the model without its head, save that with transformers: "
+                        "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)"));
 }
 
 void refuse_what_we_lack(const HfDirectory& directory) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "headshare/base/file.h"
+#include "headshare/models/options.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
 
 // Writes tokenizer.json and tokenizer_config.json for AutoTokenizer, which then gives the same ids between [CLS] and
-// [SEP]. Throws Error for kinds that Hugging Face's format does not have.
-void write_hf_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, int64_t context);
+// [SEP], and the segments of a pair where `model` tells segments apart. Throws Error for kinds that Hugging Face's
+// format does not have.
+void write_hf_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, const EncoderOptions& model);
 
 }  // namespace headshare

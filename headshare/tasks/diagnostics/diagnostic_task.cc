@@ -6,7 +6,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"
 
@@ -24,13 +23,19 @@ int64_t held_out(const DiagnosticOptions& options, Part part) {
   return part == Part::kValidation ? options.validation_sequences : options.test_sequences;
 }
 
-// What training needs. To memory the output heads are a vocabulary as large as all of them together, of
-// which, unlike a language model's, all scores are held at once: they, their log-softmax and its gradient.
-double needed_bytes(DecoderOptions resolved, int64_t outputs, const TrainingShape& shape) {
+// To memory the output heads are a vocabulary as large as all of them together.
+DecoderOptions with_heads(DecoderOptions resolved, int64_t outputs) {
   resolved.vocabulary *= outputs;
+  return resolved;
+}
+
+// What training needs. Unlike a language model's, all scores are held at once: they, their log-softmax and its
+// gradient, or in an evaluation what the first two are made to.
+double needed_bytes(const DecoderOptions& with_heads, const TrainingShape& shape) {
+  const int64_t batch = std::max(shape.batch, evaluation_batch(with_heads, shape));
   const double scores =
-      static_cast<double>(shape.batch) * static_cast<double>(shape.length) * static_cast<double>(resolved.vocabulary);
-  return training_bytes(resolved, shape) + 3 * sizeof(float) * scores;
+      static_cast<double>(batch) * static_cast<double>(shape.length) * static_cast<double>(with_heads.vocabulary);
+  return training_bytes(with_heads, shape) + 3 * sizeof(float) * scores;
 }
 
 }  // namespace
@@ -53,7 +58,8 @@ DiagnosticTask::DiagnosticTask(const DiagnosticOptions& options, uint64_t seed, 
   const int64_t outputs = generator_->outputs();
   shape.batch = options.batch_size;
   shape.length = generator_->length();
-  check_training_memory(needed_bytes(options_.model, outputs, shape), device, shape,
+  evaluation_batch_ = evaluation_batch(with_heads(options_.model, outputs), shape);
+  check_training_memory(needed_bytes(with_heads(options_.model, outputs), shape), device, shape,
                         "use a smaller --batch-size or --d-model, or shorter sequences");
   model_ = DiagnosticModel(options_.model, outputs);
   prepare(model_, seed, device, shape);
@@ -96,14 +102,12 @@ Evaluation DiagnosticTask::evaluate(Part part, const Task::Progress& progress) {
   const at::NoGradGuard no_grad;
   const int64_t total = held_out(options_, part);
   const uint64_t key = task_key(kHeldOutSeed, options_.kind, part_name(part));
-  const int64_t at_once =
-      evaluation_batch(options_.batch_size, generator_->length(), generator_->outputs() * generator_->vocabulary());
   const auto per_sequence = static_cast<double>(generator_->targets_per_sequence());
   double nats = 0;
   double right = 0;
   Evaluation result{.targets = total * generator_->targets_per_sequence()};
   for (int64_t first = 0; first < total;) {
-    const int64_t count = std::min(at_once, total - first);
+    const int64_t count = std::min(evaluation_batch_, total - first);
     const Sequences batch = sequences(key, first, count);
     const Tensor logits = model_->logits(batch.inputs);
     // An ignored target is no token, so that no answer equals it.

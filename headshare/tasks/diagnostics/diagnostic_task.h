@@ -70,6 +70,7 @@ class DiagnosticTask : public Task {
   DiagnosticOptions options_;
   std::unique_ptr<SequenceGenerator> generator_;
   uint64_t training_key_;
+  int64_t evaluation_batch_ = 1;
   DiagnosticModel model_{nullptr};
   std::vector<Sequences> drawn_;
   int64_t sequences_drawn_ = 0;

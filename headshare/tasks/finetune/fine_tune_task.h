@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "headshare/models/size.h"
 #include "headshare/tasks/finetune/example_order.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/task.h"
@@ -20,19 +21,25 @@ class FineTuneTask : public Task {
   double epochs() const override { return order_.epochs(); }
 
  protected:
-  // Takes over the model that starting_model() made, on the CPU. `lengths`: tokens of every example to train on.
+  // Takes over the model that starting_model() made, on the CPU. `lengths`: tokens of every example to train on. Of
+  // `shape` the loop says whether blocks are recomputed and in what products are.
   FineTuneTask(Encoder model, std::shared_ptr<Tokenizer> tokenizer, const std::vector<int64_t>& lengths,
-               const FineTuneOptions& options, uint64_t seed, c10::Device device)
+               const FineTuneOptions& options, uint64_t seed, c10::Device device, TrainingShape shape)
       : model_(std::move(model)),
         order_(
             static_cast<int64_t>(lengths.size()), seed,
             {.lengths = options.group_by_length ? lengths : std::vector<int64_t>(), .batch_size = options.batch_size}),
         tokenizer_(std::move(tokenizer)) {
+    shape.batch = options.batch_size;
+    shape.length = model_->options().context;
+    shape.scored = 0;
+    most_rows_ = static_cast<size_t>(evaluation_batch(model_->options(), shape));
     model_->to(device);
   }
 
   Encoder model_;
   ExampleOrder order_;
+  size_t most_rows_ = 1;  // that are evaluated at once
 
  private:
   std::shared_ptr<Tokenizer> tokenizer_;

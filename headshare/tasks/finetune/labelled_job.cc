@@ -105,7 +105,7 @@ class LabelledJob : public FineTuneJob {
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     check_start(device, shape);
     return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head(), options_, seed),
-                                          seed, device);
+                                          seed, device, shape);
   }
 
   std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) override {

@@ -8,7 +8,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
-#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
@@ -37,8 +36,8 @@ std::vector<int64_t> lengths_of(const QuestionSet& set) {
 }  // namespace
 
 LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
-                           c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train), options, seed, device),
+                           c10::Device device, TrainingShape shape)
+    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train), options, seed, device, shape),
       data_(data),
       options_(options),
       row_key_(stream_key(seed, "rows of examples")) {}
@@ -135,7 +134,7 @@ Answers LabelledTask::answers_of(const Batch& batch, const Tensor& scores) const
 Answers LabelledTask::judge(const QuestionSet& set, const Task::Progress& progress, double* loss_sum) {
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
-  const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 1));
+  const size_t most = most_rows_;
   const std::vector<size_t> order = shortest_first(lengths_of(set));
   Answers answers(order.size());
   for (size_t done = 0; done < order.size();) {

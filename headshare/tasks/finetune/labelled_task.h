@@ -22,7 +22,7 @@ class LabelledTask : public FineTuneTask {
  public:
   // Takes over the model that starting_model() made, on the CPU; the data must outlive the task.
   LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
-               c10::Device device);
+               c10::Device device, TrainingShape shape = {});
 
   int64_t draw(int64_t micro_batches) override;
 

@@ -66,7 +66,7 @@ class SquadJob : public FineTuneJob {
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     check_start(device, shape);
     return std::make_unique<SquadTask>(data_, options_, answers_,
-                                       starting_model(model_, weights_, head(), options_, seed), seed, device);
+                                       starting_model(model_, weights_, head(), options_, seed), seed, device, shape);
   }
 
   std::vector<PartScores> judge(Task& task, const fs::path& directory, const Task::Progress& progress) override {

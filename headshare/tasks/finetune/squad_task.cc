@@ -9,7 +9,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/metrics/answers.h"
-#include "headshare/tasks/evaluation_batch.h"
 #include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
@@ -93,8 +92,8 @@ SquadPredictions to_predictions(const SquadData& data, const SquadAnswers& answe
 double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.best_f1->score : scores.all.f1; }
 
 SquadTask::SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers,
-                     Encoder model, uint64_t seed, c10::Device device)
-    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train.windows), options, seed, device),
+                     Encoder model, uint64_t seed, c10::Device device, TrainingShape shape)
+    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train.windows), options, seed, device, shape),
       data_(data),
       options_(options),
       answers_(answers) {}
@@ -137,7 +136,7 @@ SquadAnswers SquadTask::judge(const SquadSet& set, const Task::Progress& progres
   const size_t questions = set.data.questions.size();
   SquadAnswers found{.candidates = std::vector<std::vector<AnswerCandidate>>(questions),
                      .null_odds = std::vector<double>(questions, std::numeric_limits<double>::infinity())};
-  const auto most = static_cast<size_t>(evaluation_batch(options_.batch_size, model_->options().context, 2));
+  const size_t most = most_rows_;
   const std::vector<size_t> order = shortest_first(lengths_of(set.windows));
   double sum = 0;
   for (size_t first = 0; first < order.size(); first += most) {

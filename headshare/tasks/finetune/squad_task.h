@@ -52,7 +52,7 @@ class SquadTask : public FineTuneTask {
  public:
   // Takes over the model that starting_model() made, on the CPU; the data must outlive the task.
   SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers, Encoder model,
-            uint64_t seed, c10::Device device);
+            uint64_t seed, c10::Device device, TrainingShape shape = {});
 
   int64_t draw(int64_t micro_batches) override;
 
