@@ -230,7 +230,7 @@ TEST_F(BertTest, NumbersThatAreNotFiniteAreRefused) {
   const ForeignModel foreign = open(fake);
   EXPECT_THAT(error_message([&] { read_encoder(foreign); }),
               HasSubstr("tensor 'bert.embeddings.LayerNorm.bias' has 2 values of 6 that are not finite"));
-  const Encoder model = small_encoder(small_encoder_options(SchemeKind::kMha));
+  const Encoder model = small_encoder(small_encoder_options("mha"));
   {
     const at::NoGradGuard no_grad;
     model_tensors(*model).at("embedding_norm.bias")[1].fill_(std::nanf(""));

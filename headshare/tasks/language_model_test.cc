@@ -161,7 +161,7 @@ TEST(LanguageModelTaskTest, RecomputingCountsWhenMemoryIsChecked) {
 
 // A whole part at once would take far more than the training of one short sequence.
 TEST(LanguageModelTaskTest, AnEvaluationTakesNoMoreMemoryThanWasAskedFor) {
-  LanguageModelOptions options = small_language(SchemeKind::kCollaborative);
+  LanguageModelOptions options = small_language("collaborative");
   options.model.attention.key_width = 1 << 16;
   LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
   const double parameters = 4.0 * static_cast<double>(measure(task.decoder()->options()).total_parameters);
