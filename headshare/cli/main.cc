@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "headshare/base/file.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/interrupt.h"
@@ -88,7 +89,7 @@ int run(Words words, char** argv) {
   }
   if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print(overview());
+    print_styled(overview());
     return kOk;
   }
   if (words[0] == "--version" || words[0] == "-V") {
@@ -127,6 +128,8 @@ int run_and_explain(const Words& words, char** argv) {
     return kInterrupted;
   } catch (const OutputClosed&) {
     return kOutputClosed;
+  } catch (const fs::filesystem_error& error) {
+    print_error(error.what());  // the reason and the path; a disk that fails is no defect of ours
   } catch (const std::bad_alloc&) {
     print_error("not enough memory");
   } catch (const c10::Error& error) {

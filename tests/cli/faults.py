@@ -36,13 +36,13 @@ class Faults:
         return [line.rstrip() for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
-def spread(operations, below, most):
+def spread(operations, most):
     """Numbers (from 1) of operations: the first and the last of each kind, then others, evenly, up to `most`."""
     if EVERY:
         return list(range(1, len(operations) + 1))
     kinds = {}
     for number, operation in enumerate(operations, 1):
-        kinds.setdefault(re.sub(r"\d+", "0", operation.replace(str(below), "")), []).append(number)
+        kinds.setdefault(re.sub(r"\d+", "0", operation), []).append(number)
     ends = [numbers[0] for numbers in kinds.values()] + [numbers[-1] for numbers in kinds.values()]
     chosen = list(dict.fromkeys(ends))
     if len(chosen) > most:

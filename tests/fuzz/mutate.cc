@@ -156,7 +156,7 @@ void mutate_once(std::string* text, const std::string& other, std::mt19937_64& r
 
 std::string mutated(std::string text, const std::string& other, std::mt19937_64& random) {
   constexpr size_t kMost = 1 << 16;
-  for (size_t left = 1 + below(4, random); left > 0; --left) mutate_once(&text, other, random);
+  for (size_t left = 1 + (random() % 2) * below(4, random); left > 0; --left) mutate_once(&text, other, random);
   if (text.size() > kMost) text.resize(kMost);
   return text;
 }

@@ -29,7 +29,7 @@ struct Options {
             field("text", &text, ""),
             field("texts", &texts, ""),
             field("wholes", &wholes, ""),
-            enum_field("choice", "", {"one", "two"}, set, [this] { return choice; })};
+            enum_field("choice", "", {"one", "two"}, set, [this] { return choice; }, {})};
   }
 };
 
