@@ -135,7 +135,7 @@ bool fuzz(const Target& target, const Plan& plan, const fs::path& folder) {
 }
 
 Plan parse(int argc, char** argv) {
-  Plan plan{.runs = 200};
+  Plan plan{.runs = 1000};
   for (int at = 1; at + 1 < argc; at += 2) {
     const std::string name = argv[at];
     const char* value = argv[at + 1];

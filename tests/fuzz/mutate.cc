@@ -107,48 +107,55 @@ void change_bytes(std::string* text, std::mt19937_64& random) {
   }
 }
 
+std::string_view word(std::mt19937_64& random) { return kWords[below(kWords.size(), random)]; }
+
+// One group becomes another, or a word.
+void change_group(std::string* text, std::mt19937_64& random) {
+  const auto [at, length] = group(*text, random);
+  const auto [from, count] = group(*text, random);
+  const std::string moved = random() % 4 == 0 ? std::string(word(random)) : text->substr(from, count);
+  text->replace(at, length, moved);
+}
+
+void change_token(std::string* text, std::mt19937_64& random) {
+  const auto [at, length] = token(*text, random);
+  text->replace(at, length, word(random));
+}
+
+void insert_other(std::string* text, const std::string& other, std::mt19937_64& random) {
+  const auto [at, length] = stretch(*text, random);
+  const auto [from, count] = stretch(other, random);
+  text->replace(at, length, other, from, count);
+}
+
 void mutate_once(std::string* text, const std::string& other, std::mt19937_64& random) {
-  const auto word = [&] { return kWords[below(kWords.size(), random)]; };
+  const auto [at, length] = stretch(*text, random);
   switch (random() % 9) {
     case 0:
-      return change_bytes(text, random);
-    case 1: {
-      const auto [at, length] = stretch(*text, random);
+      change_bytes(text, random);
+      break;
+    case 1:
       text->erase(at, length);
-      return;
-    }
-    case 2: {
-      const auto [at, length] = stretch(*text, random);
+      break;
+    case 2:
       text->insert(below(text->size() + 1, random), text->substr(at, length));
-      return;
-    }
-    case 3: {
-      const auto [at, length] = stretch(*text, random);
-      text->replace(at, random() % 2 == 0 ? 0 : length, word());
-      return;
-    }
+      break;
+    case 3:
+      text->replace(at, random() % 2 == 0 ? 0 : length, word(random));
+      break;
     case 4:
-    case 5: {
-      const auto [at, length] = token(*text, random);
-      text->replace(at, length, word());
-      return;
-    }
-    case 6: {
-      const auto [at, length] = group(*text, random);
-      const auto [from, count] = group(*text, random);
-      const std::string moved = text->substr(from, count);
-      text->replace(at, length, random() % 4 == 0 ? std::string(word()) : moved);
-      return;
-    }
-    case 7: {
-      const auto [at, length] = stretch(*text, random);
-      const auto [from, count] = stretch(other, random);
-      text->replace(at, length, other, from, count);
-      return;
-    }
+    case 5:
+      change_token(text, random);
+      break;
+    case 6:
+      change_group(text, random);
+      break;
+    case 7:
+      insert_other(text, other, random);
+      break;
     default:
       text->resize(below(text->size() + 1, random));
-      return;
+      break;
   }
 }
 
