@@ -5,6 +5,7 @@ A spread of the operations by default; HEADSHARE_EVERY_OPERATION=1 attacks each 
 """
 
 import json
+import shutil
 
 import pytest
 from faults import Faults, for_each, spread
@@ -133,10 +134,12 @@ class Attacked:
         """check(folder, ended process) after an attack of this kind on each of a spread of operations."""
 
         def attack(number):
+            below, done = self.attack(kind, number)
             try:
-                check(*self.attack(kind, number))
+                check(below, done)
             except AssertionError as failure:
                 raise AssertionError(f"{self.operations[number - 1]}: {failure}") from None
+            shutil.rmtree(below)  # of hundreds
 
         numbers = spread(self.operations, MOST[self.verb][kind])
         if kind in ("torn", "short"):
