@@ -1,5 +1,5 @@
 # make demo: the quickest look. make test: every test. Both install what is missing first.
-.PHONY: build demo test bench check tidy tsan clean help
+.PHONY: build demo test bench check tidy tsan fuzz clean help
 
 build:  ## the program, at build/headshare
 	@tools/setup && tools/build headshare
@@ -21,6 +21,9 @@ tidy:   ## clang-tidy's naming rules (slow)
 
 tsan:   ## the kernels' tests under ThreadSanitizer
 	@tools/setup && cmake --preset tsan && cmake --build --preset tsan --target kernels_test && build/tsan/obj/kernels/kernels_test
+
+fuzz:   ## feeds mutated files to every reader, under sanitizers: make fuzz MINUTES=30
+	@tools/setup && tools/fuzz $(MINUTES)
 
 clean:  ## removes build/
 	@rm -rf build

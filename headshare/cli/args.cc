@@ -205,7 +205,7 @@ bool Arguments::parse_for_help(const Words& words) {
 bool Arguments::parse(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
   if (asks_for_help(words)) {
-    print(help_text(page_, terminal_width(Stream::kOut)));
+    print_styled(help_text(page_, terminal_width(Stream::kOut)));
     return false;
   }
   std::string config;

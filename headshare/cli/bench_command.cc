@@ -110,11 +110,11 @@ Json to_object(const ProductRow& row, const Json& machine) {
 }
 
 template <class Row>
-void print_json(const std::vector<Row>& rows) {
+void print_objects(const std::vector<Row>& rows) {
   const Json machine = describe_machine();
   std::string text = "[";
   for (const Row& row : rows) text += (text.size() > 1 ? ",\n " : "") + to_object(row, machine).dump();
-  print(text + "]\n");
+  print_json(text + "]\n");
 }
 
 void print_with_machine(const TextTable& table, const std::string& note) {
@@ -220,7 +220,7 @@ void refuse_attention_cases(const Arguments& arguments, BenchOptions* options) {
 template <class Row>
 void print_rows(const std::vector<Row>& rows, bool json) {
   if (json) {
-    print_json(rows);
+    print_objects(rows);
   } else {
     print_table(rows);
   }

@@ -146,18 +146,18 @@ std::optional<std::string> CellProcess::run() const {
 }
 
 void ReportingObserver::on_step(const StepReport& report) {
-  print(nlohmann::json({{"event", "step"},
-                        {"step", report.step},
-                        {"total_steps", report.total_steps},
-                        {"loss", report.loss},
-                        {"tokens_per_second", report.tokens_per_second}})
-            .dump() +
-        "\n");
+  print_json(nlohmann::json({{"event", "step"},
+                             {"step", report.step},
+                             {"total_steps", report.total_steps},
+                             {"loss", report.loss},
+                             {"tokens_per_second", report.tokens_per_second}})
+                 .dump() +
+             "\n");
   flush_output();
 }
 
 void ReportingObserver::on_evaluation_progress(int64_t done, int64_t total) {
-  print(nlohmann::json({{"event", "evaluation"}, {"done", done}, {"total", total}}).dump() + "\n");
+  print_json(nlohmann::json({{"event", "evaluation"}, {"done", done}, {"total", total}}).dump() + "\n");
   flush_output();
 }
 

@@ -168,7 +168,7 @@ int run_compare(const Words& words) {
     const std::string line = command_line(words);
     const bool fine_tuning = is_fine_tuning(command.comparison.task);
     const Results results = fine_tuning ? compare_tuned(command, line) : compare_trained(command, line);
-    print(command.json ? to_text(to_json(results)) : comparison_text(results));
+    command.json ? print_json(to_text(to_json(results))) : print_styled(comparison_text(results));
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {
     if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun

@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/compare/benchmarks_table.h"
@@ -52,7 +53,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   columns.push_back({.heading = "validation loss"});
   const bool loss = results.subject.has_test_part && !settings;  // of 100 columns a setting takes its place
   if (loss) columns.push_back({.heading = "test loss"});
-  columns.push_back({.heading = printable(quality_name(results.subject))});
+  columns.push_back({.heading = quality_name(results.subject)});
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
   if (bits) columns.push_back({.heading = "bits per byte"});
@@ -78,7 +79,7 @@ std::string reference_table(const Results& results, const Rows& rows, const Sche
   const bool p_values = std::any_of(rows.begin(), rows.end(),
                                     [](const SchemeRow& row) { return row.against_mha && row.against_mha->p_value; });
   std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
-                                 {.heading = printable(compared_name(results.subject)) + " less mha's [95%]"}};
+                                 {.heading = compared_name(results.subject) + " less mha's [95%]"}};
   if (p_values) columns.push_back({.heading = "p"});
   columns.push_back({.heading = "PRR"});
   columns.push_back({.heading = "PEoP"});
@@ -142,7 +143,7 @@ std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"}};
   for (size_t k = begin; k < end; ++k) {
-    columns.push_back({.heading = printable(subject_title(all.benchmarks()[k]->subject))});
+    columns.push_back({.heading = subject_title(all.benchmarks()[k]->subject)});
     columns.push_back({.heading = "PRR"});
     columns.push_back({.heading = "PEoP"});
   }
@@ -160,7 +161,9 @@ std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   return table.text(terminal_width(Stream::kOut));
 }
 
-std::string paragraph(const std::string& text) { return wrap(printable(text), terminal_width(Stream::kOut), 0) + "\n"; }
+std::string paragraph(const std::string& text) {
+  return wrap(visible_line(text), terminal_width(Stream::kOut), 0) + "\n";
+}
 
 }  // namespace
 
@@ -171,7 +174,7 @@ std::string comparison_text(const Results& results) {
   std::string text = paragraph(words.finding);
   for (const std::string& caveat : words.caveats) text += paragraph(caveat);
   const auto add_table = [&](const std::string& title, const std::string& table) {
-    text += join_text("\n", title.empty() ? "" : bold(printable(title), Stream::kOut) + "\n",
+    text += join_text("\n", title.empty() ? "" : bold(visible_line(title), Stream::kOut) + "\n",
                       with_best_in_bold(table, best));
   };
   add_table("Quality", quality_table(results, rows, best));

@@ -174,10 +174,10 @@ nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   return object;
 }
 
-void print_json(const std::vector<Cost>& costs, const CostOptions& options) {
+void print_objects(const std::vector<Cost>& costs, const CostOptions& options) {
   std::string text = "[";
   for (const Cost& one : costs) text += (text.size() > 1 ? ",\n " : "") + to_object(one, options).dump();
-  print(text + "]\n");
+  print_json(text + "]\n");
 }
 
 std::string exact(int64_t count) {
@@ -307,7 +307,7 @@ int run_cost(const Words& words) {
     return all_costs(options, sweep);
   });
   if (options.json) {
-    print_json(costs, options);
+    print_objects(costs, options);
   } else {
     print_table(costs, options, sweep);
   }

@@ -201,7 +201,7 @@ int evaluate_encoder(const EvaluateOptions& options, c10::Device device) {
   const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
   const MaskedResult result = score(loaded, tokens, options, setup);
   const nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
-  print(options.json ? object.dump(2) + "\n" : to_text(object));
+  options.json ? print_json(object.dump(2) + "\n") : print(to_text(object));
   return kOk;
 }
 
@@ -230,7 +230,7 @@ int run_evaluate(const Words& words) {
   const TokenData tokens = open_part(options, *loaded.tokenizer);
   const WindowOptions windows = window_options(options, loaded.model->options(), tokens.size() - 1);
   const Result result = score(loaded, tokens, windows);
-  print(options.json ? to_object(result, windows).dump(2) + "\n" : to_text(result, windows));
+  options.json ? print_json(to_object(result, windows).dump(2) + "\n") : print(to_text(result, windows));
   return kOk;
 }
 

@@ -97,14 +97,14 @@ void print_object(const std::string& text, const std::vector<std::vector<Filling
     }
     object["masks"].push_back(list);
   }
-  print(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  print_json(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 void print_lists(const std::string& text, const std::vector<std::vector<Filling>>& all) {
-  print(text + "\n");
+  print_text(text + "\n");
   for (size_t mask = 0; mask < all.size(); ++mask) {
     if (all.size() > 1) print(join_text("mask ", mask + 1, "\n"));
-    for (const Filling& one : all[mask]) print("  " + format_fixed(one.probability, 4) + "  " + one.text + "\n");
+    for (const Filling& one : all[mask]) print_text("  " + format_fixed(one.probability, 4) + "  " + one.text + "\n");
   }
 }
 

@@ -387,7 +387,7 @@ int finetune(FineTuneCommand& command) {
   const Json object = results_object(command, results, arguments.values());
   write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
   if (command.json) {
-    print(object.dump(2) + "\n");
+    print_json(object.dump(2) + "\n");
   } else {
     print_table(results);
   }

@@ -86,7 +86,7 @@ const char* reason_text(StopReason reason, bool at_limit) {
 void print_object(const std::string& prompt, const Generated& made, const char* reason, double seconds) {
   const nlohmann::ordered_json object = {
       {"prompt", prompt}, {"text", made.text}, {"tokens", made.tokens}, {"stop_reason", reason}, {"seconds", seconds}};
-  print(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  print_json(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   flush_output();
 }
 
@@ -109,10 +109,10 @@ void continue_prompt(const GenerateOptions& options, const LoadedModel& loaded, 
   request.on_token = [&](std::optional<int32_t>, std::string_view text) {
     check_interrupted();
     if (options.json) return;
-    print(text);
+    print_text(text);
     flush_output();
   };
-  if (!options.json && options.echo) print(prompt);
+  if (!options.json && options.echo) print_text(prompt);
   const auto started = std::chrono::steady_clock::now();
   const Generated made = generate(make_step(loaded, capacity), request);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;

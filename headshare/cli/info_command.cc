@@ -173,7 +173,7 @@ int run_info(const Words& words) {
       report["instruction_sets"] = instruction_sets();
       report["kernels"] = kernels;
     }
-    print(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+    print_json(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
     return kOk;
   }
   const int width = terminal_width(Stream::kOut);

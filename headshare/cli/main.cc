@@ -105,7 +105,7 @@ int run(Words words, char** argv) {
   }
   if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print(overview());
+    print_styled(overview());
     return kOk;
   }
   if (words[0] == "--version" || words[0] == "-V") {

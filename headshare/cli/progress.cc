@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 
 namespace headshare {
 namespace {
@@ -50,7 +51,7 @@ std::string ProgressLine::line(double fraction, double now, std::string_view det
     }
   }
   if (!details.empty()) text += join_text("  ", details);
-  return text;
+  return visible_line(text);
 }
 
 void ProgressLine::update(double done, double total, std::string_view details) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/visible.h"
 #include "headshare/cli/args.h"
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/terminal.h"
@@ -113,7 +114,7 @@ std::string tables_text(const std::vector<Results>& all) {
   std::string text = benchmarks_text(all);
   for (const Results& results : all) {
     if (all.size() > 1) {
-      text += (text.empty() ? "" : "\n\n") + bold(printable(subject_title(results.subject)), Stream::kOut) + "\n\n";
+      text += (text.empty() ? "" : "\n\n") + bold(visible_line(subject_title(results.subject)), Stream::kOut) + "\n\n";
     }
     text += comparison_text(results);
   }
@@ -129,7 +130,7 @@ int run_report(const Words& words) {
   const fs::path page = page_path(options);
   const std::vector<Results> all = read_all(options.directories);
   write_files(options, all, page);
-  print(options.json ? json_text(all) : tables_text(all));
+  options.json ? print_json(json_text(all)) : print_styled(tables_text(all));
   return kOk;
 }
 

@@ -186,7 +186,7 @@ int run_score(const Words& words) {
     if (!score.note.empty()) notice(score.name + ": " + score.note);
   }
   if (options.json) {
-    print(to_object(options, result).dump(2) + "\n");
+    print_json(to_object(options, result).dump(2) + "\n");
   } else {
     print_table(options, result);
   }

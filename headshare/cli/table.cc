@@ -4,6 +4,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "headshare/base/visible.h"
 #include "headshare/cli/terminal.h"
 
 namespace headshare {
@@ -38,13 +39,18 @@ void end_line(std::string* text) {
 
 }  // namespace
 
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (Column& column : columns_) column.heading = visible_line(column.heading);
+}
+
 void TextTable::add(std::vector<std::string> cells) {
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = visible_line(cell);  // before widths are taken
   rows_.push_back({std::move(cells)});
 }
 
 void TextTable::add_spanning(std::string first, std::string text) {
-  rows_.push_back({{std::move(first), std::move(text)}, /*spanning=*/true});
+  rows_.push_back({{visible_line(first), visible_line(text)}, /*spanning=*/true});
 }
 
 std::vector<int> TextTable::column_widths(int width) const {

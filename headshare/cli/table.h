@@ -16,9 +16,9 @@ struct Column {
 
 class TextTable {
  public:
-  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit TextTable(std::vector<Column> columns);
 
-  // One cell a column; missing ones are empty.
+  // One cell a column; missing ones are empty. Control characters of a cell are written out (visible.h).
   void add(std::vector<std::string> cells);
   // One text across all columns but the first.
   void add_spanning(std::string first, std::string text);

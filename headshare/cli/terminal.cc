@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
+#include "headshare/base/visible.h"
 #include "headshare/cli/progress.h"
 
 namespace headshare {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int kNarrowest = 40;
 constexpr int kWidest = 100;
+constexpr std::string_view kBold = "\033[1m";
+constexpr std::string_view kPlain = "\033[0m";
 
 int descriptor(Stream stream) { return stream == Stream::kOut ? STDOUT_FILENO : STDERR_FILENO; }
 
@@ -33,11 +36,16 @@ bool coloured(Stream stream) {
   throw Error(join_text("cannot write to standard output: ", std::strerror(reason)));
 }
 
+void write_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+}
+
 // Nothing can be done about a standard error that cannot be written.
 void print_message(const char* kind, const char* colour, std::string_view text) {
   hide_progress();
   const bool in_colour = coloured(Stream::kError);
-  const std::string line = join_text(in_colour ? colour : "", kind, ":", in_colour ? "\033[0m" : "", " ", text, "\n");
+  const std::string line =
+      join_text(in_colour ? colour : "", kind, ":", in_colour ? kPlain : "", " ", visible_line(text), "\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -53,9 +61,23 @@ int terminal_width(Stream stream) {
   return columns <= 0 ? kWidest : std::clamp(columns, kNarrowest, kWidest);
 }
 
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+void print(std::string_view text) { write_out(visible(text)); }
+
+void print_styled(std::string_view text) {
+  if (!coloured(Stream::kOut)) return print(text);
+  while (!text.empty()) {
+    const size_t at = std::min(text.find(kBold), text.find(kPlain));
+    print(text.substr(0, at));
+    if (at == std::string_view::npos) return;
+    const std::string_view code = text.substr(at, kBold.size());
+    write_out(code);
+    text.remove_prefix(at + code.size());
+  }
 }
+
+void print_json(std::string_view json) { write_out(visible_json(json)); }
+
+void print_text(std::string_view text) { is_terminal(Stream::kOut) ? print(text) : write_out(text); }
 
 void flush_output() {
   if (std::fflush(stdout) != 0) fail_output();
@@ -67,19 +89,22 @@ void print_error(std::string_view text) { print_message("error", "\033[1;31m", t
 
 void print_status(std::string_view text) {
   hide_progress();
-  const std::string line = std::string(text) + "\n";
+  const std::string line = visible_line(text) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 std::string bold(std::string_view text, Stream stream) {
-  return coloured(stream) ? join_text("\033[1m", text, "\033[0m") : std::string(text);
+  const std::string shown = visible(text);
+  return coloured(stream) ? join_text(kBold, shown, kPlain) : shown;
 }
 
 int display_width(std::string_view text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string wrap(std::string_view text, int width, int indent) {
+std::string wrap(std::string_view foreign, int width, int indent) {
+  const std::string shown = visible(foreign);
+  std::string_view text = shown;
   std::string wrapped;
   int column = indent;
   while (!text.empty()) {

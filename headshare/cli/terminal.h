@@ -1,4 +1,6 @@
-// Standard output and standard error: results go to the one, everything else to the other.
+// Standard output and standard error: results go to the one, everything else to the other. Whatever of files and
+// arguments is in a text, its control characters are written out here (visible.h), so that no file can steer the
+// terminal; our own codes are added after that.
 #pragma once
 
 #include <stdexcept>
@@ -20,11 +22,14 @@ class OutputClosed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Writes to standard output. Throws OutputClosed, or Error when it cannot be written (a full disk).
-void print(std::string_view text);
+// Write to standard output. Throw OutputClosed, or Error when it cannot be written (a full disk).
+void print(std::string_view text);         // results as text
+void print_styled(std::string_view text);  // the same, with what bold() made
+void print_json(std::string_view json);    // stays JSON with the same values
+void print_text(std::string_view text);    // a model's own words: in a pipe byte for byte, on a terminal as print()
 void flush_output();
 
-// One line on standard error, above a progress line: "note: ...", "error: ...".
+// One line on standard error, above a progress line: "note: ...", "error: ...". Line feeds in it are written out.
 void print_note(std::string_view text);
 void print_error(std::string_view text);
 void print_status(std::string_view text);  // without a label
@@ -35,7 +40,7 @@ std::string bold(std::string_view text, Stream stream);
 // Columns that UTF-8 text takes, taking every code point as one column wide.
 int display_width(std::string_view text);
 
-// `text` cut at blanks into lines of at most `width` columns (longer words stay whole).
+// visible(text) cut at blanks into lines of at most `width` columns (longer words stay whole).
 std::string wrap(std::string_view text, int width, int indent);
 
 }  // namespace headshare

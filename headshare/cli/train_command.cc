@@ -244,7 +244,7 @@ int train(TrainCommand& command) {
   nlohmann::json object = result_object(result, test);
   if (const auto entropy = task->unigram_entropy()) object["unigram_entropy"] = *entropy;
   write_file(directory.path() / "result.json", object.dump(2) + "\n");
-  print(command.json ? object.dump(2) + "\n" : result_text(result, test, command.out));
+  command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
   return kOk;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "headshare/base/number.h"
 #include "headshare/compare/exports.h"
 #include "headshare/compare/scheme_rows.h"
 
@@ -12,7 +13,7 @@ class Line {
  public:
   void add(const char* name, const std::string& text) {
     names_.emplace_back(name);
-    fields_.push_back(quoted(text));
+    fields_.push_back(quoted(is_formula(text) ? "'" + text : text));
   }
   void add(const char* name, int64_t value) { add(name, std::to_string(value)); }
   // The shortest text that reads back as the same number.
@@ -30,6 +31,13 @@ class Line {
   std::string fields() const { return joined(fields_); }
 
  private:
+  // A spreadsheet would compute it, and a formula can read files and call addresses. Numbers may begin with a sign.
+  // https://owasp.org/www-community/attacks/CSV_Injection
+  static bool is_formula(const std::string& text) {
+    return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+           !number_in<double>(std::string_view(text).substr(text[0] == '+' ? 1 : 0));
+  }
+
   static std::string quoted(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string made = "\"";

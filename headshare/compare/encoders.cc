@@ -59,7 +59,7 @@ EncoderSet find_encoders(const fs::path& home) {
            "compare --task mlm --out DIR` wrote, with at least one finished model");
   const Results results = read_results(file);
   HS_CHECK(results.subject.name == kSubject, "--encoders ", home.string(), " holds a comparison of another kind (",
-           printable(results.subject.name), "); encoders come from compare --task mlm");
+           results.subject.name, "); encoders come from compare --task mlm");
   EncoderSet set{
       .home = home, .data = results.subject.data, .size = size_text(results.options), .match = results.match};
   for (size_t i = 0; i < results.planned.size(); ++i) {

@@ -102,7 +102,7 @@ TEST(LabelsTest, SpreadKeepsOrderDistanceAndBounds) {
 }
 
 TEST(SvgPlotTest, TextIsNeverMarkup) {
-  EXPECT_EQ(escape_html("<a href='x'>&\"\x1b\n"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;? ");
+  EXPECT_EQ(escape_html("<a href='x'>&\"\x1b\n"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\\x1b ");
   SvgPlot plot(100, {0, 0, 10, 10});
   plot.text({1, 1}, "</svg><script>", "name");
   const std::string svg = plot.svg("id", "<title>", "<desc>");

@@ -8,6 +8,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 
 namespace headshare {
 namespace {
@@ -286,17 +287,9 @@ std::string plural(size_t count, const std::string& noun) { return join_text(cou
 
 std::string printable(std::string text) {
   for (char& c : text) {
-    if (c == '\n' || c == '\r' || c == '\t') {
-      c = ' ';
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      c = '?';
-    }
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
   }
-  // The same commands in their 8-bit form: U+0080 to U+009F.
-  for (size_t at = text.find('\xC2'); at != std::string::npos; at = text.find('\xC2', at + 1)) {
-    if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xA0) text.replace(at, 2, "?");
-  }
-  return text;
+  return visible(text);
 }
 
 std::string shortened(const std::string& text, size_t most) {

@@ -39,7 +39,7 @@ std::string subject_title(const Subject& subject);
 std::string list_text(const std::vector<std::string>& names);
 std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"
 
-// Control characters (a terminal would obey them) become '?'; line feeds become blanks.
+// For one line of a file: line ends and tabs become blanks, other control characters are written out (base/visible.h).
 std::string printable(std::string text);
 
 // Printable, and cut to at most `most` characters, the last of which then is "…".

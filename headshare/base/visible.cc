@@ -1,0 +1,91 @@
+#include "headshare/base/visible.h"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace headshare {
+namespace {
+
+// How many bytes the character at the start of `text` has, by its lead byte; 0 where the bytes behind it do not
+// belong to it.
+size_t character_bytes(std::string_view text) {
+  const auto lead = static_cast<uint8_t>(text.front());
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<uint8_t>(text[i]) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+bool is_control(std::string_view character) {
+  const auto first = static_cast<uint8_t>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return first == 0xC2 && static_cast<uint8_t>(character[1]) < 0xA0;
+}
+
+// The last byte tells: U+009B is C2 9B.
+void append_number(const char* format, char byte, std::string* out) {
+  char number[8];
+  std::snprintf(number, sizeof number, format, static_cast<unsigned>(static_cast<uint8_t>(byte)));
+  *out += number;
+}
+
+// Hands characters to `add`, and bytes that are none to `add_byte`.
+template <class Add, class AddByte>
+void for_each_character(std::string_view text, const Add& add, const AddByte& add_byte) {
+  while (!text.empty()) {
+    const size_t bytes = character_bytes(text);
+    if (bytes == 0) {
+      add_byte(text.front());
+    } else {
+      add(text.substr(0, bytes));
+    }
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+}
+
+std::string written_out(std::string_view text, bool one_line) {
+  std::string out;
+  out.reserve(text.size());
+  const auto add_byte = [&](char byte) { append_number("\\x%02x", byte, &out); };
+  const auto add = [&](std::string_view character) {
+    const char c = character.front();
+    if (!is_control(character) || (!one_line && (c == '\n' || c == '\t'))) {
+      out += character;
+    } else if (c == '\n' || c == '\t') {
+      out += c == '\n' ? "\\n" : "\\t";
+    } else {
+      add_byte(character.back());
+    }
+  };
+  for_each_character(text, add, add_byte);
+  return out;
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) { return written_out(text, /*one_line=*/false); }
+
+std::string visible_line(std::string_view text) { return written_out(text, /*one_line=*/true); }
+
+std::string visible_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  const auto add_byte = [&](char byte) { out += byte; };  // what wrote the JSON has replaced them
+  const auto add = [&](std::string_view character) {
+    const bool layout =
+        character.size() == 1 && character[0] != '\x7F';  // what is below 0x20 can only stand between values
+    if (layout || !is_control(character)) {
+      out += character;
+    } else {
+      append_number("\\u00%02x", character.back(), &out);
+    }
+  };
+  for_each_character(json, add, add_byte);
+  return out;
+}
+
+}  // namespace headshare

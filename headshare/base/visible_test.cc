@@ -1,0 +1,50 @@
+#include "headshare/base/visible.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace headshare {
+namespace {
+
+TEST(VisibleTest, ControlCharactersAreWrittenOut) {
+  EXPECT_EQ(visible("a\x1B[31mb\r\x07\x7F"), "a\\x1b[31mb\\x0d\\x07\\x7f");
+  EXPECT_EQ(visible("\xC2\x9B 31m \xC2\x80\xC2\x9F\xC2\xA0"), "\\x9b 31m \\x80\\x9f\xC2\xA0");
+  EXPECT_EQ(visible(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(VisibleTest, TextStays) {
+  const std::string text = "Zo\xC3\xAB \xE4\xB8\xAD \xF0\x9F\x98\x80 \\ \\x1b";
+  EXPECT_EQ(visible(text), text);
+  EXPECT_EQ(visible_line(text), text);
+}
+
+TEST(VisibleTest, LinesAndTabsStayOnlyWhereThereMayBeLines) {
+  EXPECT_EQ(visible("a\n\tb"), "a\n\tb");
+  EXPECT_EQ(visible_line("a\n\tb"), "a\\n\\tb");
+}
+
+TEST(VisibleTest, BytesThatAreNoUtf8AreWrittenOut) {
+  EXPECT_EQ(visible("\x9B"
+                    "1m"),
+            "\\x9b1m");
+  EXPECT_EQ(visible("\xC3"), "\\xc3");
+  EXPECT_EQ(visible("\xE4\xB8 \xF0\x9F\x1B"), "\\xe4\\xb8 \\xf0\\x9f\\x1b");
+}
+
+TEST(VisibleTest, TwiceIsAsOnce) {
+  for (const char* text : {"\x1B[0m", "\xFF", "\xC2\x85", "a\nb"}) {
+    EXPECT_EQ(visible(visible(text)), visible(text));
+    EXPECT_EQ(visible_line(visible_line(text)), visible_line(text));
+  }
+}
+
+TEST(VisibleTest, JsonStaysTheSameValue) {
+  const nlohmann::json value = {{"a\x7F", "\x1B\xC2\x9B\xC2\x80 \xC3\xA9"}};
+  const std::string shown = visible_json(value.dump(2));
+  EXPECT_EQ(nlohmann::json::parse(shown), value);
+  EXPECT_EQ(shown, "{\n  \"a\\u007f\": \"\\u001b\\u009b\\u0080 \xC3\xA9\"\n}");
+}
+
+}  // namespace
+}  // namespace headshare

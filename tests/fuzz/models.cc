@@ -1,0 +1,93 @@
+// Models: our checkpoints, Hugging Face's GPT-2 and BERT, the state of a training run.
+#include <ATen/ATen.h>
+
+#include "headshare/convert/foreign.h"
+#include "headshare/convert/testing.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/testing.h"
+#include "headshare/text/byte_tokenizer.h"
+#include "headshare/train/optimizer.h"
+#include "headshare/train/training_state.h"
+#include "tests/fuzz/driver.h"
+
+namespace headshare::fuzz {
+namespace {
+
+DecoderOptions decoder_options() {
+  DecoderOptions options = small_options(SchemeKind::kMheAdd);
+  options.vocabulary = 256;
+  return options;
+}
+
+Case files_of(const fs::path& folder) {
+  Case made;
+  for (const auto& entry : fs::directory_iterator(folder)) made[entry.path().filename()] = read_file(entry.path());
+  return made;
+}
+
+// What `write` puts into a folder.
+Case made_by(const std::function<void(const fs::path&)>& write) {
+  const fs::path folder = fs::temp_directory_path() / join_text("headshare-fuzz-seed-", ::getpid());
+  fs::create_directories(folder);
+  write(folder);
+  Case made = files_of(folder);
+  fs::remove_all(folder);
+  return made;
+}
+
+void read_model(const fs::path& folder) {
+  may_refuse([&] { use(static_cast<uint64_t>(size_of(read_options(folder)).total_parameters)); });
+  may_refuse([&] {
+    const LoadedEncoder loaded = load_encoder_model(folder);
+    use(static_cast<uint64_t>(loaded.model->options().layers));
+  });
+  const LoadedModel loaded = load_model(folder);
+  use(static_cast<uint64_t>(loaded.model->options().layers));
+}
+
+// Small ones only: a configuration alone may ask for all memory, which is refused by how much there is.
+void read_foreign(const fs::path& folder) {
+  const ForeignModel foreign = find_format("hf").open(folder);
+  if (size_of(foreign.options).total_parameters > 1 << 20) return;
+  if (std::holds_alternative<EncoderOptions>(foreign.options)) {
+    use(read_encoder(foreign)->parameters().size());
+  } else {
+    use(read_decoder(foreign)->parameters().size());
+  }
+}
+
+void read_state(const fs::path& folder) {
+  may_refuse([&] { use(static_cast<uint64_t>(read_training_state(folder / "training.json").step)); });
+  Decoder model = small_decoder(decoder_options());
+  Optimizer optimizer(*model, {});
+  optimizer.load(read_tensors(folder / "optimizer.safetensors"), "optimizer.safetensors");
+}
+
+Case training_state() {
+  return made_by([](const fs::path& folder) {
+    Decoder model = small_decoder(decoder_options());
+    write_tensors(folder / "optimizer.safetensors", Optimizer(*model, {}).state());
+    write_training_state(folder / "training.json", {.step = 3, .tokens = 12, .best_loss = 1.5, .task = {{"epoch", 1}}});
+  });
+}
+
+}  // namespace
+
+std::vector<Target> targets() {
+  at::set_num_threads(1);
+  const ByteTokenizer bytes;
+  const Case decoder = made_by([&](const fs::path& to) { save_model(to, small_decoder(decoder_options()), &bytes); });
+  const Case encoder = made_by([&](const fs::path& to) {
+    EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+    options.vocabulary = 256;
+    options.task_head = {.kind = TaskHeadKind::kText, .outputs = 2, .labels = {"no", "yes"}};
+    save_model(to, small_encoder(options), &bytes);
+  });
+  const Case gpt2 = made_by([](const fs::path& to) { FakeGpt2().write(to); });
+  const Case bert = made_by([](const fs::path& to) { FakeBert().write(to); });
+  return {{.name = "model", .read = read_model, .seeds = {decoder, encoder}},
+          {.name = "hugging-face", .read = read_foreign, .seeds = {gpt2, bert}},
+          {.name = "training-state", .read = read_state, .seeds = {training_state()}}};
+}
+
+}  // namespace headshare::fuzz
