@@ -14,7 +14,7 @@ namespace headshare::fuzz {
 namespace {
 
 DecoderOptions decoder_options() {
-  DecoderOptions options = small_options(SchemeKind::kMheAdd);
+  DecoderOptions options = small_options("mhe_add");
   options.vocabulary = 256;
   return options;
 }
@@ -78,7 +78,7 @@ std::vector<Target> targets() {
   const ByteTokenizer bytes;
   const Case decoder = made_by([&](const fs::path& to) { save_model(to, small_decoder(decoder_options()), &bytes); });
   const Case encoder = made_by([&](const fs::path& to) {
-    EncoderOptions options = small_encoder_options(SchemeKind::kMha);
+    EncoderOptions options = small_encoder_options("mha");
     options.vocabulary = 256;
     options.task_head = {.kind = TaskHeadKind::kText, .outputs = 2, .labels = {"no", "yes"}};
     save_model(to, small_encoder(options), &bytes);
