@@ -236,5 +236,16 @@ TEST(TrainingStateTest, ReadsWhatItWrote) {
   EXPECT_FALSE(read_training_state(home / "x").best_loss);
 }
 
+TEST(TrainingStateTest, CountsAreWholeNumbersOf63Bits) {
+  const TemporaryDirectory home;
+  write_training_state(home / "x", {.step = 7});
+  nlohmann::json object = nlohmann::json::parse(read_file(home / "x"));
+  for (const nlohmann::json& step : {nlohmann::json(1e19), nlohmann::json(2.5), nlohmann::json(uint64_t{1} << 63)}) {
+    object["step"] = step;
+    write_file(home / "x", object.dump());
+    EXPECT_THROW(read_training_state(home / "x"), Error) << step;
+  }
+}
+
 }  // namespace
 }  // namespace headshare

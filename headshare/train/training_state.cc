@@ -10,7 +10,12 @@ constexpr uint64_t kMostStateBytes = 64 << 20;
 template <class T>
 T required(const nlohmann::json& object, const char* key, const std::string& where) {
   const auto found = object.find(key);
-  HS_CHECK(found != object.end() && found->is_number(), where, ": \"", key, "\" is missing or not a number");
+  // A double beyond 64 bits has no value as a whole number.
+  const bool whole = std::is_integral_v<T>;
+  HS_CHECK(found != object.end() && (whole ? found->is_number_integer() : found->is_number()), where, ": \"", key,
+           "\" is missing or not a ", whole ? "whole " : "", "number: the file is damaged");
+  HS_CHECK(!whole || !found->is_number_unsigned() || found->template get<uint64_t>() <= INT64_MAX, where, ": \"", key,
+           "\" is too large for a whole number: the file is damaged");
   const T value = found->get<T>();
   HS_CHECK(value >= 0, where, ": \"", key, "\" is negative: ", value);
   return value;
