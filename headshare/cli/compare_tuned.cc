@@ -13,8 +13,8 @@
 #include "headshare/compare/benchmark.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/encoders.h"
-#include "headshare/compare/wording.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

@@ -9,10 +9,10 @@
 #include "headshare/base/visible.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
-#include "headshare/compare/benchmarks_table.h"
-#include "headshare/compare/headline.h"
-#include "headshare/compare/task_columns.h"
-#include "headshare/compare/wording.h"
+#include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/task_columns.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/compare/results.h"
+#include "headshare/report/results/results.h"
 
 namespace headshare {
 

@@ -6,7 +6,7 @@
 
 #include "headshare/cli/progress.h"
 #include "headshare/compare/comparison.h"
-#include "headshare/compare/report_files.h"
+#include "headshare/report/exports/report_files.h"
 
 namespace headshare {
 

@@ -7,10 +7,10 @@
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/compare/exports.h"
-#include "headshare/compare/html_report.h"
-#include "headshare/compare/merge_results.h"
-#include "headshare/compare/wording.h"
+#include "headshare/report/exports/exports.h"
+#include "headshare/report/html/html_report.h"
+#include "headshare/report/results/merge_results.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

@@ -7,9 +7,9 @@
 #include "headshare/attention/schemes.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/comparison.h"
-#include "headshare/compare/html_figures.h"
-#include "headshare/compare/html_report.h"
 #include "headshare/compare/testing.h"
+#include "headshare/report/html/html_figures.h"
+#include "headshare/report/html/html_report.h"
 
 namespace headshare {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "headshare/compare/options.h"
-#include "headshare/compare/results.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/report/results/results.h"
 
 namespace headshare {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headshare/compare/grid.h"
-#include "headshare/compare/results.h"
+#include "headshare/report/results/results.h"
 
 namespace headshare {
 

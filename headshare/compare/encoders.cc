@@ -5,9 +5,9 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/compare/scheme_rows.h"
-#include "headshare/compare/wording.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "headshare/compare/options.h"
-#include "headshare/compare/results.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
+#include "headshare/report/results/results.h"
 
 namespace headshare {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headshare/compare/results.h"
+#include "headshare/report/results/results.h"
 
 namespace headshare {
 

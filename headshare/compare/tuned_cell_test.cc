@@ -6,9 +6,9 @@
 #include "headshare/compare/benchmark.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/encoders.h"
-#include "headshare/compare/results_cases.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"
+#include "headshare/report/results/results_cases.h"
 
 namespace headshare {
 namespace {

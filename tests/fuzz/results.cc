@@ -1,12 +1,12 @@
 // results.json of a comparison with everything that is made of it, and metrics.jsonl of a run that goes on.
-#include "headshare/compare/results.h"
+#include "headshare/report/results/results.h"
 
 #include "headshare/base/error.h"
-#include "headshare/compare/benchmarks_table.h"
-#include "headshare/compare/exports.h"
-#include "headshare/compare/html_report.h"
-#include "headshare/compare/merge_results.h"
-#include "headshare/compare/results_cases.h"
+#include "headshare/report/exports/exports.h"
+#include "headshare/report/html/html_report.h"
+#include "headshare/report/results/merge_results.h"
+#include "headshare/report/results/results_cases.h"
+#include "headshare/report/statistics/benchmarks_table.h"
 #include "headshare/train/jsonl.h"
 #include "tests/fuzz/driver.h"
 

@@ -1,0 +1,9 @@
+# hs_embed(TARGET FILE): FILE.inc in the build, a string literal with a new line and the file's text, for #include. Texts
+# up to 64 KiB, the longest literal that C++ promises.
+function(hs_embed target file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  get_filename_component(name ${file} NAME)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.inc CONTENT "R\"embedded(\n\${text})embedded\"\n")
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+endfunction()

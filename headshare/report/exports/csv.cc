@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <charconv>
+
+#include "headshare/base/number.h"
+#include "headshare/report/exports/exports.h"
+#include "headshare/report/statistics/scheme_rows.h"
+
+namespace headshare {
+namespace {
+
+// One line: fields in the order they are added, with their names.
+class Line {
+ public:
+  void add(const char* name, const std::string& text) {
+    names_.emplace_back(name);
+    fields_.push_back(quoted(is_formula(text) ? "'" + text : text));
+  }
+  void add(const char* name, int64_t value) { add(name, std::to_string(value)); }
+  // The shortest text that reads back as the same number.
+  void add(const char* name, std::optional<double> value) {
+    char buffer[32];
+    const auto end = value ? std::to_chars(buffer, buffer + sizeof buffer, *value).ptr : buffer;
+    add(name, std::string(buffer, end));
+  }
+  // Zero stands for what was not measured.
+  void add_measured(const char* name, double value) {
+    add(name, value > 0 ? std::optional<double>(value) : std::nullopt);
+  }
+
+  std::string names() const { return joined(names_); }
+  std::string fields() const { return joined(fields_); }
+
+ private:
+  // A spreadsheet would compute it, and a formula can read files and call addresses. Numbers may begin with a sign.
+  // https://owasp.org/www-community/attacks/CSV_Injection
+  static bool is_formula(const std::string& text) {
+    return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+           !number_in<double>(std::string_view(text).substr(text[0] == '+' ? 1 : 0));
+  }
+
+  static std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string made = "\"";
+    for (const char c : text) made += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return made + "\"";
+  }
+
+  static std::string joined(const std::vector<std::string>& texts) {
+    std::string line;
+    for (size_t i = 0; i < texts.size(); ++i) line += (i == 0 ? "" : ",") + texts[i];
+    return line + "\r\n";
+  }
+
+  std::vector<std::string> names_;
+  std::vector<std::string> fields_;
+};
+
+void add_interval(Line* line, const char* low, const char* high, const std::optional<Interval>& interval) {
+  line->add(low, interval ? std::optional<double>(interval->low) : std::nullopt);
+  line->add(high, interval ? std::optional<double>(interval->high) : std::nullopt);
+}
+
+void add_summary(Line* line, const char* name, const char* deviation, const std::optional<Summary>& summary) {
+  const bool there = summary && summary->count > 0;
+  line->add(name, there ? std::optional<double>(summary->mean) : std::nullopt);
+  line->add(deviation, there ? summary->deviation : std::nullopt);
+}
+
+void add_subject(Line* line, const Results& results) {
+  line->add("subject", results.subject.name);
+  line->add("data", results.subject.data);
+  line->add("match", results.match);
+  line->add("measure", results.subject.measure);
+  line->add("part", results.subject.has_test_part ? "test" : "validation");
+}
+
+void add_quality(Line* line, const SchemeRow& row) {
+  add_summary(line, "validation_loss", "validation_loss_deviation", row.best.validation_loss);
+  add_summary(line, "loss", "loss_deviation", row.best.test_loss);
+  add_summary(line, "quality", "quality_deviation", row.best.quality);
+  add_interval(line, "quality_low", "quality_high", row.best.quality_interval);
+  add_summary(line, "bits_per_byte", "bits_per_byte_deviation", row.best.bits_per_byte);
+  add_summary(line, "pseudo_perplexity", "pseudo_perplexity_deviation", row.best.pseudo_perplexity);
+  const Difference difference = row.against_mha.value_or(Difference{});
+  line->add("minus_mha", row.against_mha ? std::optional<double>(difference.mean) : std::nullopt);
+  add_interval(line, "minus_mha_low_over_seeds", "minus_mha_high_over_seeds", difference.over_seeds);
+  add_interval(line, "minus_mha_low_over_blocks", "minus_mha_high_over_blocks", difference.over_blocks);
+  line->add("minus_mha_p_value", difference.p_value);
+  line->add("prr", row.prr.value);
+  add_interval(line, "prr_low", "prr_high", row.prr.interval);
+  line->add("peop", row.peop.value);
+  add_interval(line, "peop_low", "peop_high", row.peop.interval);
+}
+
+Line scheme_line(const Results& results, const SchemeRow& row) {
+  Line line;
+  add_subject(&line, results);
+  line.add("scheme", row.scheme);
+  line.add("setting", row.best.setting);
+  line.add("trained", row.trained ? "yes" : "no");
+  line.add("seeds", static_cast<int64_t>(row.best.seeds.size()));
+  line.add("planned_seeds", row.best.planned);
+  line.add("failed_cells", static_cast<int64_t>(row.failed.size()));
+  add_quality(&line, row);
+  line.add_measured("attention_parameters", static_cast<double>(row.attention_parameters));
+  line.add_measured("attention_parameters_effective", static_cast<double>(row.attention_parameters_effective));
+  line.add_measured("total_parameters", static_cast<double>(row.total_parameters));
+  line.add_measured("feed_forward_width", static_cast<double>(row.feed_forward_width));
+  line.add_measured("cache_bytes_per_token", static_cast<double>(row.cache_bytes_per_token));
+  line.add_measured("attention_memory_bytes", row.attention_memory_bytes);
+  line.add("attention_memory_saved_percent", row.attention_memory_saved_percent);
+  line.add_measured("peak_memory_bytes", row.peak_memory_bytes);
+  line.add_measured("training_tokens_per_second", row.training_tokens_per_second);
+  line.add_measured("decoding_tokens_per_second", row.decoding_tokens_per_second);
+  line.add_measured("decoding_context", static_cast<double>(row.decoding_context));
+  return line;
+}
+
+Line task_line(const Results& results, const SchemeRow& row, const TaskRow& task) {
+  Line line;
+  add_subject(&line, results);
+  line.add("scheme", row.scheme);
+  line.add("task", task.task);
+  line.add("seeds", task.score.count);
+  add_summary(&line, "score", "score_deviation", task.score);
+  const bool there = task.score.count > 0;
+  const auto number = [&](const char* name, double value) {
+    line.add(name, there ? std::optional<double>(value) : std::nullopt);
+  };
+  number("score_median", task.score.median);
+  number("score_min", task.score.min);
+  number("score_max", task.score.max);
+  return line;
+}
+
+void add_figures(Line* line, const Cell* cell) {
+  const auto number = [&](const char* name, auto read) {
+    line->add(name, cell == nullptr ? std::nullopt : std::optional<double>(read(*cell)));
+  };
+  number("validation_loss", [](const Cell& c) { return c.validation_loss; });
+  number("loss", [](const Cell& c) { return c.test_loss; });
+  number("quality", [](const Cell& c) { return c.quality; });
+  line->add("bits_per_byte", cell == nullptr ? std::nullopt : cell->bits_per_byte);
+  line->add("pseudo_perplexity", cell == nullptr ? std::nullopt : cell->pseudo_perplexity);
+  number("steps", [](const Cell& c) { return static_cast<double>(c.steps); });
+  number("best_step", [](const Cell& c) { return static_cast<double>(c.best_step); });
+  number("tokens", [](const Cell& c) { return static_cast<double>(c.tokens); });
+  number("training_seconds", [](const Cell& c) { return c.training_seconds; });
+  number("training_tokens_per_second", [](const Cell& c) { return c.training_tokens_per_second; });
+  number("decoding_tokens_per_second", [](const Cell& c) { return c.decoding_tokens_per_second; });
+  number("attention_memory_bytes", [](const Cell& c) { return static_cast<double>(c.attention_memory_bytes); });
+  number("peak_memory_bytes", [](const Cell& c) { return static_cast<double>(c.peak_memory_bytes); });
+  line->add("signature", cell == nullptr ? "" : cell->signature);
+  line->add("model", cell == nullptr ? "" : cell->model);
+}
+
+Line cell_line(const Results& results, const CellKey& key) {
+  const auto cell =
+      std::find_if(results.cells.begin(), results.cells.end(), [&](const Cell& one) { return one.key == key; });
+  const auto failed =
+      std::find_if(results.failed.begin(), results.failed.end(), [&](const FailedCell& one) { return one.key == key; });
+  const bool finished = cell != results.cells.end();
+  Line line;
+  add_subject(&line, results);
+  line.add("scheme", key.scheme);
+  line.add("setting", key.setting);
+  line.add("seed", key.seed);
+  line.add("state", finished ? "finished" : failed != results.failed.end() ? "failed" : "missing");
+  line.add("reason", failed != results.failed.end() ? failed->reason : "");
+  add_figures(&line, finished ? &*cell : nullptr);
+  return line;
+}
+
+void append_line(std::string* csv, const Line& line) {
+  if (csv->empty()) *csv = line.names();
+  *csv += line.fields();
+}
+
+}  // namespace
+
+std::string schemes_csv(const std::vector<Results>& all) {
+  std::string csv;
+  for (const Results& results : all) {
+    for (const SchemeRow& row : summarise(results)) append_line(&csv, scheme_line(results, row));
+  }
+  return csv;
+}
+
+std::string tasks_csv(const std::vector<Results>& all) {
+  std::string csv;
+  for (const Results& results : all) {
+    for (const SchemeRow& row : summarise(results)) {
+      for (const TaskRow& task : row.tasks) append_line(&csv, task_line(results, row, task));
+    }
+  }
+  return csv;
+}
+
+std::string cells_csv(const std::vector<Results>& all) {
+  std::string csv;
+  for (const Results& results : all) {
+    for (const CellKey& key : results.planned) append_line(&csv, cell_line(results, key));
+  }
+  return csv;
+}
+
+}  // namespace headshare

@@ -1,0 +1,29 @@
+// A comparison for other programs: CSV for spreadsheets and data frames, LaTeX for papers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/report/results/results.h"
+
+namespace headshare {
+
+// RFC 4180: a line per scheme (summarise's rows) below a line of names; what is not known stays empty.
+// Several results stand below one another, told apart by the columns `subject` and `data`. A text that a spreadsheet
+// would take for a formula (it begins with =, +, -, @, tab or CR and is no number) has an apostrophe before it.
+std::string schemes_csv(const std::vector<Results>& all);
+
+// The same with a line for each planned cell: finished, failed (with its reason) or missing.
+std::string cells_csv(const std::vector<Results>& all);
+
+// The same with a line for each scheme and task of a benchmark: "tasks.csv". Empty where there is none.
+std::string tasks_csv(const std::vector<Results>& all);
+
+// A table for \input, with the package booktabs; footnotes stand as comments above it. What a name holds
+// beside letters is escaped.
+std::string latex_table(const Results& results);
+
+// The benchmarks among them side by side, as the MHE paper has them; "" where these are no table.
+std::string latex_benchmarks_table(const std::vector<Results>& all);
+
+}  // namespace headshare

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <map>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/report/exports/exports.h"
+#include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/task_columns.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+// Every character that LaTeX reads as a command, as text.
+std::string escaped(const std::string& text) {
+  static const std::map<char, std::string> kCommands = {{'\\', "\\textbackslash{}"},
+                                                        {'~', "\\textasciitilde{}"},
+                                                        {'^', "\\textasciicircum{}"},
+                                                        {'<', "\\textless{}"},
+                                                        {'>', "\\textgreater{}"},
+                                                        {'|', "\\textbar{}"},
+                                                        {'"', "''"},
+                                                        {'&', "\\&"},
+                                                        {'%', "\\%"},
+                                                        {'$', "\\$"},
+                                                        {'#', "\\#"},
+                                                        {'_', "\\_"},
+                                                        {'{', "\\{"},
+                                                        {'}', "\\}"}};
+  std::string made;
+  for (const char c : printable(text)) {
+    const auto found = kCommands.find(c);
+    if (found != kCommands.end()) {
+      made += found->second;
+    } else if ((c & 0xC0) != 0x80) {
+      made += static_cast<unsigned char>(c) < 0x80 ? c : '?';  // a letter the fonts lack stops LaTeX
+    }
+  }
+  return made;
+}
+
+void replace_all(std::string* text, const std::string& from, const std::string& to) {
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size())) {
+    text->replace(at, from.size(), to);
+  }
+}
+
+// Numbers in mathematics, so that a minus is one; a dash where there is none.
+std::string number(std::string text) {
+  if (text == "-") return "--";
+  replace_all(&text, "±", "\\pm");
+  replace_all(&text, "%", "\\%");
+  replace_all(&text, ", ", ",\\,");
+  return "$" + text + "$";
+}
+
+// Thousands without the blank that mathematics puts behind a comma.
+std::string count(int64_t value) {
+  std::string text = count_text(value);
+  replace_all(&text, ",", "{,}");
+  return number(text);
+}
+
+std::string row_text(const Results& results, const SchemeRow& row, bool best) {
+  std::string quality = number(quality_text(results.subject, row.best.quality));
+  if (best) quality = "\\boldmath" + quality;
+  if (shows_quality_interval(results) && row.best.quality_interval) {
+    quality += " " + number(quality_interval_text(results.subject, row.best));
+  }
+  std::vector<std::string> cells = {escaped(row.scheme)};
+  if (any_setting(results)) cells.push_back(escaped(row.best.setting));
+  cells.push_back(number(std::to_string(row.best.seeds.size())));
+  cells.push_back(count(row.attention_parameters));
+  cells.push_back(quality);
+  std::string difference = row.trained ? number(difference_text(results.subject, row)) : "as mha";
+  if (row.trained && row.against_mha && row.against_mha->interval()) {
+    difference += " " + number(difference_interval_text(results.subject, row.against_mha->interval()));
+  }
+  cells.push_back(difference);
+  cells.push_back(number(retention_text(row.prr, 1)));
+  cells.push_back(number(retention_text(row.peop, 2)));
+  cells.push_back(
+      row.attention_memory_saved_percent ? number(format_fixed(*row.attention_memory_saved_percent, 1) + "%") : "--");
+  cells.push_back(count(row.cache_bytes_per_token));
+  std::string line;
+  for (const std::string& cell : cells) line += (line.empty() ? "" : " & ") + cell;
+  return line + " \\\\\n";
+}
+
+// Of a benchmark: a second table, a column for each task.
+std::string task_table(const Results& results, const std::vector<SchemeRow>& rows) {
+  const std::vector<TaskColumn> columns = task_columns(results.subject, rows);
+  if (columns.empty()) return "";
+  std::string text = "\n\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\nScheme";
+  for (const TaskColumn& one : columns) text += " & " + escaped(one.heading);
+  text += " \\\\\n\\midrule\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += escaped(rows[i].scheme);
+    for (const TaskColumn& one : columns) {
+      const std::string score = number(one.text(i));
+      text += " & " + (one.is_best(i) ? "\\boldmath" + score : score);
+    }
+    text += " \\\\\n";
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+// Lines of a comment; a line feed inside would end it.
+std::string comment(const std::string& text) { return "% " + printable(text) + "\n"; }
+
+}  // namespace
+
+std::string latex_table(const Results& results) {
+  const std::vector<SchemeRow> rows = summarise(results);
+  const SchemeRow* best = best_row(results.subject, rows);
+  const bool settings = any_setting(results);
+  std::string text = comment("headshare: " + results.subject.name + ", " + results.subject.data) +
+                     comment(headline(results, rows).text());
+  for (const std::string& note : footnotes(results, rows)) text += comment(note);
+  for (const std::string& note : failure_notes(results)) text += comment(note);
+  text += "% needs \\usepackage{booktabs}\n\\begin{tabular}{l" + std::string(settings ? "l" : "") + "rrrrrrrr}\n";
+  text += "\\toprule\nScheme" + std::string(settings ? " & Setting" : "") + " & Seeds & Attention & " +
+          escaped(quality_name(results.subject)) + " & " + escaped(compared_name(results.subject)) +
+          " & PRR & PEoP & Memory & Cache \\\\\n" + std::string(settings ? " &" : "") +
+          " & & parameters & & minus MHA & & & saved & B/token \\\\\n\\midrule\n";
+  for (const SchemeRow& row : rows) text += row_text(results, row, &row == best);
+  return text + "\\bottomrule\n\\end{tabular}\n" + task_table(results, rows);
+}
+
+std::string latex_benchmarks_table(const std::vector<Results>& all) {
+  const BenchmarksTable table(all);
+  if (!table.is_one()) return "";
+  std::string text = "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr";
+  std::string names, columns;
+  for (const Results* one : table.benchmarks()) {
+    text += "rrr";
+    names += " & \\multicolumn{3}{c}{" + escaped(subject_title(one->subject)) + "}";
+    columns += " & " + escaped(capitalised(one->subject.measure)) + " & PRR & PEoP";
+  }
+  text += "}\n\\toprule\n & Attention" + names + " \\\\\nScheme & parameters" + columns + " \\\\\n\\midrule\n";
+  for (size_t i = 0; i < table.rows().size(); ++i) {
+    const BenchmarksRow& row = table.rows()[i];
+    text += escaped(row.scheme) + " & " + count(row.attention_parameters);
+    for (size_t k = 0; k < row.on.size(); ++k) {
+      const std::vector<std::string> texts = benchmark_texts(row.on[k]);
+      text += std::string(" & ") + (table.is_best(i, k) ? "\\boldmath" : "");
+      text += number(texts[0]) + " & " + number(texts[1]) + " & " + number(texts[2]);
+    }
+    text += " \\\\\n";
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+}  // namespace headshare

@@ -1,0 +1,140 @@
+// The figure of learning curves.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "headshare/base/format.h"
+#include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+struct Curve {
+  std::string scheme;
+  std::vector<CurvePoint> mean;                // at the steps all seeds were evaluated at
+  std::vector<std::vector<CurvePoint>> seeds;  // each
+};
+
+std::vector<CurvePoint> mean_curve(const std::vector<const Cell*>& cells) {
+  std::map<int64_t, std::vector<CurvePoint>> at;
+  for (const Cell* cell : cells) {
+    for (const CurvePoint& point : cell->curve) at[point.step].push_back(point);
+  }
+  std::vector<CurvePoint> mean;
+  for (const auto& [step, points] : at) {
+    if (points.size() != cells.size()) continue;
+    CurvePoint sum{.step = step};
+    for (const CurvePoint& point : points) {
+      sum.seconds += point.seconds / static_cast<double>(points.size());
+      sum.validation_loss += point.validation_loss / static_cast<double>(points.size());
+    }
+    mean.push_back(sum);
+  }
+  return mean;
+}
+
+std::vector<Curve> curves_of(const ReportView& view) {
+  std::vector<Curve> curves;
+  for (const SchemeRow& row : view.rows) {
+    if (!row.trained) continue;
+    const std::vector<const Cell*> cells = cells_of(view.results, row.scheme, row.best.setting);
+    Curve curve{row.scheme, mean_curve(cells), {}};
+    for (const Cell* cell : cells) curve.seeds.push_back(cell->curve);
+    if (curve.mean.size() >= 2) curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+// What the figure shows: x is the step, or the time where that was made equal.
+struct CurveAxes {
+  bool by_time = false;
+  Scale across;
+  Scale up;
+  bool cut = false;  // losses above the frame
+
+  double x(const CurvePoint& point) const { return by_time ? point.seconds : static_cast<double>(point.step); }
+
+  std::vector<PlotPoint> place(const std::vector<CurvePoint>& points) const {
+    std::vector<PlotPoint> placed;
+    for (const CurvePoint& point : points) placed.push_back({across(x(point)), up(point.validation_loss)});
+    return placed;
+  }
+};
+
+// The first losses are so large that the differences at the end, which matter, would vanish: what lies
+// above the losses after a third of the training runs off the top.
+CurveAxes curve_axes(const std::vector<Curve>& curves, bool by_time) {
+  CurveAxes axes{.by_time = by_time, .across = {}, .up = {}};
+  double x_end = 0;
+  for (const Curve& curve : curves) x_end = std::max(x_end, axes.x(curve.mean.back()));
+  std::vector<double> losses;
+  double highest = curves.front().mean.back().validation_loss;
+  for (const Curve& curve : curves) {
+    for (const CurvePoint& point : curve.mean) {
+      losses.push_back(point.validation_loss);
+      if (3 * axes.x(point) >= x_end) highest = std::max(highest, point.validation_loss);
+    }
+    highest = std::max(highest, curve.mean.back().validation_loss);
+  }
+  axes.cut = std::erase_if(losses, [highest](double loss) { return loss > highest; }) > 0;
+  axes.across = {.low = 0, .high = x_end > 0 ? x_end : 1, .from = kLineFrame.left, .to = kLineFrame.right};
+  axes.up = fitted_scale(losses, false, kLineFrame.bottom, kLineFrame.top);
+  return axes;
+}
+
+std::string curve_data(const std::vector<Curve>& curves, const std::string& caption) {
+  std::set<int64_t> steps;
+  std::vector<HtmlTable::Heading> headings = {{.text = "step"}};
+  for (const Curve& curve : curves) {
+    headings.push_back({.text = curve.scheme});
+    for (const CurvePoint& point : curve.mean) steps.insert(point.step);
+  }
+  HtmlTable table(headings);
+  for (const int64_t step : steps) {
+    std::vector<HtmlCell> cells = {number_cell(std::to_string(step))};
+    for (const Curve& curve : curves) {
+      const auto found = std::find_if(curve.mean.begin(), curve.mean.end(),
+                                      [step](const CurvePoint& point) { return point.step == step; });
+      cells.push_back(number_cell(found == curve.mean.end() ? "" : format_fixed(found->validation_loss, 4)));
+    }
+    table.add(std::move(cells));
+  }
+  return table.html(caption, /*sortable=*/false);
+}
+
+}  // namespace
+
+HtmlFigure curve_figure(const ReportView& view) {
+  HtmlFigure figure{.id = view.id + "-curves", .title = "Learning curves", .caption = {}, .svg = {}, .data = {}};
+  const std::vector<Curve> curves = curves_of(view);
+  if (curves.empty()) return figure;
+  const CurveAxes axes = curve_axes(curves, view.results.match == "time");
+  const bool many_seeds =
+      std::any_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.seeds.size() > 1; });
+  figure.caption = std::string("Validation loss in nats over ") +
+                   (axes.by_time ? "seconds of training" : "optimizer steps") +
+                   (many_seeds ? ", mean over seeds; faint lines are the single seeds." : ".") +
+                   (axes.cut ? " The first losses run off the top, so that the last can be told apart." : "");
+  SvgPlot plot(kFigureHeight, kLineFrame);
+  plot.x_axis(axes.across, axes.by_time ? "seconds of training" : "step");
+  plot.y_axis(axes.up, "validation loss (lower is better)");
+  std::vector<std::string> schemes;
+  std::vector<PlotPoint> ends;
+  for (const Curve& curve : curves) {
+    if (curve.seeds.size() < 2) continue;
+    for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.scheme), /*faint=*/true);
+  }
+  for (const Curve& curve : curves) {
+    const std::vector<PlotPoint> points = axes.place(curve.mean);
+    plot.line(points, view.style(curve.scheme));
+    schemes.push_back(curve.scheme);
+    ends.push_back(points.back());
+  }
+  name_line_ends(&plot, view, schemes, ends);
+  figure.svg = plot.svg(figure.id, figure.title, figure.caption);
+  figure.data = curve_data(curves, figure.title);
+  return figure;
+}
+
+}  // namespace headshare

@@ -1,0 +1,340 @@
+#include "headshare/report/html/html_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/report/html/html_figures.h"
+#include "headshare/report/html/html_page.h"
+#include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/task_columns.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string list_items(const std::vector<std::string>& texts) {
+  std::string made;
+  for (const std::string& text : texts) made += "<li>" + escape_numbers(text) + "</li>";
+  return made;
+}
+
+std::string headline_html(const Headline& words) {
+  std::string made = "<p class=\"finding\">" + escape_numbers(words.finding) + "</p>\n";
+  if (!words.caveats.empty()) {
+    made += "<div class=\"care\"><strong>Read with care</strong><ul>" + list_items(words.caveats) + "</ul></div>\n";
+  }
+  return made;
+}
+
+std::string facts_html(const Results& results, const std::vector<SchemeRow>& rows) {
+  std::vector<int64_t> seeds;
+  for (const CellKey& key : results.planned) {
+    if (std::find(seeds.begin(), seeds.end(), key.seed) == seeds.end()) seeds.push_back(key.seed);
+  }
+  const auto fact = [](const char* name, const std::string& value, bool wide = false) {
+    return fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>", wide ? " class=\"wide\"" : "", name, escape_html(value));
+  };
+  const std::string models = join_text(results.cells.size(), " of ", results.planned.size(), " finished",
+                                       results.failed.empty() ? "" : join_text(", ", results.failed.size(), " failed"));
+  std::string made = "<dl class=\"facts\">" + fact("Data", results.subject.data, /*wide=*/true);
+  made += fact("Schemes", std::to_string(rows.size())) + fact("Seeds", std::to_string(seeds.size()));
+  made += fact("Models", models) + fact("Made equal", results.match);
+  if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
+  made += fact("Judged by", quality_name(results.subject));
+  return made + "</dl>\n";
+}
+
+std::optional<double> value_of(const Summary& summary) {
+  return summary.count > 0 ? std::optional<double>(summary.mean) : std::nullopt;
+}
+
+// A number with what goes with it on a second line.
+HtmlCell with_second_line(HtmlCell cell, const std::string& text) {
+  if (!text.empty()) cell.html += "<span class=\"sub\">" + number_cell(text).html + "</span>";
+  return cell;
+}
+
+HtmlCell scheme_cell(const ReportView& view, const SchemeRow& row, bool best) {
+  HtmlCell cell{view.key(row.scheme)};
+  if (best) cell.html += "<span class=\"badge\">best</span>";
+  for (const std::string& line : {row.best.setting, std::string(row.trained ? "" : "from mha, not trained")}) {
+    if (!line.empty()) cell.html += "<span class=\"sub\">" + escape_html(line) + "</span>";
+  }
+  return cell;
+}
+
+HtmlCell retention_cell(const Retention& retention, int digits) {
+  if (!retention.value) {
+    return {fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>",
+                        escape_html(retention.reason_undefined))};
+  }
+  Retention alone = retention;
+  alone.interval.reset();
+  return with_second_line(number_cell(retention_text(alone, digits), retention.value),
+                          retention.interval ? interval_text(*retention.interval, digits) : "");
+}
+
+HtmlCell difference_cell(const Subject& subject, const SchemeRow& row) {
+  if (!row.against_mha) {
+    return {
+        fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>", escape_html(row.why_no_difference))};
+  }
+  std::string second = row.trained ? difference_interval_text(subject, row.against_mha->interval()) : "";
+  if (row.trained && row.against_mha->p_value) second += ", p " + p_text(*row.against_mha->p_value);
+  return with_second_line(number_cell(difference_text(subject, row), row.against_mha->mean), second);
+}
+
+std::string quality_table(const ReportView& view, const SchemeRow* best) {
+  const Results& results = view.results;
+  const bool bits = any_bits_per_byte(view.rows);
+  const bool pseudo = any_pseudo_perplexity(view.rows);
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  const bool benchmark = !results.subject.tasks.empty();  // the paper's table
+  if (benchmark) headings.push_back({.text = "Attention parameters"});
+  headings.push_back({.text = "Seeds"});
+  headings.push_back({.text = "Validation loss"});
+  const bool interval = shows_quality_interval(results);
+  headings.push_back({.text = capitalised(quality_name(results.subject)),
+                      .number = true,
+                      .unit = interval ? "± deviation; 95% interval; loss" : "and loss; ± deviation"});
+  if (bits) headings.push_back({.text = "Bits per byte"});
+  if (pseudo) headings.push_back({.text = "Pseudo-perplexity"});
+  headings.push_back(
+      {.text = capitalised(compared_name(results.subject)) + " less mha’s", .number = true, .unit = "95% interval"});
+  headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
+  headings.push_back({.text = "PEoP", .number = true, .unit = "above sha"});
+  HtmlTable table(headings);
+  for (const SchemeRow& row : view.rows) {
+    const Summary& quality = row.best.quality;
+    std::vector<HtmlCell> cells = {scheme_cell(view, row, &row == best)};
+    if (benchmark) {
+      cells.push_back(number_cell(count_text(row.attention_parameters), static_cast<double>(row.attention_parameters)));
+    }
+    cells.push_back(number_cell(seeds_text(row.best), static_cast<double>(row.best.seeds.size())));
+    cells.push_back(number_cell(summary_text(row.best.validation_loss, 4), value_of(row.best.validation_loss)));
+    HtmlCell reached = number_cell(quality_text(results.subject, quality), value_of(quality));
+    if (&row == best) reached.html = "<strong>" + reached.html + "</strong>";
+    if (interval) {
+      reached = with_second_line(std::move(reached), quality_interval_text(results.subject, row.best));
+    }
+    cells.push_back(with_second_line(std::move(reached), quality.count > 0 ? summary_text(row.best.test_loss, 4) : ""));
+    if (bits) {
+      cells.push_back(
+          number_cell(summary_text(row.best.bits_per_byte, 3), value_of(row.best.bits_per_byte.value_or(Summary{}))));
+    }
+    if (pseudo) {
+      cells.push_back(number_cell(summary_text(row.best.pseudo_perplexity, 2),
+                                  value_of(row.best.pseudo_perplexity.value_or(Summary{}))));
+    }
+    cells.push_back(difference_cell(results.subject, row));
+    cells.push_back(retention_cell(row.prr, 1));
+    cells.push_back(retention_cell(row.peop, 2));
+    table.add(std::move(cells), &row == best);
+  }
+  return table.html("Quality, and what it is worth against mha and sha", /*sortable=*/true);
+}
+
+// Of a benchmark; "" else.
+std::string task_table(const ReportView& view, const SchemeRow* best) {
+  const std::vector<TaskColumn> columns = task_columns(view.results.subject, view.rows);
+  if (columns.empty()) return "";
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  for (const TaskColumn& one : columns) headings.push_back({.text = one.heading});
+  HtmlTable table(headings);
+  for (size_t i = 0; i < view.rows.size(); ++i) {
+    std::vector<HtmlCell> cells = {scheme_cell(view, view.rows[i], false)};
+    for (const TaskColumn& one : columns) {
+      const Summary& score = one.scores[i];
+      HtmlCell cell = number_cell(score.count > 0 ? format_fixed(score.mean, one.digits) : "-", value_of(score));
+      if (one.is_best(i)) cell.html = "<strong>" + cell.html + "</strong>";
+      cells.push_back(
+          with_second_line(std::move(cell), score.deviation ? "±" + format_fixed(*score.deviation, one.digits) : ""));
+    }
+    table.add(std::move(cells), &view.rows[i] == best);
+  }
+  return table.html(task_table_title(view.results.subject) + "; the best in bold, ± deviation over seeds",
+                    /*sortable=*/true);
+}
+
+std::string cost_table(const ReportView& view, const SchemeRow* best) {
+  const bool decoding = any_decoding(view.results);
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false},
+                                              {.text = "Attention parameters", .number = true, .unit = "effective"},
+                                              {.text = "Total parameters"},
+                                              {.text = "Attention memory", .number = true, .unit = "against mha"}};
+  if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
+  headings.push_back({.text = "Peak memory"});
+  headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
+  if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
+  HtmlTable table(headings);
+  const auto positive = [](double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; };
+  for (const SchemeRow& row : view.rows) {
+    const auto count = [&](int64_t value) {
+      return number_cell(count_text(value), positive(static_cast<double>(value)));
+    };
+    const bool differs = row.attention_parameters_effective != row.attention_parameters;
+    const std::string peak = row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0);
+    const auto rate = [&](double value) { return number_cell(rate_text(row, value), positive(value)); };
+    std::vector<HtmlCell> cells = {
+        scheme_cell(view, row, false),
+        with_second_line(count(row.attention_parameters),
+                         differs ? count_text(row.attention_parameters_effective) : ""),
+        count(row.total_parameters),
+        with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
+                                     positive(row.attention_memory_bytes)),
+                         memory_saved_text(row))};
+    if (decoding) cells.push_back(count(row.cache_bytes_per_token));
+    cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
+    cells.push_back(rate(row.training_tokens_per_second));
+    if (decoding) cells.push_back(rate(row.decoding_tokens_per_second));
+    table.add(std::move(cells), &row == best);
+  }
+  return table.html("Cost", /*sortable=*/true);
+}
+
+std::string failed_html(const ReportView& view) {
+  if (view.results.failed.empty()) return "";
+  HtmlTable table({{.text = "Scheme", .number = false},
+                   {.text = "Setting", .number = false},
+                   {.text = "Seed"},
+                   {.text = "Reason", .number = false}});
+  for (const FailedCell& cell : view.results.failed) {
+    table.add({{view.key(cell.key.scheme)},
+               text_cell(cell.key.setting),
+               number_cell(std::to_string(cell.key.seed)),
+               {"<span class=\"reason\">" + escape_html(cell.reason) + "</span>"}});
+  }
+  return "<h3 id=\"" + view.id + "-failed\">Models that failed</h3>\n" + "<div class=\"bare\">" +
+         table.html("Models that failed", /*sortable=*/false) + "</div>\n";
+}
+
+// Nested values under names with dots: {"a": {"b": 1}} is "a.b: 1".
+void add_pairs(const Json& value, const std::string& name, std::string* made) {
+  if (value.is_object() && !value.empty()) {
+    for (const auto& [key, inner] : value.items()) add_pairs(inner, name.empty() ? key : name + "." + key, made);
+  } else if (value.is_array() && std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); })) {
+    for (size_t i = 0; i < value.size(); ++i) add_pairs(value[i], join_text(name, "[", i, "]"), made);
+  } else {
+    const std::string text =
+        value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    *made += "<dt>" + escape_html(name) + "</dt><dd>" + escape_html(text) + "</dd>\n";
+  }
+}
+
+std::string pairs_html(const Json& object) {
+  std::string made;
+  add_pairs(object, "", &made);
+  return "<dl class=\"pairs\">" + made + "</dl>\n";
+}
+
+std::string provenance_html(const ReportView& view) {
+  const Results& results = view.results;
+  std::string commands;
+  for (size_t at = 0; at <= results.command.size();) {
+    const size_t end = std::min(results.command.find('\n', at), results.command.size());
+    commands += (commands.empty() ? "" : "\n") + escape_html(results.command.substr(at, end - at));
+    at = end + 1;
+  }
+  return "<h3 id=\"" + view.id + "-origin\">How it was made</h3>\n<pre><code>" + commands + "</code></pre>\n" +
+         pairs_html(results.environment) + "<details><summary>All options</summary>\n" + pairs_html(results.options) +
+         "</details>\n";
+}
+
+std::string section_html(const Results& results, const std::string& id, const char* heading) {
+  const std::vector<SchemeRow> rows = summarise(results);
+  const ReportView view{results, rows, id};
+  const SchemeRow* best = best_row(results.subject, rows);
+  std::string made = fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">Attention schemes "
+      "compared{3}</p>\n<{1} id=\"{0}-h\">{2}</{1}>\n",
+      id, heading, escape_html(subject_title(results.subject)),
+      is_complete(results) ? "" : " · <span class=\"partial\">partial</span>");
+  if (!results.subject.sentence.empty()) {
+    made += "<p class=\"asks\">What the task asks of the heads: " + escape_html(results.subject.sentence) + "</p>\n";
+  }
+  made += headline_html(headline(results, rows)) + facts_html(results, rows);
+  made += fmt::format("<h3 id=\"{}-table\">Results</h3>\n", id) + quality_table(view, best) + task_table(view, best) +
+          cost_table(view, best);
+  made += "<ul class=\"notes\">" + list_items(footnotes(results, rows)) + "</ul>\n";
+  const std::vector<HtmlFigure> figures = report_figures(view);
+  if (!figures.empty()) {
+    made += fmt::format("<h3 id=\"{}-figures\">Figures</h3>\n<div class=\"figures\">\n", id);
+    for (const HtmlFigure& figure : figures) made += to_html(figure);
+    made += "</div>\n";
+  }
+  return made + failed_html(view) + provenance_html(view) + "</section>\n";
+}
+
+// The paper's table: all benchmarks side by side.
+std::string benchmarks_html(const BenchmarksTable& made_of) {
+  if (!made_of.is_one()) return "";
+  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}, {.text = "Attention parameters"}};
+  for (const Results* one : made_of.benchmarks()) {
+    headings.push_back({.text = subject_title(one->subject), .number = true, .unit = quality_name(one->subject)});
+    headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
+    headings.push_back({.text = "PEoP", .number = true, .unit = "above sha"});
+  }
+  HtmlTable table(headings);
+  for (size_t i = 0; i < made_of.rows().size(); ++i) {
+    const BenchmarksRow& row = made_of.rows()[i];
+    std::vector<HtmlCell> cells = {text_cell(row.scheme), number_cell(count_text(row.attention_parameters),
+                                                                      static_cast<double>(row.attention_parameters))};
+    for (size_t k = 0; k < row.on.size(); ++k) {
+      const SchemeRow* there = row.on[k];
+      if (there == nullptr) {
+        for (int column = 0; column < 3; ++column) cells.push_back(number_cell("-"));
+        continue;
+      }
+      const Summary& quality = there->best.quality;
+      HtmlCell score = number_cell(format_fixed(quality.mean, 1), quality.mean);
+      if (made_of.is_best(i, k)) score.html = "<strong>" + score.html + "</strong>";
+      cells.push_back(
+          with_second_line(std::move(score), quality.deviation ? "±" + format_fixed(*quality.deviation, 1) : ""));
+      cells.push_back(retention_cell(there->prr, 1));
+      cells.push_back(retention_cell(there->peop, 2));
+    }
+    table.add(std::move(cells), false);
+  }
+  return "<section id=\"benchmarks\" aria-labelledby=\"benchmarks-h\">\n<h2 id=\"benchmarks-h\">Side by side</h2>\n" +
+         table.html("Every benchmark; the best in bold, ± deviation over seeds", /*sortable=*/true) + "</section>\n";
+}
+
+std::string contents_html(const std::vector<Results>& all) {
+  std::string made = "<h1>Attention schemes compared</h1>\n<nav class=\"sections\" aria-label=\"Comparisons\"><ul>";
+  for (size_t i = 0; i < all.size(); ++i) {
+    made += fmt::format("<li><a href=\"#c{}\">{}</a> <span class=\"none\">{}</span></li>", i + 1,
+                        escape_html(subject_title(all[i].subject)), escape_html(all[i].subject.data));
+  }
+  return made + "</ul></nav>\n";
+}
+
+}  // namespace
+
+std::string html_report(const std::vector<Results>& all) {
+  const bool several = all.size() > 1;
+  std::string title = "headshare: ";
+  for (size_t i = 0; i < all.size(); ++i) title += (i == 0 ? "" : ", ") + subject_title(all[i].subject);
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'sha256-";
+  page += std::string(kPageScriptHash) + "'\">\n<title>" + escape_html(title) + "</title>\n<style>" + kPageStyle +
+          "</style>\n</head>\n<body>\n<main>\n";
+  if (several) page += contents_html(all) + benchmarks_html(BenchmarksTable(all));
+  for (size_t i = 0; i < all.size(); ++i) {
+    page += section_html(all[i], "c" + std::to_string(i + 1), several ? "h2" : "h1");
+  }
+  page +=
+      "</main>\n<footer class=\"foot\">Made by headshare from results.json; <code>headshare report</code> makes it "
+      "again. This page loads nothing.</footer>\n<script>";
+  return page + kPageScript + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace headshare

@@ -1,0 +1,144 @@
+#include "headshare/report/results/merge_results.h"
+
+#include <algorithm>
+#include <array>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+// Options that may differ between runs of one table: they choose cells, or no loss depends on them.
+constexpr std::array kFreeOptions = {"schemes",      "seeds",   "seed",    "sweep",    "preset",   "peop",
+                                     "scheme-steps", "threads", "device",  "out",      "resume",   "overwrite",
+                                     "json",         "latex",   "dry-run", "encoders", "cache-dir"};
+
+// Where the data lay. What it is, its fingerprint says.
+constexpr std::array kDataPaths = {"text",          "validation-text", "test-text",           "tokenizer-path",
+                                   "finetune-data", "finetune-train",  "finetune-validation", "finetune-test"};
+
+bool is_free(const std::string& name) {
+  return std::find(kFreeOptions.begin(), kFreeOptions.end(), name) != kFreeOptions.end();
+}
+
+bool is_data_path(const std::string& name) {
+  return std::find(kDataPaths.begin(), kDataPaths.end(), name) != kDataPaths.end();
+}
+
+nlohmann::json fixed_options(const Results& results) {
+  nlohmann::json fixed = nlohmann::json::object();
+  for (const auto& [name, value] : results.options.items()) {
+    const bool known = is_data_path(name) && !results.subject.fingerprint.empty();
+    if (!is_free(name) && !known) fixed[name] = value;
+  }
+  return fixed;
+}
+
+bool same_subject(const Subject& a, const Subject& b) {
+  const bool other_text = !a.fingerprint.empty() && !b.fingerprint.empty() && a.fingerprint != b.fingerprint;
+  return !other_text && a.name == b.name && a.data == b.data && a.measure == b.measure && a.direction == b.direction &&
+         a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance &&
+         a.full_scale == b.full_scale && a.tasks == b.tasks;
+}
+
+// What was made equal otherwise than by steps was so among the schemes of one run.
+bool same_match(const Results& a, const Results& b) {
+  if (a.match != b.match) return false;
+  return a.match == "steps" ||
+         (a.options.value("schemes", nlohmann::json()) == b.options.value("schemes", nlohmann::json()) &&
+          a.options.value("scheme-steps", nlohmann::json()) == b.options.value("scheme-steps", nlohmann::json()));
+}
+
+bool one_table(const Results& a, const Results& b) {
+  return same_subject(a.subject, b.subject) && same_match(a, b) && fixed_options(a) == fixed_options(b);
+}
+
+// Less what depends on the clock, the machine and the directory.
+nlohmann::ordered_json lasting(const Cell& cell) {
+  nlohmann::ordered_json object = to_json(cell);
+  for (const char* name : {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second",
+                           "attention_memory_bytes", "peak_memory_bytes", "model"}) {
+    object.erase(name);
+  }
+  for (auto& point : object["curve"]) point.erase("seconds");
+  return object;
+}
+
+bool holds(const Results& results, const CellKey& key) {
+  return std::find(results.planned.begin(), results.planned.end(), key) != results.planned.end();
+}
+
+void add_cell(NamedResults* into, const Cell& cell, const std::string& from) {
+  for (const Cell& known : into->results.cells) {
+    if (known.key != cell.key) continue;
+    HS_CHECK(lasting(known) == lasting(cell), name_of(cell.key), " differs between ", into->name, " and ", from,
+             ": they cannot be one table; report them one by one");
+    return;
+  }
+  std::erase_if(into->results.failed, [&](const FailedCell& failed) { return failed.key == cell.key; });
+  into->results.cells.push_back(cell);
+}
+
+void add_failed(Results* into, const FailedCell& failed) {
+  const auto same = [&](const auto& other) { return other.key == failed.key; };
+  if (std::any_of(into->cells.begin(), into->cells.end(), same)) return;
+  if (std::any_of(into->failed.begin(), into->failed.end(), same)) return;
+  into->failed.push_back(failed);
+}
+
+// Schemes in the order they first came, each with its settings and seeds together.
+void sort_like_planned(Results* results) {
+  std::vector<std::string> schemes;
+  for (const CellKey& key : results->planned) {
+    if (std::find(schemes.begin(), schemes.end(), key.scheme) == schemes.end()) schemes.push_back(key.scheme);
+  }
+  const auto rank = [&](const CellKey& key) {
+    return std::find(schemes.begin(), schemes.end(), key.scheme) - schemes.begin();
+  };
+  std::stable_sort(results->planned.begin(), results->planned.end(),
+                   [&](const CellKey& a, const CellKey& b) { return rank(a) < rank(b); });
+  const auto place = [&](const Cell& cell) {
+    return std::find(results->planned.begin(), results->planned.end(), cell.key) - results->planned.begin();
+  };
+  std::stable_sort(results->cells.begin(), results->cells.end(),
+                   [&](const Cell& a, const Cell& b) { return place(a) < place(b); });
+}
+
+void merge_into(NamedResults* into, NamedResults more) {
+  Results& results = into->results;
+  for (const Cell& cell : more.results.cells) add_cell(into, cell, more.name);
+  for (const FailedCell& failed : more.results.failed) add_failed(&results, failed);
+  for (const CellKey& key : more.results.planned) {
+    if (!holds(results, key)) results.planned.push_back(key);
+  }
+  sort_like_planned(&results);
+  if (results.command != more.results.command) results.command += "\n" + more.results.command;
+  // One environment stays as it is; several stand under the names of their runs.
+  if (results.environment != more.results.environment) {
+    if (!results.environment.contains(into->name)) results.environment = {{into->name, results.environment}};
+    results.environment[more.name] = more.results.environment;
+  }
+  for (auto option = results.options.begin(); option != results.options.end();) {
+    const auto other = more.results.options.find(option.key());
+    const bool same = other != more.results.options.end() && *other == *option;
+    option = same ? std::next(option) : results.options.erase(option);
+  }
+}
+
+}  // namespace
+
+std::vector<NamedResults> merge_results(std::vector<NamedResults> all) {
+  std::vector<NamedResults> merged;
+  for (NamedResults& one : all) {
+    const auto same = std::find_if(merged.begin(), merged.end(),
+                                   [&](const NamedResults& other) { return one_table(other.results, one.results); });
+    if (same == merged.end()) {
+      merged.push_back(std::move(one));
+    } else {
+      merge_into(&*same, std::move(one));
+    }
+  }
+  return merged;
+}
+
+}  // namespace headshare

@@ -1,0 +1,112 @@
+#include "headshare/report/results/merge_results.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+#include "headshare/report/results/results_cases.h"
+
+namespace headshare {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> names(const Results& results) {
+  std::vector<std::string> made;
+  for (const Cell& cell : results.cells) made.push_back(name_of(cell.key));
+  return made;
+}
+
+TEST(MergeTest, SchemesAndSeedsComeTogether) {
+  Results a = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
+  Results b = loss_results({loss_cell("mqa", 0, 2.1), loss_cell("mha", 1, 2.05)});
+  a.options = {{"steps", 100}, {"schemes", "mha,sha"}, {"threads", 2}, {"preset", "quick"}};
+  b.options = {{"steps", 100}, {"schemes", "mqa"}, {"threads", 4}, {"preset", "small"}};
+  b.command = "headshare compare again";
+  b.environment = {{"cores", 4}};
+  const std::vector<NamedResults> merged = merge_results({{"run/a", a}, {"run/b", b}});
+  ASSERT_EQ(merged.size(), 1u);
+  const Results& one = merged[0].results;
+  EXPECT_THAT(names(one), ElementsAre("mha seed 0", "mha seed 1", "sha seed 0", "mqa seed 0"));
+  EXPECT_EQ(one.planned.size(), 4u);
+  EXPECT_EQ(one.command, a.command + "\nheadshare compare again");
+  EXPECT_EQ(one.environment["run/a"]["cores"], 2);
+  EXPECT_EQ(one.environment["run/b"]["cores"], 4);
+  EXPECT_EQ(one.options, (nlohmann::json{{"steps", 100}}));  // what they share
+}
+
+TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
+  Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = loss_results({loss_cell("sha", 0, 2.2)});
+  a.subject.fingerprint = b.subject.fingerprint = "1234";
+  a.options = {{"steps", 100}, {"text", {"./a.txt"}}, {"cache-dir", ""}};
+  b.options = {{"steps", 100}, {"text", {"/data/a.txt"}}, {"cache-dir", "/elsewhere"}};
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+  b.subject.fingerprint = "5678";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+  // Results from before fingerprints can only tell texts by their names.
+  a.subject.fingerprint = b.subject.fingerprint = "";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+}
+
+TEST(MergeTest, TheSameCellCountsOnce) {
+  const Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = a;
+  b.cells[0].training_seconds = 99;  // another machine, the same losses
+  b.cells[0].peak_memory_bytes = 1;
+  b.cells[0].model = "elsewhere";
+  b.cells[0].curve[1].seconds = 50;
+  EXPECT_EQ(names(merge_results({{"a", a}, {"b", b}})[0].results), names(a));
+  b.cells[0].test_loss = std::nextafter(2.0, 3.0);
+  EXPECT_EQ(error_message([&] {
+              merge_results({{"run/a", a}, {"run/b", b}});
+            }),
+            "mha seed 0 differs between run/a and run/b: they cannot be one table; report them one by one");
+}
+
+TEST(MergeTest, FinishedWinsOverFailedAndMissing) {
+  const Results whole = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
+  Results broken = loss_results({});
+  add_failed(&broken, {"mha", "", 0}, "killed");
+  add_failed(&broken, {"mqa", "", 0}, "out of memory");
+  broken.planned.push_back({"sha", "", 0});
+  for (const bool first : {true, false}) {
+    const Results merged = merge_results(first ? std::vector<NamedResults>{{"a", whole}, {"b", broken}}
+                                               : std::vector<NamedResults>{{"b", broken}, {"a", whole}})[0]
+                               .results;
+    EXPECT_EQ(merged.cells.size(), 2u);
+    ASSERT_EQ(merged.failed.size(), 1u);
+    EXPECT_EQ(merged.failed[0].key.scheme, "mqa");
+    EXPECT_TRUE(is_complete(merged));
+    EXPECT_THAT(to_text(to_json(merged)), HasSubstr("out of memory"));
+  }
+}
+
+TEST(MergeTest, OthersStayApart) {
+  const Results text = loss_results({loss_cell("mha", 0, 2.0)});
+  const Results offsets = accuracy_results({loss_cell("mha", 0, 2.0)});
+  Results longer = text;
+  longer.options["steps"] = 200;
+  Results timed = text;
+  timed.match = "time";
+  const std::vector<NamedResults> apart =
+      merge_results({{"a", text}, {"b", offsets}, {"c", longer}, {"d", timed}, {"e", text}});
+  ASSERT_EQ(apart.size(), 4u);
+  EXPECT_EQ(apart[0].name, "a");
+  EXPECT_EQ(apart[1].results.subject.name, "offsets");
+}
+
+// Runs of other schemes were made equal to other totals, or other times.
+TEST(MergeTest, WhatWasMadeEqualAmongOtherSchemesStaysApart) {
+  Results one = loss_results({loss_cell("mha", 0, 2.0)});
+  one.match = "parameters";
+  one.options["schemes"] = {"mha"};
+  Results other = one;
+  other.cells[0].key.seed = other.planned[0].seed = 1;
+  EXPECT_EQ(merge_results({{"a", one}, {"b", other}}).size(), 1u);
+  other.options["schemes"] = {"mha", "sha"};
+  EXPECT_EQ(merge_results({{"a", one}, {"b", other}}).size(), 2u);
+}
+
+}  // namespace
+}  // namespace headshare

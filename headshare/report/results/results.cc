@@ -1,0 +1,316 @@
+#include "headshare/report/results/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "headshare/base/error.h"
+#include "headshare/report/results/json_reader.h"
+#include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/scheme_rows.h"
+
+namespace headshare {
+nlohmann::ordered_json to_json(const CellKey& key) {
+  return {{"scheme", key.scheme}, {"setting", key.setting}, {"seed", key.seed}};
+}
+
+CellKey key_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  CellKey key{.scheme = read.text("scheme"), .setting = read.text("setting"), .seed = read.integer("seed")};
+  HS_CHECK(!key.scheme.empty(), read.name("scheme"), " is empty");
+  return key;
+}
+
+namespace {
+
+constexpr const char* kFormat = "headshare comparison";
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr int kDeepestNesting = 64;  // printing recurses: a million brackets would overflow the stack
+
+constexpr const char* kHigher = "higher is better";
+constexpr const char* kLower = "lower is better";
+
+FailedCell failed_from_json(const nlohmann::json& object, const std::string& where) {
+  return {.key = key_from_json(object, where), .reason = JsonReader(object, where).text("reason")};
+}
+
+CurvePoint point_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.step = read.integer("step", 0),
+          .seconds = read.number_from("seconds", 0),
+          .validation_loss = read.number("validation_loss")};
+}
+
+TunedTask task_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  const auto metric = [](const nlohmann::json& one, const std::string& place) {
+    const JsonReader score(one, place);
+    return Score{.name = score.text("name"),
+                 .value = score.optional_number("value").value_or(std::nan("")),
+                 .signature = score.text("signature")};
+  };
+  return {.task = read.text("task"),
+          .score = read.number("score"),
+          .metrics = read.list("metrics", metric),
+          .examples = read.integer("examples", 1),
+          .learning_rate = read.number_from("learning_rate", 0),
+          .best_epoch = read.number_from("best_epoch", 0),
+          .validation_loss = read.number("validation_loss")};
+}
+
+nlohmann::ordered_json to_json(const TunedTask& t) {
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
+  for (const Score& one : t.metrics) {
+    const auto value = std::isfinite(one.value) ? nlohmann::ordered_json(one.value) : nlohmann::ordered_json();
+    metrics.push_back({{"name", one.name}, {"value", value}, {"signature", one.signature}});
+  }
+  return {{"task", t.task},
+          {"score", t.score},
+          {"metrics", std::move(metrics)},
+          {"examples", t.examples},
+          {"learning_rate", t.learning_rate},
+          {"best_epoch", t.best_epoch},
+          {"validation_loss", t.validation_loss}};
+}
+
+nlohmann::ordered_json to_json(const Subject& s) {
+  nlohmann::ordered_json object = {{"name", s.name},
+                                   {"sentence", s.sentence},
+                                   {"data", s.data},
+                                   {"measure", s.measure},
+                                   {"direction", s.direction == Direction::kHigherIsBetter ? kHigher : kLower},
+                                   {"block", s.block},
+                                   {"has_test_part", s.has_test_part},
+                                   {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()},
+                                   {"full_scale", s.full_scale}};
+  if (!s.tasks.empty()) object["tasks"] = s.tasks;
+  if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
+  return object;
+}
+
+std::vector<std::string> tasks_from_json(const JsonReader& read) {
+  if (!read.has("tasks")) return {};
+  return read.list("tasks", [](const nlohmann::json& value, const std::string& where) {
+    HS_CHECK(value.is_string(), where, " is not a text");
+    return value.get<std::string>();
+  });
+}
+
+Subject subject_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  const std::string direction = read.text("direction");
+  HS_CHECK(direction == kHigher || direction == kLower, read.name("direction"), " must be \"", kHigher, "\" or \"",
+           kLower, "\", not \"", direction, "\"");
+  return {.name = read.text("name"),
+          .sentence = read.text("sentence"),
+          .data = read.text("data"),
+          .measure = read.text("measure"),
+          .direction = direction == kHigher ? Direction::kHigherIsBetter : Direction::kLowerIsBetter,
+          .block = read.text("block"),
+          .has_test_part = read.flag("has_test_part"),
+          .chance = read.optional_number("chance"),
+          .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
+          .tasks = tasks_from_json(read),
+          .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : ""};
+}
+
+// A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.
+void check_finite(const Cell& cell) {
+  const auto check = [&cell](double value, const char* what) {
+    HS_CHECK(std::abs(value) <= kLargestNumber, name_of(cell.key), ": ", what, " is ", value,
+             ": report the cell as failed");
+  };
+  check(cell.validation_loss, "the validation loss");
+  check(cell.test_loss, "the test loss");
+  check(cell.quality, "the quality");
+  check(cell.bits_per_byte.value_or(0), "bits per byte");
+  check(cell.pseudo_perplexity.value_or(0), "the pseudo-perplexity");
+  check(cell.training_seconds, "the training time");
+  check(cell.training_tokens_per_second, "the training speed");
+  check(cell.decoding_tokens_per_second, "the decoding speed");
+  for (const double block : cell.blocks) check(block, "a block");
+  for (const TunedTask& task : cell.tasks) {
+    check(task.score, "the score of a task");
+    check(task.validation_loss, "the validation loss of a task");
+  }
+  for (const CurvePoint& point : cell.curve) {
+    check(point.seconds, "the time of a curve point");
+    check(point.validation_loss, "the loss of a curve point");
+  }
+}
+
+void check_version(const JsonReader& read, const std::string& where) {
+  HS_CHECK(read.text("format") == kFormat, where, ": \"format\" is not \"", kFormat, "\": not a file of headshare");
+  const int64_t version = read.integer("format_version");
+  HS_CHECK(version >= kResultsFormatVersion, where, " was written by an earlier headshare (format version ", version,
+           ", not ", kResultsFormatVersion, "): run the comparison again");
+  HS_CHECK(version == kResultsFormatVersion, where, " was written by a newer headshare (format version ", version,
+           ", not ", kResultsFormatVersion, "): use that one");
+}
+
+// Each cell is planned, and finished or failed at most once.
+void check_grid(const Results& results, const std::string& where) {
+  std::map<std::tuple<std::string, std::string, int64_t>, int> seen;
+  const auto entry = [](const CellKey& key) { return std::tuple(key.scheme, key.setting, key.seed); };
+  for (const CellKey& key : results.planned) {
+    HS_CHECK(seen.emplace(entry(key), 0).second, where, ": \"planned\" holds ", name_of(key), " twice");
+  }
+  const auto count = [&](const CellKey& key, const char* list) {
+    const auto found = seen.find(entry(key));
+    HS_CHECK(found != seen.end(), where, ": ", list, " holds ", name_of(key), ", which is not planned");
+    HS_CHECK(++found->second == 1, where, ": ", name_of(key), " is there twice");
+  };
+  for (const Cell& cell : results.cells) count(cell.key, "\"cells\"");
+  for (const FailedCell& cell : results.failed) count(cell.key, "\"failed\"");
+}
+
+// Each cell of a benchmark has all of its tasks.
+void check_tasks(const Results& results, const std::string& where) {
+  const std::vector<std::string>& tasks = results.subject.tasks;
+  for (const Cell& cell : results.cells) {
+    const bool same = std::equal(cell.tasks.begin(), cell.tasks.end(), tasks.begin(), tasks.end(),
+                                 [](const TunedTask& task, const std::string& name) { return task.task == name; });
+    HS_CHECK(same, where, ": the \"tasks\" of ", name_of(cell.key), " are not those of \"subject\"");
+  }
+}
+
+}  // namespace
+
+std::string name_of(const CellKey& key) {
+  return join_text(key.scheme, key.setting.empty() ? "" : " with ", key.setting, " seed ", key.seed);
+}
+
+bool is_complete(const Results& results) {
+  return results.cells.size() + results.failed.size() >= results.planned.size();
+}
+
+nlohmann::ordered_json to_json(const Cell& c) {
+  check_finite(c);
+  nlohmann::ordered_json curve = nlohmann::ordered_json::array();
+  for (const CurvePoint& point : c.curve) {
+    curve.push_back({{"step", point.step}, {"seconds", point.seconds}, {"validation_loss", point.validation_loss}});
+  }
+  nlohmann::ordered_json object = to_json(c.key);
+  object.update({{"trained", c.trained},
+                 {"attention_parameters", c.attention_parameters},
+                 {"attention_parameters_effective", c.attention_parameters_effective},
+                 {"total_parameters", c.total_parameters},
+                 {"feed_forward_width", c.feed_forward_width},
+                 {"cache_elements_per_token", c.cache_elements_per_token},
+                 {"cache_bytes_per_token", c.cache_bytes_per_token},
+                 {"validation_loss", c.validation_loss},
+                 {"test_loss", c.test_loss},
+                 {"quality", c.quality},
+                 {"bits_per_byte", c.bits_per_byte ? nlohmann::ordered_json(*c.bits_per_byte) : nullptr},
+                 {"pseudo_perplexity", c.pseudo_perplexity ? nlohmann::ordered_json(*c.pseudo_perplexity) : nullptr},
+                 {"signature", c.signature},
+                 {"steps", c.steps},
+                 {"best_step", c.best_step},
+                 {"tokens", c.tokens},
+                 {"stopped_early", c.stopped_early},
+                 {"training_seconds", c.training_seconds},
+                 {"training_tokens_per_second", c.training_tokens_per_second},
+                 {"decoding_tokens_per_second", c.decoding_tokens_per_second},
+                 {"decoding_context", c.decoding_context},
+                 {"attention_memory_bytes", c.attention_memory_bytes},
+                 {"peak_memory_bytes", c.peak_memory_bytes},
+                 {"model", c.model},
+                 {"curve", std::move(curve)},
+                 {"blocks", c.blocks}});
+  if (!c.tasks.empty()) {
+    object["tasks"] = nlohmann::ordered_json::array();
+    for (const TunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
+  }
+  return object;
+}
+
+Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.key = key_from_json(object, where),
+          .trained = read.flag("trained"),
+          .attention_parameters = read.integer("attention_parameters", 1),
+          .attention_parameters_effective = read.integer("attention_parameters_effective", 1),
+          .total_parameters = read.integer("total_parameters", 1),
+          .feed_forward_width = read.integer("feed_forward_width", 0),
+          .cache_elements_per_token = read.integer("cache_elements_per_token", 0),
+          .cache_bytes_per_token = read.integer("cache_bytes_per_token", 0),
+          .validation_loss = read.number("validation_loss"),
+          .test_loss = read.number("test_loss"),
+          .quality = read.number("quality"),
+          .bits_per_byte = read.optional_number("bits_per_byte"),
+          .pseudo_perplexity = read.optional_number("pseudo_perplexity"),
+          .signature = read.text("signature"),
+          .blocks = read.numbers("blocks"),
+          .steps = read.integer("steps", 0),
+          .best_step = read.integer("best_step", 0),
+          .tokens = read.integer("tokens", 0),
+          .stopped_early = read.flag("stopped_early"),
+          .training_seconds = read.number_from("training_seconds", 0),
+          .training_tokens_per_second = read.number_from("training_tokens_per_second", 0),
+          .decoding_tokens_per_second = read.number_from("decoding_tokens_per_second", 0),
+          .decoding_context = read.integer("decoding_context", 0),
+          .attention_memory_bytes = read.integer("attention_memory_bytes", 0),
+          .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
+          .curve = read.list("curve", point_from_json),
+          .model = read.text("model"),
+          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<TunedTask>()};
+}
+
+nlohmann::ordered_json to_json(const Results& results) {
+  const std::vector<SchemeRow> rows = summarise(results);
+  nlohmann::ordered_json object = {{"format", kFormat},
+                                   {"format_version", kResultsFormatVersion},
+                                   {"subject", to_json(results.subject)},
+                                   {"match", results.match},
+                                   {"command", results.command},
+                                   {"complete", is_complete(results)},
+                                   {"headline", headline(results, rows).text()}};
+  for (const char* list : {"rows", "planned", "failed", "cells"}) object[list] = nlohmann::ordered_json::array();
+  object["environment"] = results.environment;
+  object["options"] = results.options;
+  for (const SchemeRow& row : rows) object["rows"].push_back(to_json(row));
+  for (const CellKey& key : results.planned) object["planned"].push_back(to_json(key));
+  for (const FailedCell& cell : results.failed) {
+    object["failed"].push_back(to_json(cell.key));
+    object["failed"].back()["reason"] = cell.reason;
+  }
+  for (const Cell& cell : results.cells) object["cells"].push_back(to_json(cell));
+  return object;
+}
+
+std::string to_text(const nlohmann::ordered_json& object) {
+  // Command lines and messages of the system need not be UTF-8.
+  return object.dump(1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Results results_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  check_version(read, where);
+  Results results{.subject = subject_from_json(read.object("subject"), where + ": subject"),
+                  .match = read.text("match"),
+                  .command = read.text("command"),
+                  .environment = read.object("environment"),
+                  .options = read.object("options"),
+                  .planned = read.list("planned", key_from_json),
+                  .cells = read.list("cells", cell_from_json),
+                  .failed = read.list("failed", failed_from_json)};
+  check_grid(results, where);
+  check_tasks(results, where);
+  return results;
+}
+
+Results read_results(const fs::path& file) {
+  const std::string where = file.string();
+  const auto check_depth = [&where](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    HS_CHECK(depth <= kDeepestNesting, where, " is nested deeper than ", kDeepestNesting,
+             " levels: it is not a results file");
+    return true;
+  };
+  const nlohmann::json object =
+      nlohmann::json::parse(read_file(file, kMostBytes), check_depth, /*allow_exceptions=*/false);
+  HS_CHECK(!object.is_discarded(), where, " is not JSON: it is damaged, or was never finished");
+  return results_from_json(object, where);
+}
+
+}  // namespace headshare

@@ -1,0 +1,240 @@
+#include "headshare/report/results/results.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <limits>
+
+#include "headshare/base/rng.h"
+#include "headshare/base/testing.h"
+#include "headshare/report/results/results_cases.h"
+
+namespace headshare {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+Results example() {
+  Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2, "learning-rate=0.001")});
+  results.cells[0].bits_per_byte = 0.1 + 0.2;  // 0.30000000000000004
+  results.cells[1].trained = false;
+  results.cells[1].stopped_early = true;
+  results.cells[0].blocks = {1.0 / 3, -0.0, 1e-300, 5e29};
+  results.match = "time";
+  add_failed(&results, {"mqa", "", 7}, "out of memory: \"8 GiB\"\nafter 3 steps");
+  results.planned.push_back({"mqa", "", 8});
+  return results;
+}
+
+Json written(const Results& results) { return Json::parse(to_text(to_json(results))); }
+
+TEST(ResultsTest, ReadsWhatItWrote) {
+  const Results results = example();
+  TemporaryDirectory directory;
+  write_file(directory / "results.json", to_text(to_json(results)));
+  const Results read = read_results(directory / "results.json");
+  EXPECT_EQ(to_json(read), to_json(results));  // to the last bit: nlohmann compares doubles by value
+  EXPECT_EQ(read.cells[0].blocks, results.cells[0].blocks);
+  EXPECT_EQ(read.subject.chance, results.subject.chance);
+  EXPECT_EQ(read.failed[0].reason, results.failed[0].reason);
+  EXPECT_EQ(read.planned, results.planned);
+  EXPECT_EQ(read.cells[1].bits_per_byte, std::nullopt);
+  EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
+}
+
+TEST(ResultsTest, TasksOfABenchmark) {
+  Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("sha", 0, 30, 64)});
+  results.cells[0].tasks[0].metrics[0].value = std::nan("");
+  const Json object = written(results);
+  EXPECT_EQ(object["subject"]["full_scale"], 100);
+  EXPECT_TRUE(object["cells"][0]["tasks"][0]["metrics"][0]["value"].is_null());
+  EXPECT_EQ(object["rows"][1]["tasks"][1]["score"]["mean"], 64);
+  EXPECT_EQ(to_json(results_from_json(object, "r")), to_json(results));
+  Json other = object;
+  other["cells"][1]["tasks"].erase(0);
+  EXPECT_EQ(error_message([&] { results_from_json(other, "r"); }),
+            "r: the \"tasks\" of sha seed 0 are not those of \"subject\"");
+  // Files from before there were benchmarks have neither key.
+  Json before = written(loss_results({loss_cell("mha", 0, 2.0)}));
+  EXPECT_FALSE(before["subject"].contains("tasks"));
+  before["subject"].erase("full_scale");
+  EXPECT_EQ(results_from_json(before, "r").subject.full_scale, 1);
+}
+
+TEST(ResultsTest, HoldsRowsAndHeadlineForOtherReaders) {
+  const Json object = written(loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)}));
+  EXPECT_EQ(object["complete"], true);
+  EXPECT_THAT(object["headline"].get<std::string>(), HasSubstr("mha has the best test perplexity"));
+  ASSERT_EQ(object["rows"].size(), 2u);
+  const Json& sha = object["rows"][1];
+  EXPECT_EQ(sha["scheme"], "sha");
+  EXPECT_NEAR(sha["minus_mha"]["mean"].get<double>(), 0.2, 1e-12);
+  EXPECT_TRUE(sha["minus_mha"]["interval_over_seeds"].is_null());
+  EXPECT_TRUE(sha["minus_mha"]["p_value"].is_null());
+  EXPECT_EQ(sha["minus_mha"]["interval_over_blocks"].size(), 2u);
+  EXPECT_TRUE(sha["peop"]["value"].is_null());
+  EXPECT_THAT(sha["peop"]["reason_undefined"].get<std::string>(), HasSubstr("reference"));
+  EXPECT_EQ(sha["attention_memory_saved_percent"], 25);
+  EXPECT_FALSE(sha.contains("settings"));  // no sweep
+  EXPECT_EQ(written(example())["complete"], false);
+}
+
+TEST(ResultsTest, TellsWhenItIsComplete) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0)});
+  EXPECT_TRUE(is_complete(results));
+  results.planned.push_back({"mha", "", 1});
+  EXPECT_FALSE(is_complete(results));
+  results.failed.push_back({{"mha", "", 1}, "killed"});
+  EXPECT_TRUE(is_complete(results));
+}
+
+TEST(ResultsTest, RefusesToWriteWhatIsNoNumber) {
+  Results results = loss_results({loss_cell("mha", 3, 2.0)});
+  results.cells[0].quality = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error_message([&] { to_json(results.cells[0]); }),
+            "mha seed 3: the quality is inf: report the cell as failed");
+}
+
+TEST(ResultsTest, ReplacesWhatIsNotUtf8) {
+  Results results = loss_results({loss_cell("mha", 3, 2.0)});
+  results.command = "headshare compare --text \xFF.txt";
+  EXPECT_THAT(written(results)["command"].get<std::string>(), HasSubstr("\xEF\xBF\xBD.txt"));
+}
+
+struct Damage {
+  const char* pointer;  // what is replaced
+  Json value;           // by this; discarded: removed
+  const char* message;
+};
+
+TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
+  const Json gone = Json::value_t::discarded;
+  const std::vector<Damage> cases = {
+      {"/format", "png", "f.json: \"format\" is not \"headshare comparison\""},
+      {"/format_version", gone, "f.json: \"format_version\" is missing"},
+      {"/format_version", 1,
+       "f.json was written by an earlier headshare (format version 1, not 2): run the comparison"},
+      {"/format_version", 3, "f.json was written by a newer headshare"},
+      {"/subject", 4, "f.json: \"subject\" is not an object"},
+      {"/subject/direction", "sideways", "f.json: subject: \"direction\" must be"},
+      {"/subject/chance", "one", "f.json: subject: \"chance\" is not a number"},
+      {"/subject/has_test_part", 1, "f.json: subject: \"has_test_part\" is not true or false"},
+      {"/match", 7, "f.json: \"match\" is not a text"},
+      {"/environment", Json::array(), "f.json: \"environment\" is not an object"},
+      {"/planned", gone, "f.json: \"planned\" is missing"},
+      {"/planned/0", "mha", "f.json: planned[0] is not a JSON object"},
+      {"/planned/1/scheme", "", "f.json: planned[1]: \"scheme\" is empty"},
+      {"/planned/1", {{"scheme", "mha"}, {"setting", ""}, {"seed", 0}}, "\"planned\" holds mha seed 0 twice"},
+      {"/cells", Json::object(), "f.json: \"cells\" is not an array"},
+      {"/cells/0/seed", 0.5, "f.json: cells[0]: \"seed\" is not a whole number"},
+      {"/cells/0/seed", 18446744073709551615u, "f.json: cells[0]: \"seed\" is not a whole number"},
+      {"/cells/0/seed", 5, "\"cells\" holds mha seed 5, which is not planned"},
+      {"/cells/0/attention_parameters", 0, "f.json: cells[0]: \"attention_parameters\" must be at least 1, not 0"},
+      {"/cells/0/test_loss", nullptr, "f.json: cells[0]: \"test_loss\" is not a number"},
+      {"/cells/0/test_loss", 1e300, "f.json: cells[0]: \"test_loss\" is 1e+300, which nothing can have measured"},
+      {"/cells/0/blocks/2", "x", "f.json: cells[0]: blocks[2] is not a number"},
+      {"/cells/0/curve/1/step", gone, "f.json: cells[0]: curve[1]: \"step\" is missing"},
+      {"/cells/0/training_seconds", -1, "f.json: cells[0]: \"training_seconds\" must be at least 0"},
+      {"/failed/0/reason", gone, "f.json: failed[0]: \"reason\" is missing"},
+      {"/failed/0", {{"scheme", "mha"}, {"setting", ""}, {"seed", 0}, {"reason", "x"}}, "mha seed 0 is there twice"},
+  };
+  for (const Damage& damage : cases) {
+    Json object = written(example());
+    const Json::json_pointer pointer(damage.pointer);
+    if (damage.value.is_discarded()) {
+      object[pointer.parent_pointer()].erase(pointer.back());
+    } else {
+      object[pointer] = damage.value;
+    }
+    EXPECT_THAT(error_message([&] { results_from_json(object, "f.json"); }), HasSubstr(damage.message));
+  }
+}
+
+TEST(ResultsTest, RefusesWhatIsNoJson) {
+  TemporaryDirectory directory;
+  const fs::path file = directory / "results.json";
+  EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr(file.string()));
+  for (const std::string& content :
+       {std::string(), std::string("{\"format\": "), std::string("{\"a\": 1e999}"), std::string("{\"\xFF\": 1}")}) {
+    write_file(file, content);
+    EXPECT_EQ(error_message([&] { read_results(file); }),
+              file.string() + " is not JSON: it is damaged, or was never finished");
+  }
+  write_file(file, "[1]");
+  EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr("is not a JSON object"));
+  // Printing it would need a stack frame for each of a million brackets.
+  write_file(file, "{\"environment\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
+  EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr("nested deeper than 64 levels"));
+}
+
+// Whatever is in a file, it is read or refused, and what was read can be summarised and written again.
+TEST(ResultsTest, MutatedBytesAreReadOrRefused) {
+  TemporaryDirectory directory;
+  const fs::path file = directory / "results.json";
+  const std::string whole = to_text(to_json(example()));
+  Philox random(stream_key(1, "mutations"));
+  int refused = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    std::string bytes = whole;
+    for (uint64_t change = 0; change <= random.below(3); ++change) {
+      const size_t at = random.below(bytes.size());
+      switch (random.below(4)) {
+        case 0:
+          bytes[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          bytes.erase(at, 1 + random.below(40));
+          break;
+        case 2:
+          bytes.insert(at, bytes.substr(random.below(bytes.size()), 1 + random.below(40)));
+          break;
+        default:
+          bytes[at] = "0123456789-eE.\"{}[],:"[random.below(21)];
+      }
+    }
+    std::ofstream(file, std::ios::binary) << bytes;  // write_file would wait for the disk each time
+    try {
+      to_text(to_json(read_results(file)));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_LT(refused, 400);
+}
+
+void mutate(Json* value, Philox* random) {
+  if ((value->is_object() || value->is_array()) && !value->empty() && random->below(4) != 0) {
+    auto at = value->begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random->below(value->size())));
+    if (random->below(8) == 0) {
+      value->erase(at);
+    } else {
+      mutate(&*at, random);
+    }
+    return;
+  }
+  const std::vector<Json> others = {nullptr, true, -1, 0, 1e29, -1e29, 9.3e18, INT64_MAX, "", "mha", Json::array()};
+  *value = others[random->below(others.size())];
+}
+
+TEST(ResultsTest, MutatedValuesAreReadOrRefused) {
+  const Json whole = written(example());
+  Philox random(stream_key(2, "mutations"));
+  int refused = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    Json object = whole;
+    for (int change = 0; change < 2; ++change) mutate(&object, &random);
+    try {
+      to_text(to_json(results_from_json(object, "f.json")));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_LT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,95 @@
+// Rows as results.json shows them.
+#include "headshare/report/statistics/scheme_rows.h"
+
+namespace headshare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json or_null(const std::optional<Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
+Json or_null(double measured) { return measured > 0 ? Json(measured) : Json(); }
+
+Json to_json(const Summary& s) {
+  if (s.count == 0) return {};
+  return {{"count", s.count},   {"mean", s.mean}, {"deviation", or_null(s.deviation)},
+          {"median", s.median}, {"min", s.min},   {"max", s.max}};
+}
+
+Json to_json(const Retention& r) {
+  Json object = {{"value", or_null(r.value)},
+                 {"interval", or_null(r.interval)},
+                 {"rule", r.rule},
+                 {"interval_rule", r.interval_rule}};
+  if (!r.value) object["reason_undefined"] = r.reason_undefined;
+  return object;
+}
+
+Json to_json(const Difference& d) {
+  return {{"seeds", d.seeds},
+          {"mean", d.mean},
+          {"interval_over_seeds", or_null(d.over_seeds)},
+          {"interval_over_blocks", or_null(d.over_blocks)},
+          {"p_value", or_null(d.p_value)},
+          {"test", d.test}};
+}
+
+Json to_json(const SettingRow& s) {
+  return {{"setting", s.setting},
+          {"seeds", s.seeds},
+          {"planned_seeds", s.planned},
+          {"validation_loss", to_json(s.validation_loss)},
+          {"test_loss", to_json(s.test_loss)},
+          {"quality", to_json(s.quality)},
+          {"quality_interval", or_null(s.quality_interval)},
+          {"quality_interval_rule", s.quality_interval_rule},
+          {"bits_per_byte", s.bits_per_byte ? to_json(*s.bits_per_byte) : Json()},
+          {"pseudo_perplexity", s.pseudo_perplexity ? to_json(*s.pseudo_perplexity) : Json()}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const SchemeRow& row) {
+  Json object = {{"scheme", row.scheme}};
+  object.update(to_json(row.best));
+  object.update({{"trained", row.trained},
+                 {"attention_parameters", row.attention_parameters},
+                 {"attention_parameters_effective", row.attention_parameters_effective},
+                 {"total_parameters", row.total_parameters},
+                 {"feed_forward_width", row.feed_forward_width},
+                 {"cache_elements_per_token", row.cache_elements_per_token},
+                 {"cache_bytes_per_token", row.cache_bytes_per_token},
+                 {"minus_mha", row.against_mha ? to_json(*row.against_mha) : Json()},
+                 {"prr", to_json(row.prr)},
+                 {"peop", to_json(row.peop)},
+                 {"attention_memory_bytes", or_null(row.attention_memory_bytes)},
+                 {"attention_memory_saved_percent", or_null(row.attention_memory_saved_percent)},
+                 {"peak_memory_bytes", or_null(row.peak_memory_bytes)},
+                 {"training_tokens_per_second", or_null(row.training_tokens_per_second)},
+                 {"decoding_tokens_per_second", or_null(row.decoding_tokens_per_second)},
+                 {"decoding_context", row.decoding_context},
+                 {"failed", row.failed.size()}});
+  if (!row.against_mha) object["why_no_difference"] = row.why_no_difference;
+  if (!row.tasks.empty()) {
+    object["tasks"] = Json::array();
+    for (const TaskRow& task : row.tasks) {
+      Json metrics = Json::object();
+      for (const auto& [name, summary] : task.metrics) metrics[name] = to_json(summary);
+      object["tasks"].push_back({{"task", task.task}, {"score", to_json(task.score)}, {"metrics", std::move(metrics)}});
+    }
+  }
+  if (row.settings.size() > 1) {
+    object["settings"] = Json::array();
+    for (const SettingRow& setting : row.settings) object["settings"].push_back(to_json(setting));
+  }
+  return object;
+}
+
+}  // namespace headshare

@@ -1,0 +1,190 @@
+#include "headshare/report/statistics/headline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+using Rows = std::vector<const SchemeRow*>;
+
+const SchemeRow* find_row(const std::vector<SchemeRow>& rows, const std::string& scheme) {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const SchemeRow& row) { return row.scheme == scheme && row.finished(); });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names(const Rows& rows) {
+  std::vector<std::string> made;
+  for (const SchemeRow* row : rows) made.push_back(row->scheme);
+  return made;
+}
+
+// The trained schemes beside mha, by where the interval of their difference over seeds lies. One seed judges
+// nobody: how a model starts moves its quality more than which part of the text is scored.
+struct Verdicts {
+  Rows better, level, worse, unjudged;
+
+  size_t judged() const { return better.size() + level.size() + worse.size(); }
+};
+
+Verdicts judge(const Subject& subject, const std::vector<SchemeRow>& rows) {
+  const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
+  Verdicts verdicts;
+  for (const SchemeRow& row : rows) {
+    if (!row.against_mha || !row.trained) continue;
+    const std::optional<Interval> interval = row.against_mha->over_seeds;
+    if (!interval) {
+      verdicts.unjudged.push_back(&row);
+    } else if (interval->low <= 0 && interval->high >= 0) {
+      verdicts.level.push_back(&row);
+    } else {
+      ((interval->low > 0) == lower ? verdicts.worse : verdicts.better).push_back(&row);
+    }
+  }
+  return verdicts;
+}
+
+std::string best_sentence(const Subject& subject, const std::vector<SchemeRow>& rows, const SchemeRow& best) {
+  const auto finished = static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const SchemeRow& row) { return row.finished() && row.trained; }));
+  std::string text = join_text(best.scheme, finished > 1 ? " has the best " : " has a ", quality_name(subject));
+  if (finished > 1) text += join_text(" of ", finished, " schemes");
+  text += join_text(": ", quality_text(subject, best.best.quality.mean),
+                    best.best.seeds.size() > 1 ? join_text(" (mean of ", best.best.seeds.size(), " seeds)") : "");
+  if (subject.chance) text += join_text("; guessing reaches ", quality_text(subject, *subject.chance));
+  return text + ".";
+}
+
+std::string separation_sentence(const Verdicts& verdicts) {
+  if (verdicts.judged() == 0) return "";
+  if (verdicts.better.empty() && verdicts.worse.empty()) {
+    return verdicts.level.size() == 1
+               ? " Nothing separates " + verdicts.level[0]->scheme +
+                     " from mha: the interval of its difference has 0 in it."
+               : " Nothing separates the schemes from mha: the interval of every difference has 0 in it.";
+  }
+  std::string text;
+  if (!verdicts.better.empty()) text += " Better than mha beyond noise: " + list_text(names(verdicts.better)) + ".";
+  if (!verdicts.worse.empty()) {
+    text += verdicts.level.empty() && verdicts.better.empty() && verdicts.worse.size() > 1
+                ? " Every other scheme is worse than mha beyond noise."
+                : " Worse than mha beyond noise: " + list_text(names(verdicts.worse)) + ".";
+  }
+  return text;
+}
+
+std::string percent_of(double part, double whole) { return format_fixed(100 * part / whole, 0) + "%"; }
+
+// By attention parameters, then by cache: what the schemes were invented to save.
+std::string cheapest_sentence(const Subject& subject, const SchemeRow& mha, const Verdicts& verdicts) {
+  Rows kept = verdicts.level;
+  kept.insert(kept.end(), verdicts.better.begin(), verdicts.better.end());
+  std::erase_if(kept, [&](const SchemeRow* row) { return row->attention_parameters >= mha.attention_parameters; });
+  if (kept.empty()) {
+    const bool said = verdicts.level.empty() && verdicts.better.empty();  // that all the others are worse
+    return verdicts.worse.empty() || said ? "" : " No scheme with fewer attention parameters keeps up with mha.";
+  }
+  const SchemeRow& row = **std::min_element(kept.begin(), kept.end(), [](const SchemeRow* a, const SchemeRow* b) {
+    return std::pair(a->attention_parameters, a->cache_bytes_per_token) <
+           std::pair(b->attention_parameters, b->cache_bytes_per_token);
+  });
+  const auto share = [](int64_t part, int64_t whole) {
+    return percent_of(static_cast<double>(part), static_cast<double>(whole));
+  };
+  std::string text =
+      join_text(" The cheapest that mha does not beat beyond noise is ", row.scheme, ": ",
+                share(row.attention_parameters, mha.attention_parameters), " of mha's attention parameters");
+  if (mha.cache_bytes_per_token > 0) {
+    text += join_text(" and ", share(row.cache_bytes_per_token, mha.cache_bytes_per_token), " of its cache");
+  }
+  return text + join_text(", at ", difference_text(subject, row), " ", compared_name(subject), " ",
+                          difference_interval_text(subject, row.against_mha->over_seeds), ".");
+}
+
+// How large a difference the seeds could have shown.
+std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, size_t seeds) {
+  std::vector<double> halves;
+  const double smallest = std::pow(10.0, -difference_digits(subject)) / 2;  // what is printed as 0
+  for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
+    for (const SchemeRow* row : *rows) {
+      const std::optional<Interval>& interval = row->against_mha->over_seeds;
+      const double half = interval ? (interval->high - interval->low) / 2 : 0;
+      // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
+      if (half >= smallest) halves.push_back(half);
+    }
+  }
+  if (halves.empty() || verdicts.level.empty()) return "";
+  return join_text("Not told apart does not mean equal: with ", plural(seeds, "seed"), " a difference in ",
+                   compared_name(subject), " below about ", format_fixed(median(halves), difference_digits(subject)),
+                   " cannot be seen.");
+}
+
+void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,
+                     std::vector<std::string>* caveats) {
+  if (seeds == 1) {
+    caveats->push_back(
+        "One seed tells no noise from difference: another start may change the order. Take 3 seeds or more before "
+        "deciding.");
+    return;
+  }
+  const std::string resolution = resolution_caveat(results.subject, verdicts, seeds);
+  if (!resolution.empty()) caveats->push_back(resolution);
+}
+
+std::vector<std::string> caveats_of(const Results& results, const Verdicts& verdicts, size_t seeds) {
+  std::vector<std::string> caveats;
+  if (!is_complete(results)) {
+    caveats.push_back(join_text("Partial: ", results.cells.size(), " of ", plural(results.planned.size(), "model"),
+                                " finished so far; figures will change."));
+  }
+  if (!results.failed.empty()) {
+    caveats.push_back(plural(results.failed.size(), "model") + " failed, for the reasons listed below.");
+  }
+  if (seeds > 0) add_seed_caveat(results, verdicts, seeds, &caveats);
+  if (!results.subject.tasks.empty() && seeds > 0) {
+    caveats.push_back(
+        "All seeds of a scheme begin with one pre-trained encoder: intervals are of fine-tuning alone, and another "
+        "pre-training may change the order.");
+  }
+  if (!results.subject.has_test_part) {
+    caveats.push_back(
+        "There is no test part: the figures are of the validation part that also chose the checkpoints, and so "
+        "selection-biased.");
+  }
+  return caveats;
+}
+
+}  // namespace
+
+std::string Headline::text() const {
+  std::string all = finding;
+  for (const std::string& caveat : caveats) all += " " + caveat;
+  return all;
+}
+
+Headline headline(const Results& results, const std::vector<SchemeRow>& rows) {
+  const SchemeRow* best = best_row(results.subject, rows);
+  if (best == nullptr) {
+    const bool all_failed = !results.planned.empty() && is_complete(results);
+    return {.finding = all_failed ? "Every model failed." : "No model is finished yet.",
+            .caveats = caveats_of(results, {}, 0)};
+  }
+  size_t seeds = 0;
+  for (const SchemeRow& row : rows) seeds = std::max(seeds, row.best.seeds.size());
+  const SchemeRow* mha = find_row(rows, "mha");
+  const Verdicts verdicts = judge(results.subject, rows);
+  std::string finding = best_sentence(results.subject, rows, *best);
+  if (mha == nullptr) {
+    finding += " mha is not among the finished schemes, so there is nothing to measure the others against.";
+  } else {
+    finding += separation_sentence(verdicts) + cheapest_sentence(results.subject, *mha, verdicts);
+  }
+  return {.finding = finding, .caveats = caveats_of(results, verdicts, seeds)};
+}
+
+}  // namespace headshare

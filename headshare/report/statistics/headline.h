@@ -1,0 +1,22 @@
+// A comparison in two or three sentences, for someone who has to decide.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/report/statistics/scheme_rows.h"
+
+namespace headshare {
+
+struct Headline {
+  std::string finding;               // what came out
+  std::vector<std::string> caveats;  // what to hold against it: one seed, no test part, a partial run, failures
+
+  std::string text() const;  // all of it
+};
+
+// A scheme counts as level with mha when the 95% interval of its difference to mha contains 0, as better
+// or worse when it does not.
+Headline headline(const Results& results, const std::vector<SchemeRow>& rows);
+
+}  // namespace headshare

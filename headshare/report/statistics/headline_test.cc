@@ -1,0 +1,105 @@
+#include "headshare/report/statistics/headline.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/report/results/results_cases.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Headline of(const Results& results) { return headline(results, summarise(results)); }
+
+// Differences scatter by +-0.01 around those given.
+Results three_seeds(double mqa, double sha) {
+  std::vector<Cell> cells;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    const double noise = 0.01 * static_cast<double>(seed - 1);
+    cells.push_back(loss_cell("mha", seed, 2.0));
+    cells.push_back(loss_cell("mqa", seed, 2.0 + mqa + noise));
+    cells.push_back(loss_cell("sha", seed, 2.0 + sha - noise));
+  }
+  return loss_results(cells);
+}
+
+TEST(HeadlineTest, NamesTheBestAndTheCheapestThatKeepsUp) {
+  const Headline made = of(three_seeds(0.005, 0.2));
+  EXPECT_EQ(made.finding,
+            "mha has the best test perplexity of 3 schemes: 7.39 (mean of 3 seeds). Worse than mha beyond noise: sha. "
+            "The cheapest that mha does not beat beyond noise is mqa: 62% of mha's attention parameters and 25% of its "
+            "cache, at +0.0050 test loss [-0.0198, +0.0298].");
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("Not told apart does not mean equal: with 3 seeds")));
+}
+
+// A task that everybody solves: seeds that agree say nothing of what they would miss.
+TEST(HeadlineTest, NamesNoResolutionWhereEverySeedAgrees) {
+  std::vector<Cell> cells;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    for (const char* scheme : {"mha", "mqa"}) cells.push_back(loss_cell(scheme, seed, 2.0));
+  }
+  EXPECT_THAT(of(loss_results(cells)).caveats, Not(Contains(HasSubstr("cannot be seen"))));
+}
+
+TEST(HeadlineTest, SaysWhenNothingSeparates) {
+  const Headline made = of(three_seeds(0.005, 0.006));
+  EXPECT_THAT(made.finding, HasSubstr("Nothing separates the schemes from mha"));
+  EXPECT_THAT(made.finding, HasSubstr("is sha: 38% of mha's"));
+}
+
+TEST(HeadlineTest, SaysWhenNothingKeepsUp) {
+  const Headline made = of(three_seeds(0.1, 0.2));
+  EXPECT_THAT(made.finding, HasSubstr("Every other scheme is worse than mha beyond noise."));
+  EXPECT_THAT(made.finding, Not(HasSubstr("heapest")));
+  Results results = three_seeds(0.1, 0.005);
+  for (Cell& cell : results.cells) {
+    if (cell.key.scheme == "sha") cell.attention_parameters = kMhaParameters;
+  }
+  EXPECT_THAT(of(results).finding, HasSubstr("No scheme with fewer attention parameters keeps up with mha."));
+  EXPECT_THAT(of(three_seeds(-0.1, 0.2)).finding, HasSubstr("Better than mha beyond noise: mqa. Worse"));
+}
+
+TEST(HeadlineTest, HigherIsBetterForAccuracy) {
+  const std::vector<Cell> one_seed = {loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 4.0)};
+  const std::string first = of(accuracy_results(one_seed)).finding;
+  EXPECT_THAT(first, HasSubstr("mha has the best test accuracy of 2 schemes: 0.800; guessing"));
+  EXPECT_THAT(first, Not(HasSubstr("noise")));  // one seed judges nobody
+  std::vector<Cell> two_seeds = one_seed;
+  two_seeds.push_back(loss_cell("mha", 1, 2.01));
+  two_seeds.push_back(loss_cell("sha", 1, 4.02));
+  EXPECT_THAT(of(accuracy_results(two_seeds)).finding, HasSubstr("Worse than mha beyond noise: sha"));
+}
+
+TEST(HeadlineTest, IsHonestAboutWhatIsMissing) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("mqa", 0, 2.1)});
+  results.subject.has_test_part = false;
+  results.planned.push_back({"gqa", "", 0});
+  add_failed(&results, {"sha", "", 0}, "killed");
+  const Headline made = of(results);
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("Partial: 2 of 4 models finished")));
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("1 model failed")));
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("One seed tells no noise from difference")));
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("selection-biased")));
+  EXPECT_THAT(made.text(), HasSubstr("validation perplexity"));
+}
+
+TEST(HeadlineTest, LeavesNothingToCompareUnsaid) {
+  EXPECT_THAT(of(loss_results({loss_cell("mqa", 0, 2.1)})).finding, HasSubstr("mha is not among the finished"));
+  Results nothing = loss_results({});
+  nothing.planned.push_back({"mha", "", 0});
+  EXPECT_EQ(of(nothing).finding, "No model is finished yet.");
+  nothing.failed.push_back({{"mha", "", 0}, "killed"});
+  EXPECT_EQ(of(nothing).finding, "Every model failed.");
+  EXPECT_THAT(of(loss_results({loss_cell("mha", 0, 2.1)})).text(), Not(HasSubstr("noise is")));
+}
+
+TEST(WordingTest, ZeroHasNoSign) {
+  EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
+  EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");
+}
+
+}  // namespace
+}  // namespace headshare

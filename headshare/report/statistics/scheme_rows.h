@@ -1,0 +1,97 @@
+// The table of a comparison: one row per scheme, with what its seeds say together and against mha and sha.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/metrics/statistics.h"
+#include "headshare/report/results/results.h"
+
+namespace headshare {
+
+// One scheme with one setting of a sweep, over its finished seeds.
+struct SettingRow {
+  std::string setting;
+  std::vector<int64_t> seeds = {};  // finished
+  int64_t planned = 0;              // seeds that were asked for
+  // Of the seeds; their count is 0 where none is finished.
+  Summary validation_loss = {};
+  Summary test_loss = {};
+  Summary quality = {};
+  std::optional<Interval> quality_interval =
+      {};                                     // of its mean: Student t over seeds; of one seed, bootstrap over blocks
+  std::string quality_interval_rule = {};     // which of the two, or why there is none
+  std::optional<Summary> bits_per_byte = {};  // where every finished seed has them
+  std::optional<Summary> pseudo_perplexity = {};  // likewise
+};
+
+// A scheme less mha in the compared number: the test loss where the measure is perplexity, else the
+// measure. Paired: only seeds that both have count, block by block.
+struct Difference {
+  int64_t seeds = 0;
+  double mean = 0;
+  std::optional<Interval> over_seeds = {};   // Student t, two seeds or more
+  std::optional<Interval> over_blocks = {};  // bootstrap over evaluation blocks, differences averaged over the seeds
+  std::optional<double> p_value = {};        // as paired_difference gives one
+  std::string test = {};                     // what the numbers above are, in words
+
+  // The interval to judge by: over seeds where there is one, else over blocks.
+  std::optional<Interval> interval() const { return over_seeds ? over_seeds : over_blocks; }
+};
+
+// One task of a benchmark over the finished seeds; summaries of none where none is.
+struct TaskRow {
+  std::string task;
+  Summary score = {};
+  // By name; without those that are not a number with some seed.
+  std::vector<std::pair<std::string, Summary>> metrics = {};
+};
+
+// What is known of a scheme; zeros and empty where it was not measured.
+struct SchemeRow {
+  std::string scheme;
+  SettingRow best = {};  // the setting with most finished seeds, among those the one best on validation
+  bool trained = true;
+
+  int64_t attention_parameters = 0;
+  int64_t attention_parameters_effective = 0;
+  int64_t total_parameters = 0;
+  int64_t feed_forward_width = 0;
+  int64_t cache_elements_per_token = 0;
+  int64_t cache_bytes_per_token = 0;
+
+  std::optional<Difference> against_mha = {};
+  std::string why_no_difference = {};
+  Retention prr = {};
+  Retention peop = {};
+
+  double attention_memory_bytes = 0;                          // medians over the seeds from here on
+  std::optional<double> attention_memory_saved_percent = {};  // against mha
+  double peak_memory_bytes = 0;
+  double training_tokens_per_second = 0;
+  double decoding_tokens_per_second = 0;
+  int64_t decoding_context = 0;
+
+  std::vector<TaskRow> tasks = {};        // of a benchmark, those of Subject::tasks
+  std::vector<FailedCell> failed = {};    // of every setting
+  std::vector<SettingRow> settings = {};  // all of them, as planned; `best` is one of these
+
+  bool finished() const { return !best.seeds.empty(); }
+};
+
+// In the order in which the schemes are planned; schemes of which nothing is finished have a row too.
+std::vector<SchemeRow> summarise(const Results& results);
+
+// True when the schemes are compared by loss: perplexities are its exponential, and losses are what seeds
+// scatter evenly around.
+bool compares_loss(const Subject& subject);
+std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
+
+// The finished cells a row stands for.
+std::vector<const Cell*> cells_of(const Results& results, const std::string& scheme, const std::string& setting);
+
+nlohmann::ordered_json to_json(const SchemeRow& row);
+
+}  // namespace headshare

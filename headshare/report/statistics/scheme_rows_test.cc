@@ -1,0 +1,183 @@
+#include "headshare/report/statistics/scheme_rows.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/report/results/results_cases.h"
+
+namespace headshare {
+namespace {
+
+using ::testing::HasSubstr;
+
+// P / P_SHA - 1 of mha.
+constexpr double kGrowth = static_cast<double>(kMhaParameters - kShaParameters) / kShaParameters;
+
+TEST(SummariseTest, OneSeed) {
+  Results results =
+      loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2), loss_cell("el_lossless", 0, 2.0)});
+  results.cells[2].trained = false;
+  results.cells[2].training_tokens_per_second = 0;
+  const std::vector<SchemeRow> rows = summarise(results);
+  ASSERT_EQ(rows.size(), 3u);
+  const SchemeRow& mha = rows[0];
+  const SchemeRow& sha = rows[1];
+  const SchemeRow& el = rows[2];
+  const double ratio = std::exp(2.2) / std::exp(2.0);
+  EXPECT_DOUBLE_EQ(mha.best.quality.mean, std::exp(2.0));
+  EXPECT_DOUBLE_EQ(*mha.prr.value, 100);
+  EXPECT_DOUBLE_EQ(*sha.prr.value, 100 * (2 - ratio));
+  EXPECT_DOUBLE_EQ(*mha.peop.value, (1 - std::exp(2.0) / std::exp(2.2)) / kGrowth);
+  EXPECT_THAT(sha.peop.reason_undefined, HasSubstr("reference"));
+
+  EXPECT_EQ(sha.best.quality_interval_rule, "95% bootstrap interval over 4 blocks of text windows of one seed");
+  ASSERT_TRUE(sha.best.quality_interval);
+  EXPECT_LE(sha.best.quality_interval->low, sha.best.quality.mean);
+  EXPECT_GE(sha.best.quality_interval->high, sha.best.quality.mean);
+
+  EXPECT_FALSE(mha.against_mha);
+  EXPECT_THAT(mha.why_no_difference, HasSubstr("reference"));
+  ASSERT_TRUE(sha.against_mha);
+  EXPECT_NEAR(sha.against_mha->mean, 0.2, 1e-12);
+  EXPECT_FALSE(sha.against_mha->over_seeds);
+  EXPECT_FALSE(sha.against_mha->p_value);
+  EXPECT_EQ(sha.against_mha->test, "bootstrap over 4 blocks of text windows within the one seed");
+  // Every block differs by 0.2, so every resample does.
+  ASSERT_TRUE(sha.against_mha->over_blocks);
+  EXPECT_NEAR(sha.against_mha->over_blocks->low, 0.2, 1e-12);
+  EXPECT_NEAR(sha.against_mha->over_blocks->high, 0.2, 1e-12);
+  ASSERT_TRUE(sha.prr.interval);
+  EXPECT_NEAR(sha.prr.interval->low, *sha.prr.value, 1e-9);
+  EXPECT_EQ(sha.prr.interval_rule, "95% bootstrap interval over 4 blocks of text windows within one seed");
+
+  // The quality of mha, another cache, not trained.
+  EXPECT_FALSE(el.trained);
+  EXPECT_EQ(el.against_mha->mean, 0);
+  EXPECT_EQ(*el.prr.value, 100);
+  EXPECT_EQ(el.training_tokens_per_second, 0);
+  EXPECT_EQ(el.cache_bytes_per_token, 64);
+  EXPECT_EQ(*el.attention_memory_saved_percent, 25);
+  EXPECT_EQ(*mha.attention_memory_saved_percent, 0);
+}
+
+TEST(SummariseTest, TheMeanOfSeedsHasTheirInterval) {
+  Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 1, 2.0), loss_cell("mha", 2, 2.0)});
+  for (size_t i = 0; i < 3; ++i) results.cells[i].quality = 0.7 + 0.1 * static_cast<double>(i);
+  const SettingRow best = summarise(results)[0].best;
+  EXPECT_EQ(best.quality_interval_rule, "95% Student t interval over 3 seeds");
+  // Two degrees of freedom: 4.302653 deviations of the mean.
+  EXPECT_NEAR(best.quality_interval->low, 0.8 - 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
+  EXPECT_NEAR(best.quality_interval->high, 0.8 + 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);
+}
+
+TEST(SummariseTest, SeedsArePairedByTheirNumber) {
+  // mha failed with seed 1: its seeds 0 and 2 meet those of sha, not its seed 2 the seed 1 of sha.
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 2, 2.02), loss_cell("sha", 0, 2.1),
+                                  loss_cell("sha", 1, 9.0), loss_cell("sha", 2, 2.32)});
+  add_failed(&results, {"mha", "", 1}, "killed");
+  const std::vector<SchemeRow> rows = summarise(results);
+  const SchemeRow& sha = rows[1];
+  EXPECT_EQ(sha.best.seeds, (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(sha.best.quality.count, 3);
+  ASSERT_TRUE(sha.against_mha);
+  EXPECT_EQ(sha.against_mha->seeds, 2);
+  EXPECT_NEAR(sha.against_mha->mean, 0.2, 1e-12);  // of 0.1 and 0.3
+  ASSERT_TRUE(sha.against_mha->over_seeds);
+  EXPECT_NEAR(sha.against_mha->over_seeds->high, 0.2 + 12.7062 * 0.1, 1e-4);  // t(1) 0.975 x deviation / sqrt 2
+  EXPECT_NEAR(sha.against_mha->over_blocks->high, 0.2, 1e-12);
+  EXPECT_THAT(sha.against_mha->test, HasSubstr("paired Student t over 2 seeds (no p-value: it takes 6"));
+  const double mean_ratio = (std::exp(2.1) + std::exp(2.32)) / (std::exp(2.0) + std::exp(2.02));
+  EXPECT_NEAR(*sha.prr.value, 100 * (2 - mean_ratio), 1e-9);
+  EXPECT_TRUE(sha.prr.interval);
+  EXPECT_EQ(rows[0].failed.size(), 1u);
+  EXPECT_EQ(rows[0].best.planned, 3);
+  EXPECT_EQ(sha.training_tokens_per_second, 769);  // the median
+}
+
+TEST(SummariseTest, SixSeedsGiveAPValue) {
+  std::vector<Cell> cells;
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    cells.push_back(loss_cell("mha", seed, 2.0));
+    cells.push_back(loss_cell("sha", seed, 2.1 + 0.01 * static_cast<double>(seed)));
+  }
+  const SchemeRow sha = summarise(loss_results(cells))[1];
+  ASSERT_TRUE(sha.against_mha->p_value);
+  EXPECT_LT(*sha.against_mha->p_value, 0.001);
+  EXPECT_THAT(sha.against_mha->test, HasSubstr("paired Student t over 6 seeds, two-sided p-value"));
+}
+
+TEST(SummariseTest, AccuracyIsComparedAsItIs) {
+  const std::vector<SchemeRow> rows =
+      summarise(accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 4.0)}));  // 0.8 and 0.6
+  EXPECT_NEAR(rows[1].against_mha->mean, -0.2, 1e-12);
+  EXPECT_NEAR(*rows[1].prr.value, 75, 1e-9);
+  EXPECT_NEAR(rows[1].prr.interval->low, 72, 3);  // a ratio of blocks that do not all agree
+  EXPECT_NEAR(*rows[0].peop.value, (0.8 / 0.6 - 1) / kGrowth, 1e-12);
+  EXPECT_FALSE(rows[0].best.bits_per_byte);
+}
+
+TEST(SummariseTest, TheSettingBestOnValidationIsTheRow) {
+  // a: two seeds, worse. b: two seeds, better on validation and worse on test. c: the best, but one seed.
+  Results results =
+      loss_results({loss_cell("mha", 0, 2.2, "a"), loss_cell("mha", 1, 2.2, "a"), loss_cell("mha", 0, 2.3, "b"),
+                    loss_cell("mha", 1, 2.3, "b"), loss_cell("mha", 0, 1.0, "c"), loss_cell("sha", 0, 2.5, "a")});
+  for (Cell& cell : results.cells) {
+    if (cell.key.setting == "b") cell.validation_loss = 2.0;
+  }
+  add_failed(&results, {"mha", "c", 1}, "killed");
+  const std::vector<SchemeRow> rows = summarise(results);
+  EXPECT_EQ(rows[0].best.setting, "b");
+  EXPECT_EQ(rows[0].best.test_loss.mean, 2.3);
+  ASSERT_EQ(rows[0].settings.size(), 3u);
+  EXPECT_EQ(rows[0].settings[2].setting, "c");
+  EXPECT_EQ(rows[0].settings[2].planned, 2);
+  EXPECT_NEAR(rows[1].against_mha->mean, 0.2, 1e-12);  // against b, across settings
+}
+
+TEST(SummariseTest, SaysWhatIsMissing) {
+  Results results = loss_results({loss_cell("mqa", 0, 2.0)});
+  results.planned.push_back({"mha", "", 0});
+  add_failed(&results, {"sha", "", 0}, "out of memory");
+  const std::vector<SchemeRow> rows = summarise(results);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_FALSE(rows[0].against_mha);
+  EXPECT_EQ(rows[0].why_no_difference, "needs a finished mha");
+  EXPECT_EQ(rows[0].prr.reason_undefined, "needs mha among the finished schemes");
+  EXPECT_EQ(rows[0].peop.reason_undefined, "needs sha among the finished schemes");
+  EXPECT_FALSE(rows[0].attention_memory_saved_percent);
+  EXPECT_FALSE(rows[1].finished());
+  EXPECT_EQ(rows[1].best.planned, 1);
+  EXPECT_EQ(rows[2].failed[0].reason, "out of memory");
+  EXPECT_TRUE(to_json(rows[1])["quality"].is_null());
+}
+
+TEST(SummariseTest, BlocksThatDoNotMatchGiveNoInterval) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
+  results.cells[1].blocks.pop_back();
+  const SchemeRow sha = summarise(results)[1];
+  EXPECT_FALSE(sha.against_mha->over_blocks);
+  EXPECT_EQ(sha.against_mha->test, "no interval: one seed, and no blocks that both schemes have");
+  EXPECT_FALSE(sha.prr.interval);
+}
+
+TEST(SummariseTest, ABenchmarkHasARowForEachTask) {
+  Results results =
+      tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("mha", 1, 44, 60), tuned_cell("sha", 0, 30, 64)});
+  results.cells[1].tasks[1].metrics[0].value = std::nan("");
+  results.planned.push_back({"mqa", "", 0});
+  const std::vector<SchemeRow> rows = summarise(results);
+  ASSERT_EQ(rows[0].tasks.size(), 2u);
+  EXPECT_EQ(rows[0].tasks[0].task, "glue/cola");
+  EXPECT_DOUBLE_EQ(rows[0].tasks[0].score.mean, 42);
+  EXPECT_EQ(rows[0].tasks[0].score.count, 2);
+  ASSERT_EQ(rows[0].tasks[0].metrics.size(), 1u);
+  EXPECT_DOUBLE_EQ(rows[0].tasks[0].metrics[0].second.mean, 0.42);
+  EXPECT_TRUE(rows[0].tasks[1].metrics.empty()) << "not a number with one of the seeds";
+  EXPECT_EQ(rows[2].tasks[1].score.count, 0) << "no seed is finished";
+  // On a scale to 100 a score of half a per cent is near 0, and no ratio is taken to it.
+  EXPECT_NEAR(*rows[1].prr.value, 100 * 47.0 / 50, 1e-12) << "the one seed that both have";
+  const Results low = tuned_results({tuned_cell("mha", 0, 0.5, 0.5), tuned_cell("sha", 0, 30, 64)});
+  EXPECT_THAT(summarise(low)[1].prr.reason_undefined, HasSubstr("near or below 0 on a scale to 100"));
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,374 @@
+#include "headshare/report/statistics/wording.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/visible.h"
+
+namespace headshare {
+namespace {
+
+int quality_digits(const Subject& subject, double value) {
+  if (!compares_loss(subject)) return subject.full_scale > 1 ? 2 : 3;
+  return std::abs(value) < 1000 ? 2 : 0;
+}
+
+// Without the sign of a number that is 0 in so many digits.
+std::string fixed(double value, int digits) {
+  const std::string text = format_fixed(value, digits);
+  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;
+}
+
+std::string signed_fixed(double value, int digits) {
+  const std::string text = fixed(value, digits);
+  return text.starts_with('-') ? text : "+" + text;
+}
+
+// Sentences with the schemes they hold for: one line for many rows that say the same.
+class Grouped {
+ public:
+  void add(const std::string& scheme, const std::string& text) {
+    if (text.empty()) return;
+    const auto found =
+        std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) { return group.first == text; });
+    if (found == groups_.end()) {
+      groups_.push_back({text, {scheme}});
+    } else {
+      found->second.push_back(scheme);
+    }
+  }
+
+  // "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
+  std::string text() const {
+    std::string all;
+    for (const auto& [text, schemes] : groups_) {
+      all += (all.empty() ? "" : "; ") + text;
+      if (groups_.size() > 1) all += " (" + list_text(schemes) + ")";
+    }
+    return all;
+  }
+
+  bool empty() const { return groups_.empty(); }
+
+  // Always with the schemes: "sha: the reference itself; el: ...".
+  std::string by_scheme() const {
+    std::string all;
+    for (const auto& [text, schemes] : groups_) {
+      all += (all.empty() ? "" : "; ") + list_text(schemes) + ": " + text;
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
+};
+
+std::string figures_note(const Results& results, const std::vector<SchemeRow>& rows) {
+  size_t most = 0;
+  for (const SchemeRow& row : rows) most = std::max(most, row.best.seeds.size());
+  const std::string spread = most > 1 ? "; mean ± deviation over seeds" : "";
+  if (results.subject.has_test_part) {
+    return "Figures are those of the test part for the checkpoint best on validation" + spread + ".";
+  }
+  return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
+         "every scheme a little (selection bias)" +
+         spread + ".";
+}
+
+std::string benchmark_note(const Subject& subject) {
+  std::string text = "Scores are in per cent: of a task the mean of its metrics";
+  if (subject.tasks.size() > 1) text += ", of a scheme the mean over tasks, and its loss likewise";
+  return text + ". A metric that is 0/0 counts 0.";
+}
+
+std::string difference_note(const Results& results, const std::vector<SchemeRow>& rows) {
+  Grouped tests;
+  for (const SchemeRow& row : rows) {
+    if (row.against_mha) tests.add(row.scheme, row.against_mha->test);
+  }
+  if (tests.empty()) return "";
+  const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
+  return join_text("Difference to mha: ", compared_name(results.subject), " of the scheme less that of mha, paired; ",
+                   lower ? "above" : "below", " 0 the scheme is worse. Test: ", tests.text(),
+                   ". Intervals are 95% each, not corrected for how many schemes are compared.");
+}
+
+void add_retention_notes(const std::vector<SchemeRow>& rows, const char* name, Retention SchemeRow::*which,
+                         std::vector<std::string>* notes) {
+  Grouped rules, undefined;
+  std::string rule;
+  for (const SchemeRow& row : rows) {
+    const Retention& retention = row.*which;
+    rule = retention.rule;
+    if (retention.value) {
+      rules.add(row.scheme, retention.interval_rule);
+    } else if (row.finished()) {
+      undefined.add(row.scheme, retention.reason_undefined);
+    }
+  }
+  std::string note = rule + ".";
+  if (!rules.empty()) note += " " + rules.text() + ".";
+  if (!undefined.empty()) note += join_text(" No ", name, " for ", undefined.by_scheme(), ".");
+  notes->push_back(note);
+}
+
+// "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
+std::string steps_and_seconds(const Results& results, const std::vector<SchemeRow>& rows) {
+  std::string text;
+  for (const SchemeRow& row : rows) {
+    if (!row.finished() || !row.trained) continue;
+    std::vector<double> seconds;
+    int64_t steps = 0;
+    for (const Cell* cell : cells_of(results, row.scheme, row.best.setting)) {
+      steps = cell->steps;
+      seconds.push_back(cell->training_seconds);
+    }
+    text += join_text(text.empty() ? "" : ", ", row.scheme, " ", plural(static_cast<size_t>(steps), "step"), " in ",
+                      format_duration(median(seconds)));
+  }
+  return text;
+}
+
+void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
+  if (results.match == "time") {
+    notes->push_back(
+        "Every scheme was given the same training time, not the same steps: " + steps_and_seconds(results, rows) + ".");
+  }
+  if (results.match == "parameters") {
+    Grouped widths;
+    for (const SchemeRow& row : rows) {
+      if (row.finished()) widths.add(row.scheme, std::to_string(row.feed_forward_width));
+    }
+    notes->push_back("Feed-forward widths were chosen so that total parameters agree: " + widths.text() + ".");
+  }
+  std::string memory;
+  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.attention_memory_bytes > 0; })) {
+    memory = "Attention memory: what one attention sub-layer takes in a training step (saved against mha). ";
+  }
+  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.peak_memory_bytes > 0; })) {
+    memory += "Peak memory: the whole process that trained the model. ";
+  }
+  Grouped contexts;
+  for (const SchemeRow& row : rows) {
+    if (row.decoding_tokens_per_second > 0) contexts.add(row.scheme, std::to_string(row.decoding_context));
+  }
+  if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
+  if (!memory.empty()) notes->push_back(memory + "Speeds and memory are medians over seeds.");
+  std::vector<std::string> untrained;
+  for (const SchemeRow& row : rows) {
+    if (!row.trained) untrained.push_back(row.scheme);
+  }
+  if (!untrained.empty()) {
+    notes->push_back(list_text(untrained) +
+                     ": the weights of mha, rewritten for decoding; not trained, so its quality is mha's.");
+  }
+}
+
+}  // namespace
+
+std::string capitalised(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string subject_title(const Subject& subject) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> kNames = {
+      {{"glue", "GLUE"}, {"superglue", "SuperGLUE"}, {"squad-v1.1", "SQuAD v1.1"}, {"squad-v2.0", "SQuAD v2.0"}}};
+  for (const auto& [name, title] : kNames) {
+    if (subject.name == name) return title;
+  }
+  std::string text = subject.name;
+  std::replace(text.begin(), text.end(), '-', ' ');
+  return text.empty() ? "Comparison" : capitalised(text);
+}
+
+std::string quality_text(const Subject& subject, double value) {
+  return format_fixed(value, quality_digits(subject, value));
+}
+
+std::string quality_text(const Subject& subject, const Summary& summary) {
+  return summary.count == 0 ? "-" : summary_text(summary, quality_digits(subject, summary.mean));
+}
+
+std::string quality_interval_text(const Subject& subject, const SettingRow& row) {
+  if (!row.quality_interval) return "";
+  return interval_text(*row.quality_interval, quality_digits(subject, row.quality.mean));
+}
+
+std::string summary_text(const std::optional<Summary>& summary, int digits) {
+  if (!summary || summary->count == 0) return "-";
+  std::string text = format_fixed(summary->mean, digits);
+  if (summary->deviation) text += " ±" + format_fixed(*summary->deviation, digits);
+  return text;
+}
+
+std::string quality_name(const Subject& subject) {
+  return (subject.has_test_part ? "test " : "validation ") + subject.measure;
+}
+
+std::string interval_text(const Interval& interval, int digits, bool with_sign) {
+  const auto number = [&](double value) { return with_sign ? signed_fixed(value, digits) : fixed(value, digits); };
+  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
+}
+
+int difference_digits(const Subject& subject) { return subject.full_scale > 1 ? 2 : 4; }
+
+std::string difference_text(const Subject& subject, const SchemeRow& row) {
+  if (!row.trained && row.against_mha) return "as mha";
+  return row.against_mha ? signed_fixed(row.against_mha->mean, difference_digits(subject)) : "-";
+}
+
+std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval) {
+  return interval ? interval_text(*interval, difference_digits(subject), /*with_sign=*/true) : "";
+}
+
+std::string retention_text(const Retention& retention, int digits) {
+  if (!retention.value) return "-";
+  std::string text = fixed(*retention.value, digits);
+  if (retention.interval) text += " " + interval_text(*retention.interval, digits);
+  return text;
+}
+
+std::string memory_saved_text(const SchemeRow& row) {
+  if (!row.attention_memory_saved_percent || row.scheme == "mha" || !row.trained) return "";
+  return fixed(*row.attention_memory_saved_percent, 1) + "%";
+}
+
+std::string memory_text(const SchemeRow& row) {
+  if (row.attention_memory_bytes <= 0) return rate_text(row, 0);
+  const std::string saved = memory_saved_text(row);
+  return bytes_text(row.attention_memory_bytes) + (saved.empty() ? "" : " " + saved);
+}
+
+std::string rate_text(const SchemeRow& row, double per_second) {
+  if (!row.trained && per_second <= 0) return "as mha";
+  return per_second > 0 ? format_count(per_second) : "-";
+}
+
+std::string count_text(int64_t count) {
+  if (count <= 0) return "-";
+  if (count >= 1'000'000) return format_count(static_cast<double>(count));
+  // Exact, unlike format_count: the embeddings by which some schemes differ are a few hundred numbers.
+  std::string digits = std::to_string(count);
+  if (digits.size() > 3) digits.insert(digits.size() - 3, ",");
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  const std::string text = format_bytes(bytes);  // "406.2 MiB"
+  return text.find('.') < 3 ? text
+                            : text.substr(0, text.find('.')) + text.substr(std::min(text.size(), text.find(' ')));
+}
+
+std::string seeds_text(const SettingRow& row) {
+  const auto finished = static_cast<int64_t>(row.seeds.size());
+  return finished == row.planned ? std::to_string(finished) : join_text(finished, " of ", row.planned);
+}
+
+std::string p_text(double p_value) {
+  return p_value < 0.001 ? "< 0.001" : format_fixed(p_value, p_value < 0.1 ? 3 : 2);
+}
+
+std::string list_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string plural(size_t count, const std::string& noun) { return join_text(count, " ", noun, count == 1 ? "" : "s"); }
+
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  }
+  return visible(text);
+}
+
+std::string shortened(const std::string& text, size_t most) {
+  std::string made = printable(text);
+  size_t characters = 0;
+  size_t cut = 0;  // where the last character that may stay ends
+  for (size_t at = 0; at < made.size(); ++at) {
+    if ((made[at] & 0xC0) == 0x80) continue;
+    if (++characters == most) cut = at;
+  }
+  return characters <= most ? made : made.substr(0, cut) + "…";
+}
+
+std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
+
+const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows) {
+  const SchemeRow* best = nullptr;
+  for (const SchemeRow& row : rows) {
+    if (!row.finished() || !row.trained) continue;
+    const bool wins = best == nullptr || (subject.direction == Direction::kLowerIsBetter
+                                              ? row.best.quality.mean < best->best.quality.mean
+                                              : row.best.quality.mean > best->best.quality.mean);
+    if (wins) best = &row;
+  }
+  return best;
+}
+
+bool shows_quality_interval(const Results& results) { return !compares_loss(results.subject); }
+
+bool any_setting(const Results& results) {
+  return std::any_of(results.planned.begin(), results.planned.end(),
+                     [](const CellKey& key) { return !key.setting.empty(); });
+}
+
+bool any_bits_per_byte(const std::vector<SchemeRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.bits_per_byte); });
+}
+
+bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.pseudo_perplexity); });
+}
+
+bool any_decoding(const Results& results) {
+  return results.cells.empty() || std::any_of(results.cells.begin(), results.cells.end(),
+                                              [](const Cell& cell) { return cell.cache_bytes_per_token > 0; });
+}
+
+std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows) {
+  std::vector<std::string> notes = {figures_note(results, rows)};
+  if (any_setting(results)) {
+    notes.push_back("Of the settings of a sweep a scheme's row shows the one with the best mean validation loss.");
+  }
+  Grouped intervals;
+  for (const SchemeRow& row : rows) {
+    if (row.finished()) intervals.add(row.scheme, row.best.quality_interval_rule);
+  }
+  if (shows_quality_interval(results) && !intervals.empty()) {
+    notes.push_back(join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), "."));
+  }
+  if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results.subject));
+  if (results.subject.chance) {
+    notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
+  }
+  const std::string difference = difference_note(results, rows);
+  if (!difference.empty()) notes.push_back(difference);
+  if (!rows.empty()) {
+    add_retention_notes(rows, "PRR", &SchemeRow::prr, &notes);
+    add_retention_notes(rows, "PEoP", &SchemeRow::peop, &notes);
+  }
+  add_cost_notes(results, rows, &notes);
+  return notes;
+}
+
+std::vector<std::string> failure_notes(const Results& results) {
+  std::vector<std::string> notes;
+  for (const FailedCell& cell : results.failed) {
+    notes.push_back("Failed: " + name_of(cell.key) + ": " + cell.reason);
+  }
+  return notes;
+}
+
+}  // namespace headshare

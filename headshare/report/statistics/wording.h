@@ -1,0 +1,69 @@
+// What tables, headlines and reports all say, in the same words and digits. Plain text: whoever puts it
+// into HTML or LaTeX escapes it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/report/statistics/scheme_rows.h"
+
+namespace headshare {
+
+// "12.34", "0.873": as many digits as the measure bears.
+std::string quality_text(const Subject& subject, double value);
+std::string quality_text(const Subject& subject, const Summary& summary);     // "12.34 ±0.05", "-" without a value
+std::string summary_text(const std::optional<Summary>& summary, int digits);  // the same, for losses
+std::string quality_name(const Subject& subject);                             // "test perplexity"
+
+std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
+std::string difference_text(const Subject& subject, const SchemeRow& row);                // "+0.0213", "-"
+std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
+std::string quality_interval_text(const Subject& subject, const SettingRow& row);  // "[0.972, 0.984]", "" without one
+int difference_digits(const Subject& subject);
+std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
+std::string memory_saved_text(const SchemeRow& row);                 // "23.1%" of mha's attention memory
+std::string memory_text(const SchemeRow& row);                       // "1.5 MiB 23.1%"
+std::string bytes_text(double bytes);                                // "1.5 MiB", "406 MiB"
+std::string rate_text(const SchemeRow& row, double per_second);      // "1,204", "as mha", "-"
+std::string count_text(int64_t count);                               // "27,648", "-" for 0
+std::string seeds_text(const SettingRow& row);                       // "3", "2 of 3"
+std::string p_text(double p_value);                                  // "0.03", "< 0.001"
+
+std::string capitalised(std::string text);
+
+// "language-model" as a heading: "Language model"; of benchmarks as they call themselves.
+std::string subject_title(const Subject& subject);
+
+// "a, b and c"
+std::string list_text(const std::vector<std::string>& names);
+std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"
+
+// For one line of a file: line ends and tabs become blanks, other control characters are written out (base/visible.h).
+std::string printable(std::string text);
+
+// Printable, and cut to at most `most` characters, the last of which then is "…".
+std::string shortened(const std::string& text, size_t most);
+
+// What training counts for its speed: "tokens", of a benchmark "examples".
+std::string training_unit(const Subject& subject);
+
+// The finished, trained row with the best mean quality; null when there is none.
+const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows);
+
+// True where the scheme's row or another shows what a column would hold.
+// Of an accuracy or a score; of perplexities the difference to mha tells more.
+bool shows_quality_interval(const Results& results);
+bool any_setting(const Results& results);
+bool any_bits_per_byte(const std::vector<SchemeRow>& rows);
+bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows);
+bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
+
+// What has to stand below every table: what the figures are of, tests and rules by name, why a value is
+// missing.
+std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows);
+
+// Each failed cell with its reason.
+std::vector<std::string> failure_notes(const Results& results);
+
+}  // namespace headshare

@@ -1,0 +1,171 @@
+#include "headshare/report/svg/svg_plot.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+constexpr int kMarkers = 10;
+// Neighbours in colour are apart in dashes.
+constexpr std::array<const char*, kMarkers> kDashes = {"",    "7 3", "2 3",     "9 3 2 3", "",
+                                                       "7 3", "2 3", "9 3 2 3", "",        "7 3"};
+
+// The eleventh series has the first one's colour and the second one's shape, and so on: a hundred differ.
+int colour_of(SeriesStyle style) { return style.index % kMarkers; }
+int shape_of(SeriesStyle style) { return (style.index + style.index / kMarkers) % kMarkers; }
+
+std::string star(double x, double y, double r) {
+  std::string points;
+  for (int i = 0; i < 10; ++i) {
+    const double radius = i % 2 == 0 ? 1.35 * r : 0.6 * r;
+    const double angle = M_PI * (i / 5.0 - 0.5);
+    points += fmt::format("{:.1f},{:.1f} ", x + radius * std::cos(angle), y + radius * std::sin(angle));
+  }
+  points.pop_back();
+  return points;
+}
+
+std::string polygon(const std::string& points, const std::string& css) {
+  return fmt::format("<polygon class=\"{}\" points=\"{}\"/>", css, points);
+}
+
+// Ten shapes, filled, hollow and crossed, to be told apart without their colours.
+std::string shape(double x, double y, double r, SeriesStyle style) {
+  const std::string full = fmt::format("m s{}", colour_of(style));
+  const std::string hollow = full + " h";
+  switch (shape_of(style)) {
+    case 0:
+      return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", full, x, y, r);
+    case 1:
+      return polygon(fmt::format("{0:.1f},{1:.1f} {2:.1f},{1:.1f} {2:.1f},{3:.1f} {0:.1f},{3:.1f}", x - .9 * r,
+                                 y - .9 * r, x + .9 * r, y + .9 * r),
+                     full);
+    case 2:
+      return polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - 1.3 * r, x + 1.3 * r,
+                                 y, x, y + 1.3 * r, x - 1.3 * r, y),
+                     full);
+    case 3:
+      return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", hollow, x, y, r);
+    case 4:
+      return polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - 1.2 * r, x + 1.15 * r, y + .9 * r,
+                                 x - 1.15 * r, y + .9 * r),
+                     full);
+    case 5:
+      return polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y + 1.2 * r, x + 1.15 * r, y - .9 * r,
+                                 x - 1.15 * r, y - .9 * r),
+                     full);
+    case 6:
+      return polygon(fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", x, y - 1.7 * r, x + 1.7 * r,
+                                 y, x, y + 1.7 * r, x - 1.7 * r, y),
+                     hollow);
+    case 7:
+      return fmt::format("<path class=\"{} x\" d=\"M{:.1f} {:.1f}h{:.1f}M{:.1f} {:.1f}v{:.1f}\"/>", full, x - 1.2 * r,
+                         y, 2.4 * r, x, y - 1.2 * r, 2.4 * r);
+    case 8:
+      return fmt::format("<path class=\"{} x\" d=\"M{:.1f} {:.1f}l{:.1f} {:.1f}m0 {:.1f}l{:.1f} {:.1f}\"/>", full,
+                         x - r, y - r, 2 * r, 2 * r, -2 * r, -2 * r, 2 * r);
+    default:
+      return polygon(star(x, y, r), full);
+  }
+}
+
+}  // namespace
+
+std::string escape_html(const std::string& text) {
+  std::string made;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        made += "&amp;";
+        break;
+      case '<':
+        made += "&lt;";
+        break;
+      case '>':
+        made += "&gt;";
+        break;
+      case '"':
+        made += "&quot;";
+        break;
+      case '\'':
+        made += "&#39;";
+        break;
+      default:
+        made += c;
+    }
+  }
+  return made;
+}
+
+SvgPlot::SvgPlot(double height, Box frame) : height_(height), frame_(frame) {}
+
+void SvgPlot::x_axis(const Scale& scale, const std::string& label) {
+  for (const Tick& tick : round_ticks(scale, 5)) {
+    const double x = scale(tick.value);
+    segment({x, frame_.top}, {x, frame_.bottom}, "grid");
+    text({x, frame_.bottom + 16}, tick.label, "tick", "middle");
+  }
+  segment({frame_.left, frame_.bottom}, {frame_.right, frame_.bottom}, "axis");
+  text({(frame_.left + frame_.right) / 2, frame_.bottom + 36}, label, "label", "middle");
+}
+
+void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
+  for (const Tick& tick : round_ticks(scale, 5)) {
+    const double y = scale(tick.value);
+    segment({frame_.left, y}, {frame_.right, y}, "grid");
+    text({frame_.left - 8, y + 4}, tick.label, "tick", "end");
+  }
+  // Above the axis, level: easier to read than a line on its side.
+  text({8, frame_.top - 14}, label, "label");
+}
+
+void SvgPlot::line(const std::vector<PlotPoint>& points, SeriesStyle style, bool faint) {
+  if (points.size() < 2) return;
+  std::string list;
+  for (const PlotPoint& point : points) list += fmt::format("{:.1f},{:.1f} ", point.x, point.y);
+  list.pop_back();
+  const char* pattern = kDashes[static_cast<size_t>(shape_of(style))];
+  const std::string dashes = faint || *pattern == '\0' ? "" : fmt::format(" stroke-dasharray=\"{}\"", pattern);
+  // A nested <svg> clips what leaves the frame, without an id for a clip path.
+  body_ += fmt::format(
+      "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" "
+      "viewBox=\"{0:.1f} {1:.1f} {2:.1f} {3:.1f}\"><polyline class=\"l s{4}{5}\"{6} points=\"{7}\"/></svg>\n",
+      frame_.left, frame_.top, frame_.right - frame_.left, frame_.bottom - frame_.top, colour_of(style),
+      faint ? " faint" : "", dashes, list);
+}
+
+void SvgPlot::marker(PlotPoint at, SeriesStyle style, double size) { body_ += shape(at.x, at.y, size, style) + "\n"; }
+
+void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style) {
+  body_ += fmt::format("<path class=\"e s{}\" d=\"M{:.1f} {:.1f}h6m-3 0V{:.1f}m-3 0h6\"/>\n", colour_of(style), x - 3,
+                       y1, y2);
+}
+
+void SvgPlot::segment(PlotPoint from, PlotPoint to, const std::string& css) {
+  body_ += fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", css, from.x,
+                       from.y, to.x, to.y);
+}
+
+void SvgPlot::text(PlotPoint at, const std::string& text, const std::string& css, const std::string& anchor) {
+  body_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", css, at.x, at.y,
+                       anchor == "start" ? "" : fmt::format(" text-anchor=\"{}\"", anchor), escape_html(text));
+}
+
+std::string SvgPlot::svg(const std::string& id, const std::string& title, const std::string& description) const {
+  return fmt::format(
+      "<svg class=\"plot\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" aria-labelledby=\"{2}-t {2}-d\">"
+      "<title id=\"{2}-t\">{3}</title><desc id=\"{2}-d\">{4}</desc>\n{5}</svg>\n",
+      kWidth, height_, id, escape_html(title), escape_html(description), body_);
+}
+
+std::string SvgPlot::key(SeriesStyle style) {
+  return "<svg class=\"key\" viewBox=\"0 0 18 18\" aria-hidden=\"true\">" +
+         shape(9, 9, shape_of(style) == 6 ? 4 : 5, style) + "</svg>";
+}
+
+}  // namespace headshare

@@ -1,0 +1,122 @@
+#include "headshare/report/svg/svg_plot.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace headshare {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> labels(const std::vector<Tick>& ticks) {
+  std::vector<std::string> made;
+  for (const Tick& tick : ticks) made.push_back(tick.label);
+  return made;
+}
+
+TEST(ScaleTest, MapsEndsToEnds) {
+  const Scale up{.low = 2, .high = 6, .from = 100, .to = 20};
+  EXPECT_DOUBLE_EQ(up(2), 100);
+  EXPECT_DOUBLE_EQ(up(4), 60);
+  const Scale logarithmic{.low = 1, .high = 100, .from = 0, .to = 1, .logarithmic = true};
+  EXPECT_DOUBLE_EQ(logarithmic(10), 0.5);
+}
+
+TEST(ScaleTest, FitsAnyValues) {
+  const Scale wide = fitted_scale({1, 3}, false, 0, 1);
+  EXPECT_LT(wide.low, 1);
+  EXPECT_GT(wide.high, 3);
+  EXPECT_FALSE(fitted_scale({0, 3}, true, 0, 1).logarithmic);  // 0 has no logarithm
+  for (const std::vector<double>& values :
+       {std::vector<double>{}, {5}, {5, 5}, {0}, {-1e30, 1e30}, {1e30, 1e30}, {1e-30, 1e-29}}) {
+    for (const bool logarithmic : {false, true}) {
+      const Scale scale = fitted_scale(values, logarithmic, 0, 1);
+      EXPECT_LT(scale.low, scale.high);
+      EXPECT_FALSE(round_ticks(scale, 5).empty());
+      EXPECT_LT(round_ticks(scale, 5).size(), 100u);
+      for (const double value : values) {
+        EXPECT_GE(scale(value), 0);
+        EXPECT_LE(scale(value), 1);
+      }
+    }
+  }
+}
+
+TEST(TicksTest, AreRound) {
+  EXPECT_THAT(labels(round_ticks({.low = 0, .high = 1000}, 5)), ElementsAre("0", "200", "400", "600", "800", "1000"));
+  EXPECT_THAT(labels(round_ticks({.low = -0.03, .high = 0.07}, 5)),
+              ElementsAre("−0.02", "0.00", "0.02", "0.04", "0.06"));
+  EXPECT_THAT(labels(round_ticks({.low = 190e3, .high = 610e3}, 5)),
+              ElementsAre("200k", "300k", "400k", "500k", "600k"));
+  EXPECT_THAT(labels(round_ticks({.low = 4.55, .high = 4.71}, 4)), ElementsAre("4.55", "4.60", "4.65", "4.70"));
+  EXPECT_THAT(labels(round_ticks({.low = 800, .high = 2e6, .logarithmic = true}, 5)),
+              ElementsAre("1k", "10k", "100k", "1M"));
+  EXPECT_THAT(labels(round_ticks({.low = 900, .high = 6500, .logarithmic = true}, 5)), ElementsAre("1k", "2k", "5k"));
+}
+
+Box text_box(const LabelRequest& request, const PlacedLabel& label) {
+  const double width = text_width(request.text);
+  const std::string anchor = label.anchor;
+  const double left = anchor == "end" ? label.x - width : anchor == "middle" ? label.x - width / 2 : label.x;
+  return {left, label.y - 10, left + width - 4, label.y + 3};
+}
+
+// Names as crowded as results are: two at one point, columns whose points are nearer than lines of text.
+TEST(LabelsTest, NoneCoversAnother) {
+  const std::vector<LabelRequest> requests = {{480, 250, "mha"},
+                                              {480, 250, "el_lossless"},
+                                              {80, 60, "sha"},
+                                              {82, 100, "mhe_add"},
+                                              {82, 118, "mhe_mul"},
+                                              {300, 230, "skv"},
+                                              {306, 236, "collaborative"},
+                                              {200, 220, "mqa"},
+                                              {210, 226, "gqa"},
+                                              {190, 235, "el_shared"},
+                                              {400, 100, "a"},
+                                              {400, 108, "b"},
+                                              {400, 116, "c"}};
+  const Box frame{58, 40, 524, 330};
+  const std::vector<PlacedLabel> placed = place_labels(requests, {{78, 40, 86, 140}}, frame);
+  ASSERT_EQ(placed.size(), requests.size());
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const Box box = text_box(requests[i], placed[i]);
+    EXPECT_GE(box.left, frame.left) << requests[i].text;
+    EXPECT_LE(box.right, frame.right) << requests[i].text;
+    for (size_t j = 0; j < i; ++j) EXPECT_EQ(placed[i].box.overlap(placed[j].box), 0) << i << " " << j;
+    for (const LabelRequest& other : requests) {
+      EXPECT_LT(box.overlap({other.x - 5, other.y - 5, other.x + 5, other.y + 5}), 20) << requests[i].text;
+    }
+  }
+}
+
+TEST(LabelsTest, SpreadKeepsOrderDistanceAndBounds) {
+  EXPECT_THAT(spread({10, 100, 50}, 16, 0, 200), ElementsAre(10, 100, 50));
+  EXPECT_THAT(spread({50, 50, 50}, 16, 0, 200), ElementsAre(34, 50, 66));
+  EXPECT_THAT(spread({195, 196}, 16, 0, 200), ElementsAre(176, 192));
+  EXPECT_THAT(spread({0, 10, 40}, 16, 0, 200), ElementsAre(8, 24, 40));
+  EXPECT_TRUE(spread({}, 16, 0, 200).empty());
+}
+
+TEST(SvgPlotTest, TextIsNeverMarkup) {
+  EXPECT_EQ(escape_html("<a href='x'>&\"\x1b\n"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\\x1b ");
+  SvgPlot plot(100, {0, 0, 10, 10});
+  plot.text({1, 1}, "</svg><script>", "name");
+  const std::string svg = plot.svg("id", "<title>", "<desc>");
+  EXPECT_THAT(svg, HasSubstr("&lt;/svg&gt;&lt;script&gt;"));
+  EXPECT_THAT(svg, HasSubstr("&lt;title&gt;"));
+  EXPECT_THAT(svg, Not(HasSubstr("<script")));
+}
+
+TEST(SvgPlotTest, TenSchemesHaveTenMarkers) {
+  for (int i = 0; i < 10; ++i) {
+    for (int j = 0; j < i; ++j) EXPECT_NE(SvgPlot::key({i}), SvgPlot::key({j}));
+  }
+  EXPECT_NE(SvgPlot::key({10}), SvgPlot::key({0}));  // the same colour, another shape
+}
+
+}  // namespace
+}  // namespace headshare
