@@ -351,6 +351,7 @@ void prepare_directory(const FineTuneCommand& command, const fs::path& out) {
 void note_data(const FineTuneCommand& command, const FineTuneJob& job) {
   const fs::path file = fs::path(command.out) / job_folder(job.name()) / kDataFile;
   make_directories(file.parent_path());
+  remove_partials(file.parent_path());
   note_fingerprint(file, job.fingerprint(),
                    join_text("the data of ", job.name(), " changed since ", command.out,
                              " was begun; use another --out, or --overwrite"));

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "headshare/base/format.h"
+#include "headshare/base/json_count.h"
 #include "headshare/cli/kernel_report.h"
 #include "headshare/cli/machine.h"
 #include "headshare/cli/terminal.h"
@@ -56,9 +57,7 @@ std::string machine_text(const Json& report) {
 std::optional<int64_t> training_step(const fs::path& directory) {
   const fs::path path = directory / "training.json";
   if (!fs::exists(path)) return std::nullopt;
-  const nlohmann::json state = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object() || !state.contains("step") || !state["step"].is_number_integer()) return std::nullopt;
-  return state["step"].get<int64_t>();
+  return json_count(nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false), "step");
 }
 
 void add_task_head(const TaskHeadOptions& head, Json* report) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_count.h"
 #include "headshare/data/splits.h"
 
 namespace headshare {
@@ -28,11 +29,12 @@ nlohmann::json to_json(const BatchState& state) {
 }
 
 BatchState batch_state_from_json(const nlohmann::json& json, const std::string& where) {
-  HS_CHECK(json.is_object() && json.contains("batches") && json["batches"].is_number_integer() &&
-               json.contains("fingerprint") && json["fingerprint"].is_string(),
-           where, ": a position in the data {batches, fingerprint} was expected");
-  HS_CHECK(json["batches"] >= 0, where, ": a position in the data cannot be ", json["batches"].dump());
-  return {.batches = json["batches"].get<int64_t>(), .fingerprint = json["fingerprint"].get<std::string>()};
+  HS_CHECK(
+      json.is_object() && json.contains("batches") && json.contains("fingerprint") && json["fingerprint"].is_string(),
+      where, ": a position in the data {batches, fingerprint} was expected");
+  const std::optional<int64_t> batches = json_count(json["batches"]);
+  HS_CHECK(batches, where, ": a position in the data cannot be ", json["batches"].dump());
+  return {.batches = *batches, .fingerprint = json["fingerprint"].get<std::string>()};
 }
 
 Batcher::Batcher(TokenData tokens, const BatchOptions& options)

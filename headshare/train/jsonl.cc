@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_count.h"
 
 namespace headshare {
 namespace {
@@ -35,9 +36,7 @@ int64_t last_step(const fs::path& path) {
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
     const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) continue;
-    const auto found = object.find("step");
-    if (found != object.end() && found->is_number_integer()) last = std::max(last, found->get<int64_t>());
+    last = std::max(last, json_count(object, "step").value_or(0));
   }
   return last;
 }

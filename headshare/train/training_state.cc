@@ -1,6 +1,7 @@
 #include "headshare/train/training_state.h"
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_count.h"
 
 namespace headshare {
 namespace {
@@ -9,16 +10,16 @@ constexpr uint64_t kMostStateBytes = 64 << 20;
 
 template <class T>
 T required(const nlohmann::json& object, const char* key, const std::string& where) {
-  const auto found = object.find(key);
-  // A double beyond 64 bits has no value as a whole number.
-  const bool whole = std::is_integral_v<T>;
-  HS_CHECK(found != object.end() && (whole ? found->is_number_integer() : found->is_number()), where, ": \"", key,
-           "\" is missing or not a ", whole ? "whole " : "", "number: the file is damaged");
-  HS_CHECK(!whole || !found->is_number_unsigned() || found->template get<uint64_t>() <= INT64_MAX, where, ": \"", key,
-           "\" is too large for a whole number: the file is damaged");
-  const T value = found->get<T>();
-  HS_CHECK(value >= 0, where, ": \"", key, "\" is negative: ", value);
-  return value;
+  if constexpr (std::is_integral_v<T>) {
+    const std::optional<int64_t> count = json_count(object, key);
+    HS_CHECK(count, where, ": \"", key, "\" is missing or no whole number from 0 on: the file is damaged");
+    return *count;
+  } else {
+    const auto found = object.find(key);
+    HS_CHECK(found != object.end() && found->is_number() && found->template get<T>() >= 0, where, ": \"", key,
+             "\" is missing or no number from 0 on: the file is damaged");
+    return found->template get<T>();
+  }
 }
 
 }  // namespace

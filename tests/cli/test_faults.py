@@ -126,7 +126,7 @@ class Attacked:
         other = [name for name, content in self.outcome.items() if outcome[name] != content]
         assert not other, f"another {', '.join(other)}"
         # finetune locks the folders of its models only, and nobody clears the one above them.
-        locked = (below / "run").glob("classify/lr-*") if self.verb == "finetune" else [below / "run"]
+        locked = [below / "run"]
         left = [str(path) for folder in locked for path in folder.rglob("*.partial*")]
         assert not left, f"left behind: {left}"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_count.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"
@@ -137,9 +138,9 @@ std::string DiagnosticTask::signature(int64_t sequences) const {
 nlohmann::json DiagnosticTask::state() const { return {{"sequences", sequences_drawn_}}; }
 
 void DiagnosticTask::restore(const nlohmann::json& state, const std::string& where) {
-  const nlohmann::json drawn = state.is_object() ? state.value("sequences", nlohmann::json()) : nlohmann::json();
-  HS_CHECK(drawn.is_number_integer() && drawn >= 0, where, ": the number of sequences drawn is missing or damaged");
-  sequences_drawn_ = drawn.get<int64_t>();
+  const std::optional<int64_t> drawn = json_count(state, "sequences");
+  HS_CHECK(drawn, where, ": the number of sequences drawn is missing or damaged");
+  sequences_drawn_ = *drawn;
   drawn_.clear();
 }
 

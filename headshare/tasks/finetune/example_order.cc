@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_count.h"
 
 namespace headshare {
 
@@ -63,9 +64,9 @@ nlohmann::json ExampleOrder::state() const { return {{"examples", examples_}, {"
 
 void ExampleOrder::restore(const nlohmann::json& state, const std::string& where) {
   const auto number = [&](const char* key) {
-    const nlohmann::json value = state.is_object() ? state.value(key, nlohmann::json()) : nlohmann::json();
-    HS_CHECK(value.is_number_integer() && value >= 0, where, ": the number of '", key, "' is missing or damaged");
-    return value.get<int64_t>();
+    const std::optional<int64_t> value = json_count(state, key);
+    HS_CHECK(value, where, ": the number of '", key, "' is missing or damaged");
+    return *value;
   };
   HS_CHECK(number("examples") == examples_, where, " belongs to ", number("examples"), " training examples; there are ",
            examples_, " now: the data changed");
