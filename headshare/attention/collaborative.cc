@@ -22,7 +22,7 @@ class Collaborative : public Scheme {
         mixing_(declare("mixing", {H(), R()}, Init::normal(options.mixing_deviation), Decay::kNo)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    return rotated(split_heads(query_->forward(x), 1) * mixing_.unsqueeze(1), first);  // [B, H, T, R]
+    return rotated(normed_query(split_heads(query_->forward(x), 1)) * mixing_.unsqueeze(1), first);  // [B, H, T, R]
   }
 
   Tensor merge(const Tensor& heads, const Tensor& live) const override {
@@ -33,12 +33,15 @@ class Collaborative : public Scheme {
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
     // k [B, 1, S, R], v [B, H, S, D]
-    return {rotated(split_heads(key_->forward(y), 1), first), split_heads(without_bias(value_, y), H())};
+    return {rotated(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
   }
+
+  // The mixing vectors absorb the query's, and without rotary positions the key's too.
+  int64_t effective_norm_weights(int64_t width) const override { return options().rotary ? width : 0; }
 
   AttentionCost own_cost() const override {
     const int64_t parameters = 2 * E() * R() + H() * R() + 2 * E() * H() * D();
@@ -61,7 +64,7 @@ void set_defaults(AttentionOptions* options) {
   if (!options->key_width) options->key_width = std::max<int64_t>(2, options->d_model / 4 * 2);
 }
 
-int64_t compared_width(const AttentionOptions& options) { return *options.key_width; }
+int64_t whole_width(const AttentionOptions& options) { return *options.key_width; }
 
 std::string sizes(const AttentionOptions& options) { return join_text("key width ", *options.key_width); }
 
@@ -73,7 +76,7 @@ SchemeRecord collaborative_scheme() {
           .paper = "Cordonnier et al., 2020",
           .make = make_as<Collaborative>,
           .set_defaults = set_defaults,
-          .compared_width = compared_width,
+          .compared_width = whole_width,
           .sizes = sizes,
           .shares_key_width = true};
 }

@@ -44,6 +44,8 @@ class ElLossless : public Mha {
 namespace {
 
 std::string why_not(const AttentionOptions& o) {
+  if (o.qk_norm)
+    return "el_lossless puts keys into queries, which --qk-norm has to norm apart; leave one of the two out";
   const std::string reason = why_not_hidden_states(o);
   return reason.empty() ? why_not_mha(o) : reason;
 }

@@ -16,7 +16,7 @@ class ElShared : public Scheme {
       : Scheme(options), query_(projection("query", H() * D())), output_(output_projection()) {}
 
   Tensor project_queries(const Tensor& x, int64_t) const override {
-    return split_heads(query_->forward(x), H());  // [B, H, T, D]
+    return normed_query(split_heads(query_->forward(x), H()));  // [B, H, T, D]
   }
 
   Tensor merge(const Tensor& heads, const Tensor&) const override { return output_->forward(join_heads(heads)); }
@@ -25,7 +25,7 @@ class ElShared : public Scheme {
   Memory project_memory(const Tensor& y, int64_t) const override { return {split_heads(y, H())}; }  // [B, H, S, D]
 
   HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
-    return {.heads = H(), .query = queries, .key = memory[0], .value = memory[0]};
+    return {.heads = H(), .query = queries, .key = normed_key(memory[0]), .value = memory[0]};
   }
 
   AttentionCost own_cost() const override {

@@ -16,11 +16,12 @@ Gqa::Gqa(const AttentionOptions& options, int64_t groups)
       output_(output_projection()) {}
 
 Tensor Gqa::project_queries(const Tensor& x, int64_t first) const {
-  return rotated(split_heads(query_->forward(x), H()), first);
+  return rotated(normed_query(split_heads(query_->forward(x), H())), first);
 }
 
 Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(split_heads(key_->forward(y), groups_), first), split_heads(without_bias(value_, y), groups_)};
+  return {rotated(normed_key(split_heads(key_->forward(y), groups_)), first),
+          split_heads(without_bias(value_, y), groups_)};
 }
 
 HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory) const {

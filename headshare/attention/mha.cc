@@ -17,11 +17,11 @@ Mha::Mha(const AttentionOptions& options)
       output_(output_projection()) {}
 
 Tensor Mha::project_queries(const Tensor& x, int64_t first) const {
-  return rotated(split_heads(query_->forward(x), H()), first);
+  return rotated(normed_query(split_heads(query_->forward(x), H())), first);
 }
 
 Memory Mha::project_memory(const Tensor& y, int64_t first) const {
-  return {rotated(split_heads(key_->forward(y), H()), first), split_heads(without_bias(value_, y), H())};
+  return {rotated(normed_key(split_heads(key_->forward(y), H())), first), split_heads(without_bias(value_, y), H())};
 }
 
 HeadProblem Mha::pose(const Tensor& queries, const Memory& memory) const {

@@ -20,7 +20,7 @@ class MheAdd : public SingleHead {
         value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    const Tensor query = split_heads(query_->forward(x), 1);  // [B, 1, T, D]
+    const Tensor query = normed_query(split_heads(query_->forward(x), 1));  // [B, 1, T, D]
     return options().rotary ? rotated(query + query_embedding_.unsqueeze(1), first) : query;
   }
 

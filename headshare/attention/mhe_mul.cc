@@ -20,7 +20,7 @@ class MheMul : public SingleHead {
         value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    const Tensor query = split_heads(query_->forward(x), 1);  // [B, 1, T, D]
+    const Tensor query = normed_query(split_heads(query_->forward(x), 1));  // [B, 1, T, D]
     if (options().rotary) return rotated(query * factor(query_embedding_), first);
     return query * (factor(query_embedding_) * factor(key_embedding_));  // [B, H, T, D]
   }
@@ -39,6 +39,8 @@ class MheMul : public SingleHead {
     if (options().rotary) keys = rotated(keys * factor(key_embedding_), /*first=*/0);  // [B, H, S, D]
     return {.heads = H(), .query = queries, .key = keys, .value = memory[1]};
   }
+
+  int64_t effective_norm_weights(int64_t) const override { return 0; }  // eQ and eK absorb them
 
   AttentionCost own_cost() const override {
     // O absorbs eV, and eQ and eK count as their product. Rotary positions mix the two dimensions of a

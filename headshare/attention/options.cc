@@ -27,6 +27,8 @@ Fields fields(AttentionOptions& o) {
       field("attention-scale", &o.scale, "factor on the scores; auto: 1 / sqrt(head width)", {.min = 0}),
       field("projection-bias", &o.projection_bias, "biases on the query, key, value and output projections"),
       field("content-bias", &o.content_bias, "a learned score per (head, key token), in any scheme"),
+      field("qk-norm", &o.qk_norm,
+            "RMS norms over each query and key before they are compared, with a weight per dimension"),
       field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values"),
       field("mhe-deviation", &o.mhe_deviation,
             "head embeddings start from N(0, this squared); auto: 0.1 for mhe_add, 0.5 for mhe_mul",
@@ -56,7 +58,7 @@ void check_sizes(const AttentionOptions& o, const SchemeRecord& scheme) {
            *o.groups, " groups; set --groups to a divisor of ", o.heads);
   const std::string reason = scheme.why_not == nullptr ? "" : scheme.why_not(o);
   HS_CHECK(reason.empty(), reason);
-  const int64_t width = scheme.compared_width == nullptr ? *o.head_width : scheme.compared_width(o);
+  const int64_t width = compared_width(o);
   HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
            "; change --head-width or --key-width");
 }

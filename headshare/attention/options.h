@@ -27,6 +27,7 @@ struct AttentionOptions {
   std::optional<double> scale = {};          // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
   bool projection_bias = false;              // on queries, keys, values and output: all schemes or none
   bool content_bias = false;                 // u_h: every scheme's option (docs/mathematics.md#content-bias)
+  bool qk_norm = false;                      // RMS norms over each query and key before they are compared
   bool shared_qk = false;                    // skv: share queries and keys instead of keys and values
   std::optional<double> mhe_deviation = {};  // head embeddings start from N(0, this^2); default 0.1, mhe_mul 0.5
   double mhe_mul_offset = 1;                 // mhe_mul multiplies by (offset + embedding): 1 or 0
@@ -49,7 +50,7 @@ Fields fields(AttentionOptions& options);
 AttentionOptions resolve(AttentionOptions options);
 
 // Whether a key bias can reach the output at all: softmax deletes what is constant along a row, and
-// only rotating the key afterwards makes it differ from key to key.
-inline bool key_bias_matters(const AttentionOptions& options) { return options.rotary; }
+// only rotating or norming the key afterwards makes it differ from key to key.
+inline bool key_bias_matters(const AttentionOptions& options) { return options.rotary || options.qk_norm; }
 
 }  // namespace headshare

@@ -101,6 +101,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
                               .scale = 0.3,
                               .projection_bias = true,
                               .content_bias = true,
+                              .qk_norm = true,
                               .shared_qk = true,
                               .mhe_deviation = 0.5,
                               .mhe_mul_offset = 0,
@@ -124,7 +125,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
 
 TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
   AttentionOptions options;
-  EXPECT_EQ(fields(options).size(), 12U);  // as many as the test above sets
+  EXPECT_EQ(fields(options).size(), 13U);  // as many as the test above sets
 }
 
 TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {

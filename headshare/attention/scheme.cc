@@ -3,10 +3,20 @@
 #include <ATen/ATen.h>
 
 #include "headshare/attention/rotary.h"
+#include "headshare/attention/scheme_record.h"
 
 namespace headshare {
+namespace {
+
+constexpr double kNormEpsilon = 1e-6;  // of queries and keys, as models with such norms have it
+
+}  // namespace
 
 Scheme::Scheme(AttentionOptions resolved) : options_(std::move(resolved)) {
+  if (options_.qk_norm) {
+    query_norm_ = register_module("query_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
+    key_norm_ = register_module("key_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
+  }
   if (options_.content_bias) content_bias_ = declare("content_bias", {H(), E()}, Init::constant(0), Decay::kNo);
 }
 
@@ -36,6 +46,11 @@ AttentionCost Scheme::cost() const {
     total.parameters += H() * E();
     total.effective += H() * E();
     total.cache_elements += H();
+  }
+  if (options_.qk_norm) {
+    const int64_t width = compared_width(options_);
+    total.parameters += 2 * width;
+    total.effective += effective_norm_weights(width);
   }
   for (const Declared& one : declared_parameters(*this)) {
     if (one.name.ends_with(".bias")) total.biases += one.tensor.numel();
@@ -70,6 +85,9 @@ Tensor Scheme::join_heads(const Tensor& x) {
 Tensor Scheme::rotated(const Tensor& x, int64_t first) const {
   return options_.rotary ? rotate(x, first, options_.rotary_base) : x;
 }
+
+Tensor Scheme::normed_query(const Tensor& x) const { return query_norm_ == nullptr ? x : query_norm_->forward(x); }
+Tensor Scheme::normed_key(const Tensor& x) const { return key_norm_ == nullptr ? x : key_norm_->forward(x); }
 
 Tensor Scheme::without_bias(const Linear& linear, const Tensor& x) { return linear_map(x, linear->weight); }
 

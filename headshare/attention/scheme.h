@@ -9,6 +9,7 @@
 #include "headshare/attention/options.h"
 #include "headshare/ops/head_attention.h"
 #include "headshare/ops/linear.h"
+#include "headshare/ops/norm.h"
 
 namespace headshare {
 
@@ -64,6 +65,14 @@ class Scheme : public Layer {
   static Tensor split_heads(const Tensor& x, int64_t heads);
   // [B, heads, T, width] -> [B, T, heads * width].
   static Tensor join_heads(const Tensor& x);
+  // The norms of the options' qk_norm, over the last axis; x itself without. Keys and queries are normed as they are
+  // projected: what a head adds or multiplies by comes after.
+  Tensor normed_query(const Tensor& x) const;
+  Tensor normed_key(const Tensor& x) const;
+  // How many weights of the two norms nothing else can absorb; `width` is that of one. Scores without rotary positions
+  // know only their product.
+  virtual int64_t effective_norm_weights(int64_t width) const { return options_.rotary ? 2 * width : width; }
+
   // Rotates when the options say so.
   Tensor rotated(const Tensor& x, int64_t first) const;
   // x W^T without the bias, for biases that are inert or are added after averaging.
@@ -73,7 +82,8 @@ class Scheme : public Layer {
 
  private:
   AttentionOptions options_;
-  Tensor content_bias_;  // u: [H, E]
+  Tensor content_bias_;         // u: [H, E]
+  Norm query_norm_, key_norm_;  // null without qk_norm
 };
 
 // The scheme the options name. `options` must be resolved.

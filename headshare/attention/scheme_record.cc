@@ -45,6 +45,11 @@ bool is_trained(const std::string& scheme) {
                      [&](const SchemeRecord& one) { return one.name != scheme || one.weights_of.empty(); });
 }
 
+int64_t compared_width(const AttentionOptions& o) {
+  const SchemeRecord& scheme = scheme_record(o.scheme);
+  return scheme.compared_width == nullptr ? *o.head_width : scheme.compared_width(o);
+}
+
 Field scheme_field(std::string* target, const std::string& help) {
   return field("scheme", target, help, scheme_names(), {.aliases = {"attention"}});
 }

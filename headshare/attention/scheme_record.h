@@ -51,6 +51,9 @@ const SchemeRecord& scheme_record(const std::string& name);
 // list, of somebody else's results, is taken to be.
 bool is_trained(const std::string& scheme);
 
+// SchemeRecord::compared_width of the scheme that the options name.
+int64_t compared_width(const AttentionOptions& resolved);
+
 // The option that names a scheme.
 Field scheme_field(std::string* target, const std::string& help);
 

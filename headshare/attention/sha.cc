@@ -14,7 +14,7 @@ class Sha : public SingleHead {
   using SingleHead::SingleHead;
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    return rotated(split_heads(query_->forward(x), 1), first);  // [B, 1, T, D]
+    return rotated(normed_query(split_heads(query_->forward(x), 1)), first);  // [B, 1, T, D]
   }
 
   Tensor merge(const Tensor& heads, const Tensor& live) const override {

@@ -18,7 +18,7 @@ class SingleHead : public Scheme {
  protected:
   // k, v: [B, 1, S, D]; the key unrotated, for schemes that change it per head before rotating.
   Memory shared_memory(const Tensor& y) const {
-    return {split_heads(key_->forward(y), 1), split_heads(without_bias(value_, y), 1)};
+    return {normed_key(split_heads(key_->forward(y), 1)), split_heads(without_bias(value_, y), 1)};
   }
 
   int64_t shared_parameters() const { return 3 * E() * D() + E() * H() * D(); }

@@ -17,7 +17,7 @@ class SharedKeyValue : public Scheme {
         output_(output_projection()) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    return rotated(split_heads(query_->forward(x), H()), first);  // [B, H, T, D]
+    return rotated(normed_query(split_heads(query_->forward(x), H())), first);  // [B, H, T, D]
   }
 
   Tensor merge(const Tensor& heads, const Tensor& live) const override {
@@ -25,14 +25,15 @@ class SharedKeyValue : public Scheme {
   }
 
  protected:
-  // The values must stay unrotated, so rotary keys are turned when they are read.
+  // The values must stay as they are, so keys are normed and turned when they are read.
   Memory project_memory(const Tensor& y, int64_t) const override {
     return {split_heads(without_bias(key_value_, y), H())};  // [B, H, S, D]
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
     Tensor keys = memory[0];
-    if (options().rotary) keys = rotated(bias().defined() ? keys + bias().unsqueeze(1) : keys, /*first=*/0);
+    if (key_bias_matters(options()) && bias().defined()) keys = keys + bias().unsqueeze(1);
+    keys = rotated(normed_key(keys), /*first=*/0);
     return {.heads = H(), .query = queries, .key = keys, .value = memory[0]};
   }
 
@@ -56,7 +57,7 @@ class SharedQueryKey : public Scheme {
         output_(output_projection()) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    return rotated(split_heads(query_key_->forward(x), H()), first);  // [B, H, T, D]
+    return rotated(normed_query(split_heads(query_key_->forward(x), H())), first);  // [B, H, T, D]
   }
 
   Tensor merge(const Tensor& heads, const Tensor& live) const override {
@@ -66,7 +67,8 @@ class SharedQueryKey : public Scheme {
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    return {rotated(split_heads(query_key_->forward(y), H()), first), split_heads(without_bias(value_, y), H())};
+    return {rotated(normed_key(split_heads(query_key_->forward(y), H())), first),
+            split_heads(without_bias(value_, y), H())};
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory) const override {

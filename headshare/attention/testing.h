@@ -51,6 +51,12 @@ inline std::vector<SchemeCase> scheme_cases() {
   for (SchemeCase& one : cases) {
     if (one.options.scheme == "el_shared") one.options.d_model = kH * kD;
   }
+  for (size_t i = 0, plain = cases.size(); i < plain; ++i) {
+    SchemeCase normed = cases[i];
+    normed.name += "_qk_norm";
+    normed.options.qk_norm = true;
+    if (is_trained(normed.options.scheme)) cases.push_back(normed);
+  }
   AttentionOptions narrowed = with("mha");
   narrowed.head_width = 3;
   narrowed.key_width = 8;
@@ -131,36 +137,44 @@ class NaiveAttention {
     return x.slice(1, h * width, (h + 1) * width);
   }
 
+  // x / sqrt(mean(x^2) + 1e-6) * weight, where the layer has such a weight.
+  Tensor normed(const std::string& weight, const Tensor& x) const {
+    if (!has(weight)) return x;
+    return x / (x.square().mean(1, /*keepdim=*/true) + 1e-6).sqrt() * parameter(weight);
+  }
+
   Head head(int64_t h, const Tensor& x, const Tensor& y) const {
     const int64_t H = o_.heads;
+    const auto query = [&](const Tensor& projected) { return normed("query_norm.weight", projected); };
+    const auto key = [&](const Tensor& projected) { return normed("key_norm.weight", projected); };
+    const auto own = [&](const std::string& name, const Tensor& of) { return part(affine(name, of), h, H); };
     if (o_.scheme == "mha" || o_.scheme == "el_lossless") {
-      return {part(affine("query", x), h, H), part(affine("key", y), h, H), part(affine("value", y), h, H)};
+      return {query(own("query", x)), key(own("key", y)), own("value", y)};
     }
     if (o_.scheme == "gqa" || o_.scheme == "mqa") {
       const int64_t g = o_.scheme == "mqa" ? 1 : *o_.groups;
       const int64_t group = h / (H / g);
-      return {part(affine("query", x), h, H), part(affine("key", y), group, g), part(affine("value", y), group, g)};
+      return {query(own("query", x)), key(part(affine("key", y), group, g)), part(affine("value", y), group, g)};
     }
-    if (o_.scheme == "sha") return {affine("query", x), affine("key", y), affine("value", y)};
+    if (o_.scheme == "sha") return {query(affine("query", x)), key(affine("key", y)), affine("value", y)};
     if (o_.scheme == "skv" && o_.shared_qk) {
-      return {part(affine("query_key", x), h, H), part(affine("query_key", y), h, H), part(affine("value", y), h, H)};
+      return {query(own("query_key", x)), key(own("query_key", y)), own("value", y)};
     }
-    if (o_.scheme == "skv") {
-      return {part(affine("query", x), h, H), part(affine("key_value", y), h, H), part(affine("key_value", y), h, H)};
-    }
-    if (o_.scheme == "el_shared") return {part(affine("query", x), h, H), part(y, h, H), part(y, h, H)};
+    if (o_.scheme == "skv") return {query(own("query", x)), key(own("key_value", y)), own("key_value", y)};
+    if (o_.scheme == "el_shared") return {query(own("query", x)), key(part(y, h, H)), part(y, h, H)};
     if (o_.scheme == "mhe_add") {
-      return {affine("query", x) + parameter("query_embedding")[h], affine("key", y) + parameter("key_embedding")[h],
+      return {query(affine("query", x)) + parameter("query_embedding")[h],
+              key(affine("key", y)) + parameter("key_embedding")[h],
               affine("value", y) + parameter("value_embedding")[h]};
     }
     if (o_.scheme == "mhe_mul") {
       const double offset = o_.mhe_mul_offset;
-      return {affine("query", x) * (parameter("query_embedding")[h] + offset),
-              affine("key", y) * (parameter("key_embedding")[h] + offset),
+      return {query(affine("query", x)) * (parameter("query_embedding")[h] + offset),
+              key(affine("key", y)) * (parameter("key_embedding")[h] + offset),
               affine("value", y) * (parameter("value_embedding")[h] + offset)};
     }
     if (o_.scheme == "collaborative") {
-      return {affine("query", x) * parameter("mixing")[h], affine("key", y), part(affine("value", y), h, H)};
+      return {query(affine("query", x)) * parameter("mixing")[h], key(affine("key", y)), own("value", y)};
     }
     throw Error("unknown attention scheme");
   }

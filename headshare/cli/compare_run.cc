@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -206,6 +207,10 @@ Results begin_results(const CompareCommand& command, const Subject& subject, con
 
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
   release_tensor_memory();  // of the steps that were timed: the models' own processes need it
+  for (const CellPlan& plan : plans) {  // finished cells get no process of their own to do so
+    remove_partials(cell_home(command.out, plan));
+    remove_partials(cell_home(command.out, plan) / "checkpoints");
+  }
   GridProgress progress(command.out, {.latex = command.latex});
   run_comparison(plans, command.out, process_runner(command.runtime, command.out, progress), progress, results);
   progress.finish();

@@ -164,8 +164,48 @@ double cross_entropy(const float* scores, int64_t n, int64_t target, float* slop
   return std::log(total) + (static_cast<double>(most) - wanted);
 }
 
+// The sum over a row of what `term` gives for vectors, which must be 0 where x beyond the row is.
+template <class Term>
+HWY_INLINE double row_sum(int64_t n, Term term) {
+  const F d;
+  auto sum = hn::Zero(d);
+  each_vector(n, [&](int64_t i, int64_t lanes) { sum = hn::Add(sum, term(i, lanes)); });
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+float rms_norm(const float* x, const float* weight, int64_t n, float eps, float* y) {
+  const F d;
+  const double squares = row_sum(n, [&](int64_t i, int64_t lanes) {
+    const auto v = load(x + i, lanes);
+    return hn::Mul(v, v);
+  });
+  const auto inverse = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+  const auto factor = hn::Set(d, inverse);
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    store(hn::Mul(hn::Mul(load(x + i, lanes), factor), load(weight + i, lanes)), y + i, lanes);
+  });
+  return inverse;
+}
+
+void rms_norm_gradient(const float* x, const float* weight, const float* dy, int64_t n, float inverse, float* dx,
+                       float* dweight) {
+  const F d;
+  const double along = row_sum(n, [&](int64_t i, int64_t lanes) {
+    return hn::Mul(hn::Mul(load(dy + i, lanes), load(weight + i, lanes)), load(x + i, lanes));
+  });
+  const auto factor = hn::Set(d, inverse);
+  const auto pull = hn::Set(d, static_cast<float>(along / static_cast<double>(n) * inverse * inverse));
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const auto v = load(x + i, lanes);
+    const auto slope = load(dy + i, lanes);
+    store(hn::MulAdd(hn::Mul(slope, v), factor, load(dweight + i, lanes)), dweight + i, lanes);
+    const auto inner = hn::NegMulAdd(v, pull, hn::Mul(slope, load(weight + i, lanes)));
+    store(hn::Mul(inner, factor), dx + i, lanes);
+  });
+}
+
 const Passes* passes_table() {
-  static const Passes table = {gelu, gelu_gradient, cross_entropy};
+  static const Passes table = {gelu, gelu_gradient, cross_entropy, rms_norm, rms_norm_gradient};
   return &table;
 }
 

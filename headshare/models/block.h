@@ -4,23 +4,13 @@
 #include <memory>
 
 #include "headshare/attention/attention.h"
-#include "headshare/models/options.h"
+#include "headshare/models/feed_forward.h"
+#include "headshare/ops/norm.h"
 
 namespace headshare {
 
-Tensor activate(ActivationKind kind, const Tensor& x);
-
-// x -> W2 act(W1 x).
-class FeedForwardImpl : public Layer {
- public:
-  explicit FeedForwardImpl(const TransformerOptions& resolved);
-  Tensor forward(const Tensor& x) const;  // [B, T, E] -> [B, T, E]
-
- private:
-  ActivationKind activation_;
-  Linear expand_, contract_;
-};
-TORCH_MODULE(FeedForward);
+// A norm over the model width, of the kind that all of a model's norms are.
+Norm block_norm(const TransformerOptions& resolved);
 
 // Norms before (GPT-2): x + attention(norm(x)), then x + feed_forward(norm(x)).
 // Norms after (BERT):   norm(x + attention(x)), then norm(x + feed_forward(x)).
@@ -38,12 +28,12 @@ class BlockImpl : public Layer {
  private:
   Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
   Tensor after_attention(const Tensor& x, const Tensor& attended) const;
-  Tensor normed_input(const LayerNorm& norm, const Tensor& x) const;
-  Tensor normed_sum(const LayerNorm& norm, const Tensor& sum) const;
+  Tensor normed_input(const Norm& norm, const Tensor& x) const;
+  Tensor normed_sum(const Norm& norm, const Tensor& sum) const;
 
   NormPlacement norms_;
   double dropout_;
-  LayerNorm attention_norm_, feed_forward_norm_;
+  Norm attention_norm_, feed_forward_norm_;
   FeedForward feed_forward_;
   // Dropout sites: separate layers, so that each has its own stream.
   std::shared_ptr<Layer> attention_residual_, feed_forward_residual_;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -178,6 +179,18 @@ void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, c
            "this one all the same, take \"", kTokenizerHash, "\" out of config.json");
 }
 
+// Takes what version 4 brought out of `values` where it is not used; false where it is.
+template <class Options>
+bool leave_out_unused(nlohmann::json* values) {
+  constexpr std::array kParts = {"norm", "feed-forward", "qk-norm"};
+  Options untouched;
+  const nlohmann::json defaults = to_json(stored_fields(untouched));
+  const auto unused = [&](const char* name) { return values->at(name) == defaults.at(name); };
+  if (!std::all_of(kParts.begin(), kParts.end(), unused)) return false;
+  for (const char* name : kParts) values->erase(name);
+  return true;
+}
+
 // `config` names format, version and kind.
 template <class Model, class Options>
 void save(const fs::path& directory, nlohmann::json config, const Model& model, Options options,
@@ -185,6 +198,7 @@ void save(const fs::path& directory, nlohmann::json config, const Model& model, 
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
   config["model"] = to_json(stored_fields(options));
+  if (!leave_out_unused<Options>(&config["model"])) config["format_version"] = kModelFormatVersion;
   if (tokenizer != nullptr) {
     const nlohmann::json content = tokenizer->to_json();
     config[kTokenizerHash] = tokenizer_hash(content);
@@ -204,7 +218,7 @@ void save_model(const fs::path& directory, const Decoder& model, const Tokenizer
 void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer) {
   nlohmann::json config = {{"format", "headshare"}, {"format_version", kEncoderFormatVersion}, {"kind", kEncoderKind}};
   if (TaskHeadOptions head = model->options().task_head; head.kind != TaskHeadKind::kNone) {
-    config["format_version"] = kModelFormatVersion;
+    config["format_version"] = kTaskHeadFormatVersion;
     config["task_head"] = to_json(head_fields(head));
     config["task_head"]["labels"] = head.labels;
   }

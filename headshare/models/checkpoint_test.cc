@@ -110,6 +110,22 @@ TEST_F(CheckpointTest, EncodersComeBackBitForBit) {
   }
 }
 
+TEST_F(CheckpointTest, OtherPartsComeBackAndAskForANewerProgram) {
+  EXPECT_FALSE(original_["model"].contains("norm")) << "older programs know no such option";
+  DecoderOptions options = small_options("mhe_mul", PositionKind::kRotary);
+  options.vocabulary = 256;
+  options.norm = NormKind::kRms;
+  options.feed_forward = FeedForwardKind::kGeglu;
+  options.attention.qk_norm = true;
+  const Decoder model = small_decoder(options);
+  save_model(path(), model, &bytes_);
+  EXPECT_EQ(config()["format_version"], 4);
+  const LoadedModel loaded = load_model(path());
+  const at::NoGradGuard no_grad;
+  const Tensor ids = random_ids(2, 7, 256);
+  EXPECT_TRUE(same_bits(loaded.model->hidden(ids), model->hidden(ids)));
+}
+
 TEST_F(CheckpointTest, HeadsOfTasksComeBack) {
   EncoderOptions options = small_encoder_options("mhe_add");
   options.vocabulary = 256;
@@ -241,7 +257,7 @@ TEST_F(CheckpointTest, Versions) {
   json changed = original_;
   changed["format_version"] = kModelFormatVersion + 1;
   write_config(changed);
-  EXPECT_THAT(load_error(), HasSubstr("format version 4; this headshare reads up to 3: use a newer one"));
+  EXPECT_THAT(load_error(), HasSubstr("format version 5; this headshare reads up to 4: use a newer one"));
   for (const json& version : {json("1"), json(1.0), json(0), json(-1), json(nullptr), json(UINT64_MAX)}) {
     changed["format_version"] = version;
     write_config(changed);

@@ -15,7 +15,7 @@ int64_t DecodingState::allocated_bytes() const {
 DecoderImpl::DecoderImpl(DecoderOptions resolved)
     : TransformerImpl(resolved, NormPlacement::kBefore),
       options_(std::move(resolved)),
-      norm_(register_module("norm", LayerNorm(options_.attention.d_model, options_.norm_epsilon))),
+      norm_(register_module("norm", block_norm(options_))),
       output_embedding_(token_embedding()) {
   if (!options_.tie_embeddings) {
     output_embedding_ = declare("output_embedding", {options_.vocabulary, options_.attention.d_model},

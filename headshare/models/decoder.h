@@ -39,7 +39,7 @@ class DecoderImpl : public TransformerImpl {
   Tensor above(const Tensor& embedded, DecodingState* state) const;  // hidden states
 
   DecoderOptions options_;
-  LayerNorm norm_;
+  Norm norm_;
   Tensor output_embedding_;  // [V, E]; the token embedding when tied
 };
 TORCH_MODULE(Decoder);

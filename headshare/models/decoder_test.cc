@@ -21,15 +21,21 @@ using testing::HasSubstr;
 constexpr PositionKind kPositions[] = {PositionKind::kLearned, PositionKind::kSinusoidal, PositionKind::kRotary,
                                        PositionKind::kAlibi, PositionKind::kNone};
 
-using Case = std::pair<std::string, PositionKind>;
+struct Case {
+  std::string scheme;
+  PositionKind positions;
+  bool modern = false;  // RMS norms, a gated feed-forward part, and normed queries and keys where the scheme can
+};
 
-// Every scheme with every way of positions it supports.
+// Every scheme with every way of positions it supports, and once with other parts.
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const std::string& scheme : scheme_names()) {
     for (const PositionKind positions : kPositions) {
       if (supports(scheme, positions)) all.push_back({scheme, positions});
     }
+    const bool rotary = supports(scheme, PositionKind::kRotary);
+    all.push_back({scheme, rotary ? PositionKind::kRotary : PositionKind::kLearned, /*modern=*/true});
   }
   return all;
 }
@@ -37,7 +43,12 @@ std::vector<Case> all_cases() {
 class DecoderCase : public testing::TestWithParam<Case> {
  protected:
   static DecoderOptions options() {
-    DecoderOptions options = small_options(GetParam().first, GetParam().second);
+    DecoderOptions options = small_options(GetParam().scheme, GetParam().positions);
+    if (GetParam().modern) {
+      options.norm = NormKind::kRms;
+      options.feed_forward = FeedForwardKind::kSwiglu;
+      options.attention.qk_norm = is_trained(GetParam().scheme);
+    }
     options.attention.projection_bias = true;
     options.attention.content_bias = true;
     options.init_deviation = 0.3;
@@ -45,8 +56,9 @@ class DecoderCase : public testing::TestWithParam<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, DecoderCase, testing::ValuesIn(all_cases()),
-                         [](const auto& info) { return info.param.first + "_" + position_name(info.param.second); });
+INSTANTIATE_TEST_SUITE_P(All, DecoderCase, testing::ValuesIn(all_cases()), [](const auto& info) {
+  return info.param.scheme + "_" + position_name(info.param.positions) + (info.param.modern ? "_modern" : "");
+});
 
 TEST_P(DecoderCase, CachedDecodingEqualsTheFullPass) {
   const at::NoGradGuard no_grad;

@@ -9,11 +9,11 @@ namespace headshare {
 EncoderImpl::EncoderImpl(EncoderOptions resolved)
     : TransformerImpl(resolved, resolved.norms),
       options_(std::move(resolved)),
-      embedding_norm_(register_module("embedding_norm", LayerNorm(options_.attention.d_model, options_.norm_epsilon))) {
+      embedding_norm_(register_module("embedding_norm", block_norm(options_))) {
   const int64_t E = options_.attention.d_model;
   const Init start = Init::normal(options_.init_deviation);
   if (options_.segments > 0) segment_embedding_ = declare("segment_embedding", {options_.segments, E}, start);
-  if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", LayerNorm(E, options_.norm_epsilon));
+  if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", block_norm(options_));
   if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
   if (options_.task_head.kind != TaskHeadKind::kNone) task_head_ = register_module("task_head", TaskHead(options_));
   if (options_.masked_head) masked_head_ = register_module("masked_head", MaskedHead(options_, token_embedding()));
@@ -38,7 +38,7 @@ Tensor EncoderImpl::embedded(const EncoderInput& input) const {
   return dropout(embedding_norm_->forward(embed_all(input)), options_.dropout, *this);
 }
 
-Tensor EncoderImpl::normed(const Tensor& last) const { return norm_.is_empty() ? last : norm_->forward(last); }
+Tensor EncoderImpl::normed(const Tensor& last) const { return norm_ == nullptr ? last : norm_->forward(last); }
 
 Tensor EncoderImpl::hidden(const EncoderInput& input) const {
   return normed(through_blocks(embedded(input), {.visible_keys = input.visible}, /*caches=*/nullptr));

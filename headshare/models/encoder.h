@@ -58,8 +58,8 @@ class EncoderImpl : public TransformerImpl {
 
   EncoderOptions options_;
   Tensor segment_embedding_;  // [segments, E] or undefined
-  LayerNorm embedding_norm_;
-  LayerNorm norm_{nullptr};  // over the last block, where norms stand before
+  Norm embedding_norm_;
+  Norm norm_;  // over the last block, where norms stand before
   Linear pooler_{nullptr};
   MaskedHead masked_head_{nullptr};
   TaskHead task_head_{nullptr};

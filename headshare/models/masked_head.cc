@@ -12,7 +12,7 @@ MaskedHeadImpl::MaskedHeadImpl(const EncoderOptions& o, const Tensor& token_embe
     : activation_(o.activation),
       dense_(register_module(
           "dense", Linear(o.attention.d_model, o.attention.d_model, Bias::kYes, Init::normal(o.init_deviation)))),
-      norm_(register_module("norm", LayerNorm(o.attention.d_model, o.norm_epsilon))),
+      norm_(register_module("norm", block_norm(o))),
       embedding_(token_embedding) {
   if (!o.tie_embeddings) {
     embedding_ = declare("output_embedding", {o.vocabulary, o.attention.d_model}, Init::normal(o.init_deviation));

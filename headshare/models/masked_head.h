@@ -23,7 +23,7 @@ class MaskedHeadImpl : public Layer {
 
   ActivationKind activation_;
   Linear dense_;
-  LayerNorm norm_;
+  Norm norm_;
   Tensor embedding_, bias_;
 };
 TORCH_MODULE(MaskedHead);

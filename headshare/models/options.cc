@@ -4,6 +4,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/models/feed_forward.h"
 
 namespace headshare {
 namespace {
@@ -24,6 +25,12 @@ const EnumNames<ActivationKind>& activation_names() {
   return names;
 }
 
+const EnumNames<FeedForwardKind>& feed_forward_names() {
+  static const EnumNames<FeedForwardKind> names = {
+      {FeedForwardKind::kPlain, "plain"}, {FeedForwardKind::kSwiglu, "swiglu"}, {FeedForwardKind::kGeglu, "geglu"}};
+  return names;
+}
+
 const EnumNames<NormPlacement>& norm_names() {
   static const EnumNames<NormPlacement> names = {{NormPlacement::kBefore, "pre"}, {NormPlacement::kAfter, "post"}};
   return names;
@@ -41,7 +48,7 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.init_deviation = o.init_deviation;
   o.attention.output_deviation = output_deviation;
   o.attention = resolve(o.attention);
-  if (!o.feed_forward_width) o.feed_forward_width = 4 * o.attention.d_model;
+  if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
   HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
            "sinusoidal positions need an even d-model, not ", o.attention.d_model);
 }
@@ -74,14 +81,21 @@ Fields fields(DecoderOptions& o) {
             {.min = 1, .max = 1 << 16, .aliases = {"num-attention-heads", "n-head", "num-heads"}}),
       field("context", &o.context, "longest sequence in tokens",
             {.min = 1, .max = 1 << 24, .aliases = {"block-size", "n-positions", "max-position-embeddings"}}),
-      field("feed-forward-width", &o.feed_forward_width, "width of the feed-forward part; auto: 4 x d-model",
-            {.min = 1, .max = 1 << 24, .aliases = {"intermediate-size", "n-inner"}}),
+      field("feed-forward", &o.feed_forward,
+            "what follows attention in a block; swiglu and geglu multiply it by a gate (three matrices)",
+            feed_forward_names(), {.aliases = {"mlp"}}),
+      field(
+          "feed-forward-width", &o.feed_forward_width,
+          "width of the feed-forward part; auto: 4 x d-model, gated about 8/3 x d-model, which has as many parameters",
+          {.min = 1, .max = 1 << 24, .aliases = {"intermediate-size", "n-inner"}}),
       field("positions", &o.positions, "how positions enter", position_names()),
       field("rotary-base", &o.attention.rotary_base, "base of the rotary frequencies",
             {.min = 1, .aliases = {"rope-theta"}}),
-      field("activation", &o.activation, "of the feed-forward part", activation_names(),
+      field("activation", &o.activation, "of a plain feed-forward part", activation_names(),
             {.aliases = {"activation-function", "hidden-act"}}),
-      field("norm-epsilon", &o.norm_epsilon, "added to the variance in layer norms",
+      field("norm", &o.norm, "layer: mean 0 and variance 1 with weight and bias; rms: mean square 1 with a weight",
+            norm_kind_names(), {.aliases = {"norm-type", "normalization"}}),
+      field("norm-epsilon", &o.norm_epsilon, "added to the variance or the mean square in norms",
             {.min = 0, .max = 1, .aliases = {"layer-norm-epsilon", "layer-norm-eps"}}),
       field("dropout", &o.dropout, "on the embeddings and the residual branches",
             {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob", "resid-pdrop"}}),

@@ -5,11 +5,16 @@
 #include <vector>
 
 #include "headshare/attention/options.h"
+#include "headshare/ops/norm.h"
 
 namespace headshare {
 
 enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
 enum class ActivationKind { kGeluTanh, kGeluErf, kRelu };
+
+// kPlain has `activation`; the gated ones bring their own.
+enum class FeedForwardKind { kPlain, kSwiglu, kGeglu };
+inline bool is_gated(FeedForwardKind kind) { return kind != FeedForwardKind::kPlain; }
 
 // Whether a block norms what its two parts read, as GPT-2 does, or what they were added to, as BERT does.
 enum class NormPlacement { kBefore, kAfter };
@@ -19,9 +24,11 @@ struct TransformerOptions {
   int64_t vocabulary = 50257;  // V
   int64_t context = 256;       // longest T + cache
   int64_t layers = 4;
-  std::optional<int64_t> feed_forward_width = {};  // default 4 E
+  FeedForwardKind feed_forward = FeedForwardKind::kPlain;
+  std::optional<int64_t> feed_forward_width = {};  // default default_feed_forward_width()
   PositionKind positions = PositionKind::kLearned;
   ActivationKind activation = ActivationKind::kGeluTanh;
+  NormKind norm = NormKind::kLayer;
   double norm_epsilon = 1e-5;
   double dropout = 0;  // on the embeddings and both residual branches
   bool tie_embeddings = true;

@@ -54,9 +54,8 @@ AttentionWidths attention_widths(const AttentionOptions& options) {
 // converts and keeps its own copy; where products widen it is a little less.
 double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths, bool bf16) {
   const auto E = static_cast<double>(o.attention.d_model);
-  const auto F = static_cast<double>(*o.feed_forward_width);
   const double attention = std::max(4 * widths.usual, widths.query + widths.key + widths.value + widths.heads);
-  const double inside = attention + (bf16 ? 2 : 1) * F;
+  const double inside = attention + feed_forward_values(o, bf16).kept;
   return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 
@@ -127,7 +126,7 @@ double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const auto E = static_cast<double>(o.attention.d_model);
   const AttentionWidths w = attention_widths(o.attention);
   const double attention = 3 * E + w.query + w.key + w.value + 2 * w.heads;  // heads twice: joined, or with an offset
-  const double feed_forward = 5 * E + 2 * static_cast<double>(*o.feed_forward_width);
+  const double feed_forward = 5 * E + feed_forward_values(o, /*bf16=*/false).passing;
   const double block = tokens * std::max(attention, feed_forward);
   const double scored = std::ceil(tokens * shape.scored);
   const auto chunk = static_cast<double>(cross_entropy_chunk(static_cast<int64_t>(scored), o.vocabulary));

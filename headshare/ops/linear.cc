@@ -110,11 +110,4 @@ Tensor LinearImpl::forward_of_gelu(const Tensor& x, GeluForm form) const {
   return linear_of_gelu(x, form, weight, bias);
 }
 
-LayerNormImpl::LayerNormImpl(int64_t width, double eps) : eps_(eps) {
-  weight = declare("weight", {width}, Init::constant(1), Decay::kNo);
-  bias = declare("bias", {width}, Init::constant(0), Decay::kNo);
-}
-
-Tensor LayerNormImpl::forward(const Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias, eps_); }
-
 }  // namespace headshare

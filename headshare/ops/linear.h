@@ -1,4 +1,4 @@
-// The two layers every transformer is made of besides attention.
+// The layer every transformer is made of besides attention and norms.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -31,19 +31,5 @@ class LinearImpl : public Layer {
   Tensor bias;
 };
 TORCH_MODULE(Linear);
-
-// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis.
-class LayerNormImpl : public Layer {
- public:
-  LayerNormImpl(int64_t width, double eps);
-  Tensor forward(const Tensor& x) const;  // [.., width]
-
-  Tensor weight;
-  Tensor bias;
-
- private:
-  double eps_;
-};
-TORCH_MODULE(LayerNorm);
 
 }  // namespace headshare

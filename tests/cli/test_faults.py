@@ -125,9 +125,7 @@ class Attacked:
         outcome = OUTCOME[self.verb](below / "run")
         other = [name for name, content in self.outcome.items() if outcome[name] != content]
         assert not other, f"another {', '.join(other)}"
-        # finetune locks the folders of its models only, and nobody clears the one above them.
-        locked = [below / "run"]
-        left = [str(path) for folder in locked for path in folder.rglob("*.partial*")]
+        left = [str(path) for path in (below / "run").rglob("*.partial*")]
         assert not left, f"left behind: {left}"
 
     def attack_all(self, kind, check):
@@ -198,7 +196,8 @@ def test_a_disk_error_is_an_error_and_no_more(attacked, kind, verb):
         assert done.returncode in (0, 1), f"exit {done.returncode}: {done.stderr}"
         if done.returncode == 1:
             one_clear_error(done.stderr, verb)
-        if done.returncode == 0 and verb != "compare":
+        # What could not be deleted stays, with a note, until the next start.
+        if done.returncode == 0 and verb != "compare" and "cannot delete" not in done.stderr:
             this.compare(below)
         else:
             this.finish(below)

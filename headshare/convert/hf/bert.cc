@@ -237,6 +237,9 @@ void check_bert_holds(const EncoderOptions& o) {
   HS_CHECK(o.attention.projection_bias && o.feed_forward_bias, "the encoder has no biases in ",
            o.attention.projection_bias ? "its feed-forward part" : "its projections", ", and BERT always has them (",
            o.attention.projection_bias ? "--feed-forward-bias" : "--projection-bias", ")");
+  HS_CHECK(o.norm == NormKind::kLayer, "the encoder's norms are of another kind than BERT's (--norm rms)", no_place);
+  HS_CHECK(o.feed_forward == FeedForwardKind::kPlain, "the encoder's feed-forward part is gated", no_place);
+  HS_CHECK(!o.attention.qk_norm, "the encoder norms queries and keys (--qk-norm)", no_place);
   HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
   const TaskHeadOptions& head = o.task_head;
   HS_CHECK(head.kind != TaskHeadKind::kWords, "the encoder's head reads two groups of words", no_place);

@@ -1,0 +1,50 @@
+// Norms over the last axis: one interface, a file for each kind.
+#pragma once
+
+#include <memory>
+
+#include "headshare/base/field.h"
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+enum class NormKind { kLayer, kRms };
+
+const EnumNames<NormKind>& norm_kind_names();
+
+class NormLayer : public Layer {
+ public:
+  virtual Tensor forward(const Tensor& x) const = 0;  // [.., width] -> [.., width]
+};
+using Norm = std::shared_ptr<NormLayer>;
+
+// `eps` is added under the root.
+Norm make_norm(NormKind kind, int64_t width, double eps);
+
+// y = (x - mean) / sqrt(variance + eps) * weight + bias (Ba et al., 2016). weight, bias: [width].
+class LayerNorm : public NormLayer {
+ public:
+  LayerNorm(int64_t width, double eps);
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight;
+  Tensor bias;
+
+ private:
+  double eps_;
+};
+
+// y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich, 2019): no mean is taken away, nothing is added. Computed
+// in float32 or wider. weight: [width].
+class RmsNorm : public NormLayer {
+ public:
+  RmsNorm(int64_t width, double eps);
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight;
+
+ private:
+  double eps_;
+};
+
+}  // namespace headshare
