@@ -7,23 +7,20 @@
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/cli/finetune_results.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/progress.h"
 #include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
-#include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/data/noted_fingerprint.h"
-#include "headshare/metrics/statistics.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/train/fine_tuning.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kDataFile = "data.json";
 
@@ -143,69 +140,6 @@ class GridProgress : public Observer {
   double share_ = 0;
 };
 
-// One task's models at the learning rate that was best.
-struct TaskResult {
-  std::string task;
-  double learning_rate = 0;
-  std::vector<TunedModel> models;                // a seed each
-  std::vector<std::pair<double, double>> rates;  // of every rate tried: the mean validation goal
-  ClassCounts classes;
-  std::vector<std::string> notes;
-  int64_t examples = 0;
-  std::vector<std::string> failures;  // of learning rates; without a model they are all there is
-};
-
-// Of one part, the numbers of all seeds.
-std::vector<double> goals(const std::vector<TunedModel>& models, size_t part) {
-  std::vector<double> values;
-  for (const TunedModel& model : models) values.push_back(model.parts.at(part).goal);
-  return values;
-}
-
-std::vector<double> values_of(const std::vector<TunedModel>& models, size_t part, size_t score) {
-  std::vector<double> values;
-  for (const TunedModel& model : models) values.push_back(model.parts.at(part).scores.at(score).value);
-  return values;
-}
-
-bool all_finite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-}
-
-Json summary(const std::vector<double>& values) {
-  Json object = {{"values", values}};
-  if (!all_finite(values)) return object;
-  const Summary found = summarize(values);
-  object["mean"] = found.mean;
-  object["deviation"] = found.deviation ? Json(*found.deviation) : Json();
-  object["median"] = found.median;
-  object["best"] = found.max;
-  return object;
-}
-
-Json to_object(const TaskResult& result) {
-  Json object = {{"task", result.task}, {"learning_rate", result.learning_rate}, {"train_examples", result.examples}};
-  for (const auto& [name, count] : result.classes) object["classes"].push_back({{"label", name}, {"examples", count}});
-  for (const auto& [rate, goal] : result.rates) {
-    object["learning_rates"].push_back({{"learning_rate", rate}, {"validation_goal", goal}});
-  }
-  if (result.models.empty()) return Json{{"task", result.task}, {"failures", result.failures}};
-  const auto& parts = result.models.front().parts;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Json part = {{"part", parts[i].part}, {"examples", parts[i].examples}, {"goal", summary(goals(result.models, i))}};
-    for (size_t k = 0; k < parts[i].scores.size(); ++k) {
-      Json score = {{"name", parts[i].scores[k].name}, {"signature", parts[i].scores[k].signature}};
-      score.update(summary(values_of(result.models, i, k)));
-      part["scores"].push_back(std::move(score));
-    }
-    object["parts"].push_back(std::move(part));
-  }
-  object["notes"] = result.notes;
-  if (!result.failures.empty()) object["failures"] = result.failures;
-  for (const TunedModel& model : result.models) object["models"].push_back(to_json(model));
-  return object;
-}
-
 // The models of one learning rate, a seed each.
 std::vector<TunedModel> run_rate(const FineTuneCommand& command, FineTuneJob& job, double rate, c10::Device device,
                                  GridProgress& progress) {
@@ -252,82 +186,6 @@ TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Devic
     }
   }
   return result;
-}
-
-// "0.8235", "±0.0120"
-std::string cell(double value) { return std::isfinite(value) ? format_fixed(value, 4) : "none"; }
-
-void add_rows(const TaskResult& result, TextTable* table) {
-  const auto& parts = result.models.front().parts;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    for (size_t k = 0; k < parts[i].scores.size(); ++k) {
-      const std::string& name = parts[i].scores[k].name;
-      if (name.ends_with("total")) continue;
-      const std::vector<double> values = values_of(result.models, i, k);
-      const bool first = k == 0;
-      std::vector<std::string> cells = {first && i == 0 ? result.task : "", first ? parts[i].part : "", name};
-      if (all_finite(values)) {
-        const Summary found = summarize(values);
-        for (const std::string& one :
-             {cell(found.mean), found.deviation ? "±" + cell(*found.deviation) : std::string("-"), cell(found.median),
-              cell(found.max)}) {
-          cells.push_back(one);
-        }
-      } else {
-        cells.insert(cells.end(), {"none", "-", "-", "-"});
-      }
-      cells.push_back(first && i == 0 ? join_text(result.learning_rate) : "");
-      table->add(std::move(cells));
-    }
-  }
-}
-
-void print_table(std::vector<TaskResult> results) {
-  std::erase_if(results, [](const TaskResult& result) { return result.models.empty(); });
-  if (results.empty()) return;
-  TextTable table({{"task", Align::kLeft},
-                   {"part", Align::kLeft},
-                   {"score", Align::kLeft},
-                   {"mean"},
-                   {"deviation"},
-                   {"median"},
-                   {"best"},
-                   {"learning rate"}});
-  for (const TaskResult& result : results) add_rows(result, &table);
-  print(table.text(terminal_width(Stream::kOut)));
-  const size_t seeds = results.front().models.size();
-  print(join_text("Over ", seeds, seeds == 1 ? " seed" : " seeds",
-                  ", each with the epoch that is best on the validation part.\n"));
-}
-
-// The mean over a suite's tasks, of each seed; it names the tasks, which need not be all.
-void add_averages(const std::vector<TaskResult>& results, Json* object) {
-  for (const Suite suite : {Suite::kGlue, Suite::kSuperGlue}) {
-    const std::string prefix = suite_name(suite) + "/";
-    std::vector<double> means;
-    Json tasks = Json::array();
-    for (const TaskResult& result : results) {
-      if (!result.task.starts_with(prefix) || result.models.empty()) continue;
-      tasks.push_back(result.task);
-      std::vector<double> values;
-      for (const TunedModel& model : result.models) values.push_back(average_goal(model));
-      if (means.empty()) means.resize(values.size());
-      for (size_t i = 0; i < values.size(); ++i) means[i] += values[i];
-    }
-    if (tasks.empty()) continue;
-    for (double& one : means) one /= static_cast<double>(tasks.size());
-    Json average = {{"suite", suite_name(suite)}, {"tasks", tasks}};
-    average.update(summary(means));
-    (*object)["averages"].push_back(std::move(average));
-  }
-}
-
-Json results_object(const FineTuneCommand& command, const std::vector<TaskResult>& results, const Json& options) {
-  Json object = {{"format", "headshare-finetune"}, {"format_version", 1}, {"model", command.model}};
-  for (const TaskResult& result : results) object["tasks"].push_back(to_object(result));
-  add_averages(results, &object);
-  object["options"] = options;
-  return object;
 }
 
 OutputMark fine_tuning_mark(const fs::path& out) {
@@ -385,12 +243,12 @@ int finetune(FineTuneCommand& command) {
   std::vector<TaskResult> results;
   for (const auto& job : jobs) results.push_back(run_task(command, *job, device, progress));
   progress.hide();
-  const Json object = results_object(command, results, arguments.values());
+  const nlohmann::ordered_json object = results_object(command.model, results, arguments.values());
   write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
   if (command.json) {
     print_json(object.dump(2) + "\n");
   } else {
-    print_table(results);
+    print(results_text(results));
   }
   for (const TaskResult& result : results) HS_CHECK(!result.models.empty(), result.failures.back());
   return kOk;
