@@ -206,7 +206,7 @@ Results begin_results(const CompareCommand& command, const Subject& subject, con
 }
 
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
-  release_tensor_memory();  // of the steps that were timed: the models' own processes need it
+  release_tensor_memory();              // of the steps that were timed: the models' own processes need it
   for (const CellPlan& plan : plans) {  // finished cells get no process of their own to do so
     remove_partials(cell_home(command.out, plan));
     remove_partials(cell_home(command.out, plan) / "checkpoints");
