@@ -404,3 +404,31 @@ def test_info_sees_missing_tensors(run, refused, trained):
     config["model"]["layers"] = 2
     (best.resolve() / "config.json").write_text(json.dumps(config))
     one_line_error(refused(1, "info", trained), "model.safetensors", "blocks.1.", "is missing")
+
+
+# --- Numbers that are none ------------------------------------------------------------------------------------------
+
+
+def poison(path, tensor):
+    """Makes the first value of a tensor NaN."""
+    data = bytearray(path.read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    start = 8 + size + json.loads(data[8 : 8 + size])[tensor]["data_offsets"][0]
+    data[start : start + 4] = b"\x00\x00\xc0\x7f"
+    path.write_bytes(data)
+
+
+def test_fill_refuses_scores_that_are_no_numbers(run, refused, encoder):
+    best = (encoder / "checkpoints/best").resolve()
+    assert run("fill", best, "the [MASK] fox").stdout
+    poison(best / "model.safetensors", "masked_head.output_bias")
+    one_line_error(refused(1, "fill", best, "the [MASK] fox"), best, "not finite", "diverged")
+
+
+def test_a_rate_that_diverges_never_wins(run, encoder, table, tmp_path):
+    call = ["finetune", encoder, "--task", "classify", *table, "--epochs", 1, "--seeds", 1, "--batch-size", 32]
+    done = run(*call, "--learning-rate", "1e30,1e-3", "--out", tmp_path / "out")
+    assert "nan (best so far)" not in done.stderr
+    [task] = json.loads((tmp_path / "out/results.json").read_text())["tasks"]
+    assert task["learning_rate"] == 1e-3
+    assert len(task["failures"]) == 1 and "1e+30" in task["failures"][0]
