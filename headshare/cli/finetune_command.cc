@@ -1,7 +1,6 @@
 // headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "headshare/base/directory_lock.h"
@@ -140,52 +139,35 @@ class GridProgress : public Observer {
   double share_ = 0;
 };
 
-// The models of one learning rate, a seed each.
-std::vector<TunedModel> run_rate(const FineTuneCommand& command, FineTuneJob& job, double rate, c10::Device device,
-                                 GridProgress& progress) {
-  std::vector<TunedModel> models;
-  for (int64_t seed = command.seed; seed < command.seed + command.seeds; ++seed) {
-    const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
-    progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
-    const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
-    models.push_back(fine_tune(run, directory, command.keep_models, &progress, stop_requested));
-    progress.finished();
-    check_interrupted();
-  }
-  return models;
+TunedModel run_one(const FineTuneCommand& command, FineTuneJob& job, double rate, int64_t seed, c10::Device device,
+                   GridProgress& progress) {
+  check_interrupted();
+  const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
+  progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
+  const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
+  TunedModel model = fine_tune(run, directory, command.keep_models, &progress, stop_requested);
+  progress.finished();
+  return model;
 }
 
 // All models of one task; the best learning rate's are kept in the result.
 TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Device device, GridProgress& progress) {
-  TaskResult result{.task = job.name(),
-                    .models = {},
-                    .rates = {},
-                    .classes = job.classes(),
-                    .notes = job.notes(),
-                    .examples = job.examples(),
-                    .failures = {}};
   for (const std::string& note : job.notes()) notice(note);
-  if (!result.classes.empty()) notice(join_text(job.name(), ": ", class_note(result.classes)));
-  double best = -std::numeric_limits<double>::infinity();
-  for (const double rate : learning_rates(command.tuning)) {
-    std::vector<TunedModel> models;
-    try {
-      models = run_rate(command, job, rate, device, progress);
-    } catch (const Diverged& error) {
-      result.failures.push_back(join_text(job.name(), " with learning rate ", rate, ": ", error.what()));
-      notice(result.failures.back());
-      continue;
-    }
-    double goal = 0;
-    for (const TunedModel& model : models) goal += model.validation_goal() / static_cast<double>(models.size());
-    result.rates.emplace_back(rate, goal);
-    if (goal > best || result.models.empty()) {
-      best = goal;
-      result.learning_rate = rate;
-      result.models = std::move(models);
-    }
-  }
-  return result;
+  if (!job.classes().empty()) notice(join_text(job.name(), ": ", class_note(job.classes())));
+  std::vector<int64_t> seeds;
+  for (int64_t i = 0; i < command.seeds; ++i) seeds.push_back(command.seed + i);
+  return {.task = job.name(),
+          .search = search_rates(
+              learning_rates(command.tuning), seeds,
+              [&](double rate, int64_t seed) { return run_one(command, job, rate, seed, device, progress); },
+              [&](double rate, const Diverged& reason) {
+                const std::string failure = join_text(job.name(), " with learning rate ", rate, ": ", reason.what());
+                notice(failure);
+                return failure;
+              }),
+          .classes = job.classes(),
+          .notes = job.notes(),
+          .examples = job.examples()};
 }
 
 OutputMark fine_tuning_mark(const fs::path& out) {
@@ -250,7 +232,9 @@ int finetune(FineTuneCommand& command) {
   } else {
     print(results_text(results));
   }
-  for (const TaskResult& result : results) HS_CHECK(!result.models.empty(), result.failures.back());
+  for (const TaskResult& result : results) {
+    HS_CHECK(!result.search.models.empty(), result.search.failures.back());
+  }
   return kOk;
 }
 

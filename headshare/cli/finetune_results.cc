@@ -42,25 +42,26 @@ Json summary(const std::vector<double>& values) {
 }
 
 Json to_object(const TaskResult& result) {
-  Json object = {{"task", result.task}, {"learning_rate", result.learning_rate}, {"train_examples", result.examples}};
+  if (result.models().empty()) return Json{{"task", result.task}, {"failures", result.search.failures}};
+  Json object = {{"task", result.task}, {"learning_rate", result.learning_rate()}, {"train_examples", result.examples}};
   for (const auto& [name, count] : result.classes) object["classes"].push_back({{"label", name}, {"examples", count}});
-  for (const auto& [rate, goal] : result.rates) {
+  for (const auto& [rate, goal] : result.search.goals) {
     object["learning_rates"].push_back({{"learning_rate", rate}, {"validation_goal", goal}});
   }
-  if (result.models.empty()) return Json{{"task", result.task}, {"failures", result.failures}};
-  const auto& parts = result.models.front().parts;
+  const auto& parts = result.models().front().parts;
   for (size_t i = 0; i < parts.size(); ++i) {
-    Json part = {{"part", parts[i].part}, {"examples", parts[i].examples}, {"goal", summary(goals(result.models, i))}};
+    Json part = {
+        {"part", parts[i].part}, {"examples", parts[i].examples}, {"goal", summary(goals(result.models(), i))}};
     for (size_t k = 0; k < parts[i].scores.size(); ++k) {
       Json score = {{"name", parts[i].scores[k].name}, {"signature", parts[i].scores[k].signature}};
-      score.update(summary(values_of(result.models, i, k)));
+      score.update(summary(values_of(result.models(), i, k)));
       part["scores"].push_back(std::move(score));
     }
     object["parts"].push_back(std::move(part));
   }
   object["notes"] = result.notes;
-  if (!result.failures.empty()) object["failures"] = result.failures;
-  for (const TunedModel& model : result.models) object["models"].push_back(to_json(model));
+  if (!result.search.failures.empty()) object["failures"] = result.search.failures;
+  for (const TunedModel& model : result.models()) object["models"].push_back(to_json(model));
   return object;
 }
 
@@ -68,12 +69,12 @@ Json to_object(const TaskResult& result) {
 std::string cell(double value) { return std::isfinite(value) ? format_fixed(value, 4) : "none"; }
 
 void add_rows(const TaskResult& result, TextTable* table) {
-  const auto& parts = result.models.front().parts;
+  const auto& parts = result.models().front().parts;
   for (size_t i = 0; i < parts.size(); ++i) {
     for (size_t k = 0; k < parts[i].scores.size(); ++k) {
       const std::string& name = parts[i].scores[k].name;
       if (name.ends_with("total")) continue;
-      const std::vector<double> values = values_of(result.models, i, k);
+      const std::vector<double> values = values_of(result.models(), i, k);
       const bool first = k == 0;
       std::vector<std::string> cells = {first && i == 0 ? result.task : "", first ? parts[i].part : "", name};
       if (all_finite(values)) {
@@ -86,7 +87,7 @@ void add_rows(const TaskResult& result, TextTable* table) {
       } else {
         cells.insert(cells.end(), {"none", "-", "-", "-"});
       }
-      cells.push_back(first && i == 0 ? join_text(result.learning_rate) : "");
+      cells.push_back(first && i == 0 ? join_text(result.learning_rate()) : "");
       table->add(std::move(cells));
     }
   }
@@ -99,10 +100,10 @@ void add_averages(const std::vector<TaskResult>& results, Json* object) {
     std::vector<double> means;
     Json tasks = Json::array();
     for (const TaskResult& result : results) {
-      if (!result.task.starts_with(prefix) || result.models.empty()) continue;
+      if (!result.task.starts_with(prefix) || result.models().empty()) continue;
       tasks.push_back(result.task);
       std::vector<double> values;
-      for (const TunedModel& model : result.models) values.push_back(average_goal(model));
+      for (const TunedModel& model : result.models()) values.push_back(average_goal(model));
       if (means.empty()) means.resize(values.size());
       for (size_t i = 0; i < values.size(); ++i) means[i] += values[i];
     }
@@ -117,7 +118,7 @@ void add_averages(const std::vector<TaskResult>& results, Json* object) {
 }  // namespace
 
 std::string results_text(std::vector<TaskResult> results) {
-  std::erase_if(results, [](const TaskResult& result) { return result.models.empty(); });
+  std::erase_if(results, [](const TaskResult& result) { return result.models().empty(); });
   if (results.empty()) return "";
   TextTable table({{"task", Align::kLeft},
                    {"part", Align::kLeft},
@@ -128,7 +129,7 @@ std::string results_text(std::vector<TaskResult> results) {
                    {"best"},
                    {"learning rate"}});
   for (const TaskResult& result : results) add_rows(result, &table);
-  const size_t seeds = results.front().models.size();
+  const size_t seeds = results.front().models().size();
   return table.text(terminal_width(Stream::kOut)) +
          join_text("Over ", seeds, seeds == 1 ? " seed" : " seeds",
                    ", each with the epoch that is best on the validation part.\n");

@@ -6,20 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "headshare/train/fine_tuning.h"
+#include "headshare/train/rate_search.h"
 
 namespace headshare {
 
-// One task's models at the learning rate that was best.
+// One task's models at the learning rate that was best; learning_rate() where there is one.
 struct TaskResult {
   std::string task;
-  double learning_rate = 0;
-  std::vector<TunedModel> models;                // a seed each
-  std::vector<std::pair<double, double>> rates;  // of every rate tried: the mean validation goal
+  RateSearch search;
   ClassCounts classes;
   std::vector<std::string> notes;
   int64_t examples = 0;
-  std::vector<std::string> failures;  // of learning rates; without a model they are all there is
+
+  const std::vector<TunedModel>& models() const { return search.models; }
+  double learning_rate() const { return models().front().learning_rate; }
 };
 
 // The table of scores over the seeds; "" where no task has a model.

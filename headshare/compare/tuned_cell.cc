@@ -11,7 +11,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
-#include "headshare/train/fine_tuning.h"
+#include "headshare/train/rate_search.h"
 
 namespace headshare {
 namespace {
@@ -85,36 +85,44 @@ class TunedCell {
     }
   }
 
-  TunedRun run_one(FineTuneJob& job, double rate) {
-    const fs::path directory = home_ / job_folder(job.name()) / join_text("lr-", rate);
-    const FineTuneRun run{job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
-    TunedRun found{.model = fine_tune(run, directory, options_.keep_models, &progress_, stop_requested_),
-                   .full_goal = job.full_goal()};
-    const int64_t epoch = *train_options(run).evaluate_every;
-    found.best_step = std::llround(found.model.best_epoch * static_cast<double>(epoch));
-    found.examples = found.model.steps * options_.job.tuning.batch_size * options_.tuning.accumulation;
-    found.curve = read_curve(directory / "metrics.jsonl", found.model.seconds / static_cast<double>(found.model.steps));
-    return found;
+  fs::path home_of(const FineTuneJob& job, double rate) const {
+    return home_ / job_folder(job.name()) / join_text("lr-", rate);
+  }
+
+  FineTuneRun run_of(FineTuneJob& job, double rate) const {
+    return {job, options_.job.tuning, options_.tuning, rate, plan_.key.seed, device_};
+  }
+
+  TunedModel run_one(FineTuneJob& job, double rate) {
+    progress_.next();
+    if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
+    try {
+      return fine_tune(run_of(job, rate), home_of(job, rate), options_.keep_models, &progress_, stop_requested_);
+    } catch (const Diverged&) {
+      throw;
+    } catch (const Error& error) {  // nothing that another rate would do better
+      throw Error(job.name() + ": " + in_fine_tuning_words(error.what()));
+    }
   }
 
   TunedRun best_run(FineTuneJob& job) {
-    std::optional<TunedRun> best;
-    std::string failure;
-    for (const double rate : rates_) {
-      progress_.next();
-      if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
-      try {
-        TunedRun run = run_one(job, rate);
-        if (!best || run.model.validation_goal() > best->model.validation_goal()) best = std::move(run);
-      } catch (const Diverged& error) {
-        failure = join_text(job.name(), " with learning rate ", rate, ": ", in_fine_tuning_words(error.what()));
-        if (rates_.size() > 1) notice(failure);
-      } catch (const Error& error) {  // nothing that another rate would do better
-        throw Error(job.name() + ": " + in_fine_tuning_words(error.what()));
-      }
-    }
-    HS_CHECK(best, failure);
-    return std::move(*best);
+    RateSearch search = search_rates(
+        rates_, {plan_.key.seed}, [&](double rate, int64_t) { return run_one(job, rate); },
+        [&](double rate, const Diverged& reason) {
+          const std::string failure =
+              join_text(job.name(), " with learning rate ", rate, ": ", in_fine_tuning_words(reason.what()));
+          if (rates_.size() > 1) notice(failure);
+          return failure;
+        });
+    HS_CHECK(!search.models.empty(), search.failures.back());
+    TunedRun best{.model = std::move(search.models.front()), .full_goal = job.full_goal()};
+    const TunedModel& model = best.model;
+    const int64_t epoch = *train_options(run_of(job, model.learning_rate)).evaluate_every;
+    best.best_step = std::llround(model.best_epoch * static_cast<double>(epoch));
+    best.examples = model.steps * options_.job.tuning.batch_size * options_.tuning.accumulation;
+    best.curve = read_curve(home_of(job, model.learning_rate) / "metrics.jsonl",
+                            model.seconds / static_cast<double>(model.steps));
+    return best;
   }
 
   // The loss of the epoch that was best; evaluations are in the curve, one an epoch.
