@@ -1,5 +1,5 @@
 # make demo: the quickest look. make test: every test. Both install what is missing first.
-.PHONY: build demo test bench check tidy tsan fuzz clean help
+.PHONY: build demo test quick bench check tidy tsan fuzz clean help
 
 build:  ## the program, at build/headshare
 	@tools/setup && tools/build headshare
@@ -9,6 +9,9 @@ demo:   ## compares attention schemes on English text that is on this machine
 
 test:   ## builds everything, runs the C++ and the Python tests
 	@tools/setup tests && tools/build && tools/test
+
+quick:  ## the same without the slow tests: under three minutes once built
+	@tools/setup tests && tools/build && tools/test -m "not slow"
 
 bench:  ## measures headshare against its peers; results in docs/results and the README
 	@tools/setup tests && tools/build && tools/bench

@@ -51,8 +51,8 @@ Words child_words(const RuntimeOptions& runtime, const fs::path& home, const Cel
 // Runs a cell in a process of its own.
 CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, GridProgress& progress) {
   return [&runtime, home, &progress](const CellPlan& plan) {
-    make_directories(cell_home(home, plan));
-    write_file(cell_home(home, plan) / "plan.json", to_json(plan).dump(2) + "\n");
+    make_directories(cell_home(home, plan.key));
+    write_file(cell_home(home, plan.key) / "plan.json", to_json(plan).dump(2) + "\n");
     const CellProcess process{.words = child_words(runtime, home, plan),
                               .observer = &progress,
                               .on_note = [&progress](const std::string& note) { progress.on_note(note); },
@@ -208,8 +208,8 @@ Results begin_results(const CompareCommand& command, const Subject& subject, con
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
   release_tensor_memory();              // of the steps that were timed: the models' own processes need it
   for (const CellPlan& plan : plans) {  // finished cells get no process of their own to do so
-    remove_partials(cell_home(command.out, plan));
-    remove_partials(cell_home(command.out, plan) / "checkpoints");
+    remove_partials(cell_home(command.out, plan.key));
+    remove_partials(cell_home(command.out, plan.key) / "checkpoints");
   }
   GridProgress progress(command.out, {.latex = command.latex});
   run_comparison(plans, command.out, process_runner(command.runtime, command.out, progress), progress, results);
@@ -221,7 +221,7 @@ namespace {
 // With other schemes the largest model may be another one, and with it what all were widened to.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for (const CellPlan& plan : plans) {
-    const std::optional<Cell> cell = finished_cell(home, plan);
+    const std::optional<Cell> cell = finished_cell(home, plan.key);
     if (!cell) continue;
     const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
     HS_CHECK(cell->feed_forward_width == width, "with these schemes --match parameters makes the feed-forward part of ",

@@ -92,7 +92,7 @@ double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& ho
   double cell = 0;
   for (const BenchmarkTask& task : tasks) cell += task.training_seconds;
   const auto left = std::count_if(plans.begin(), plans.end(), [&](const CellPlan& plan) {
-    return !fs::exists(cell_home(home, plan) / "cell.json");
+    return !fs::exists(cell_home(home, plan.key) / "cell.json");
   });
   return cell * static_cast<double>(left);
 }
@@ -202,8 +202,8 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   }
   for (const CellPlan& plan : plans) {
     const auto encoder = encoders.checkpoints.find(plan.key.scheme);
-    if (encoder == encoders.checkpoints.end() || !finished_cell(home, plan)) continue;
-    note_weights(cell_home(home, plan), encoder->second);
+    if (encoder == encoders.checkpoints.end() || !finished_cell(home, plan.key)) continue;
+    note_weights(cell_home(home, plan.key), encoder->second);
   }
   Results results = begin_results(command, subject, line);
   results.match =

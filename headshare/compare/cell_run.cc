@@ -137,20 +137,20 @@ void describe_model(const ModelOptions& model, Cell* cell) {
   cell->cache_bytes_per_token = size.cache_bytes_per_token;
 }
 
-fs::path cell_home(const fs::path& home, const CellPlan& plan) { return home / "cells" / plan.directory(); }
+fs::path cell_home(const fs::path& home, const CellKey& key) { return home / "cells" / cell_directory(key); }
 
-std::optional<Cell> finished_cell(const fs::path& home, const CellPlan& plan) {
-  const fs::path path = cell_home(home, plan) / "cell.json";
+std::optional<Cell> finished_cell(const fs::path& home, const CellKey& key) {
+  const fs::path path = cell_home(home, key) / "cell.json";
   if (!fs::exists(path)) return {};
   return read_cell(path);
 }
 
 Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
               Observer& observer, const std::function<bool()>& stop_requested) {
-  const fs::path own = cell_home(home, plan);
+  const fs::path own = cell_home(home, plan.key);
   Cell cell;
   if (plan.weights_of) {
-    const std::optional<Cell> trained = finished_cell(home, {.key = *plan.weights_of, .options = {}});
+    const std::optional<Cell> trained = finished_cell(home, *plan.weights_of);
     HS_CHECK(trained, "needs the weights of ", plan.weights_of->scheme, ", which was not trained");
     make_directories(own);
     cell = rewritten_cell(plan, experiment, home, *trained, device, observer);

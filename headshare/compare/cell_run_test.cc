@@ -126,14 +126,14 @@ TEST(RunCellTest, KeepsTheBestModelAloneAndIsFoundAgain) {
   const Cell cell = run_all(options, home.path()).front();
   const CellPlan plan = plan_cells(options, *open_experiment(options)).front();
   int64_t models = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(cell_home(home.path(), plan))) {
+  for (const auto& entry : fs::recursive_directory_iterator(cell_home(home.path(), plan.key))) {
     if (entry.path().extension() == ".safetensors") ++models;
   }
   EXPECT_EQ(models, 1);
-  EXPECT_EQ(to_json(*finished_cell(home.path(), plan)), to_json(cell));
+  EXPECT_EQ(to_json(*finished_cell(home.path(), plan.key)), to_json(cell));
 
-  write_file(cell_home(home.path(), plan) / "cell.json", "{");
-  EXPECT_THAT(error_message([&] { finished_cell(home.path(), plan); }),
+  write_file(cell_home(home.path(), plan.key) / "cell.json", "{");
+  EXPECT_THAT(error_message([&] { finished_cell(home.path(), plan.key); }),
               AllOf(HasSubstr("mha-seed3"), HasSubstr("delete it")));
 }
 
@@ -147,7 +147,7 @@ TEST(RunCellTest, AStoppedCellGoesOnToTheSameResult) {
   int64_t asked = 0;
   EXPECT_THROW(run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, [&] { return ++asked == 3; }),
                Interrupted);
-  EXPECT_FALSE(finished_cell(home / "stopped", plan));
+  EXPECT_FALSE(finished_cell(home / "stopped", plan.key));
   const Cell resumed = run_cell(plan, *experiment, home / "stopped", at::kCPU, silent, kNeverStop);
   EXPECT_EQ(resumed.test_loss, whole.test_loss);
   EXPECT_EQ(resumed.blocks, whole.blocks);

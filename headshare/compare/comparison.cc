@@ -13,7 +13,7 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
   std::vector<std::optional<Cell>> finished;
   for (const CellPlan& plan : plans) {
     results->planned.push_back(plan.key);
-    finished.push_back(finished_cell(home, plan));
+    finished.push_back(finished_cell(home, plan.key));
   }
   const auto report = [&] {
     results->cells.clear();
@@ -32,7 +32,7 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
       results->failed.push_back({.key = plan.key, .reason = *failure});
       observer.on_failure(plan, *failure);
     } else {
-      finished[i] = finished_cell(home, plan);
+      finished[i] = finished_cell(home, plan.key);
       HS_CHECK(finished[i], "the process of ", plan.directory(), " ended well but left no cell.json");
     }
     report();
@@ -43,7 +43,7 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
   double kept = 0;
   double most = 0;
   for (const CellPlan& plan : plans) {
-    if (plan.weights_of || fs::exists(cell_home(home, plan) / "cell.json")) continue;
+    if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
     const ModelOptions model = experiment.model(plan.options);
     const double weights = std::visit([](const auto& one) { return parameter_bytes(one); }, model);
     kept += weights;
@@ -67,7 +67,7 @@ double estimated_seconds(const std::vector<CellPlan>& plans, const fs::path& hom
   double total = 0;
   std::map<std::string, double> measured;  // one scheme stands for all that share a setting
   for (const CellPlan& plan : plans) {
-    if (plan.weights_of || fs::exists(cell_home(home, plan) / "cell.json")) continue;
+    if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
     if (!measured.contains(plan.key.setting)) measured[plan.key.setting] = seconds_per_step(plan.options);
     total += measured[plan.key.setting] * static_cast<double>(plan.options.train.steps);
   }

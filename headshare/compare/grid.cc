@@ -37,7 +37,9 @@ bool contains(const std::vector<std::string>& schemes, const std::string& scheme
 
 }  // namespace
 
-std::string CellPlan::directory() const {
+std::string CellPlan::directory() const { return cell_directory(key); }
+
+std::string cell_directory(const CellKey& key) {
   std::string middle = key.setting.empty() ? "" : key.setting + "-";
   std::replace(middle.begin(), middle.end(), ' ', '-');
   return key.scheme + "-" + middle + "seed" + std::to_string(key.seed);

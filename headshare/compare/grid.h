@@ -16,6 +16,9 @@ struct CellPlan {
   std::string directory() const;  // "mha-seed0", "mha-learning-rate=0.001-seed0"
 };
 
+// What a cell's directory is called.
+std::string cell_directory(const CellKey& key);
+
 // Seeds outside, then settings, then schemes, el_lossless last among its own: an interrupted comparison
 // has whole rows with fewer seeds. Schemes that cannot be trained with a setting are left out.
 // Throws Error when nothing is left, or el_lossless stands without mha.

@@ -211,7 +211,7 @@ class TunedCell {
 
 Cell run_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
                     const std::function<bool()>& stop_requested) {
-  const fs::path own = cell_home(home, plan);
+  const fs::path own = cell_home(home, plan.key);
   make_directories(own);
   const Cell cell = TunedCell(plan, own, device, observer, stop_requested).run();
   write_file(own / "cell.json", to_json(cell).dump(2) + "\n");

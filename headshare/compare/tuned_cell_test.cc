@@ -91,7 +91,7 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
     best = std::max(best, result["parts"][0]["goal"].get<double>());
   }
   EXPECT_DOUBLE_EQ(cell.quality, 100 * best);
-  const std::optional<Cell> again = finished_cell(home_.path(), plans[2]);
+  const std::optional<Cell> again = finished_cell(home_.path(), plans[2].key);
   ASSERT_TRUE(again);
   EXPECT_EQ(to_json(*again), to_json(cell));
   // Once more: nothing is trained, everything is as it was but for the measured memory.

@@ -14,6 +14,8 @@ import results  # noqa: E402
 import targets  # noqa: E402
 import trainers  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def question(name, program, path, *flags):
     command = [sys.executable, ROOT / f"bench/{name}/run.py", "--program", program, "--out", path, "--quick", *flags]

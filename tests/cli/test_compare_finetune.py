@@ -8,6 +8,8 @@ import pytest
 from test_finetune import glue, squad_file, table, texts  # noqa: F401 (a fixture)
 from training import lines_in, one_line_error, own_cache, stop_when  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
 SMALL += ["--vocabulary-size", 60, "--steps", 40, "--learning-rate", 3e-3, "--init-deviation", 0.1]
 TWO_EPOCHS = ["--seeds", 2, "--threads", 1, "--finetune-epochs", 2, "--finetune-batch-size", 8]

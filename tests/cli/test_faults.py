@@ -11,6 +11,8 @@ import pytest
 from faults import Faults, for_each, spread
 from training import TINY, losses, sentences
 
+pytestmark = pytest.mark.slow
+
 TRAIN = [*TINY, "--steps", 6, "--evaluate-every", 2, "--save-every", 3, "--keep-last", 1]
 TUNE = ["--epochs", 2, "--seeds", 1, "--batch-size", 8, "--learning-rate", 3e-3, "--threads", 1]
 COMPARE = [*TINY, "--schemes", "mha,sha", "--seeds", 1, "--steps", 3]

@@ -61,6 +61,7 @@ def test_train_evaluate_generate_info(run, text, tmp_path):
     assert weights(again) == weights(out) and losses(again) == losses(out)
 
 
+@pytest.mark.slow
 def test_bf16_follows_the_loss_curve_of_fp32(run, text, tmp_path):
     """150 steps at a high rate: both losses fall by a third and, never more than 3 % apart (1.8 % when written), tell one story."""
     curves = {}
@@ -97,6 +98,7 @@ def peak_bytes(program, *arguments):
     return int(done.stdout) * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--precision", "bf16"], ["--activation-checkpointing"]], ids=["fp32", "bf16", "recomputed"])
 def test_memory_is_what_a_dry_run_says(program, run, text, tmp_path, flags):
     """Within a third; and where blocks are recomputed freed memory is used again, so that a third of it is enough."""
@@ -157,6 +159,7 @@ LONG += ["--accumulation", 2, "--ema-decay", 0.9, "--evaluate-every", 90, "--sav
 SHARED = ["--threads", 2, "--batch-size", 16, "--steps", 150, "--evaluate-every", 31, "--save-every", 35]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more, steps", [([], 400), (SHARED, 150)], ids=["1 thread", "2 threads"])
 def test_killed_runs_go_on_to_the_same_last_bit(run, program, text, tmp_path, more, steps):
     arguments = [*LONG, *more, "--text", text]
@@ -176,6 +179,7 @@ def test_killed_runs_go_on_to_the_same_last_bit(run, program, text, tmp_path, mo
     assert not list(killed.rglob("*.partial*"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(run, program, text, tmp_path):
     arguments = [*LONG, "--text", text]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -315,6 +319,7 @@ def test_truncated_checkpoints(run, refused, text, tmp_path):
     assert run("evaluate", out, "--text", text).stdout
 
 
+@pytest.mark.slow
 def test_the_same_text_in_every_form(run, refused, text, tmp_path):
     arguments = [*TINY, "--steps", 3]
     plain = tmp_path / "plain"

@@ -18,6 +18,8 @@ import sys
 import pytest
 from conftest import ROOT, run_command
 
+pytestmark = pytest.mark.slow
+
 SETUP = re.compile(r"\s*(make|git clone|cd|sudo)\b|\s*(#.*)?$")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"

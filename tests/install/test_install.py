@@ -6,6 +6,8 @@ import sys
 import pytest
 from conftest import run_command
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def prefix(build_dir, tmp_path_factory):
