@@ -119,7 +119,7 @@ std::string model_text(const Json& report, int width) {
   if (report.contains("task_head")) {
     const Json& head = report["task_head"];
     text += join_text("task head    reads ", head["reads"].get<std::string>(), ", ", head["outputs"].dump(), " outputs",
-                      head["labels"].empty() ? "" : " " + head["labels"].dump(), "\n");
+                      head["labels"].empty() ? "" : join_text(" ", head["labels"].dump()), "\n");
   }
   if (report.contains("step")) text += "training     step " + report["step"].dump() + "\n";
   std::string options;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "headshare/base/rng.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/testing.h"

@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "headshare/base/field.h"
+#include "headshare/base/ignored_target.h"
 #include "headshare/base/rng.h"
 #include "headshare/data/token_data.h"
 
 namespace headshare {
-
-// A target that is not to be predicted, as torch's cross_entropy ignores it by default.
-inline constexpr int64_t kIgnoredTarget = -100;
 
 struct Batch {
   int64_t rows = 0;              // B

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "headshare/data/batcher.h"
+#include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
 
 namespace headshare {

@@ -238,7 +238,7 @@ TEST(TrainingStateTest, ReadsWhatItWrote) {
 
 TEST(TrainingStateTest, CountsAreWholeNumbersOf63Bits) {
   const TemporaryDirectory home;
-  write_training_state(home / "x", {.step = 7});
+  write_training_state(home / "x", {.step = 7, .best_loss = {}, .task = {}});
   nlohmann::json object = nlohmann::json::parse(read_file(home / "x"));
   for (const nlohmann::json& step : {nlohmann::json(1e19), nlohmann::json(2.5), nlohmann::json(uint64_t{1} << 63)}) {
     object["step"] = step;
