@@ -6,7 +6,7 @@ get_property(libraries GLOBAL PROPERTY HEADSHARE_LIBRARIES)
 set_target_properties(headshare_options PROPERTIES EXPORT_NAME options)
 install(TARGETS ${libraries} headshare_options EXPORT headshare ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT headshare NAMESPACE headshare:: FILE headshare-targets.cmake DESTINATION ${package_dir})
-install(DIRECTORY headshare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+install(DIRECTORY headshare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
         PATTERN "*_test*" EXCLUDE PATTERN "*_cases.h" EXCLUDE PATTERN "test_*" EXCLUDE
         PATTERN "testing.h" EXCLUDE)
 if(TARGET headshare)
