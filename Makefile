@@ -10,7 +10,7 @@ demo:   ## compares attention schemes on English text that is on this machine
 test:   ## builds everything, runs the C++ and the Python tests
 	@tools/setup tests && tools/build && tools/test
 
-quick:  ## the same without the slow tests: under three minutes once built
+quick:  ## the same without the slow tests: about three minutes once built
 	@tools/setup tests && tools/build && tools/test -m "not slow"
 
 bench:  ## measures headshare against its peers; results in docs/results and the README

@@ -80,3 +80,10 @@ def data():
     if not path.is_dir():
         pytest.skip(f"no data sets in {path}: set HEADSHARE_DATA")
     return path
+
+
+def pytest_collection_modifyitems(items):
+    """Comparisons with other implementations are slow: the other one is loaded first."""
+    for item in items:
+        if ROOT / "tests/oracles" in item.path.parents:
+            item.add_marker(pytest.mark.slow)

@@ -23,6 +23,8 @@ from training import (  # noqa: F401 (two fixtures)
     words,
 )
 
+pytestmark = pytest.mark.slow
+
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", "none"]
 
 

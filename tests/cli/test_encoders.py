@@ -7,6 +7,8 @@ import shutil
 import pytest
 from training import TINY, losses, one_line_error, own_cache, weights, words  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.slow
+
 MLM = [*TINY[: TINY.index("--tokenizer")], *TINY[TINY.index("--tokenizer") + 2 :], "--task", "mlm", "--vocabulary-size", 60]
 # Leaves the plateau of the unigram entropy within 300 steps, seconds.
 LEARNS = ["--layers", 2, "--d-model", 64, "--heads", 4, "--batch-size", 16, "--context", 24, "--init-deviation", 0.1]

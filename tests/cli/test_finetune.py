@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--layers", 2, "--d-model", 32, "--heads", 4, "--context", 32, "--batch-size", 8, "--threads", 1]
 QUICK = ["--epochs", 2, "--seeds", 2, "--batch-size", 8, "--learning-rate", 3e-3, "--threads", 1]
 
@@ -398,7 +400,6 @@ def test_resuming_keeps_what_was_added_and_refuses_other_data(run, refused, enco
     run("finetune", *again)
 
 
-@pytest.mark.slow
 def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
     train, dev = tables
     flags = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--epochs", 30)
@@ -423,7 +424,6 @@ def test_a_stopped_fine_tuning_goes_on(program, run, encoder, tables, tmp_path):
     assert other.returncode == 2 and "begun with --epochs 30 and cannot go on with 2" in other.stderr
 
 
-@pytest.mark.slow
 def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
     train, dev = tables
     out = ("--out", tmp_path / "out")

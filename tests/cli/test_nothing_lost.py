@@ -22,6 +22,8 @@ from training import (  # noqa: F401 (two fixtures)
     words,
 )
 
+pytestmark = pytest.mark.slow
+
 STEPS = [*TINY, "--steps", 40, "--evaluate-every", 10, "--keep-last", 3]
 
 

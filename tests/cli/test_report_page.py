@@ -5,6 +5,8 @@ import itertools
 import pytest
 import report_cases as cases
 from browser import page  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.slow
 TAB, ENTER = "\ue004", "\ue007"
 
 WIDTHS = [400, 1280]
