@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "headshare/base/error.h"
 
@@ -24,7 +23,6 @@ DirectoryLock::DirectoryLock(fs::path path) : path_(std::move(path)), created_(!
     throw Error(
         join_text(path_.string(), " is in use by another headshare process; wait for it or choose another --out"));
   }
-  remove_partials(path_);
 }
 
 DirectoryLock::~DirectoryLock() {
@@ -35,15 +33,6 @@ DirectoryLock::~DirectoryLock() {
     fs::remove(path_, ignored);
   }
   ::close(descriptor_);
-}
-
-void remove_partials(const fs::path& directory) {
-  std::error_code ignored;
-  std::vector<fs::path> unfinished;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    if (partial_process(entry.path())) unfinished.push_back(entry.path());
-  }
-  for (const fs::path& one : unfinished) fs::remove_all(one, ignored);
 }
 
 }  // namespace headshare

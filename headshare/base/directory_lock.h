@@ -7,8 +7,8 @@ namespace headshare {
 
 class DirectoryLock {
  public:
-  // Creates the directory with its parents, takes its lock (the file .lock) and deletes what a killed process left
-  // unfinished in it. Throws Error when another process holds the lock, or nothing can be written there.
+  // Creates the directory with its parents and takes its lock (the file .lock). Throws Error when another process holds
+  // the lock, or nothing can be written there.
   explicit DirectoryLock(fs::path path);
 
   // Removes a directory that it created and that nothing was put into: a mistake in the call leaves nothing.
@@ -23,8 +23,5 @@ class DirectoryLock {
   bool created_;
   int descriptor_ = -1;
 };
-
-// Deletes every unfinished file in a directory whose lock this process holds: whoever wrote it is gone.
-void remove_partials(const fs::path& directory);
 
 }  // namespace headshare

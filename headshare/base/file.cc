@@ -150,10 +150,24 @@ bool path_exists(const fs::path& path) {
 
 fs::path partial_name(const fs::path& path) { return fs::path(join_text(path.string(), kPartial, ::getpid())); }
 
-std::optional<int64_t> partial_process(const fs::path& path) {
+std::optional<Partial> parse_partial(const fs::path& path) {
   const std::string name = path.filename().string();
   const size_t at = name.rfind(kPartial);
-  return at == std::string::npos ? std::nullopt : number_in<int64_t>(name.substr(at + kPartial.size()));
+  if (at == std::string::npos) return std::nullopt;
+  const std::optional<int64_t> process = number_in<int64_t>(name.substr(at + kPartial.size()));
+  return process ? std::optional(Partial{name.substr(0, at), *process}) : std::nullopt;
+}
+
+bool name_matches(const std::string& name, const std::string& pattern) {
+  const size_t star = pattern.find('*');
+  if (star == std::string::npos) return name == pattern;
+  const std::string_view end = std::string_view(pattern).substr(star + 1);
+  return name.size() + 1 >= pattern.size() && name.starts_with(pattern.substr(0, star)) && name.ends_with(end);
+}
+
+bool name_matches(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return name_matches(name, pattern); });
 }
 
 namespace {
@@ -166,32 +180,58 @@ bool has_rested(const fs::directory_entry& entry) {
   return !code && fs::file_time_type::clock::now() - time > kRested;
 }
 
+// `chosen` tells from a directory's entry, and what its name says, whether it goes.
+template <class Chosen>
+void remove_chosen(const fs::path& directory, Chosen chosen) {
+  std::error_code ignored;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::optional<Partial> partial = parse_partial(entry.path());
+    if (partial && chosen(entry, *partial)) unfinished.push_back(entry.path());
+  }
+  for (const fs::path& one : unfinished) fs::remove_all(one, ignored);
+}
+
 }  // namespace
 
-void sweep_partials(const fs::path& directory) {
-  std::error_code ignored;
-  std::vector<fs::path> abandoned;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    const std::optional<int64_t> process = partial_process(entry.path());
-    if (process && is_gone(*process) && has_rested(entry)) abandoned.push_back(entry.path());
-  }
-  for (const fs::path& one : abandoned) fs::remove_all(one, ignored);
+void remove_partials(const fs::path& directory) {
+  remove_chosen(directory, [](const fs::directory_entry&, const Partial&) { return true; });
+}
+
+void remove_partials(const fs::path& directory, const std::vector<std::string>& patterns) {
+  remove_chosen(directory, [&](const fs::directory_entry&, const Partial& partial) {
+    return name_matches(partial.name, patterns);
+  });
+}
+
+void sweep_partials(const fs::path& directory, const std::vector<std::string>& patterns) {
+  remove_chosen(directory, [&](const fs::directory_entry& entry, const Partial& partial) {
+    return name_matches(partial.name, patterns) && is_gone(partial.process) && has_rested(entry);
+  });
 }
 
 void replace_directory(const fs::path& fresh, const fs::path& target) {
-  if (path_exists(target) && ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+  if (!path_exists(target)) return rename_durably(fresh, target);
+  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
     sync_directory_of(target);
     discard(fresh);
     return;
   }
-  if (path_exists(target)) discard(target);
-  rename_durably(fresh, target);
+  const fs::path old = partial_name(target.string() + ".old");
+  rename_durably(target, old);
+  try {
+    rename_durably(fresh, target);
+  } catch (const Error&) {
+    rename_durably(old, target);
+    throw;
+  }
+  discard(old);
 }
 
 void discard(const fs::path& path) {
   std::error_code code;
   if (fs::symlink_status(path, code).type() == fs::file_type::not_found) return;
-  const fs::path nameless = partial_process(path) ? path : partial_name(path);
+  const fs::path nameless = parse_partial(path) ? path : partial_name(path);
   if (nameless != path) {
     std::error_code ignored;
     fs::remove_all(nameless, ignored);

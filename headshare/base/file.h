@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headshare {
 
@@ -59,15 +60,29 @@ bool path_exists(const fs::path& path);
 // The name beside `path` under which this process writes until all is there: path.partial-PID.
 fs::path partial_name(const fs::path& path);
 
-// The process that the name of an unfinished file carries; nothing for other names.
-std::optional<int64_t> partial_process(const fs::path& path);
+// Of an unfinished file: its final name, and the process that writes it. Nothing for other names.
+struct Partial {
+  std::string name;
+  int64_t process = 0;
+};
+std::optional<Partial> parse_partial(const fs::path& path);
 
-// Deletes the unfinished files and directories in `directory` that no living process will finish: those whose process
-// is gone and which have rested for an hour (another machine may share the directory). A missing directory has none.
-void sweep_partials(const fs::path& directory);
+// Whether `name` is the pattern's, in which one '*' stands for any characters.
+bool name_matches(const std::string& name, const std::string& pattern);
+bool name_matches(const std::string& name, const std::vector<std::string>& patterns);
 
-// Gives the directory `fresh` the name `target`. What had it is replaced in one step where the file system can exchange
-// two names (renameat2), and deleted.
+// Deletes the unfinished files and directories in a directory that is ours alone, and that no other process writes to.
+void remove_partials(const fs::path& directory);
+
+// The same in any directory: only those whose final name is one of `patterns`.
+void remove_partials(const fs::path& directory, const std::vector<std::string>& patterns);
+
+// The same in a directory that other processes, or other machines, may write to: only those whose process is gone and
+// which have rested for an hour.
+void sweep_partials(const fs::path& directory, const std::vector<std::string>& patterns);
+
+// Gives the directory `fresh` the name `target`. What had that name is replaced in one step where the file system can
+// exchange two names (renameat2), and deleted. Throws Error when that fails; `target` is then what it was.
 void replace_directory(const fs::path& fresh, const fs::path& target);
 
 // Deletes a file or a directory tree that nobody needs any more. It loses its name first, so that no half of it is ever

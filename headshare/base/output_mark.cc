@@ -31,11 +31,21 @@ std::string verb_of(const fs::path& directory) {
 
 }  // namespace
 
-bool name_matches(const std::string& name, const std::string& pattern) {
-  const size_t star = pattern.find('*');
-  if (star == std::string::npos) return name == pattern;
-  const std::string_view end = std::string_view(pattern).substr(star + 1);
-  return name.size() + 1 >= pattern.size() && name.starts_with(pattern.substr(0, star)) && name.ends_with(end);
+std::vector<std::string> OwnNames::all() const {
+  std::vector<std::string> both = names;
+  both.insert(both.end(), unmistakable.begin(), unmistakable.end());
+  return both;
+}
+
+std::vector<fs::path> entries_matching(const fs::path& directory, const std::vector<std::string>& patterns) {
+  std::vector<fs::path> found;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(directory, code)) {
+    if (name_matches(entry.path().filename().string(), patterns)) found.push_back(entry.path());
+  }
+  HS_CHECK(!code, "cannot list ", directory.string(), ": ", code.message());
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::vector<std::string> marked_names(const fs::path& directory) {
@@ -54,39 +64,28 @@ std::vector<std::string> marked_names(const fs::path& directory) {
 
 bool OutputMark::begun() const { return verb_of(directory_) == kind_.verb; }
 
-std::vector<fs::path> OutputMark::taken() const {
-  std::vector<fs::path> found;
-  std::error_code code;
-  for (const auto& entry : fs::directory_iterator(directory_, code)) {
-    const std::string name = entry.path().filename().string();
-    const bool ours = std::any_of(kind_.names.begin(), kind_.names.end(),
-                                  [&](const std::string& pattern) { return name_matches(name, pattern); });
-    if (ours) found.push_back(entry.path());
-  }
-  HS_CHECK(!code, "cannot list ", directory_.string(), ": ", code.message());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 void OutputMark::check() const {
   const std::string verb = verb_of(directory_);
   if (verb == kind_.verb) return;
   HS_CHECK(verb.empty(), directory_.string(), " holds what `headshare ", verb, "` wrote; choose another --out");
-  const std::vector<fs::path> foreign = taken();
-  HS_CHECK(foreign.empty(), foreign.front().string(), " is there already and is not of ", kind_.what,
-           " of headshare's: it would be lost; choose another --out, or move it away");
+  const std::vector<fs::path> foreign = entries_matching(directory_, kind_.names);
+  HS_CHECK(foreign.empty(), foreign.front().string(), " exists and does not belong to ", kind_.what,
+           " of headshare: it would be lost; choose another --out, or move that file");
 }
 
 void OutputMark::set() const {
   const nlohmann::ordered_json mark = {{"about", "headshare wrote the files of these names; --overwrite deletes them"},
                                        {"verb", kind_.verb},
-                                       {"names", kind_.names}};
+                                       {"names", kind_.all()}};
   write_file(directory_ / kMarkFile, mark.dump(2) + "\n");
+  std::vector<std::string> ours = kind_.all();
+  ours.emplace_back(kMarkFile);
+  remove_partials(directory_, ours);
 }
 
 void OutputMark::clear(const std::vector<std::string>& keep) const {
   if (!begun()) return;
-  for (const fs::path& one : taken()) {
+  for (const fs::path& one : entries_matching(directory_, kind_.all())) {
     if (std::find(keep.begin(), keep.end(), one.filename().string()) == keep.end()) discard(one);
   }
 }

@@ -3,7 +3,6 @@
 // or left out of texts; without the mark it is somebody else's.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,15 +13,18 @@ namespace headshare {
 inline constexpr const char* kMarkFile = ".headshare";
 inline constexpr const char* kResolvedFile = "resolved.yaml";  // the options of a call: "# headshare VERB ..." leads it
 
-// What a verb writes into the directory its --out names. In a name, one '*' stands for any characters.
+// What a verb writes into the directory its --out names: files and directories, as patterns of name_matches().
 struct OwnNames {
-  std::string verb;                // "train"
-  std::string what;                // "a run", for messages
-  std::vector<std::string> names;  // files and directories
+  std::string verb;                            // "train"
+  std::string what;                            // "a run", for messages
+  std::vector<std::string> names;              // that another program may give, too
+  std::vector<std::string> unmistakable = {};  // that no other program gives
+
+  std::vector<std::string> all() const;
 };
 
-// Whether `name` is the pattern's.
-bool name_matches(const std::string& name, const std::string& pattern);
+// What stands in `directory` under one of these names, sorted.
+std::vector<fs::path> entries_matching(const fs::path& directory, const std::vector<std::string>& patterns);
 
 // The names in the mark of `directory`: what is there is some run's and not a text. Empty without a readable mark.
 std::vector<std::string> marked_names(const fs::path& directory);
@@ -34,18 +36,17 @@ class OutputMark {
   // Whether a call of this verb began here: there is its mark, or, of a program before marks, its resolved.yaml.
   bool begun() const;
 
-  // Throws Error when a name that this verb writes is taken by something that it did not write here.
+  // Throws Error when one of OwnNames::names is taken by something that this verb did not write here.
   void check() const;
 
-  // Marks the directory. Before anything else is written into it.
+  // Marks the directory, before anything else is written into it, and deletes unfinished files of our names there: this
+  // process holds the directory's lock, so whoever wrote them is gone.
   void set() const;
 
   // Deletes what this verb wrote here, but for the names in `keep`; the mark stays. Nothing where it did not begin.
   void clear(const std::vector<std::string>& keep = {}) const;
 
  private:
-  std::vector<fs::path> taken() const;  // entries under our names
-
   fs::path directory_;
   OwnNames kind_;
 };

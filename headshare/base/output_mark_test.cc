@@ -16,8 +16,9 @@ using testing::IsEmpty;
 class OutputMarkTest : public testing::Test {
  protected:
   OutputMark mark(const std::string& verb = "train") const {
-    return OutputMark(home_.path(),
-                      {.verb = verb, .what = "a run", .names = {"result.json", "parts", "events.ours.*"}});
+    return OutputMark(
+        home_.path(),
+        {.verb = verb, .what = "a run", .names = {"result.json", "parts"}, .unmistakable = {"events.ours.*"}});
   }
   void write(const std::string& name, const std::string& content = "x") const { write_file(home_ / name, content); }
 
@@ -36,7 +37,9 @@ TEST_F(OutputMarkTest, WithoutAMarkEverythingIsSomebodyElses) {
   EXPECT_NO_THROW(mark().check());
   write("other.txt");
   EXPECT_NO_THROW(mark().check());
-  for (const char* name : {"result.json", "events.ours.1"}) {
+  write("events.ours.1");  // nobody else gives such a name
+  EXPECT_NO_THROW(mark().check());
+  for (const char* name : {"result.json", "parts"}) {
     write(name);
     EXPECT_THAT(error_message([&] { mark().check(); }), AllOf(HasSubstr(home_ / name), HasSubstr("would be lost")));
     mark().clear();
@@ -84,13 +87,16 @@ TEST_F(OutputMarkTest, TheMarkNamesWhatIsOurs) {
   }
 }
 
-TEST(DirectoryLockTest, RemovesWhatAKilledProcessLeft) {
-  const TemporaryDirectory home;
-  write_file(home / "a.json.partial-1", "half");
-  write_file(home / "a.partial-notes", "the user's own");
-  { const DirectoryLock lock(home.path()); }
-  EXPECT_FALSE(fs::exists(home / "a.json.partial-1"));
-  EXPECT_TRUE(fs::exists(home / "a.partial-notes"));
+TEST_F(OutputMarkTest, OnlyItsOwnUnfinishedFilesAreRemoved) {
+  for (const char* name : {"result.json.partial-1", ".headshare.partial-1", "events.ours.3.partial-1"}) write(name);
+  for (const char* name : {"notes.txt.partial-1", "result.json.partial-notes", "other.json.partial-1"}) write(name);
+  { const DirectoryLock lock(home_.path()); }
+  EXPECT_TRUE(fs::exists(home_ / "result.json.partial-1")) << "nothing is ours before the mark";
+  mark().set();
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(home_.path())) left.push_back(entry.path().filename());
+  EXPECT_THAT(left, testing::UnorderedElementsAre(kMarkFile, ".lock", "notes.txt.partial-1",
+                                                  "result.json.partial-notes", "other.json.partial-1"));
 }
 
 }  // namespace

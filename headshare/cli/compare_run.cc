@@ -66,7 +66,8 @@ OutputMark comparison_mark(const fs::path& home) {
   return OutputMark(home, {.verb = "compare",
                            .what = "a comparison",
                            .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
-                                     "report.html", "table.tex", "tokenizer.json", kKeptInputs}});
+                                     "report.html", "table.tex", "tokenizer.json"},
+                           .unmistakable = {kKeptInputs}});
 }
 
 // Files that are found again from any directory.
@@ -131,8 +132,7 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   if (threads && threads != command.runtime.threads) {
     const auto& given = command.runtime.threads;
     throw UsageError(join_text("the comparison was begun with --threads ", *threads, " and cannot go on with ",
-                               given ? std::to_string(*given) : "auto",
-                               "; leave --threads away, or use another --out"));
+                               given ? std::to_string(*given) : "auto", "; leave --threads out, or use another --out"));
   }
   return command;
 }
@@ -233,8 +233,8 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
 }  // namespace
 
 Results compare_trained(CompareCommand& command, const std::string& line, const std::function<void()>& beginning) {
-  RunDirectory directory(command.out);
-  const fs::path home = directory.path();
+  const DirectoryLock lock(command.out);
+  const fs::path home = lock.path();
   check_directory(command, home);
   const c10::Device device = start_runtime(command.runtime);
   warn_if_no_faster(command.comparison.train.precision, device);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/attention/scheme_record.h"
+#include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -161,8 +162,8 @@ void check_tuned_options(const ComparisonOptions& options) {
 }
 
 Results compare_tuned(CompareCommand& command, const std::string& line) {
-  RunDirectory directory(command.out);
-  const fs::path home = directory.path();
+  const DirectoryLock lock(command.out);
+  const fs::path home = lock.path();
   check_directory(command, home);
   ComparisonOptions& options = command.comparison;
   const bool trained = has_encoders(options);

@@ -8,7 +8,7 @@ Words resumed_words(const Words& words, const std::string& out) {
   const std::string resolved = (fs::path(out) / kResolvedFile).string();
   if (!path_exists(resolved)) throw UsageError(join_text("nothing to resume in ", out, ": it has no ", kResolvedFile));
   for (const std::string& word : words) {
-    if (word.starts_with("--config")) throw UsageError("--resume reads " + resolved + "; leave --config away");
+    if (word.starts_with("--config")) throw UsageError("--resume reads " + resolved + "; leave --config out");
   }
   Words all = {"--config", resolved};
   all.insert(all.end(), words.begin(), words.end());
@@ -20,7 +20,7 @@ void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, cons
   for (const auto& [name, value] : now.items()) {
     if (free.contains(name) || began.at(name) == value) continue;
     throw UsageError(join_text(what, " was begun with --", name, " ", began.at(name).dump(), " and cannot go on with ",
-                               value.dump(), "; leave --", name, " away, or use another --out"));
+                               value.dump(), "; leave --", name, " out, or use another --out"));
   }
 }
 

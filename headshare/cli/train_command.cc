@@ -133,9 +133,8 @@ TrainCommand parse_resumed(const Words& words, const std::string& out) {
 }
 
 OutputMark run_mark(const fs::path& directory) {
-  std::vector<std::string> names = run_names();
-  names.emplace_back(kKeptInputs);
-  return OutputMark(directory, {.verb = "train", .what = "a run", .names = std::move(names)});
+  return OutputMark(
+      directory, {.verb = "train", .what = "a run", .names = run_names(), .unmistakable = {kEventFiles, kKeptInputs}});
 }
 
 void check_target(const TrainCommand& command, const RunDirectory& directory, const OutputMark& mark) {
@@ -229,6 +228,7 @@ int train(TrainCommand& command) {
     mark.clear(kept.names());
   }
   mark.set();
+  remove_partials(directory.checkpoints());  // of a killed call; ours by now
   kept.keep();
   write_resolved(command, directory);
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);

@@ -66,7 +66,9 @@ void write_output(const fs::path& path, Overwrite overwrite, const OutputKind& k
   check_output(path, overwrite, kind);
   const fs::path final_path = plain(path);
   const fs::path partial = partial_name(final_path);
-  sweep_partials(final_path.has_parent_path() ? final_path.parent_path() : fs::path("."));
+  // What killed calls for the same OUT left.
+  sweep_partials(final_path.has_parent_path() ? final_path.parent_path() : fs::path("."),
+                 {final_path.filename().string()});
   const RemovedAtEnd clean_partial(partial);
   std::error_code ignored;
   fs::remove_all(partial, ignored);  // of a process that had our number and died

@@ -39,8 +39,7 @@ class OwnOutputs {
   bool contains(const fs::path& path) {
     const auto [found, fresh] = names_.try_emplace(path.parent_path().string());
     if (fresh) found->second = marked_names(path.parent_path());
-    return std::any_of(found->second.begin(), found->second.end(),
-                       [&](const std::string& pattern) { return name_matches(path.filename().string(), pattern); });
+    return name_matches(path.filename().string(), found->second);
   }
 
  private:

@@ -124,7 +124,7 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const fs::path directory =
       options.cache_directory.empty() ? default_cache_directory() : fs::path(options.cache_directory);
   make_directories(directory);
-  sweep_partials(directory);
+  sweep_partials(directory, {"*.tokens", "once.tokens.partial-*"});
   TokenFileKey key{.source = {},
                    .tokenizer = content_hash(tokenizer.to_json().dump()),
                    .vocabulary_size = tokenizer.vocabulary_size(),

@@ -135,6 +135,7 @@ TrainOptions train_options(const FineTuneRun& run) {
 
 TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
                      const std::function<bool()>& stop_requested) {
+  for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
   const fs::path finished = directory / "result.json";
   if (fs::exists(finished)) return read_result(finished);
   RunDirectory home(directory);

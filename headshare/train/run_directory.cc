@@ -49,11 +49,7 @@ std::optional<fs::path> followed(const fs::path& link) {
 
 }  // namespace
 
-std::vector<std::string> run_names() {
-  return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints", std::string(kEventFiles) + "*"};
-}
-
-RunDirectory::RunDirectory(const fs::path& path) : lock_(path) { remove_partials(checkpoints()); }
+std::vector<std::string> run_names() { return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints"}; }
 
 bool RunDirectory::has_run() const { return path_exists(path() / kResolvedFile) || path_exists(checkpoints()); }
 
@@ -78,7 +74,7 @@ std::vector<fs::path> RunDirectory::published(const std::string& kind) const {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(checkpoints(), code)) {
     const std::string name = entry.path().filename();
-    const bool whole = !partial_process(entry.path());
+    const bool whole = !parse_partial(entry.path());
     if (whole && name.starts_with(kind + "-") && entry.is_directory(code) && !entry.is_symlink(code)) {
       found.push_back(entry);
     }
@@ -119,16 +115,9 @@ void RunDirectory::drop(const std::string& kind) {
 }
 
 void RunDirectory::clear() {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  const std::vector<std::string> names = run_names();
-  for (const auto& entry : fs::directory_iterator(path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    const bool ours = std::any_of(names.begin(), names.end(),
-                                  [&](const std::string& pattern) { return name_matches(name, pattern); });
-    if (ours) found.push_back(entry.path());
-  }
-  for (const fs::path& one : found) discard(one);
+  std::vector<std::string> names = run_names();
+  names.emplace_back(kEventFiles);
+  for (const fs::path& one : entries_matching(path(), names)) discard(one);
 }
 
 }  // namespace headshare

@@ -17,16 +17,15 @@
 namespace headshare {
 
 // The event files of a run, by a name that no other program gives its own.
-inline constexpr const char* kEventFiles = "events.out.tfevents.headshare.";
+inline constexpr const char* kEventFiles = "events.out.tfevents.headshare.*";
 
-// What the training loop writes into a run's directory.
+// What the training loop writes into a run's directory, but for its event files.
 std::vector<std::string> run_names();
 
 class RunDirectory {
  public:
-  // Takes the directory's lock, creating it, and removes what a killed process left half-written; Error when another
-  // process holds the lock.
-  explicit RunDirectory(const fs::path& path);
+  // Takes the directory's lock, creating it; Error when another process holds the lock.
+  explicit RunDirectory(const fs::path& path) : lock_(path) {}
 
   const fs::path& path() const { return lock_.path(); }
   fs::path checkpoints() const { return path() / "checkpoints"; }
@@ -54,7 +53,7 @@ class RunDirectory {
   // Checkpoints of steps, oldest first, without "stopped" ones.
   std::vector<fs::path> step_checkpoints() const;
 
-  // Removes what the training loop left (run_names()) in a directory that belongs to a larger output.
+  // Removes what the training loop left in a directory that belongs to a larger output.
   void clear();
 
  private:

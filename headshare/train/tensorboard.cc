@@ -66,7 +66,8 @@ fs::path new_event_file(const fs::path& directory) {
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"localhost"};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  return directory / join_text(kEventFiles, seconds, ".", host.data(), ".", ::getpid(), ".", counter++);
+  const std::string_view begin = std::string_view(kEventFiles).substr(0, std::string_view(kEventFiles).size() - 1);
+  return directory / join_text(begin, seconds, ".", host.data(), ".", ::getpid(), ".", counter++);
 }
 
 }  // namespace

@@ -404,7 +404,7 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     error = refused(2, "compare", "--resume", "--out", out, "--steps", 9)
     assert "begun with --steps 5 and cannot go on with 9" in error
     error = refused(2, "compare", "--resume", "--out", out, "--threads", 7)
-    assert "and cannot go on with 7; leave --threads away" in error
+    assert "and cannot go on with 7; leave --threads out" in error
     assert "and cannot go on with auto" in refused(2, "compare", "--resume", "--out", out, "--threads", "auto")
     assert not (out / "cells/sha-seed0").exists()
     more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")

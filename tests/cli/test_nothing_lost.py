@@ -181,6 +181,34 @@ def test_finetune_takes_a_lock(run, refused, encoder, table, tmp_path):
     assert (out / "results.json").is_file()
 
 
+def test_unfinished_files_of_others_stay(run, refused, encoder, text, tmp_path):
+    """Their names look like ours: anything.partial-NUMBER."""
+    out, cache = tmp_path / "out", pathlib.Path(os.environ["HEADSHARE_CACHE"])
+    (out / "checkpoints").mkdir(parents=True)
+    cache.mkdir(exist_ok=True)
+    foreign = [out / "notes.partial-4194303", out / "checkpoints" / "x.partial-4194303", cache / "notes.partial-4194303"]
+    foreign.append(tmp_path / "notes.partial-4194303")
+    for path in foreign:
+        path.write_text("theirs")
+        os.utime(path, (0, 0))
+    one_line_error(refused(1, "train", *TINY, "--steps", 2, "--text", text, "--out", out), out / "checkpoints")
+    free = tmp_path / "free"
+    free.mkdir()
+    foreign.append(free / "notes.partial-4194303")
+    foreign[-1].write_text("theirs")
+    for more in ([], ["--overwrite"]):
+        run("train", *TINY, "--steps", 2, "--text", text, "--out", free, *more)
+    run("convert", "--to", "hf", encoder, tmp_path / "exported")
+    assert all(path.is_file() for path in foreign), [path for path in foreign if not path.is_file()]
+
+
+def test_standard_input_kept_by_a_killed_call_is_no_obstacle(run, text, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "kept-input-0123456789abcdef0123456789abcdef.txt").write_text("kept before the run was marked")
+    run("train", *TINY, "--steps", 2, "--text", "-", "--out", out, text_in=text.read_text())
+
+
 def test_event_files_of_others_stay(run, text, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

@@ -9,7 +9,7 @@
 namespace headshare {
 
 // RFC 4180: a line per scheme (summarise's rows) below a line of names; what is not known stays empty.
-// Several results stand below one another, told apart by the columns `subject` and `data`. A text that a spreadsheet
+// Several results stand below one another, distinguished by the columns `subject` and `data`. A text that a spreadsheet
 // would take for a formula (it begins with =, +, -, @, tab or CR and is no number) has an apostrophe before it.
 std::string schemes_csv(const std::vector<Results>& all);
 
