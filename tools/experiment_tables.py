@@ -3,9 +3,10 @@
 A function returns Markdown; what is not finished yet has no row, column or figure.
 """
 
-import json
 import pathlib
 import re
+
+import comparison_results
 
 HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
 LIST = HOME.parents[2] / "headshare/attention/schemes.inc"
@@ -21,7 +22,7 @@ def table(headings, rows):
 
 def load(name):
     path = HOME / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    return comparison_results.read(path) if path.exists() else None
 
 
 def rows_by_scheme(results):
@@ -45,7 +46,7 @@ def retention(value, digits):
 
 def mark(row):
     """An arrow where the interval of the difference to mha, over seeds, is without 0."""
-    minus = row["minus_mha"]
+    minus = row["minus_reference"]
     if minus is None:
         return ""
     low, high = minus["interval_over_seeds"]
@@ -61,7 +62,7 @@ def task_runs():
     """Every finished comparison on a diagnostic task, by task, positions and depth; sweeps are in other tables."""
     runs = []
     for path in sorted(HOME.glob("*.json")):
-        results = json.loads(path.read_text())
+        results = comparison_results.read(path)
         options = results["options"]
         if results["subject"]["name"] in TASKS and not options["sweep"]:
             harder = f", {options['pairs']} pairs" if options["task"] == "recall" and options["pairs"] != 4 else ""
@@ -144,8 +145,8 @@ def content_bias_pairs(name):
     losses = {}
     for cell in load(name)["cells"]:
         swept = dict(part.split("=") for part in cell["setting"].split())
-        if cell["trained"]:
-            pair = losses.setdefault((cell["scheme"], cell["seed"], swept["projection-bias"]), {})
+        if cell["weights_of"] is None:
+            pair = losses.setdefault((cell["variant"], cell["seed"], swept["projection-bias"]), {})
             pair[swept["content-bias"]] = cell["test_loss"]
     differences = [pair["true"] - pair["false"] for pair in losses.values() if len(pair) == 2]
     lower = sum(difference < 0 for difference in differences)
@@ -200,9 +201,9 @@ def encoders():
     rows = rows_by_scheme(results)
     body = []
     for scheme, row in rows.items():
-        minus = row["minus_mha"]
+        minus = row["minus_reference"]
         over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval_over_blocks"])
-        figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['pseudo_perplexity']['mean']:.1f}"]
+        figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['scores']['pseudo-perplexity']['mean']:.1f}"]
         body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
     headings = ["scheme", "attention parameters", "masked-LM loss", "less that of mha", "pseudo-perplexity", "PRR", "PEoP"]
     entropy = re.search(r"unigram entropy [\d.]+ nats", results["subject"]["data"])[0]

@@ -16,6 +16,7 @@
 #include "headshare/cli/train_task.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/compare/experiment.h"
+#include "headshare/compare/variants.h"
 
 namespace headshare {
 namespace {
@@ -95,40 +96,42 @@ void check_options(const ComparisonOptions& options) {
     refuse_foreign_options(options);
     check_tuned_options(options);
     check_scheme_steps(options);
+    // Of --encoders their own comparison says what they are.
+    if (options.fine_tuning.encoders.empty()) chosen_references(options, chosen_variants(options));
     for (const SweepSetting& setting : sweep_settings(options)) {
       const ComparisonOptions set = with_setting(options, setting);
       learning_rate_at(set.train.schedule, 0, set.train.steps);
       if (is_diagnostic(set.task)) open_experiment(set);  // refuses impossible sizes
-      const std::vector<std::string> schemes = chosen_schemes(set);
-      const bool any = std::any_of(schemes.begin(), schemes.end(),
-                                   [&](const std::string& one) { return why_not(set, one).empty(); });
-      HS_CHECK(any, "no scheme can be trained with these options; ", schemes.front(), ": ",
-               why_not(set, schemes.front()));
+      const std::vector<Variant> variants = chosen_variants(set);
+      const bool any =
+          std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return why_not(set, one).empty(); });
+      HS_CHECK(any, "no scheme can be trained with these options; ", variants.front().name, ": ",
+               why_not(set, variants.front()));
     }
   });
 }
 
-// What each scheme would take; the vocabulary of text is the one the tokenizer is asked for.
-ModelOptions likely_model(const ComparisonOptions& options, const std::string& scheme) {
-  ComparisonOptions cell = options;
-  cell.language.model.attention.scheme = scheme;
+// What each variant would take; the vocabulary of text is the one the tokenizer is asked for.
+ModelOptions likely_model(const ComparisonOptions& options, const Variant& variant) {
+  const ComparisonOptions cell = with_variant(options, variant);
   if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
   return likely_model(text_task(cell));
 }
 
 std::string plan_text(const ComparisonOptions& options) {
-  TextTable table({{.heading = "scheme", .align = Align::kLeft},
+  const std::vector<Variant> variants = chosen_variants(options);
+  TextTable table({{.heading = options.variants.empty() ? "scheme" : "variant", .align = Align::kLeft},
                    {.heading = "attention parameters"},
                    {.heading = "total parameters"},
                    {.heading = "cache B/token"}});
-  for (const std::string& scheme : chosen_schemes(options)) {
-    const std::string reason = why_not(options, scheme);
+  for (const Variant& variant : variants) {
+    const std::string reason = why_not(options, variant);
     if (!reason.empty()) {
-      table.add_spanning(scheme, "left out: " + reason);
+      table.add_spanning(variant.name, "left out: " + reason);
       continue;
     }
-    const ModelSize size = size_of(likely_model(options, scheme));
-    table.add({scheme, format_count(static_cast<double>(size.attention_parameters)),
+    const ModelSize size = size_of(likely_model(options, variant));
+    table.add({variant.name, format_count(static_cast<double>(size.attention_parameters)),
                format_count(static_cast<double>(size.total_parameters)),
                format_count(static_cast<double>(size.cache_bytes_per_token))});
   }
@@ -147,6 +150,8 @@ int run_compare(const Words& words) {
   if (!begin_with_preset(words, &command)) return kOk;  // --help
   Arguments arguments = command.arguments();
   arguments.parse(words);
+  // Named variants are what is compared, and schemes those that are named beside them.
+  if (!command.comparison.variants.empty() && !arguments.given("schemes")) command.comparison.schemes.clear();
   // The preset's vocabulary is for tokenizers that are trained to a size; others refuse one.
   const TokenizerKind tokenizer = command.comparison.language.tokenizer.kind;
   const bool fixed_size = tokenizer == TokenizerKind::kBytes || tokenizer == TokenizerKind::kCharacters;

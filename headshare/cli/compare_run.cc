@@ -24,9 +24,9 @@ namespace {
 constexpr double kSecondsPerDay = 24 * 60 * 60;
 
 void explain_left_out(const ComparisonOptions& options) {
-  for (const std::string& scheme : chosen_schemes(options)) {
-    const std::string reason = why_not(options, scheme);
-    if (!reason.empty()) notice(join_text(scheme, " is left out: ", reason));
+  for (const Variant& variant : chosen_variants(options)) {
+    const std::string reason = why_not(options, variant);
+    if (!reason.empty()) notice(join_text(variant.name, " is left out: ", reason));
   }
 }
 
@@ -104,6 +104,10 @@ Arguments CompareCommand::arguments() {
       "checkpoint that was best on validation; without a test part with labels, as in most of GLUE, SuperGLUE and "
       "SQuAD, of the validation part, which the report says.");
   made.note(
+      "--variants compares any options: --variants wide:scheme=mqa,heads=8,rms:scheme=mha,norm=rms --schemes mha "
+      "trains "
+      "mha, mqa with 8 heads, and mha with RMS norms.");
+  made.note(
       "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
       "from --encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` "
       "begin with finetune- here; those without it are of pre-training.");
@@ -123,9 +127,10 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   for (CompareCommand* one : {&began, &command}) make_paths_whole(&one->comparison);
   const nlohmann::json before = to_json(fields(began.comparison));
   const nlohmann::json now = to_json(fields(command.comparison));
-  // Finished models are taken over, so that what they were trained with must not change; schemes and seeds may, because
-  // they only add models.
-  refuse_changed(before, now, {"schemes", "seeds", "peop"}, "the comparison");
+  // Finished models are taken over, so that what they were trained with must not change. Schemes, variants and seeds
+  // only add models, and references only compare them in another way.
+  refuse_changed(before, now, {"schemes", "variants", "seeds", "peop", "reference", "peop-reference"},
+                 "the comparison");
   command.adds = before != now;
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
   const auto& threads = began.runtime.threads;
@@ -153,6 +158,18 @@ void check_same_data(const fs::path& home, const Subject& subject) {
   const std::string& hash = before.subject.fingerprint;
   HS_CHECK(hash.empty() || hash == subject.fingerprint, "the data of ", home.string(),
            " changed since it was begun, though not in size (", subject.data, "); use another --out, or --overwrite");
+}
+
+void check_same_variants(const fs::path& home, const std::vector<Variant>& variants) {
+  if (!path_exists(home / "results.json")) return;
+  const Results before = read_results(home / "results.json");
+  for (const std::string& name : variant_names(before)) {
+    const Variant was = variant_of(before, name);
+    for (const Variant& now : variants) {
+      HS_CHECK(now.name != name || now == was, "the variant ", name, " of ", home.string(), " was ", was.options.dump(),
+               " and cannot become ", now.options.dump(), "; give it another name");
+    }
+  }
 }
 
 void begin_anew(const CompareCommand& command, const fs::path& home, KeptInputs& kept, Encoders encoders) {
@@ -195,14 +212,17 @@ std::string commands_so_far(const CompareCommand& command, const std::string& li
 
 }  // namespace
 
-Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line) {
+Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line,
+                      const std::vector<Variant>& variants) {
   ComparisonOptions copy = command.comparison;
   const nlohmann::json options = to_json(fields(copy));
   return {.subject = subject,
           .match = match_name(copy.match),
           .command = commands_so_far(command, line),
           .environment = describe_machine(),
-          .options = options};
+          .options = options,
+          .variants = variants,
+          .references = chosen_references(copy, variants)};
 }
 
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results) {
@@ -218,6 +238,22 @@ void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans
 
 namespace {
 
+// What a finished model was made with must be what the plan would make: a default may have changed since.
+void check_same_models(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
+  for (const CellPlan& plan : plans) {
+    const std::optional<Cell> cell = finished_cell(home, plan.key);
+    if (!cell) continue;
+    const ModelOptions model = experiment.model(plan.options);
+    const nlohmann::json planned = std::visit([](auto one) { return to_json(fields(one)); }, model);
+    for (const auto& [name, value] : planned.items()) {
+      if (!cell->options.contains(name)) continue;  // of format 2, or of before there was that option
+      const nlohmann::json& was = cell->options.at(name);
+      HS_CHECK(was == value, name_of(plan.key), " was trained with --", name, " ", was.dump(),
+               " and would now be with ", value.dump(), "; give --", name, " ", was.dump(), ", or use another --out");
+    }
+  }
+}
+
 // With other schemes the largest model may be another one, and with it what all were widened to.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for (const CellPlan& plan : plans) {
@@ -225,7 +261,7 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
     if (!cell) continue;
     const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
     HS_CHECK(cell->feed_forward_width == width, "with these schemes --match parameters makes the feed-forward part of ",
-             plan.key.scheme, " ", width, " wide, and it was trained with ", cell->feed_forward_width,
+             plan.key.variant, " ", width, " wide, and it was trained with ", cell->feed_forward_width,
              "; leave --schemes as it was, or use another --out");
   }
 }
@@ -248,7 +284,7 @@ Results compare_trained(CompareCommand& command, const std::string& line, const 
   reading.hide();
   if (command.comparison.match == Match::kTime && command.comparison.scheme_steps.empty()) {
     match_time(
-        trainable_schemes(command.comparison),
+        trainable_variants(command.comparison),
         [&](const ComparisonOptions& cell) { return seconds_per_step(*experiment, cell, device); },
         &command.comparison);
   }
@@ -258,6 +294,8 @@ Results compare_trained(CompareCommand& command, const std::string& line, const 
   if (command.resume) {
     check_same_data(home, experiment->subject());
     if (command.comparison.match == Match::kParameters) check_same_widths(plans, *experiment, home);
+    check_same_variants(home, chosen_variants(command.comparison));
+    check_same_models(plans, *experiment, home);
     go_on(command, home, kept);
   } else {
     if (beginning) beginning();
@@ -267,7 +305,7 @@ Results compare_trained(CompareCommand& command, const std::string& line, const 
   ComparisonOptions shared = command.comparison;
   experiment->share(home, &shared);
   for (CellPlan& plan : plans) plan.options.language.tokenizer_path = shared.language.tokenizer_path;
-  Results results = begin_results(command, experiment->subject(), line);
+  Results results = begin_results(command, experiment->subject(), line, chosen_variants(command.comparison));
   run_cells(command, plans, &results);
   return results;
 }

@@ -27,7 +27,7 @@ struct CompareCommand {
 };
 
 // The command of a directory that an earlier call began, with its options and `words` on top. Throws UsageError where
-// there is none, and for options that finished models would not know of: only schemes and seeds may be added.
+// there is none, and for options that finished models would not know of: only schemes, variants and seeds may be added.
 CompareCommand resumed_command(const Words& words, const std::string& out);
 
 // The comparison of models that are trained from the beginning; `line` is the command as the user typed it. Prints what
@@ -46,6 +46,9 @@ void check_directory(const CompareCommand& command, const fs::path& home);
 // Another text or tokenizer than at the beginning would put two experiments into one table.
 void check_same_data(const fs::path& home, const Subject& subject);
 
+// A name must stand for the same options as before.
+void check_same_variants(const fs::path& home, const std::vector<Variant>& variants);
+
 // Forgets an earlier comparison and writes down what this one is: its mark, its inputs, its options.
 enum class Encoders { kForgotten, kKept };
 void begin_anew(const CompareCommand& command, const fs::path& home, KeptInputs& kept,
@@ -58,7 +61,8 @@ void go_on(const CompareCommand& command, const fs::path& home, KeptInputs& kept
 void check_time(const CompareCommand& command, size_t models, double seconds);
 
 // Facts about the whole, without cells.
-Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line);
+Results begin_results(const CompareCommand& command, const Subject& subject, const std::string& line,
+                      const std::vector<Variant>& variants);
 
 // Runs all cells that are not finished, each in a process of its own, and adds what they found.
 void run_cells(const CompareCommand& command, const std::vector<CellPlan>& plans, Results* results);

@@ -14,6 +14,7 @@
 #include "headshare/compare/benchmark.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/encoders.h"
+#include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -29,36 +30,47 @@ bool is_named(const ComparisonOptions& options, const std::string& scheme) {
                      [&](const std::string& name) { return name != "all" && scheme_record(name).name == scheme; });
 }
 
-// The schemes to fine-tune. What --encoders lacks is refused where it was asked for by name, else left out in words;
-// what could not be pre-trained here stays, to be a failed cell with its reason.
-std::vector<std::string> schemes_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
-  std::vector<std::string> schemes;
-  for (const std::string& scheme : chosen_schemes(options)) {
-    const std::string name = scheme;
-    const auto missing = encoders.missing.find(name);
-    if (!is_trained(scheme)) {
-      const std::string& trained = scheme_record(scheme).weights_of;
-      if (is_named(options, scheme)) {
-        notice(join_text(name, " is left out: its weights are ", trained, "'s, and so is what they learn"));
-      }
-    } else if (encoders.checkpoints.contains(name) || (!has_encoders(options) && missing != encoders.missing.end())) {
-      schemes.push_back(scheme);
-    } else if (has_encoders(options) && is_named(options, scheme)) {
-      encoder_of(encoders, name);  // says why there is none
+// What to fine-tune: the chosen variants, of --encoders also those that are more than a scheme of `all`.
+std::vector<Variant> wanted_variants(const ComparisonOptions& options, const EncoderSet& encoders) {
+  std::vector<Variant> wanted = chosen_variants(options);
+  const bool all = std::find(options.schemes.begin(), options.schemes.end(), "all") != options.schemes.end();
+  if (!has_encoders(options) || !all) return wanted;
+  for (const Variant& one : encoders.variants) {
+    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
+  }
+  return wanted;
+}
+
+// Without those that --encoders lacks: refused where they were asked for by name, else left out in words; what could
+// not be pre-trained here stays, to be a failed cell with its reason.
+std::vector<Variant> variants_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
+  std::vector<Variant> variants;
+  for (const Variant& one : wanted_variants(options, encoders)) {
+    const auto missing = encoders.missing.find(one.name);
+    const bool named = is_named(options, one.name);
+    if (!is_trained(one.scheme)) {
+      const std::string& trained = scheme_record(one.scheme).weights_of;
+      if (named)
+        notice(join_text(one.name, " is left out: its weights are ", trained, "'s, and so is what they learn"));
+    } else if (encoders.checkpoints.contains(one.name) ||
+               (!has_encoders(options) && missing != encoders.missing.end())) {
+      variants.push_back(one);
+    } else if (has_encoders(options) && named) {
+      encoder_of(encoders, one.name);  // says why there is none
     } else if (missing != encoders.missing.end()) {
-      notice(join_text(name, " is left out: there is no encoder of it in ", encoders.home.string(), ": ",
+      notice(join_text(one.name, " is left out: there is no encoder of it in ", encoders.home.string(), ": ",
                        missing->second));
     }
   }
-  const bool any = std::any_of(schemes.begin(), schemes.end(),
-                               [&](const std::string& scheme) { return encoders.checkpoints.contains(scheme); });
+  const bool any = std::any_of(variants.begin(), variants.end(),
+                               [&](const Variant& one) { return encoders.checkpoints.contains(one.name); });
   HS_CHECK(any, "there is no encoder to fine-tune in ", encoders.home.string());
-  return schemes;
+  return variants;
 }
 
-std::vector<std::string> with_encoder(std::vector<std::string> schemes, const EncoderSet& encoders) {
-  std::erase_if(schemes, [&](const std::string& scheme) { return !encoders.checkpoints.contains(scheme); });
-  return schemes;
+std::vector<Variant> with_encoder(std::vector<Variant> variants, const EncoderSet& encoders) {
+  std::erase_if(variants, [&](const Variant& one) { return !encoders.checkpoints.contains(one.name); });
+  return variants;
 }
 
 void pre_train(const CompareCommand& command, const std::string& line, KeptInputs& kept) {
@@ -67,8 +79,10 @@ void pre_train(const CompareCommand& command, const std::string& line, KeptInput
   CompareCommand encoders = begun ? resumed_command({"--resume", "--out", own.string()}, own.string()) : command;
   const ComparisonOptions wanted = pre_training(command.comparison);
   if (!begun) encoders.comparison = wanted;
-  encoders.adds = begun && encoders.comparison.schemes != wanted.schemes;
+  encoders.adds =
+      begun && (encoders.comparison.schemes != wanted.schemes || encoders.comparison.variants != wanted.variants);
   encoders.comparison.schemes = wanted.schemes;  // may be more than before
+  encoders.comparison.variants = wanted.variants;
   encoders.out = own.string();
   encoders.resume = begun;
   encoders.overwrite = command.overwrite;
@@ -118,7 +132,7 @@ void refuse_pre_training(const ComparisonOptions& options) {
   append(&list, fields(copy.masked));
   append(&list, fields(copy.train));
   for (Field& one : fields(copy)) {
-    if (one.name == "match" || one.name == "sweep") list.push_back(std::move(one));
+    if (one.name == "match" || one.name == "sweep" || one.name == "variants") list.push_back(std::move(one));
   }
   refuse_changed(options, list, "is of pre-training, and the --encoders are trained already; leave it away");
 }
@@ -183,30 +197,31 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   if (!trained) cells.fine_tuning.encoders = (home / kEncoders).string();
 
   const EncoderSet encoders = find_encoders(cells.fine_tuning.encoders);
-  const std::vector<std::string> schemes = schemes_to_tune(options, encoders);
-  const std::vector<std::string> there = with_encoder(schemes, encoders);
+  const std::vector<Variant> variants = variants_to_tune(options, encoders);
+  const std::vector<Variant> there = with_encoder(variants, encoders);
   check_comparable(encoders, there);
   const std::vector<BenchmarkTask> tasks =
       read_benchmark({.options = cells,
-                      .encoder = load_encoder_model(encoder_of(encoders, there.front())),
+                      .encoder = load_encoder_model(encoder_of(encoders, there.front().name)),
                       .device = device,
                       .timed = true});
   say_notes(tasks);
   const Subject subject = benchmark_subject(cells, tasks, encoders.described());
-  const std::vector<CellPlan> plans = plan_fine_tuning(cells, schemes);
+  const std::vector<CellPlan> plans = plan_fine_tuning(cells, variants);
   check_time(command, plans.size(), unfinished_seconds(plans, home, tasks));
   if (command.resume) {
     check_same_data(home, subject);
+    check_same_variants(home, variants);
     go_on(command, home, kept);
   } else if (trained) {
     begin_anew(command, home, kept);
   }
   for (const CellPlan& plan : plans) {
-    const auto encoder = encoders.checkpoints.find(plan.key.scheme);
+    const auto encoder = encoders.checkpoints.find(plan.key.variant);
     if (encoder == encoders.checkpoints.end() || !finished_cell(home, plan.key)) continue;
     note_weights(cell_home(home, plan.key), encoder->second);
   }
-  Results results = begin_results(command, subject, line);
+  Results results = begin_results(command, subject, line, variants);
   results.match =
       encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps
   run_cells(command, plans, &results);
@@ -217,14 +232,14 @@ std::string tuned_plan_text(const ComparisonOptions& options) {
   std::string text;
   if (has_encoders(options)) {
     const EncoderSet encoders = find_encoders(options.fine_tuning.encoders);
-    TextTable table({{.heading = "scheme", .align = Align::kLeft},
+    TextTable table({{.heading = "encoder", .align = Align::kLeft},
                      {.heading = "attention parameters"},
                      {.heading = "total parameters"}});
-    for (const std::string& scheme : with_encoder(schemes_to_tune(options, encoders), encoders)) {
-      const ModelOptions model = read_options(encoder_of(encoders, scheme));
+    for (const Variant& one : with_encoder(variants_to_tune(options, encoders), encoders)) {
+      const ModelOptions model = read_options(encoder_of(encoders, one.name));
       const ModelSize size =
           size_of(starting_options(std::get<EncoderOptions>(model), {}, options.fine_tuning.job.tuning));
-      table.add({scheme, format_count(static_cast<double>(size.attention_parameters)),
+      table.add({one.name, format_count(static_cast<double>(size.attention_parameters)),
                  format_count(static_cast<double>(size.total_parameters))});
     }
     text = table.text(terminal_width(Stream::kOut)) + "\n";

@@ -18,21 +18,21 @@ namespace headshare {
 namespace {
 
 // A file may hold any name; with these the tables stay within 100 columns.
-constexpr size_t kLongestScheme = 14;
+constexpr size_t kLongestName = 14;
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kTasksSideBySide = 5;
 constexpr size_t kBenchmarksSideBySide = 3;
 
-using Rows = std::vector<SchemeRow>;
+using Rows = std::vector<VariantRow>;
 
-std::string scheme_cell(const SchemeRow& row, const SchemeRow* best) {
-  return shortened(row.scheme, kLongestScheme) + (&row == best ? " *" : "");
+std::string name_cell(const VariantRow& row, const VariantRow* best) {
+  return shortened(row.variant, kLongestName) + (&row == best ? " *" : "");
 }
 
-// The best scheme's line in bold; after the layout, which counts columns.
-std::string with_best_in_bold(const std::string& table, const SchemeRow* best) {
+// The best variant's line in bold; after the layout, which counts columns.
+std::string with_best_in_bold(const std::string& table, const VariantRow* best) {
   if (best == nullptr) return table;
-  const std::string marked = scheme_cell(*best, best) + " ";
+  const std::string marked = name_cell(*best, best) + " ";
   std::istringstream in(table);
   std::string made;
   for (std::string line; std::getline(in, line);) {
@@ -41,11 +41,10 @@ std::string with_best_in_bold(const std::string& table, const SchemeRow* best) {
   return made;
 }
 
-std::string quality_table(const Results& results, const Rows& rows, const SchemeRow* best) {
+std::string quality_table(const Results& results, const Rows& rows, const VariantRow* best) {
   const bool settings = any_setting(results);
-  const bool bits = any_bits_per_byte(rows);
-  const bool pseudo = any_pseudo_perplexity(rows);
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false}};
+  const std::vector<std::string> scores = score_names(rows);
+  std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
   if (settings) columns.push_back({.heading = "setting", .align = Align::kLeft});
   const bool benchmark = !results.subject.tasks.empty();  // the paper's table
   if (benchmark) columns.push_back({.heading = "attention parameters"});
@@ -56,11 +55,10 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
   columns.push_back({.heading = quality_name(results.subject)});
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
-  if (bits) columns.push_back({.heading = "bits per byte"});
-  if (pseudo) columns.push_back({.heading = "pseudo-perplexity"});
+  for (const std::string& name : scores) columns.push_back({.heading = score_heading(name)});
   TextTable table(columns);
-  for (const SchemeRow& row : rows) {
-    std::vector<std::string> cells = {scheme_cell(row, best)};
+  for (const VariantRow& row : rows) {
+    std::vector<std::string> cells = {name_cell(row, best)};
     if (settings) cells.push_back(shortened(row.best.setting, kLongestSetting));
     if (benchmark) cells.push_back(count_text(row.attention_parameters));
     cells.push_back(seeds_text(row.best));
@@ -68,30 +66,33 @@ std::string quality_table(const Results& results, const Rows& rows, const Scheme
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
     if (interval) cells.push_back(quality_interval_text(results.subject, row.best));
-    if (bits) cells.push_back(summary_text(row.best.bits_per_byte, 3));
-    if (pseudo) cells.push_back(summary_text(row.best.pseudo_perplexity, 2));
+    for (const std::string& name : scores) cells.push_back(score_text(row.best, name));
     table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));
 }
 
-std::string reference_table(const Results& results, const Rows& rows, const SchemeRow* best) {
-  const bool p_values = std::any_of(rows.begin(), rows.end(),
-                                    [](const SchemeRow& row) { return row.against_mha && row.against_mha->p_value; });
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
-                                 {.heading = compared_name(results.subject) + " less mha's [95%]"}};
+std::string reference_table(const Results& results, const Rows& rows, const VariantRow* best) {
+  const bool p_values = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) {
+    return row.against_reference && row.against_reference->p_value;
+  });
+  std::vector<Column> columns = {
+      {.heading = noun(results), .align = Align::kLeft, .wraps = false},
+      {.heading = compared_name(results.subject) + " less " + results.references.quality + "'s [95%]"}};
   if (p_values) columns.push_back({.heading = "p"});
   columns.push_back({.heading = "PRR"});
   columns.push_back({.heading = "PEoP"});
   TextTable table(columns);
-  for (const SchemeRow& row : rows) {
-    const std::string interval =
-        row.against_mha && row.trained ? difference_interval_text(results.subject, row.against_mha->interval()) : "";
-    std::vector<std::string> cells = {scheme_cell(row, best),
+  for (const VariantRow& row : rows) {
+    const std::string interval = row.against_reference && row.trained()
+                                     ? difference_interval_text(results.subject, row.against_reference->interval())
+                                     : "";
+    std::vector<std::string> cells = {name_cell(row, best),
                                       difference_text(results.subject, row) + (interval.empty() ? "" : " " + interval)};
     if (p_values) {
-      cells.push_back(row.trained && row.against_mha && row.against_mha->p_value ? p_text(*row.against_mha->p_value)
-                                                                                 : "");
+      cells.push_back(row.trained() && row.against_reference && row.against_reference->p_value
+                          ? p_text(*row.against_reference->p_value)
+                          : "");
     }
     cells.push_back(retention_text(row.prr, 1));
     cells.push_back(retention_text(row.peop, 2));
@@ -100,9 +101,9 @@ std::string reference_table(const Results& results, const Rows& rows, const Sche
   return table.text(terminal_width(Stream::kOut));
 }
 
-std::string cost_table(const Results& results, const Rows& rows, const SchemeRow* best) {
+std::string cost_table(const Results& results, const Rows& rows, const VariantRow* best) {
   const bool decoding = any_decoding(results);
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
+  std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"},
                                  {.heading = "effective"},
                                  {.heading = "total"},
@@ -112,10 +113,10 @@ std::string cost_table(const Results& results, const Rows& rows, const SchemeRow
   columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
   TextTable table(columns);
-  for (const SchemeRow& row : rows) {
+  for (const VariantRow& row : rows) {
     std::vector<std::string> cells = {
-        scheme_cell(row, best), count_text(row.attention_parameters), count_text(row.attention_parameters_effective),
-        row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(row)};
+        name_cell(row, best), count_text(row.attention_parameters), count_text(row.attention_parameters_effective),
+        row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(results, row)};
     if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
     cells.push_back(rate_text(row, row.training_tokens_per_second));
@@ -126,12 +127,13 @@ std::string cost_table(const Results& results, const Rows& rows, const SchemeRow
 }
 
 // Some of a benchmark's columns: those that stand side by side.
-std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const SchemeRow* best) {
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false}};
-  for (const TaskColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestScheme)});
+std::string task_table(const Results& results, std::span<const TaskColumn> some, const Rows& rows,
+                       const VariantRow* best) {
+  std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
+  for (const TaskColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestName)});
   TextTable table(columns);
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::vector<std::string> cells = {scheme_cell(rows[i], best)};
+    std::vector<std::string> cells = {name_cell(rows[i], best)};
     for (const TaskColumn& one : some) cells.push_back(one.text(i) + (one.is_best(i) ? " *" : "  "));
     table.add(cells);
   }
@@ -140,7 +142,7 @@ std::string task_table(std::span<const TaskColumn> some, const Rows& rows, const
 
 // Benchmarks begin .. end - 1.
 std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
-  std::vector<Column> columns = {{.heading = "scheme", .align = Align::kLeft, .wraps = false},
+  std::vector<Column> columns = {{.heading = noun(*all.benchmarks().front()), .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"}};
   for (size_t k = begin; k < end; ++k) {
     columns.push_back({.heading = subject_title(all.benchmarks()[k]->subject)});
@@ -150,7 +152,7 @@ std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   TextTable table(columns);
   for (size_t i = 0; i < all.rows().size(); ++i) {
     const BenchmarksRow& row = all.rows()[i];
-    std::vector<std::string> cells = {shortened(row.scheme, kLongestScheme), count_text(row.attention_parameters)};
+    std::vector<std::string> cells = {shortened(row.variant, kLongestName), count_text(row.attention_parameters)};
     for (size_t k = begin; k < end; ++k) {
       std::vector<std::string> texts = benchmark_texts(row.on[k]);
       texts[0] += all.is_best(i, k) ? " *" : "  ";
@@ -169,7 +171,7 @@ std::string paragraph(const std::string& text) {
 
 std::string comparison_text(const Results& results) {
   const Rows rows = summarise(results);
-  const SchemeRow* best = best_row(results.subject, rows);
+  const VariantRow* best = best_row(results.subject, rows);
   const Headline words = headline(results, rows);
   std::string text = paragraph(words.finding);
   for (const std::string& caveat : words.caveats) text += paragraph(caveat);
@@ -178,14 +180,16 @@ std::string comparison_text(const Results& results) {
                       with_best_in_bold(table, best));
   };
   add_table("Quality", quality_table(results, rows, best));
-  add_table("Against mha, and for each parameter above sha", reference_table(results, rows, best));
+  add_table(
+      join_text("Against ", results.references.quality, ", and for each parameter above ", results.references.peop),
+      reference_table(results, rows, best));
   const std::vector<TaskColumn> tasks = task_columns(results.subject, rows);
   const size_t tables = (tasks.size() + kTasksSideBySide - 1) / kTasksSideBySide;
   for (size_t i = 0; i < tables; ++i) {
     const size_t begin = i * tasks.size() / tables;
     const size_t end = (i + 1) * tasks.size() / tables;
     add_table(i == 0 ? task_table_title(results.subject) : "",
-              task_table(std::span(tasks).subspan(begin, end - begin), rows, best));
+              task_table(results, std::span(tasks).subspan(begin, end - begin), rows, best));
   }
   add_table("Cost", cost_table(results, rows, best));
   text += "\n";

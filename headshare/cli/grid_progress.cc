@@ -8,7 +8,7 @@ namespace headshare {
 
 std::string GridProgress::title() const {
   const std::string setting = key_.setting.empty() ? "" : " " + key_.setting;
-  return join_text(number_, "/", count_, " ", key_.scheme, setting, " seed ", key_.seed);
+  return join_text(number_, "/", count_, " ", key_.variant, setting, " seed ", key_.seed);
 }
 
 void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) {

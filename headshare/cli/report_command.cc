@@ -28,7 +28,7 @@ struct ReportOptions {
     made.group("Output", {field("out", &out, "report.html, or a directory for it; needed with several DIRs, else DIR",
                                 {.aliases = {"output-dir"}}),
                           field("latex", &latex, "also table.tex beside it, for the package booktabs"),
-                          field("csv", &csv, "also results.csv (a line per scheme) and cells.csv (a line per model)"),
+                          field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
                           field("json", &json, "print the results, merged, instead of tables")});
     made.note(
         "Runs on the same data with the same options become one table, whatever their schemes, seeds and sweeps; "
@@ -91,7 +91,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
   if (!directory.empty()) make_directories(directory);
   write_and_tell(page, html_report(all));
   if (options.csv) {
-    write_and_tell(directory / "results.csv", schemes_csv(all));
+    write_and_tell(directory / "results.csv", variants_csv(all));
     write_and_tell(directory / "cells.csv", cells_csv(all));
     if (const std::string tasks = tasks_csv(all); !tasks.empty()) write_and_tell(directory / "tasks.csv", tasks);
   }

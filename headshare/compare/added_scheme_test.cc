@@ -84,9 +84,9 @@ TEST_F(AddedSchemeTest, IsComparedLikeAnyOther) {
   const Results results = compare({"all"});
   ASSERT_EQ(results.cells.size(), scheme_names().size());
   const Cell& cell = results.cells.at(results.cells.size() - 2);  // el_lossless, which is not trained, comes last
-  EXPECT_EQ(cell.key.scheme, "low_rank");
+  EXPECT_EQ(cell.key.variant, "low_rank");
   EXPECT_EQ(cell.cache_elements_per_token, kRank);
-  EXPECT_TRUE(cell.trained);
+  EXPECT_EQ(cell.weights_of, "");
   EXPECT_GT(cell.decoding_tokens_per_second, 0);
   EXPECT_LT(cell.test_loss, results.cells.front().test_loss + 1);
   EXPECT_THAT(html_report({results}), HasSubstr("low_rank"));
@@ -102,13 +102,13 @@ TEST_F(AddedSchemeTest, OptionsNameItAndRefuseWhatIsNotThere) {
 }
 
 TEST_F(AddedSchemeTest, NoTwoSchemesLookTheSame) {
-  std::vector<SchemeRow> rows;
-  for (const std::string& name : scheme_names()) rows.push_back({.scheme = name});
-  rows.push_back({.scheme = "somebody_elses"});
+  std::vector<VariantRow> rows;
+  for (const std::string& name : scheme_names()) rows.push_back({.variant = name, .scheme = name});
+  rows.push_back({.variant = "somebody_elses"});
   const Results results;
   const ReportView view{results, rows, "a"};
   std::set<std::string> keys;
-  for (const SchemeRow& row : rows) keys.insert(SvgPlot::key(view.style(row.scheme)));
+  for (const VariantRow& row : rows) keys.insert(SvgPlot::key(view.style(row.variant)));
   EXPECT_EQ(keys.size(), rows.size());
 }
 

@@ -42,12 +42,14 @@ void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
       task.evaluate(part, [&observer](int64_t done, int64_t total) { observer.on_evaluation_progress(done, total); });
   cell->test_loss = found.loss;
   cell->blocks = gathered(found.blocks);
+  cell->scores.clear();
   for (const Score& score : found.scores) {
-    if (score.name == "bits-per-byte") cell->bits_per_byte = score.value;
-    if (score.name == "pseudo-perplexity") cell->pseudo_perplexity = score.value;
-    if (score.name != subject.measure) continue;
-    cell->quality = score.value;
-    cell->signature = score.signature;
+    if (score.name == subject.measure) {
+      cell->quality = score.value;
+      cell->signature = score.signature;
+    } else {
+      cell->scores.push_back(score);
+    }
   }
 }
 
@@ -94,6 +96,7 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps));
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
   describe_model(trial.options, &cell);
+  cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, experiment.subject(), observer, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
   cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.language.batch.batch_size, device);
@@ -106,7 +109,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
                     c10::Device device, Observer& observer) {
   Cell cell = trained;
   cell.key = plan.key;
-  cell.trained = false;
+  cell.weights_of = plan.weights_of->variant;
   // Of mha's training, which this scheme has none of.
   cell.training_tokens_per_second = 0;
   cell.attention_memory_bytes = 0;
@@ -114,6 +117,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   const Trial trial = experiment.trial(plan.options, device);
   load_weights(*trial.task, home / trained.model);
   describe_model(trial.options, &cell);
+  cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, experiment.subject(), observer, &cell);
   measure_decoding(trial, &cell);
   return cell;
@@ -151,7 +155,7 @@ Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path
   Cell cell;
   if (plan.weights_of) {
     const std::optional<Cell> trained = finished_cell(home, *plan.weights_of);
-    HS_CHECK(trained, "needs the weights of ", plan.weights_of->scheme, ", which was not trained");
+    HS_CHECK(trained, "needs the weights of ", plan.weights_of->variant, ", which was not trained");
     make_directories(own);
     cell = rewritten_cell(plan, experiment, home, *trained, device, observer);
   } else {

@@ -39,8 +39,10 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
     EXPECT_EQ(cell.steps, 4);
     EXPECT_EQ(cell.tokens, 4 * 3 * 8);
     EXPECT_NEAR(cell.quality, std::exp(cell.test_loss), 1e-9);
-    EXPECT_TRUE(cell.bits_per_byte);
-    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));  // the test part's
+    ASSERT_EQ(cell.scores.size(), 1u);
+    EXPECT_EQ(cell.scores[0].name, "bits-per-byte");
+    EXPECT_EQ(cell.options.at("feed-forward-width"), cell.feed_forward_width);  // resolved
+    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));                        // the test part's
     ASSERT_EQ(cell.curve.size(), 2u);
     EXPECT_EQ(cell.curve[1].step, 4);
     EXPECT_EQ(std::min(cell.curve[0].validation_loss, cell.curve[1].validation_loss), cell.validation_loss);
@@ -57,9 +59,9 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
   // el_lossless has mha's weights, and so its quality, with a smaller cache; what training took is mha's alone.
   EXPECT_EQ(cells[2].peak_memory_bytes + cells[2].attention_memory_bytes, 0);
   EXPECT_EQ(cells[2].training_tokens_per_second, 0);
-  EXPECT_TRUE(cells[0].trained);
-  EXPECT_FALSE(cells[2].trained);
-  EXPECT_EQ(cells[2].key.scheme, "el_lossless");
+  EXPECT_EQ(cells[0].weights_of, "");
+  EXPECT_EQ(cells[2].weights_of, "mha");
+  EXPECT_EQ(cells[2].key.variant, "el_lossless");
   EXPECT_NEAR(cells[2].test_loss, cells[0].test_loss, 1e-6);
   EXPECT_EQ(2 * cells[2].cache_elements_per_token, cells[0].cache_elements_per_token);
   EXPECT_GT(cells[0].attention_memory_bytes, cells[1].attention_memory_bytes);
@@ -80,8 +82,8 @@ TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
   ASSERT_EQ(cells.size(), 2u);
   for (const Cell& cell : cells) {
     EXPECT_NEAR(cell.quality, std::exp(cell.test_loss), 1e-9);
-    EXPECT_TRUE(cell.pseudo_perplexity);
-    EXPECT_FALSE(cell.bits_per_byte);
+    ASSERT_EQ(cell.scores.size(), 1u);
+    EXPECT_EQ(cell.scores[0].name, "pseudo-perplexity");
     EXPECT_THAT(cell.signature, testing::StartsWith("masked-perplexity|"));
     EXPECT_EQ(cell.cache_bytes_per_token, 0);
     EXPECT_EQ(cell.decoding_tokens_per_second, 0);
@@ -115,7 +117,7 @@ TEST(RunCellTest, DiagnosticTasksAreJudgedByAccuracy) {
     const Cell cell = run_all(options, home.path()).front();
     EXPECT_EQ(cell.blocks.size(), 8u);
     EXPECT_NEAR(mean(cell.blocks), cell.quality, 1e-12);
-    EXPECT_FALSE(cell.bits_per_byte);
+    EXPECT_TRUE(cell.scores.empty());
     EXPECT_EQ(open_experiment(options)->subject().measure, "accuracy");
   }
 }

@@ -8,6 +8,19 @@
 
 namespace headshare {
 
+namespace {
+
+// Of a cell's options those that the comparison's own do not say.
+Cell without_shared(Cell cell, const nlohmann::json& shared) {
+  for (auto option = cell.options.begin(); option != cell.options.end();) {
+    const auto same = shared.find(option.key());
+    option = same != shared.end() && *same == *option ? cell.options.erase(option) : std::next(option);
+  }
+  return cell;
+}
+
+}  // namespace
+
 void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, const CellRunner& runner,
                     ComparisonObserver& observer, Results* results) {
   std::vector<std::optional<Cell>> finished;
@@ -18,7 +31,7 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
   const auto report = [&] {
     results->cells.clear();
     for (const std::optional<Cell>& cell : finished) {
-      if (cell) results->cells.push_back(*cell);
+      if (cell) results->cells.push_back(without_shared(*cell, results->options));
     }
     observer.on_results(*results);
   };

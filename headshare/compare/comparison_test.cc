@@ -74,7 +74,7 @@ TEST_F(RunComparisonTest, AFailureCostsOneCellAndIsTriedAgain) {
   EXPECT_THAT(second.heard, ElementsAre("1/4 mha-seed3 taken over", "2/4 sha-seed3", "3/4 mha-seed4 taken over",
                                         "4/4 sha-seed4 taken over"));
   EXPECT_THAT(second.finished, ElementsAre(3, 4));  // what was finished is never missing
-  EXPECT_EQ(again.cells[1].key.scheme, "sha");
+  EXPECT_EQ(again.cells[1].key.variant, "sha");
   EXPECT_TRUE(again.failed.empty());
   ASSERT_EQ(again.cells.size(), 4u);
   EXPECT_EQ(to_json(again.cells[0]), to_json(found.cells[0]));

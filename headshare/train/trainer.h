@@ -37,6 +37,9 @@ struct TrainOptions {
 
 Fields fields(TrainOptions& options);
 
+// Fills in when to evaluate and to save.
+TrainOptions resolve(TrainOptions options);
+
 // Training ran into numbers that are not finite. Other learning rates may do better.
 class Diverged : public Error {
  public:

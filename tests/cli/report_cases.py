@@ -40,10 +40,11 @@ def cell(scheme, seed, *, setting="", accuracy=False, blocks=40, penalty=0.0):
     trained = scheme != "el_lossless"
     steps = [0, *range(50, STEPS + 1, 50)]
     return {
-        "scheme": scheme,
+        "variant": scheme,
         "setting": setting,
         "seed": seed,
-        "trained": trained,
+        "weights_of": None if trained else "mha",
+        "options": {},
         "attention_parameters": LAYERS * parameters,
         "attention_parameters_effective": LAYERS * parameters + (LAYERS * 30720 if scheme.startswith("mhe") else 0),
         "total_parameters": 1_900_000 + LAYERS * parameters,
@@ -53,8 +54,8 @@ def cell(scheme, seed, *, setting="", accuracy=False, blocks=40, penalty=0.0):
         "validation_loss": loss - 0.03,
         "test_loss": loss,
         "quality": share if accuracy else math.exp(loss),
-        "bits_per_byte": None if accuracy else loss / 2.7,
         "signature": "accuracy|offsets" if accuracy else "perplexity|context:128",
+        "scores": [] if accuracy else [{"name": "bits-per-byte", "value": loss / 2.7, "signature": "bits-per-byte"}],
         "steps": STEPS,
         "best_step": STEPS,
         "tokens": STEPS * 2048,
@@ -75,12 +76,12 @@ def cell(scheme, seed, *, setting="", accuracy=False, blocks=40, penalty=0.0):
 
 
 def key(one):
-    return {name: one[name] for name in ("scheme", "setting", "seed")}
+    return {name: one[name] for name in ("variant", "setting", "seed")}
 
 
 def results(cells, *, failed=(), missing=(), accuracy=False, **more):
-    """A results.json of these cells; `failed` are (scheme, setting, seed, reason), `missing` the first three."""
-    names = ("scheme", "setting", "seed", "reason")
+    """A results.json of these cells; `failed` are (variant, setting, seed, reason), `missing` the first three."""
+    names = ("variant", "setting", "seed", "reason")
     failed = [dict(zip(names, one)) for one in failed]
     missing = [dict(zip(names, one)) for one in missing]
     subject = {
@@ -96,9 +97,10 @@ def results(cells, *, failed=(), missing=(), accuracy=False, **more):
         "chance": 1 / 16 if accuracy else None,
         **more.pop("subject", {}),
     }
+    names = dict.fromkeys(one["variant"] for one in [*cells, *failed, *missing])
     return {
         "format": "headshare comparison",
-        "format_version": 2,
+        "format_version": 3,
         "subject": subject,
         "match": "steps",
         "command": "headshare compare --text book.txt --schemes all --seeds 3 --out run",
@@ -112,6 +114,9 @@ def results(cells, *, failed=(), missing=(), accuracy=False, **more):
             "attention_backends": [{"name": "blocked", "summary": "blocks of queries"}],
         },
         "options": {"steps": STEPS, "d-model": WIDTH, "heads": HEADS, "layers": LAYERS, "learning-rate": 0.001},
+        "variants": [{"name": name, "scheme": name, "options": {"scheme": name}} for name in names],
+        "reference": "mha",
+        "peop_reference": "sha",
         "planned": [*map(key, cells), *map(key, failed), *missing],
         "failed": failed,
         "cells": cells,
@@ -127,10 +132,10 @@ def sweep():
     """Ten schemes, three seeds, two settings; one cell failed; strings that want to be markup."""
     rates = {"learning-rate=0.0003": 0.05, "learning-rate=0.001": 0.0, "learning-rate=0.003": 0.02}
     cells = [one for setting, penalty in rates.items() for one in grid(setting=setting, penalty=penalty)]
-    cells.sort(key=lambda one: SCHEMES.index(one["scheme"]))
-    lost = next(one for one in cells if one["scheme"] == "mqa" and one["seed"] == 2)
+    cells.sort(key=lambda one: SCHEMES.index(one["variant"]))
+    lost = next(one for one in cells if one["variant"] == "mqa" and one["seed"] == 2)
     cells.remove(lost)
-    return results(cells, failed=[(lost["scheme"], lost["setting"], 2, f"out of memory {HOSTILE}")])
+    return results(cells, failed=[(lost["variant"], lost["setting"], 2, f"out of memory {HOSTILE}")])
 
 
 GLUE = [f"glue/{name}" for name in "cola sst-2 mrpc sts-b qqp mnli qnli rte wnli".split()]
@@ -140,7 +145,7 @@ def benchmark(tasks=GLUE, schemes=SCHEMES, name="glue"):
     """Encoders fine-tuned on tasks, three seeds; el_lossless, which is mha, is none of them."""
     cells = grid([scheme for scheme in schemes if scheme != "el_lossless"], accuracy=True)
     for one in cells:
-        noise = random.Random(f"{one['scheme']} {one['seed']} tasks")
+        noise = random.Random(f"{one['variant']} {one['seed']} tasks")
         scores = {task: 100 * one["quality"] - 4 * i + noise.gauss(0, 1) for i, task in enumerate(tasks)}
         one["tasks"] = [
             {

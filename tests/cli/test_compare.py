@@ -46,7 +46,7 @@ def without_times(value):
 
 
 def cells_of(results):
-    return [(cell["scheme"], cell["seed"]) for cell in results["cells"]]
+    return [(cell["variant"], cell["seed"]) for cell in results["cells"]]
 
 
 def test_results(run, text, tmp_path):
@@ -54,21 +54,21 @@ def test_results(run, text, tmp_path):
     arguments = ["--schemes", "sha,mha,el_lossless", "--seeds", 2, "--seed", 5, "--steps", 20, "--text", text, "--out", out]
     results = compare(run, *arguments)
     assert json.loads((out / "results.json").read_text()) == results
-    assert results["format"] == "headshare comparison" and results["format_version"] == 2 and results["complete"]
+    assert results["format"] == "headshare comparison" and results["format_version"] == 3 and results["complete"]
     assert results["environment"]["torch"] and results["options"]["steps"] == 20
     assert results["command"].startswith("headshare compare --json") and str(out) in results["command"]
     assert cells_of(results) == [(scheme, seed) for seed in (5, 6) for scheme in ("mha", "sha", "el_lossless")]
     rows = rows_of(results)
     assert list(rows) == ["mha", "sha", "el_lossless"]
     mha, sha, el = rows.values()
-    cells = [cell["quality"] for cell in results["cells"] if cell["scheme"] == "sha"]
+    cells = [cell["quality"] for cell in results["cells"] if cell["variant"] == "sha"]
     assert sha["quality"]["mean"] == pytest.approx(sum(cells) / 2)
     assert sha["prr"]["value"] == pytest.approx(100 * (2 - sha["quality"]["mean"] / mha["quality"]["mean"]))
     growth = mha["attention_parameters"] / sha["attention_parameters"] - 1
     assert mha["peop"]["value"] == pytest.approx((1 - mha["quality"]["mean"] / sha["quality"]["mean"]) / growth)
     assert sha["peop"]["value"] is None and sha["peop"]["reason_undefined"]
     assert mha["prr"]["value"] == 100 and len(mha["prr"]["interval"]) == 2
-    assert sha["minus_mha"]["mean"] == pytest.approx(sha["test_loss"]["mean"] - mha["test_loss"]["mean"])
+    assert sha["minus_reference"]["mean"] == pytest.approx(sha["test_loss"]["mean"] - mha["test_loss"]["mean"])
     # el_lossless is mha with another cache.
     assert el["quality"]["mean"] == pytest.approx(mha["quality"]["mean"], rel=1e-6) and el["trained"] is False
     assert el["prr"]["value"] == pytest.approx(100, abs=1e-4)
@@ -157,7 +157,7 @@ def test_a_crash_costs_one_cell(run, program, text, tmp_path):
     assert "2/3 mqa seed 0 failed: its process was ended by signal 9" in said
     results = json.loads((out / "results.json").read_text())
     assert cells_of(results) == [("mha", 0), ("sha", 0)] and results["complete"]
-    assert [failed["scheme"] for failed in results["failed"]] == ["mqa"]
+    assert [failed["variant"] for failed in results["failed"]] == ["mqa"]
     assert "signal 9" in printed and "signal 9" in (out / "report.html").read_text()
     # The next call tries it again.
     again = run("compare", "--resume", "--out", out, "--json")
@@ -200,7 +200,7 @@ def test_diagnostic_tasks_need_no_data(run, tmp_path, task):
     assert re.search(r"; (sequence-length|pairs) \d+", results["subject"]["data"]) and "auto" not in results["subject"]["data"]
     assert results["subject"]["sentence"] in (out / "report.html").read_text()
     for row in results["rows"]:
-        assert 0 < row["quality"]["mean"] < 1 and row["bits_per_byte"] is None
+        assert 0 < row["quality"]["mean"] < 1 and row["scores"] == {}
     mha, sha = (row["quality"]["mean"] for row in results["rows"])
     assert results["rows"][1]["prr"]["value"] == pytest.approx(100 * sha / mha)
     # Its checkpoints are no language models.
@@ -250,7 +250,7 @@ def test_a_resolved_configuration_has_options_of_every_task(run, refused, text, 
 
 
 def losses_of(results):
-    return [(cell["scheme"], cell["setting"], cell["seed"], cell["steps"], cell["test_loss"]) for cell in results["cells"]]
+    return [(cell["variant"], cell["setting"], cell["seed"], cell["steps"], cell["test_loss"]) for cell in results["cells"]]
 
 
 @pytest.mark.parametrize("match", ["steps", "time", "parameters"])
@@ -350,6 +350,64 @@ def test_without_a_test_part_the_figures_are_marked(run, refused, text, tmp_path
     results = json.loads((tmp_path / "out/results.json").read_text())
     assert results["subject"]["has_test_part"] is False
     assert results["cells"][0]["test_loss"] == pytest.approx(results["cells"][0]["validation_loss"])
+
+
+def test_variants(run, refused, text, tmp_path):
+    """Sets of options under names stand beside schemes, and any of them can be the reference."""
+    out = tmp_path / "out"
+    flags = ["--schemes", "mha", "--variants", "wide:scheme=mqa,heads=4,rms:norm=rms,qk-norm=true", "--steps", 3]
+    results = compare(run, *flags, "--text", text, "--reference", "rms", "--peop-reference", "wide", "--out", out)
+    assert [(one["name"], one["scheme"], one["options"]) for one in results["variants"]] == [
+        ("mha", "mha", {"scheme": "mha"}),
+        ("wide", "mqa", {"scheme": "mqa", "heads": 4}),
+        ("rms", "mha", {"norm": "rms", "qk-norm": True}),
+    ]
+    assert (results["reference"], results["peop_reference"]) == ("rms", "wide")
+    rows = {row["variant"]: row for row in results["rows"]}
+    losses = {name: row["test_loss"]["mean"] for name, row in rows.items()}
+    assert rows["mha"]["minus_reference"]["mean"] == pytest.approx(losses["mha"] - losses["rms"])
+    assert rows["rms"]["minus_reference"] is None and rows["rms"]["prr"]["value"] == 100
+    assert rows["mha"]["peop"]["value"] is not None and rows["wide"]["peop"]["value"] is None
+    # A cell says what its model was made with, defaults included; the checkpoint agrees.
+    for cell in results["cells"]:
+        of_cell = {**results["options"], **cell["options"]}
+        stored = json.loads((out / cell["model"] / "config.json").read_text())["model"]
+        shared = set(stored) & set(of_cell)
+        assert {"scheme", "heads", "head-width", "feed-forward-width", "mhe-deviation"} <= shared
+        assert [(name, of_cell[name]) for name in shared] == [(name, stored[name]) for name in shared]
+    assert "variant" in (out / "report.html").read_text() and "less rms’s" in (out / "report.html").read_text()
+    # More of them may come; none may change.
+    added = flags[3] + ",late:norm=rms"
+    more = json.loads(run("compare", "--resume", "--out", out, "--variants", added, "--json").stdout)
+    assert [row["variant"] for row in more["rows"]] == ["mha", "wide", "rms", "late"]
+    before = (out / "results.json").read_bytes()
+    changed = flags[3].replace("heads=4", "heads=2")
+    one_line_error(refused(1, "compare", "--resume", "--out", out, "--variants", changed), "wide", "cannot become")
+    assert (out / "results.json").read_bytes() == before
+    # Alone, without a scheme; and mistakes.
+    alone = run("compare", *TINY, "--variants", "a:norm=rms,b:norm=layer", "--text", text, "--dry-run").stdout
+    assert "mqa" not in alone and "variant" in alone
+    for wrong, *expected in [
+        (["--variants", "norm=rms"], "a name, an option and its value"),
+        (["--variants", "a:norn=rms"], "norn", "norm"),
+        (["--variants", "mqa:norm=rms"], "the name of a scheme"),
+        (["--variants", "a:norm=rms", "--reference", "b"], "--reference b", "a"),
+        (["--variants", "a:norm=rms", "--sweep", "norm=rms,layer"], "--sweep"),
+    ]:
+        one_line_error(refused(2, "compare", *wrong, "--text", text, "--out", tmp_path / "none"), *expected)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_default_that_changed_is_found(run, refused, text, tmp_path):
+    """Finished models were made with what their cell.json says."""
+    out = tmp_path / "out"
+    run("compare", *TINY, "--schemes", "mhe_mul", "--steps", 3, "--text", text, "--out", out)
+    path = out / "cells/mhe_mul-seed0/cell.json"
+    cell = json.loads(path.read_text())
+    assert cell["options"]["mhe-deviation"] == 0.5  # "auto" in resolved.yaml
+    cell["options"]["mhe-deviation"] = 0.1
+    path.write_text(json.dumps(cell))
+    one_line_error(refused(1, "compare", "--resume", "--out", out, "--seeds", 2), "mhe-deviation", "0.1", "0.5", "--out")
 
 
 def test_peop_brings_sha_along(run, text, tmp_path):

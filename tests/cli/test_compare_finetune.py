@@ -66,12 +66,12 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
     flags = ("--task", "glue", "--tasks", "cola,sst2", "--finetune-data", suite, "--encoders", encoders)
     results = tuned(run, out, *flags, "--latex")
     assert json.loads((out / "results.json").read_text()) == results
-    assert results["complete"] and results["format_version"] == 2
+    assert results["complete"] and results["format_version"] == 3
     subject = results["subject"]
     assert subject["name"] == "glue" and subject["direction"] == "higher is better" and subject["full_scale"] == 100
     assert subject["tasks"] == ["glue/cola", "glue/sst-2"] and subject["has_test_part"] is False
     assert "glue/cola 32 + 16" in subject["data"] and "text.txt" in subject["data"]
-    assert [(cell["scheme"], cell["seed"]) for cell in results["cells"]] == [(s, i) for i in (0, 1) for s in SCHEMES]
+    assert [(cell["variant"], cell["seed"]) for cell in results["cells"]] == [(s, i) for i in (0, 1) for s in SCHEMES]
     for cell in results["cells"]:
         scores = [task["score"] for task in cell["tasks"]]
         assert cell["quality"] == pytest.approx(sum(scores) / 2)
@@ -98,7 +98,7 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
     assert mha["attention_parameters"] == 2 * 4 * 32 * 32
     # The files.
     lines = (out / "tasks.csv").read_text().splitlines()
-    assert len(lines) == 1 + 2 * 2 and lines[0].startswith("subject,data,match,measure,part,scheme,task,seeds,score,")
+    assert len(lines) == 1 + 2 * 2 and lines[0].startswith("subject,data,match,measure,part,variant,scheme,task,seeds,score,")
     assert (out / "table.tex").read_text().count(r"\begin{tabular}") == 2
     page = (out / "report.html").read_text()
     assert "<h1 id=\"c1-h\">GLUE</h1>" in page and "Tasks; the best in bold" in page and "one pre-trained encoder" in page
@@ -131,10 +131,29 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     assert {cell["seed"] for cell in before["cells"]} == {0} and (out / "encoders" / "report.html").is_file()
     # In one go it gives the same.
     whole = tuned(run, tmp_path / "whole", *flags, *long)
-    scores = lambda found: [(cell["scheme"], cell["seed"], cell["tasks"]) for cell in found["cells"]]  # noqa: E731
+    scores = lambda found: [(cell["variant"], cell["seed"], cell["tasks"]) for cell in found["cells"]]  # noqa: E731
     assert scores(whole) == scores(results)
     again = run("compare", "--resume", "--out", out)
     assert again.stderr.count("finished before, taken over") == 2 + 4
+
+
+def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
+    """Encoders of other widths are what is compared here; --encoders finds them by name."""
+    out, again = tmp_path / "out", tmp_path / "again"
+    parts = [f"--finetune-{part}={table(tmp_path / f'{part}.tsv', 24)}" for part in ("train", "validation")]
+    flags = ("--task", "classify", *parts)
+    variants = ("--schemes", "mha", "--variants", "rms:norm=rms,wide:heads=2,feed-forward-width=48")
+    results = tuned(run, out, *flags, *variants, "--text", text, *SMALL, "--reference", "rms")
+    assert [row["variant"] for row in results["rows"]] == ["mha", "rms", "wide"] and results["reference"] == "rms"
+    rms, wide = ({**results["options"], **cell["options"]} for cell in results["cells"][1:3])
+    assert (rms["norm"], rms["heads"], wide["norm"], wide["heads"], wide["feed-forward-width"]) == ("rms", 4, "layer", 2, 48)
+    assert len({cell["total_parameters"] for cell in results["cells"]}) == 3
+    assert results["variants"] == json.loads((out / "encoders/results.json").read_text())["variants"]
+    more = tuned(run, again, *flags, "--encoders", out / "encoders")
+    assert more["variants"] == results["variants"] and not more["failed"] and more["reference"] == "mha"
+    assert [cell["quality"] for cell in more["cells"]] == [cell["quality"] for cell in results["cells"]]
+    error = refused(2, "compare", *QUICK, *flags, "--encoders", out / "encoders", "--variants", "x:norm=rms", "--out", tmp_path / "no")
+    one_line_error(error, "--variants is of pre-training")
 
 
 def test_a_cell_that_fails_and_learning_rates(run, encoders, suite, tmp_path):
@@ -149,7 +168,7 @@ def test_a_cell_that_fails_and_learning_rates(run, encoders, suite, tmp_path):
     done = run("compare", *TWO_EPOCHS, *flags, *rates, "--out", out, check=False)
     assert done.returncode == 1 and "sha seed 0 failed" in done.stderr
     results = json.loads((out / "results.json").read_text())
-    assert [cell["scheme"] for cell in results["failed"]] == ["sha", "sha"] and "model.safetensors" in results["failed"][0]["reason"]
+    assert [cell["variant"] for cell in results["failed"]] == ["sha", "sha"] and "model.safetensors" in results["failed"][0]["reason"]
     for cell in results["cells"]:
         (task,) = cell["tasks"]
         losses = {}
@@ -216,7 +235,7 @@ def test_an_unfinished_comparison_of_encoders(run, refused, encoders, suite, tmp
     copy = tmp_path / "encoders"
     shutil.copytree(encoders, copy, symlinks=True)
     results = json.loads((copy / "results.json").read_text())
-    results["cells"] = [cell for cell in results["cells"] if cell["scheme"] == "mha"]
+    results["cells"] = [cell for cell in results["cells"] if cell["variant"] == "mha"]
     results["complete"] = False
     (copy / "results.json").write_text(json.dumps(results))
     flags = ("--task", "glue", "--tasks", "sst2", "--finetune-data", suite, "--encoders", copy)

@@ -155,7 +155,7 @@ def test_cells_are_no_formulas(run, tmp_path, name):
         rows = list(csv.DictReader(io.StringIO(file.read(), newline="")))
     assert rows[0]["data"] == "'" + name
     # Numbers stay numbers.
-    assert any(row["minus_mha"].startswith("-") for row in rows) or all(float(row["loss"]) > 0 for row in rows)
+    assert any(row["minus_reference"].startswith("-") for row in rows) or all(float(row["loss"]) > 0 for row in rows)
 
 
 @pytest.fixture

@@ -184,10 +184,11 @@ def test_compare(run, refused, corpus, tmp_path):
     flags = [*MLM, "--schemes", "mha,mhe_mul,el_lossless", "--steps", 10, "--pseudo-tokens", 30, "--text", corpus]
     found = json.loads(run("compare", "--json", *flags, "--out", out).stdout)
     assert found["subject"]["measure"] == "masked-perplexity" and "unigram entropy" in found["subject"]["data"]
-    cells = {one["scheme"]: one for one in found["cells"]}
+    cells = {one["variant"]: one for one in found["cells"]}
     for cell in cells.values():
         assert cell["quality"] == pytest.approx(math.exp(cell["test_loss"]))
-        assert cell["pseudo_perplexity"] > 1 and "rate:0.15" in cell["signature"]
+        scores = {score["name"]: score["value"] for score in cell["scores"]}
+        assert list(scores) == ["pseudo-perplexity"] and scores["pseudo-perplexity"] > 1 and "rate:0.15" in cell["signature"]
         assert cell["cache_bytes_per_token"] == cell["decoding_tokens_per_second"] == 0
         assert len(cell["blocks"]) == len(cells["mha"]["blocks"])
     assert cells["el_lossless"]["test_loss"] == pytest.approx(cells["mha"]["test_loss"], rel=1e-5)

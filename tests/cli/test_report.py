@@ -35,7 +35,7 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
     printed = run("report", cases.save(tmp_path / "run", what)).stdout
     assert max(map(len, printed.splitlines())) <= 100
     assert "\x1b" not in printed  # no colours in a pipe, and none from the file
-    for scheme in {one["scheme"] for one in what["cells"]} - {cases.HOSTILE}:
+    for scheme in {one["variant"] for one in what["cells"]} - {cases.HOSTILE}:
         # Quality, against mha and sha, cost; nine tasks stand in two tables.
         assert len(scheme_lines(printed, scheme)) == (5 if case == "benchmark" else 3), scheme
     assert scheme_lines(printed, "mha")[0].startswith("mha *")
@@ -65,7 +65,7 @@ def test_csv_holds_what_the_results_hold(run, tmp_path):
     run("report", cases.save(tmp_path / "run", what), "--csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "run/results.csv").read_text())))
     assert [row["scheme"] for row in rows] == cases.SCHEMES
-    mean = sum(one["quality"] for one in what["cells"] if one["scheme"] == "sha" and "0.001" in one["setting"]) / 3
+    mean = sum(one["quality"] for one in what["cells"] if one["variant"] == "sha" and "0.001" in one["setting"]) / 3
     assert float(rows[3]["quality"]) == pytest.approx(mean, rel=1e-12) and rows[3]["setting"] == "learning-rate=0.001"
     lines = list(csv.DictReader(io.StringIO((tmp_path / "run/cells.csv").read_text())))
     assert len(lines) == len(what["planned"])
@@ -93,14 +93,14 @@ def test_runs_of_one_comparison_become_one_table(run, tmp_path):
     second = cases.save(tmp_path / "second", second)
     done = run("report", first, second, "--out", tmp_path / "both", "--json")
     merged = json.loads(done.stdout)
-    assert [(c["scheme"], c["seed"]) for c in merged["cells"]] == [
+    assert [(c["variant"], c["seed"]) for c in merged["cells"]] == [
         *[("mha", seed) for seed in range(4)],
         *[("sha", seed) for seed in range(3)],
         *[("mqa", seed) for seed in (2, 3)],
     ]
     assert merged["complete"] is False and "Partial: 9 of 10 models finished" in merged["headline"]
     rows = {row["scheme"]: row for row in merged["rows"]}
-    assert rows["sha"]["minus_mha"]["seeds"] == 3 and rows["mqa"]["minus_mha"]["seeds"] == 2
+    assert rows["sha"]["minus_reference"]["seeds"] == 3 and rows["mqa"]["minus_reference"]["seeds"] == 2
     assert merged["cells"][0]["model"].startswith(str(first))
     assert {"Example 9000 at 2.10GHz", "Other 1"} == {one["processor"] for one in merged["environment"].values()}
     assert names(tmp_path / "both") == {"report.html"}
@@ -167,7 +167,7 @@ def test_mistakes_are_one_line(run, refused, tmp_path):
         "[]": ["is not a JSON object"],
         '{"format": "other"}': ["not a file of headshare"],
         '{"format": "headshare comparison", "format_version": 1}': ["earlier headshare", "run the comparison again"],
-        '{"format": "headshare comparison", "format_version": 3}': ["newer headshare"],
+        '{"format": "headshare comparison", "format_version": 4}': ["newer headshare"],
     }.items():
         file.parent.mkdir(exist_ok=True)
         file.write_text(change)

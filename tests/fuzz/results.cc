@@ -21,7 +21,7 @@ void read_reports(const fs::path& folder) {
   if (again.cells.size() != results.cells.size()) throw std::logic_error("other cells after writing");
   may_refuse([&] { use(merge_results({{"one", results}, {"two", again}}).size()); });
   use(html_report({results, again}).size());
-  use(schemes_csv({results}).size() + cells_csv({results}).size() + tasks_csv({results}).size());
+  use(variants_csv({results}).size() + cells_csv({results}).size() + tasks_csv({results}).size());
   use(latex_table(results).size() + latex_benchmarks_table({results, again}).size());
 }
 

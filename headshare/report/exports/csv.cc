@@ -3,7 +3,7 @@
 
 #include "headshare/base/number.h"
 #include "headshare/report/exports/exports.h"
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 namespace {
@@ -11,13 +11,13 @@ namespace {
 // One line: fields in the order they are added, with their names.
 class Line {
  public:
-  void add(const char* name, const std::string& text) {
+  void add(const std::string& name, const std::string& text) {
     names_.emplace_back(name);
     fields_.push_back(quoted(is_formula(text) ? "'" + text : text));
   }
-  void add(const char* name, int64_t value) { add(name, std::to_string(value)); }
+  void add(const std::string& name, int64_t value) { add(name, std::to_string(value)); }
   // The shortest text that reads back as the same number.
-  void add(const char* name, std::optional<double> value) {
+  void add(const std::string& name, std::optional<double> value) {
     char buffer[32];
     const auto end = value ? std::to_chars(buffer, buffer + sizeof buffer, *value).ptr : buffer;
     add(name, std::string(buffer, end));
@@ -60,7 +60,8 @@ void add_interval(Line* line, const char* low, const char* high, const std::opti
   line->add(high, interval ? std::optional<double>(interval->high) : std::nullopt);
 }
 
-void add_summary(Line* line, const char* name, const char* deviation, const std::optional<Summary>& summary) {
+void add_summary(Line* line, const std::string& name, const std::string& deviation,
+                 const std::optional<Summary>& summary) {
   const bool there = summary && summary->count > 0;
   line->add(name, there ? std::optional<double>(summary->mean) : std::nullopt);
   line->add(deviation, there ? summary->deviation : std::nullopt);
@@ -74,34 +75,55 @@ void add_subject(Line* line, const Results& results) {
   line->add("part", results.subject.has_test_part ? "test" : "validation");
 }
 
-void add_quality(Line* line, const SchemeRow& row) {
+// "bits-per-byte" as a column: "bits_per_byte".
+std::string column_name(std::string score) {
+  std::replace(score.begin(), score.end(), '-', '_');
+  return score;
+}
+
+// The scores that any model has, so that all lines have the same columns.
+std::vector<std::string> score_names(const std::vector<Results>& all) {
+  std::vector<std::string> names;
+  for (const Results& results : all) {
+    for (const Cell& cell : results.cells) {
+      for (const Score& one : cell.scores) {
+        if (std::find(names.begin(), names.end(), one.name) == names.end()) names.push_back(one.name);
+      }
+    }
+  }
+  return names;
+}
+
+void add_quality(Line* line, const VariantRow& row, const std::vector<std::string>& scores) {
   add_summary(line, "validation_loss", "validation_loss_deviation", row.best.validation_loss);
   add_summary(line, "loss", "loss_deviation", row.best.test_loss);
   add_summary(line, "quality", "quality_deviation", row.best.quality);
   add_interval(line, "quality_low", "quality_high", row.best.quality_interval);
-  add_summary(line, "bits_per_byte", "bits_per_byte_deviation", row.best.bits_per_byte);
-  add_summary(line, "pseudo_perplexity", "pseudo_perplexity_deviation", row.best.pseudo_perplexity);
-  const Difference difference = row.against_mha.value_or(Difference{});
-  line->add("minus_mha", row.against_mha ? std::optional<double>(difference.mean) : std::nullopt);
-  add_interval(line, "minus_mha_low_over_seeds", "minus_mha_high_over_seeds", difference.over_seeds);
-  add_interval(line, "minus_mha_low_over_blocks", "minus_mha_high_over_blocks", difference.over_blocks);
-  line->add("minus_mha_p_value", difference.p_value);
+  for (const std::string& name : scores) {
+    add_summary(line, column_name(name), column_name(name) + "_deviation", score_of(row.best, name));
+  }
+  const Difference difference = row.against_reference.value_or(Difference{});
+  line->add("minus_reference", row.against_reference ? std::optional<double>(difference.mean) : std::nullopt);
+  add_interval(line, "minus_reference_low_over_seeds", "minus_reference_high_over_seeds", difference.over_seeds);
+  add_interval(line, "minus_reference_low_over_blocks", "minus_reference_high_over_blocks", difference.over_blocks);
+  line->add("minus_reference_p_value", difference.p_value);
   line->add("prr", row.prr.value);
   add_interval(line, "prr_low", "prr_high", row.prr.interval);
   line->add("peop", row.peop.value);
   add_interval(line, "peop_low", "peop_high", row.peop.interval);
 }
 
-Line scheme_line(const Results& results, const SchemeRow& row) {
+Line variant_line(const Results& results, const VariantRow& row, const std::vector<std::string>& scores) {
   Line line;
   add_subject(&line, results);
+  line.add("variant", row.variant);
   line.add("scheme", row.scheme);
   line.add("setting", row.best.setting);
-  line.add("trained", row.trained ? "yes" : "no");
+  line.add("trained", row.trained() ? "yes" : "no");
   line.add("seeds", static_cast<int64_t>(row.best.seeds.size()));
   line.add("planned_seeds", row.best.planned);
   line.add("failed_cells", static_cast<int64_t>(row.failed.size()));
-  add_quality(&line, row);
+  add_quality(&line, row, scores);
   line.add_measured("attention_parameters", static_cast<double>(row.attention_parameters));
   line.add_measured("attention_parameters_effective", static_cast<double>(row.attention_parameters_effective));
   line.add_measured("total_parameters", static_cast<double>(row.total_parameters));
@@ -116,9 +138,10 @@ Line scheme_line(const Results& results, const SchemeRow& row) {
   return line;
 }
 
-Line task_line(const Results& results, const SchemeRow& row, const TaskRow& task) {
+Line task_line(const Results& results, const VariantRow& row, const TaskRow& task) {
   Line line;
   add_subject(&line, results);
+  line.add("variant", row.variant);
   line.add("scheme", row.scheme);
   line.add("task", task.task);
   line.add("seeds", task.score.count);
@@ -133,15 +156,22 @@ Line task_line(const Results& results, const SchemeRow& row, const TaskRow& task
   return line;
 }
 
-void add_figures(Line* line, const Cell* cell) {
+std::optional<double> score_of(const Cell* cell, const std::string& name) {
+  if (cell == nullptr) return std::nullopt;
+  for (const Score& one : cell->scores) {
+    if (one.name == name) return one.value;
+  }
+  return std::nullopt;
+}
+
+void add_figures(Line* line, const Cell* cell, const std::vector<std::string>& scores) {
   const auto number = [&](const char* name, auto read) {
     line->add(name, cell == nullptr ? std::nullopt : std::optional<double>(read(*cell)));
   };
   number("validation_loss", [](const Cell& c) { return c.validation_loss; });
   number("loss", [](const Cell& c) { return c.test_loss; });
   number("quality", [](const Cell& c) { return c.quality; });
-  line->add("bits_per_byte", cell == nullptr ? std::nullopt : cell->bits_per_byte);
-  line->add("pseudo_perplexity", cell == nullptr ? std::nullopt : cell->pseudo_perplexity);
+  for (const std::string& name : scores) line->add(column_name(name), score_of(cell, name));
   number("steps", [](const Cell& c) { return static_cast<double>(c.steps); });
   number("best_step", [](const Cell& c) { return static_cast<double>(c.best_step); });
   number("tokens", [](const Cell& c) { return static_cast<double>(c.tokens); });
@@ -154,7 +184,7 @@ void add_figures(Line* line, const Cell* cell) {
   line->add("model", cell == nullptr ? "" : cell->model);
 }
 
-Line cell_line(const Results& results, const CellKey& key) {
+Line cell_line(const Results& results, const CellKey& key, const std::vector<std::string>& scores) {
   const auto cell =
       std::find_if(results.cells.begin(), results.cells.end(), [&](const Cell& one) { return one.key == key; });
   const auto failed =
@@ -162,12 +192,13 @@ Line cell_line(const Results& results, const CellKey& key) {
   const bool finished = cell != results.cells.end();
   Line line;
   add_subject(&line, results);
-  line.add("scheme", key.scheme);
+  line.add("variant", key.variant);
+  line.add("scheme", variant_of(results, key.variant).scheme);
   line.add("setting", key.setting);
   line.add("seed", key.seed);
   line.add("state", finished ? "finished" : failed != results.failed.end() ? "failed" : "missing");
   line.add("reason", failed != results.failed.end() ? failed->reason : "");
-  add_figures(&line, finished ? &*cell : nullptr);
+  add_figures(&line, finished ? &*cell : nullptr, scores);
   return line;
 }
 
@@ -178,10 +209,11 @@ void append_line(std::string* csv, const Line& line) {
 
 }  // namespace
 
-std::string schemes_csv(const std::vector<Results>& all) {
+std::string variants_csv(const std::vector<Results>& all) {
+  const std::vector<std::string> scores = score_names(all);
   std::string csv;
   for (const Results& results : all) {
-    for (const SchemeRow& row : summarise(results)) append_line(&csv, scheme_line(results, row));
+    for (const VariantRow& row : summarise(results)) append_line(&csv, variant_line(results, row, scores));
   }
   return csv;
 }
@@ -189,7 +221,7 @@ std::string schemes_csv(const std::vector<Results>& all) {
 std::string tasks_csv(const std::vector<Results>& all) {
   std::string csv;
   for (const Results& results : all) {
-    for (const SchemeRow& row : summarise(results)) {
+    for (const VariantRow& row : summarise(results)) {
       for (const TaskRow& task : row.tasks) append_line(&csv, task_line(results, row, task));
     }
   }
@@ -197,9 +229,10 @@ std::string tasks_csv(const std::vector<Results>& all) {
 }
 
 std::string cells_csv(const std::vector<Results>& all) {
+  const std::vector<std::string> scores = score_names(all);
   std::string csv;
   for (const Results& results : all) {
-    for (const CellKey& key : results.planned) append_line(&csv, cell_line(results, key));
+    for (const CellKey& key : results.planned) append_line(&csv, cell_line(results, key, scores));
   }
   return csv;
 }

@@ -8,15 +8,15 @@
 
 namespace headshare {
 
-// RFC 4180: a line per scheme (summarise's rows) below a line of names; what is not known stays empty.
+// RFC 4180: a line per variant (summarise's rows) below a line of names; what is not known stays empty.
 // Several results stand below one another, distinguished by the columns `subject` and `data`. A text that a spreadsheet
 // would take for a formula (it begins with =, +, -, @, tab or CR and is no number) has an apostrophe before it.
-std::string schemes_csv(const std::vector<Results>& all);
+std::string variants_csv(const std::vector<Results>& all);
 
 // The same with a line for each planned cell: finished, failed (with its reason) or missing.
 std::string cells_csv(const std::vector<Results>& all);
 
-// The same with a line for each scheme and task of a benchmark: "tasks.csv". Empty where there is none.
+// The same with a line for each variant and task of a benchmark: "tasks.csv". Empty where there is none.
 std::string tasks_csv(const std::vector<Results>& all);
 
 // A table for \input, with the package booktabs; footnotes stand as comments above it. What a name holds

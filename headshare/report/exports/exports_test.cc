@@ -54,12 +54,12 @@ std::string field_of(const std::vector<std::vector<std::string>>& records, size_
 }
 
 TEST(CsvTest, HoldsALineForEachScheme) {
-  const auto records = read_csv(schemes_csv({example()}));
+  const auto records = read_csv(variants_csv({example()}));
   ASSERT_THAT(records, SizeIs(5));
   EXPECT_THAT(records, Each(SizeIs(records[0].size())));
   EXPECT_EQ(field_of(records, 2, "scheme"), "mhe_mul");
-  EXPECT_NEAR(std::stod(field_of(records, 2, "minus_mha")), 0.2, 1e-12);
-  EXPECT_EQ(field_of(records, 1, "minus_mha"), "");
+  EXPECT_NEAR(std::stod(field_of(records, 2, "minus_reference")), 0.2, 1e-12);
+  EXPECT_EQ(field_of(records, 1, "minus_reference"), "");
   EXPECT_EQ(std::stod(field_of(records, 2, "loss")), (2.2 + 2.3) / 2);  // every digit
   EXPECT_LT(std::stod(field_of(records, 2, "quality_low")), std::stod(field_of(records, 2, "quality")));
   EXPECT_LT(std::stod(field_of(records, 2, "quality")), std::stod(field_of(records, 2, "quality_high")));
@@ -81,7 +81,7 @@ TEST(CsvTest, HoldsALineForEachCell) {
 
 TEST(LatexTest, EscapesAndMarksTheBest) {
   Results results = example();
-  results.cells[2].key.scheme = results.planned[2].scheme = "a&b%$#_{}~^\\<\"ü";
+  results.cells[2].key.variant = results.planned[2].variant = "a&b%$#_{}~^\\<\"ü";
   const std::string table = latex_table(results);
   EXPECT_THAT(table, HasSubstr("a\\&b\\%\\$\\#\\_\\{\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}"
                                "\\textless{}''? & $1$"));

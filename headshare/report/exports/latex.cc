@@ -62,20 +62,21 @@ std::string count(int64_t value) {
   return number(text);
 }
 
-std::string row_text(const Results& results, const SchemeRow& row, bool best) {
+std::string row_text(const Results& results, const VariantRow& row, bool best) {
   std::string quality = number(quality_text(results.subject, row.best.quality));
   if (best) quality = "\\boldmath" + quality;
   if (shows_quality_interval(results) && row.best.quality_interval) {
     quality += " " + number(quality_interval_text(results.subject, row.best));
   }
-  std::vector<std::string> cells = {escaped(row.scheme)};
+  std::vector<std::string> cells = {escaped(row.variant)};
   if (any_setting(results)) cells.push_back(escaped(row.best.setting));
   cells.push_back(number(std::to_string(row.best.seeds.size())));
   cells.push_back(count(row.attention_parameters));
   cells.push_back(quality);
-  std::string difference = row.trained ? number(difference_text(results.subject, row)) : "as mha";
-  if (row.trained && row.against_mha && row.against_mha->interval()) {
-    difference += " " + number(difference_interval_text(results.subject, row.against_mha->interval()));
+  std::string difference =
+      row.trained() ? number(difference_text(results.subject, row)) : escaped("as " + row.weights_of);
+  if (row.trained() && row.against_reference && row.against_reference->interval()) {
+    difference += " " + number(difference_interval_text(results.subject, row.against_reference->interval()));
   }
   cells.push_back(difference);
   cells.push_back(number(retention_text(row.prr, 1)));
@@ -89,14 +90,15 @@ std::string row_text(const Results& results, const SchemeRow& row, bool best) {
 }
 
 // Of a benchmark: a second table, a column for each task.
-std::string task_table(const Results& results, const std::vector<SchemeRow>& rows) {
+std::string task_table(const Results& results, const std::vector<VariantRow>& rows) {
   const std::vector<TaskColumn> columns = task_columns(results.subject, rows);
   if (columns.empty()) return "";
-  std::string text = "\n\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\nScheme";
+  std::string text =
+      "\n\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\n" + capitalised(noun(results));
   for (const TaskColumn& one : columns) text += " & " + escaped(one.heading);
   text += " \\\\\n\\midrule\n";
   for (size_t i = 0; i < rows.size(); ++i) {
-    text += escaped(rows[i].scheme);
+    text += escaped(rows[i].variant);
     for (const TaskColumn& one : columns) {
       const std::string score = number(one.text(i));
       text += " & " + (one.is_best(i) ? "\\boldmath" + score : score);
@@ -112,19 +114,20 @@ std::string comment(const std::string& text) { return "% " + printable(text) + "
 }  // namespace
 
 std::string latex_table(const Results& results) {
-  const std::vector<SchemeRow> rows = summarise(results);
-  const SchemeRow* best = best_row(results.subject, rows);
+  const std::vector<VariantRow> rows = summarise(results);
+  const VariantRow* best = best_row(results.subject, rows);
   const bool settings = any_setting(results);
   std::string text = comment("headshare: " + results.subject.name + ", " + results.subject.data) +
                      comment(headline(results, rows).text());
   for (const std::string& note : footnotes(results, rows)) text += comment(note);
   for (const std::string& note : failure_notes(results)) text += comment(note);
   text += "% needs \\usepackage{booktabs}\n\\begin{tabular}{l" + std::string(settings ? "l" : "") + "rrrrrrrr}\n";
-  text += "\\toprule\nScheme" + std::string(settings ? " & Setting" : "") + " & Seeds & Attention & " +
-          escaped(quality_name(results.subject)) + " & " + escaped(compared_name(results.subject)) +
-          " & PRR & PEoP & Memory & Cache \\\\\n" + std::string(settings ? " &" : "") +
-          " & & parameters & & minus MHA & & & saved & B/token \\\\\n\\midrule\n";
-  for (const SchemeRow& row : rows) text += row_text(results, row, &row == best);
+  text += "\\toprule\n" + capitalised(noun(results)) + std::string(settings ? " & Setting" : "") +
+          " & Seeds & Attention & " + escaped(quality_name(results.subject)) + " & " +
+          escaped(compared_name(results.subject)) + " & PRR & PEoP & Memory & Cache \\\\\n" +
+          std::string(settings ? " &" : "") + " & & parameters & & minus " + escaped(results.references.quality) +
+          " & & & saved & B/token \\\\\n\\midrule\n";
+  for (const VariantRow& row : rows) text += row_text(results, row, &row == best);
   return text + "\\bottomrule\n\\end{tabular}\n" + task_table(results, rows);
 }
 
@@ -141,7 +144,7 @@ std::string latex_benchmarks_table(const std::vector<Results>& all) {
   text += "}\n\\toprule\n & Attention" + names + " \\\\\nScheme & parameters" + columns + " \\\\\n\\midrule\n";
   for (size_t i = 0; i < table.rows().size(); ++i) {
     const BenchmarksRow& row = table.rows()[i];
-    text += escaped(row.scheme) + " & " + count(row.attention_parameters);
+    text += escaped(row.variant) + " & " + count(row.attention_parameters);
     for (size_t k = 0; k < row.on.size(); ++k) {
       const std::vector<std::string> texts = benchmark_texts(row.on[k]);
       text += std::string(" & ") + (table.is_best(i, k) ? "\\boldmath" : "");

@@ -8,7 +8,7 @@ namespace headshare {
 void write_reports(const fs::path& directory, const Results& results, ReportFiles files) {
   if (files.results) write_file(directory / "results.json", to_text(to_json(results)));
   if (files.csv) {
-    write_file(directory / "results.csv", schemes_csv({results}));
+    write_file(directory / "results.csv", variants_csv({results}));
     write_file(directory / "cells.csv", cells_csv({results}));
     if (!results.subject.tasks.empty()) write_file(directory / "tasks.csv", tasks_csv({results}));
   }

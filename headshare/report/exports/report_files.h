@@ -7,7 +7,7 @@ namespace headshare {
 
 struct ReportFiles {
   bool results = true;  // results.json
-  bool csv = true;      // results.csv (a line per scheme), cells.csv and of a benchmark tasks.csv
+  bool csv = true;      // results.csv (a line per variant), cells.csv and of a benchmark tasks.csv
   bool html = true;     // report.html
   bool latex = false;   // table.tex
 };

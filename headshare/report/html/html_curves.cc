@@ -11,7 +11,7 @@ namespace headshare {
 namespace {
 
 struct Curve {
-  std::string scheme;
+  std::string variant;
   std::vector<CurvePoint> mean;                // at the steps all seeds were evaluated at
   std::vector<std::vector<CurvePoint>> seeds;  // each
 };
@@ -36,10 +36,10 @@ std::vector<CurvePoint> mean_curve(const std::vector<const Cell*>& cells) {
 
 std::vector<Curve> curves_of(const ReportView& view) {
   std::vector<Curve> curves;
-  for (const SchemeRow& row : view.rows) {
-    if (!row.trained) continue;
-    const std::vector<const Cell*> cells = cells_of(view.results, row.scheme, row.best.setting);
-    Curve curve{row.scheme, mean_curve(cells), {}};
+  for (const VariantRow& row : view.rows) {
+    if (!row.trained()) continue;
+    const std::vector<const Cell*> cells = cells_of(view.results, row.variant, row.best.setting);
+    Curve curve{row.variant, mean_curve(cells), {}};
     for (const Cell* cell : cells) curve.seeds.push_back(cell->curve);
     if (curve.mean.size() >= 2) curves.push_back(std::move(curve));
   }
@@ -87,7 +87,7 @@ std::string curve_data(const std::vector<Curve>& curves, const std::string& capt
   std::set<int64_t> steps;
   std::vector<HtmlTable::Heading> headings = {{.text = "step"}};
   for (const Curve& curve : curves) {
-    headings.push_back({.text = curve.scheme});
+    headings.push_back({.text = curve.variant});
     for (const CurvePoint& point : curve.mean) steps.insert(point.step);
   }
   HtmlTable table(headings);
@@ -119,19 +119,19 @@ HtmlFigure curve_figure(const ReportView& view) {
   SvgPlot plot(kFigureHeight, kLineFrame);
   plot.x_axis(axes.across, axes.by_time ? "seconds of training" : "step");
   plot.y_axis(axes.up, "validation loss (lower is better)");
-  std::vector<std::string> schemes;
+  std::vector<std::string> names;
   std::vector<PlotPoint> ends;
   for (const Curve& curve : curves) {
     if (curve.seeds.size() < 2) continue;
-    for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.scheme), /*faint=*/true);
+    for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.variant), /*faint=*/true);
   }
   for (const Curve& curve : curves) {
     const std::vector<PlotPoint> points = axes.place(curve.mean);
-    plot.line(points, view.style(curve.scheme));
-    schemes.push_back(curve.scheme);
+    plot.line(points, view.style(curve.variant));
+    names.push_back(curve.variant);
     ends.push_back(points.back());
   }
-  name_line_ends(&plot, view, schemes, ends);
+  name_line_ends(&plot, view, names, ends);
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = curve_data(curves, figure.title);
   return figure;

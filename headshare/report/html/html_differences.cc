@@ -1,4 +1,4 @@
-// The figure of differences to mha.
+// The figure of differences to the reference.
 #include <algorithm>
 #include <cmath>
 
@@ -13,11 +13,11 @@ constexpr double kTop = 52;
 const Box kColumns{116, kTop, 450, 0};  // names to the left, numbers to the right
 
 // Two seeds give intervals so wide that all points would fall together; those leave the frame instead.
-Scale difference_scale(const std::vector<const SchemeRow*>& rows) {
+Scale difference_scale(const std::vector<const VariantRow*>& rows) {
   std::vector<double> core = {0};
   std::vector<double> all = {0};
-  for (const SchemeRow* row : rows) {
-    const Difference& d = *row->against_mha;
+  for (const VariantRow* row : rows) {
+    const Difference& d = *row->against_reference;
     core.push_back(d.mean);
     all.push_back(d.mean);
     for (const auto* interval : {&d.over_seeds, &d.over_blocks}) {
@@ -47,19 +47,19 @@ void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval,
   end(right, right >= frame.right, -6);
 }
 
-std::string difference_data(const ReportView& view, const std::vector<const SchemeRow*>& rows,
+std::string difference_data(const ReportView& view, const std::vector<const VariantRow*>& rows,
                             const std::string& caption) {
-  HtmlTable table({{.text = "scheme", .number = false},
-                   {.text = compared_name(view.results.subject) + " less mha's"},
+  HtmlTable table({{.text = noun(view.results), .number = false},
+                   {.text = compared_name(view.results.subject) + " less " + view.results.references.quality + "'s"},
                    {.text = "95% over seeds"},
                    {.text = "95% over blocks"},
                    {.text = "seeds"}});
-  for (const SchemeRow* row : rows) {
-    table.add({{view.key(row->scheme)},
+  for (const VariantRow* row : rows) {
+    table.add({{view.key(row->variant)},
                number_cell(difference_text(view.results.subject, *row)),
-               number_cell(difference_interval_text(view.results.subject, row->against_mha->over_seeds)),
-               number_cell(difference_interval_text(view.results.subject, row->against_mha->over_blocks)),
-               number_cell(std::to_string(row->against_mha->seeds))});
+               number_cell(difference_interval_text(view.results.subject, row->against_reference->over_seeds)),
+               number_cell(difference_interval_text(view.results.subject, row->against_reference->over_blocks)),
+               number_cell(std::to_string(row->against_reference->seeds))});
   }
   return table.html(caption, /*sortable=*/false);
 }
@@ -69,31 +69,31 @@ std::string difference_data(const ReportView& view, const std::vector<const Sche
 HtmlFigure difference_figure(const ReportView& view) {
   const Subject& subject = view.results.subject;
   HtmlFigure figure{.id = view.id + "-differences",
-                    .title = "Differences to mha",
+                    .title = "Differences to " + view.results.references.quality,
                     .caption = "Paired by seed. Thin lines with ends: 95% over seeds; wide bars: 95% over " +
                                subject.block + ". An interval that holds 0 tells no difference.",
                     .svg = {},
                     .data = {}};
-  std::vector<const SchemeRow*> rows;
-  for (const SchemeRow& row : view.rows) {
-    if (row.against_mha && row.trained) rows.push_back(&row);
+  std::vector<const VariantRow*> rows;
+  for (const VariantRow& row : view.rows) {
+    if (row.against_reference && row.trained()) rows.push_back(&row);
   }
   if (rows.empty()) return figure;
   const Scale across = difference_scale(rows);
   const double bottom = kTop + kLane * static_cast<double>(rows.size());
   SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
-  plot.x_axis(across, compared_name(subject) + " less mha's");
+  plot.x_axis(across, compared_name(subject) + " less " + view.results.references.quality + "'s");
   plot.segment({across(0), kTop}, {across(0), bottom}, "zero");
   const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
   plot.text({across(0) - 6, kTop - 8}, lower ? "← better" : "← worse", "tick", "end");
   plot.text({across(0) + 6, kTop - 8}, lower ? "worse →" : "better →", "tick");
   for (size_t i = 0; i < rows.size(); ++i) {
     const double y = kTop + kLane * (static_cast<double>(i) + 0.5);
-    const Difference& d = *rows[i]->against_mha;
-    plot.text({kColumns.left - 10, y + 4}, shortened(rows[i]->scheme, 14), "name", "end");
+    const Difference& d = *rows[i]->against_reference;
+    plot.text({kColumns.left - 10, y + 4}, shortened(rows[i]->variant, 14), "name", "end");
     if (d.over_blocks) draw_interval(&plot, across, *d.over_blocks, y, "blocks");
     if (d.over_seeds) draw_interval(&plot, across, *d.over_seeds, y, "seeds");
-    plot.marker({across(std::clamp(d.mean, across.low, across.high)), y}, view.style(rows[i]->scheme), 4.5);
+    plot.marker({across(std::clamp(d.mean, across.low, across.high)), y}, view.style(rows[i]->variant), 4.5);
     std::string number = difference_text(subject, *rows[i]);
     if (number.starts_with('-')) number = "−" + number.substr(1);
     plot.text({SvgPlot::kWidth - 14, y + 4}, number, "figure", "end");

@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// Each known scheme keeps its colour and marker in every report.
+// A variant that is named after a scheme keeps that scheme's colour and marker in every report.
 #define HS_SCHEME(name) #name,
 constexpr std::array kKnown = {
 #include "headshare/attention/schemes.inc"
@@ -25,11 +25,11 @@ std::string better_side(const Subject& subject, const char* axis) {
   return lower ? " (left is better)" : " (right is better)";
 }
 
-using Number = std::function<double(const SchemeRow&)>;
+using Number = std::function<double(const VariantRow&)>;
 
-std::vector<const SchemeRow*> finished_rows(const ReportView& view) {
-  std::vector<const SchemeRow*> rows;
-  for (const SchemeRow& row : view.rows) {
+std::vector<const VariantRow*> finished_rows(const ReportView& view) {
+  std::vector<const VariantRow*> rows;
+  for (const VariantRow& row : view.rows) {
     if (row.finished()) rows.push_back(&row);
   }
   return rows;
@@ -37,12 +37,12 @@ std::vector<const SchemeRow*> finished_rows(const ReportView& view) {
 
 std::string quality_data(const ReportView& view, const std::string& caption, const std::string& x_name,
                          const Number& x) {
-  HtmlTable table({{.text = "scheme", .number = false},
+  HtmlTable table({{.text = noun(view.results), .number = false},
                    {.text = x_name},
                    {.text = quality_name(view.results.subject)},
                    {.text = "seeds"}});
-  for (const SchemeRow* row : finished_rows(view)) {
-    table.add({{view.key(row->scheme)},
+  for (const VariantRow* row : finished_rows(view)) {
+    table.add({{view.key(row->variant)},
                number_cell(format_fixed(x(*row), 0)),
                number_cell(quality_text(view.results.subject, row->best.quality)),
                number_cell(seeds_text(row->best))});
@@ -52,11 +52,11 @@ std::string quality_data(const ReportView& view, const std::string& caption, con
 
 // Quality over some cost: points with their deviation, names beside them.
 HtmlFigure scatter(const ReportView& view, HtmlFigure figure, const std::string& x_name, const Number& x) {
-  std::vector<const SchemeRow*> rows = finished_rows(view);
-  std::erase_if(rows, [&](const SchemeRow* row) { return x(*row) <= 0; });
+  std::vector<const VariantRow*> rows = finished_rows(view);
+  std::erase_if(rows, [&](const VariantRow* row) { return x(*row) <= 0; });
   if (rows.empty()) return figure;
   std::vector<double> xs, ys;
-  for (const SchemeRow* row : rows) {
+  for (const VariantRow* row : rows) {
     const double deviation = row->best.quality.deviation.value_or(0);
     xs.push_back(x(*row));
     ys.push_back(row->best.quality.mean - deviation);
@@ -71,14 +71,14 @@ HtmlFigure scatter(const ReportView& view, HtmlFigure figure, const std::string&
   plot.y_axis(up, quality_name(view.results.subject) + better_side(view.results.subject, "y"));
   std::vector<LabelRequest> names;
   std::vector<Box> bars;
-  for (const SchemeRow* row : rows) {
+  for (const VariantRow* row : rows) {
     const PlotPoint at{across(x(*row)), up(row->best.quality.mean)};
-    names.push_back({at.x, at.y, shortened(row->scheme, 24)});
+    names.push_back({at.x, at.y, shortened(row->variant, 24)});
     const double deviation = row->best.quality.deviation.value_or(0);
     if (deviation == 0) continue;
     const double top = up(row->best.quality.mean + deviation);
     const double bottom = up(row->best.quality.mean - deviation);
-    plot.vertical_bar(at.x, top, bottom, view.style(row->scheme));
+    plot.vertical_bar(at.x, top, bottom, view.style(row->variant));
     bars.push_back({at.x - 4, std::min(top, bottom), at.x + 4, std::max(top, bottom)});
   }
   const std::vector<PlacedLabel> labels = place_labels(names, bars, kFrame);
@@ -89,7 +89,7 @@ HtmlFigure scatter(const ReportView& view, HtmlFigure figure, const std::string&
     plot.segment({names[i].x, names[i].y}, near, "leader");
   }
   for (size_t i = 0; i < rows.size(); ++i) {
-    plot.marker({names[i].x, names[i].y}, view.style(rows[i]->scheme));
+    plot.marker({names[i].x, names[i].y}, view.style(rows[i]->variant));
     plot.text({labels[i].x, labels[i].y}, names[i].text, "name", labels[i].anchor);
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
@@ -99,7 +99,7 @@ HtmlFigure scatter(const ReportView& view, HtmlFigure figure, const std::string&
 
 std::string spread_note(const ReportView& view) {
   const bool many = std::any_of(view.rows.begin(), view.rows.end(),
-                                [](const SchemeRow& row) { return row.best.quality.deviation.has_value(); });
+                                [](const VariantRow& row) { return row.best.quality.deviation.has_value(); });
   return many ? " Bars: one deviation over seeds to either side." : " One seed each.";
 }
 
@@ -114,20 +114,20 @@ constexpr double kLane = 27;
 
 }  // namespace
 
-SeriesStyle ReportView::style(const std::string& scheme) const {
+SeriesStyle ReportView::style(const std::string& variant) const {
   const auto index_of = [](const std::string& name) {
     return static_cast<int>(std::find(kKnown.begin(), kKnown.end(), name) - kKnown.begin());
   };
-  if (index_of(scheme) < static_cast<int>(kKnown.size())) return {index_of(scheme)};
+  if (index_of(variant) < static_cast<int>(kKnown.size())) return {index_of(variant)};
   std::vector<bool> taken(kKnown.size());
-  int number = 0;  // of this scheme among the unknown
-  for (const SchemeRow& row : rows) {
-    const int index = index_of(row.scheme);
+  int number = 0;  // of this variant among the unknown
+  for (const VariantRow& row : rows) {
+    const int index = index_of(row.variant);
     if (index < static_cast<int>(kKnown.size())) taken[static_cast<size_t>(index)] = true;
   }
-  for (const SchemeRow& row : rows) {
-    if (row.scheme == scheme) break;
-    number += index_of(row.scheme) == static_cast<int>(kKnown.size()) ? 1 : 0;
+  for (const VariantRow& row : rows) {
+    if (row.variant == variant) break;
+    number += index_of(row.variant) == static_cast<int>(kKnown.size()) ? 1 : 0;
   }
   std::vector<int> free;
   for (size_t i = 0; i < taken.size(); ++i) {
@@ -137,19 +137,19 @@ SeriesStyle ReportView::style(const std::string& scheme) const {
   return {static_cast<int>(kKnown.size() - free.size()) + number};  // behind the known ones: no two are the same
 }
 
-std::string ReportView::key(const std::string& scheme) const {
-  return SvgPlot::key(style(scheme)) + "<span class=\"scheme\">" + escape_html(scheme) + "</span>";
+std::string ReportView::key(const std::string& variant) const {
+  return SvgPlot::key(style(variant)) + "<span class=\"scheme\">" + escape_html(variant) + "</span>";
 }
 
-void name_line_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& schemes,
+void name_line_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& names,
                     const std::vector<PlotPoint>& ends) {
   std::vector<double> wished;
   for (const PlotPoint& end : ends) wished.push_back(end.y);
   const std::vector<double> heights = spread(wished, 16, plot->frame().top, plot->frame().bottom);
   for (size_t i = 0; i < ends.size(); ++i) {
     plot->segment({ends[i].x + 3, ends[i].y}, {kLineNames - 4, heights[i]}, "leader");
-    plot->marker({kLineNames + 4, heights[i]}, view.style(schemes[i]), 4);
-    plot->text({kLineNames + 14, heights[i] + 4}, shortened(schemes[i], 13), "name");
+    plot->marker({kLineNames + 4, heights[i]}, view.style(names[i]), 4);
+    plot->text({kLineNames + 14, heights[i] + 4}, shortened(names[i], 13), "name");
   }
 }
 
@@ -161,7 +161,7 @@ HtmlFigure parameter_figure(const ReportView& view) {
        .caption = "What the attention sub-layers hold, all of them together, without biases." + spread_note(view),
        .svg = {},
        .data = {}},
-      "attention parameters", [](const SchemeRow& row) { return static_cast<double>(row.attention_parameters); });
+      "attention parameters", [](const VariantRow& row) { return static_cast<double>(row.attention_parameters); });
 }
 
 HtmlFigure cache_figure(const ReportView& view) {
@@ -172,7 +172,7 @@ HtmlFigure cache_figure(const ReportView& view) {
                   .svg = {},
                   .data = {}},
                  "cache, bytes per token",
-                 [](const SchemeRow& row) { return static_cast<double>(row.cache_bytes_per_token); });
+                 [](const VariantRow& row) { return static_cast<double>(row.cache_bytes_per_token); });
 }
 
 HtmlFigure seed_figure(const ReportView& view) {
@@ -182,14 +182,14 @@ HtmlFigure seed_figure(const ReportView& view) {
                     .caption = "One marker for each trained model; the upright line is their mean.",
                     .svg = {},
                     .data = {}};
-  const std::vector<const SchemeRow*> rows = finished_rows(view);
+  const std::vector<const VariantRow*> rows = finished_rows(view);
   if (rows.empty()) return figure;
   std::vector<double> values;
-  HtmlTable table({{.text = "scheme", .number = false}, {.text = "seed"}, {.text = quality_name(subject)}});
-  for (const SchemeRow* row : rows) {
-    for (const Cell* cell : cells_of(view.results, row->scheme, row->best.setting)) {
+  HtmlTable table({{.text = noun(view.results), .number = false}, {.text = "seed"}, {.text = quality_name(subject)}});
+  for (const VariantRow* row : rows) {
+    for (const Cell* cell : cells_of(view.results, row->variant, row->best.setting)) {
       values.push_back(cell->quality);
-      table.add({{view.key(row->scheme)},
+      table.add({{view.key(row->variant)},
                  number_cell(std::to_string(cell->key.seed)),
                  number_cell(quality_text(subject, cell->quality))});
     }
@@ -207,12 +207,12 @@ HtmlFigure seed_figure(const ReportView& view) {
   const Lanes lanes{frame.top, kLane};
   for (size_t i = 0; i < rows.size(); ++i) {
     const double y = lanes.middle(i);
-    const SeriesStyle style = view.style(rows[i]->scheme);
-    plot.text({frame.left - 10, y + 4}, shortened(rows[i]->scheme, 14), "name", "end");
+    const SeriesStyle style = view.style(rows[i]->variant);
+    plot.text({frame.left - 10, y + 4}, shortened(rows[i]->variant, 14), "name", "end");
     plot.segment({frame.left, y}, {frame.right, y}, "lane");
     const double mean = across(rows[i]->best.quality.mean);
     plot.segment({mean, y - 10}, {mean, y + 10}, "mean");
-    for (const Cell* cell : cells_of(view.results, rows[i]->scheme, rows[i]->best.setting)) {
+    for (const Cell* cell : cells_of(view.results, rows[i]->variant, rows[i]->best.setting)) {
       plot.marker({across(cell->quality), y}, style, 4.5);
     }
   }

@@ -32,7 +32,7 @@ std::string headline_html(const Headline& words) {
   return made;
 }
 
-std::string facts_html(const Results& results, const std::vector<SchemeRow>& rows) {
+std::string facts_html(const Results& results, const std::vector<VariantRow>& rows) {
   std::vector<int64_t> seeds;
   for (const CellKey& key : results.planned) {
     if (std::find(seeds.begin(), seeds.end(), key.seed) == seeds.end()) seeds.push_back(key.seed);
@@ -43,7 +43,8 @@ std::string facts_html(const Results& results, const std::vector<SchemeRow>& row
   const std::string models = join_text(results.cells.size(), " of ", results.planned.size(), " finished",
                                        results.failed.empty() ? "" : join_text(", ", results.failed.size(), " failed"));
   std::string made = "<dl class=\"facts\">" + fact("Data", results.subject.data, /*wide=*/true);
-  made += fact("Schemes", std::to_string(rows.size())) + fact("Seeds", std::to_string(seeds.size()));
+  made += fact((capitalised(noun(results)) + "s").c_str(), std::to_string(rows.size())) +
+          fact("Seeds", std::to_string(seeds.size()));
   made += fact("Models", models) + fact("Made equal", results.match);
   if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
   made += fact("Judged by", quality_name(results.subject));
@@ -60,10 +61,11 @@ HtmlCell with_second_line(HtmlCell cell, const std::string& text) {
   return cell;
 }
 
-HtmlCell scheme_cell(const ReportView& view, const SchemeRow& row, bool best) {
-  HtmlCell cell{view.key(row.scheme)};
+HtmlCell scheme_cell(const ReportView& view, const VariantRow& row, bool best) {
+  HtmlCell cell{view.key(row.variant)};
   if (best) cell.html += "<span class=\"badge\">best</span>";
-  for (const std::string& line : {row.best.setting, std::string(row.trained ? "" : "from mha, not trained")}) {
+  for (const std::string& line :
+       {row.best.setting, row.trained() ? std::string() : join_text("from ", row.weights_of, ", not trained")}) {
     if (!line.empty()) cell.html += "<span class=\"sub\">" + escape_html(line) + "</span>";
   }
   return cell;
@@ -80,21 +82,21 @@ HtmlCell retention_cell(const Retention& retention, int digits) {
                           retention.interval ? interval_text(*retention.interval, digits) : "");
 }
 
-HtmlCell difference_cell(const Subject& subject, const SchemeRow& row) {
-  if (!row.against_mha) {
+HtmlCell difference_cell(const Subject& subject, const VariantRow& row) {
+  if (!row.against_reference) {
     return {
         fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>", escape_html(row.why_no_difference))};
   }
-  std::string second = row.trained ? difference_interval_text(subject, row.against_mha->interval()) : "";
-  if (row.trained && row.against_mha->p_value) second += ", p " + p_text(*row.against_mha->p_value);
-  return with_second_line(number_cell(difference_text(subject, row), row.against_mha->mean), second);
+  std::string second = row.trained() ? difference_interval_text(subject, row.against_reference->interval()) : "";
+  if (row.trained() && row.against_reference->p_value) second += ", p " + p_text(*row.against_reference->p_value);
+  return with_second_line(number_cell(difference_text(subject, row), row.against_reference->mean), second);
 }
 
-std::string quality_table(const ReportView& view, const SchemeRow* best) {
+std::string quality_table(const ReportView& view, const VariantRow* best) {
   const Results& results = view.results;
-  const bool bits = any_bits_per_byte(view.rows);
-  const bool pseudo = any_pseudo_perplexity(view.rows);
-  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  const std::vector<std::string> scores = score_names(view.rows);
+  const std::string what = capitalised(noun(results));
+  std::vector<HtmlTable::Heading> headings = {{.text = what, .number = false}};
   const bool benchmark = !results.subject.tasks.empty();  // the paper's table
   if (benchmark) headings.push_back({.text = "Attention parameters"});
   headings.push_back({.text = "Seeds"});
@@ -103,14 +105,15 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
   headings.push_back({.text = capitalised(quality_name(results.subject)),
                       .number = true,
                       .unit = interval ? "± deviation; 95% interval; loss" : "and loss; ± deviation"});
-  if (bits) headings.push_back({.text = "Bits per byte"});
-  if (pseudo) headings.push_back({.text = "Pseudo-perplexity"});
+  for (const std::string& name : scores) headings.push_back({.text = capitalised(score_heading(name))});
   headings.push_back(
-      {.text = capitalised(compared_name(results.subject)) + " less mha’s", .number = true, .unit = "95% interval"});
-  headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
-  headings.push_back({.text = "PEoP", .number = true, .unit = "above sha"});
+      {.text = capitalised(compared_name(results.subject)) + " less " + results.references.quality + "’s",
+       .number = true,
+       .unit = "95% interval"});
+  headings.push_back({.text = "PRR", .number = true, .unit = "% of " + results.references.quality});
+  headings.push_back({.text = "PEoP", .number = true, .unit = "above " + results.references.peop});
   HtmlTable table(headings);
-  for (const SchemeRow& row : view.rows) {
+  for (const VariantRow& row : view.rows) {
     const Summary& quality = row.best.quality;
     std::vector<HtmlCell> cells = {scheme_cell(view, row, &row == best)};
     if (benchmark) {
@@ -124,27 +127,24 @@ std::string quality_table(const ReportView& view, const SchemeRow* best) {
       reached = with_second_line(std::move(reached), quality_interval_text(results.subject, row.best));
     }
     cells.push_back(with_second_line(std::move(reached), quality.count > 0 ? summary_text(row.best.test_loss, 4) : ""));
-    if (bits) {
-      cells.push_back(
-          number_cell(summary_text(row.best.bits_per_byte, 3), value_of(row.best.bits_per_byte.value_or(Summary{}))));
-    }
-    if (pseudo) {
-      cells.push_back(number_cell(summary_text(row.best.pseudo_perplexity, 2),
-                                  value_of(row.best.pseudo_perplexity.value_or(Summary{}))));
+    for (const std::string& name : scores) {
+      cells.push_back(number_cell(score_text(row.best, name), value_of(score_of(row.best, name))));
     }
     cells.push_back(difference_cell(results.subject, row));
     cells.push_back(retention_cell(row.prr, 1));
     cells.push_back(retention_cell(row.peop, 2));
     table.add(std::move(cells), &row == best);
   }
-  return table.html("Quality, and what it is worth against mha and sha", /*sortable=*/true);
+  return table.html(
+      join_text("Quality, and what it is worth against ", results.references.quality, " and ", results.references.peop),
+      /*sortable=*/true);
 }
 
 // Of a benchmark; "" else.
-std::string task_table(const ReportView& view, const SchemeRow* best) {
+std::string task_table(const ReportView& view, const VariantRow* best) {
   const std::vector<TaskColumn> columns = task_columns(view.results.subject, view.rows);
   if (columns.empty()) return "";
-  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}};
+  std::vector<HtmlTable::Heading> headings = {{.text = capitalised(noun(view.results)), .number = false}};
   for (const TaskColumn& one : columns) headings.push_back({.text = one.heading});
   HtmlTable table(headings);
   for (size_t i = 0; i < view.rows.size(); ++i) {
@@ -162,19 +162,20 @@ std::string task_table(const ReportView& view, const SchemeRow* best) {
                     /*sortable=*/true);
 }
 
-std::string cost_table(const ReportView& view, const SchemeRow* best) {
+std::string cost_table(const ReportView& view, const VariantRow* best) {
   const bool decoding = any_decoding(view.results);
-  std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false},
-                                              {.text = "Attention parameters", .number = true, .unit = "effective"},
-                                              {.text = "Total parameters"},
-                                              {.text = "Attention memory", .number = true, .unit = "against mha"}};
+  std::vector<HtmlTable::Heading> headings = {
+      {.text = capitalised(noun(view.results)), .number = false},
+      {.text = "Attention parameters", .number = true, .unit = "effective"},
+      {.text = "Total parameters"},
+      {.text = "Attention memory", .number = true, .unit = "against " + view.results.references.quality}};
   if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
   headings.push_back({.text = "Peak memory"});
   headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
   if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
   HtmlTable table(headings);
   const auto positive = [](double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; };
-  for (const SchemeRow& row : view.rows) {
+  for (const VariantRow& row : view.rows) {
     const auto count = [&](int64_t value) {
       return number_cell(count_text(value), positive(static_cast<double>(value)));
     };
@@ -188,7 +189,7 @@ std::string cost_table(const ReportView& view, const SchemeRow* best) {
         count(row.total_parameters),
         with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
                                      positive(row.attention_memory_bytes)),
-                         memory_saved_text(row))};
+                         memory_saved_text(view.results, row))};
     if (decoding) cells.push_back(count(row.cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
     cells.push_back(rate(row.training_tokens_per_second));
@@ -200,12 +201,12 @@ std::string cost_table(const ReportView& view, const SchemeRow* best) {
 
 std::string failed_html(const ReportView& view) {
   if (view.results.failed.empty()) return "";
-  HtmlTable table({{.text = "Scheme", .number = false},
+  HtmlTable table({{.text = capitalised(noun(view.results)), .number = false},
                    {.text = "Setting", .number = false},
                    {.text = "Seed"},
                    {.text = "Reason", .number = false}});
   for (const FailedCell& cell : view.results.failed) {
-    table.add({{view.key(cell.key.scheme)},
+    table.add({{view.key(cell.key.variant)},
                text_cell(cell.key.setting),
                number_cell(std::to_string(cell.key.seed)),
                {"<span class=\"reason\">" + escape_html(cell.reason) + "</span>"}});
@@ -247,9 +248,9 @@ std::string provenance_html(const ReportView& view) {
 }
 
 std::string section_html(const Results& results, const std::string& id, const char* heading) {
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   const ReportView view{results, rows, id};
-  const SchemeRow* best = best_row(results.subject, rows);
+  const VariantRow* best = best_row(results.subject, rows);
   std::string made = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">Attention schemes "
       "compared{3}</p>\n<{1} id=\"{0}-h\">{2}</{1}>\n",
@@ -277,16 +278,16 @@ std::string benchmarks_html(const BenchmarksTable& made_of) {
   std::vector<HtmlTable::Heading> headings = {{.text = "Scheme", .number = false}, {.text = "Attention parameters"}};
   for (const Results* one : made_of.benchmarks()) {
     headings.push_back({.text = subject_title(one->subject), .number = true, .unit = quality_name(one->subject)});
-    headings.push_back({.text = "PRR", .number = true, .unit = "% of mha"});
-    headings.push_back({.text = "PEoP", .number = true, .unit = "above sha"});
+    headings.push_back({.text = "PRR", .number = true, .unit = "% of " + one->references.quality});
+    headings.push_back({.text = "PEoP", .number = true, .unit = "above " + one->references.peop});
   }
   HtmlTable table(headings);
   for (size_t i = 0; i < made_of.rows().size(); ++i) {
     const BenchmarksRow& row = made_of.rows()[i];
-    std::vector<HtmlCell> cells = {text_cell(row.scheme), number_cell(count_text(row.attention_parameters),
-                                                                      static_cast<double>(row.attention_parameters))};
+    std::vector<HtmlCell> cells = {text_cell(row.variant), number_cell(count_text(row.attention_parameters),
+                                                                       static_cast<double>(row.attention_parameters))};
     for (size_t k = 0; k < row.on.size(); ++k) {
-      const SchemeRow* there = row.on[k];
+      const VariantRow* there = row.on[k];
       if (there == nullptr) {
         for (int column = 0; column < 3; ++column) cells.push_back(number_cell("-"));
         continue;

@@ -16,16 +16,16 @@ std::vector<std::string> settings_of(const Results& results) {
 }
 
 std::string sweep_data(const ReportView& view, const std::string& caption) {
-  HtmlTable table({{.text = "scheme", .number = false},
+  HtmlTable table({{.text = noun(view.results), .number = false},
                    {.text = "setting", .number = false},
                    {.text = "seeds"},
                    {.text = "validation loss"},
                    {.text = quality_name(view.results.subject)},
                    {.text = "chosen", .number = false}});
-  for (const SchemeRow& row : view.rows) {
+  for (const VariantRow& row : view.rows) {
     for (const SettingRow& setting : row.settings) {
       const bool chosen = setting.setting == row.best.setting && !setting.seeds.empty();
-      table.add({{view.key(row.scheme)},
+      table.add({{view.key(row.variant)},
                  text_cell(setting.setting),
                  number_cell(seeds_text(setting)),
                  number_cell(summary_text(setting.validation_loss, 4)),
@@ -50,7 +50,7 @@ struct Axes {
 
 std::vector<double> losses_of(const ReportView& view) {
   std::vector<double> losses;
-  for (const SchemeRow& row : view.rows) {
+  for (const VariantRow& row : view.rows) {
     for (const SettingRow& setting : row.settings) {
       if (!setting.seeds.empty()) losses.push_back(setting.validation_loss.mean);
     }
@@ -79,7 +79,7 @@ void draw_axes(SvgPlot* plot, const Axes& axes) {
              shortened(part_of(axes.settings.back(), /*name=*/true), 40), "label", "middle");
 }
 
-std::vector<PlotPoint> points_of(const SchemeRow& row, const Axes& axes) {
+std::vector<PlotPoint> points_of(const VariantRow& row, const Axes& axes) {
   std::vector<PlotPoint> points;
   for (size_t i = 0; i < axes.settings.size(); ++i) {
     for (const SettingRow& setting : row.settings) {
@@ -90,20 +90,20 @@ std::vector<PlotPoint> points_of(const SchemeRow& row, const Axes& axes) {
   return points;
 }
 
-void draw_schemes(SvgPlot* plot, const ReportView& view, const Axes& axes) {
-  std::vector<std::string> schemes;
+void draw_variants(SvgPlot* plot, const ReportView& view, const Axes& axes) {
+  std::vector<std::string> names;
   std::vector<PlotPoint> ends;
-  for (const SchemeRow& row : view.rows) {
-    if (!row.finished() || !row.trained) continue;
+  for (const VariantRow& row : view.rows) {
+    if (!row.finished() || !row.trained()) continue;
     const std::vector<PlotPoint> points = points_of(row, axes);
     const auto chosen = std::find(axes.settings.begin(), axes.settings.end(), row.best.setting) - axes.settings.begin();
-    plot->line(points, view.style(row.scheme));
+    plot->line(points, view.style(row.variant));
     plot->marker({axes.place(static_cast<size_t>(chosen)), axes.up(row.best.validation_loss.mean)},
-                 view.style(row.scheme));
-    schemes.push_back(row.scheme);
+                 view.style(row.variant));
+    names.push_back(row.variant);
     ends.push_back(points.back());
   }
-  name_line_ends(plot, view, schemes, ends);
+  name_line_ends(plot, view, names, ends);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ void draw_schemes(SvgPlot* plot, const ReportView& view, const Axes& axes) {
 HtmlFigure sweep_figure(const ReportView& view) {
   HtmlFigure figure{.id = view.id + "-sweep",
                     .title = "Settings of the sweep",
-                    .caption = "Mean validation loss of every setting; the one each scheme is shown with has a marker.",
+                    .caption = "Mean validation loss of every setting; the one each row is shown with has a marker.",
                     .svg = {},
                     .data = {}};
   const std::vector<double> losses = losses_of(view);
@@ -119,7 +119,7 @@ HtmlFigure sweep_figure(const ReportView& view) {
   if (axes.settings.size() < 2 || losses.empty()) return figure;
   SvgPlot plot(kFigureHeight, kLineFrame);
   draw_axes(&plot, axes);
-  draw_schemes(&plot, view, axes);
+  draw_variants(&plot, view, axes);
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = sweep_data(view, figure.title);
   return figure;

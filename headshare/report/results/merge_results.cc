@@ -9,9 +9,9 @@ namespace headshare {
 namespace {
 
 // Options that may differ between runs of one table: they choose cells, or no loss depends on them.
-constexpr std::array kFreeOptions = {"schemes",      "seeds",   "seed",    "sweep",    "preset",   "peop",
-                                     "scheme-steps", "threads", "device",  "out",      "resume",   "overwrite",
-                                     "json",         "latex",   "dry-run", "encoders", "cache-dir"};
+constexpr std::array kFreeOptions = {"schemes",   "variants",     "seeds",   "seed",    "sweep",    "preset",
+                                     "peop",      "scheme-steps", "threads", "device",  "out",      "resume",
+                                     "overwrite", "json",         "latex",   "dry-run", "encoders", "cache-dir"};
 
 // Where the data lay. What it is, its fingerprint says.
 constexpr std::array kDataPaths = {"text",          "validation-text", "test-text",           "tokenizer-path",
@@ -49,15 +49,25 @@ bool same_match(const Results& a, const Results& b) {
           a.options.value("scheme-steps", nlohmann::json()) == b.options.value("scheme-steps", nlohmann::json()));
 }
 
-bool one_table(const Results& a, const Results& b) {
-  return same_subject(a.subject, b.subject) && same_match(a, b) && fixed_options(a) == fixed_options(b);
+// A name stands for the same options in both.
+bool same_variants(const Results& a, const Results& b) {
+  const std::vector<std::string> theirs = variant_names(b);
+  const std::vector<std::string> ours = variant_names(a);
+  return std::all_of(ours.begin(), ours.end(), [&](const std::string& name) {
+    return std::find(theirs.begin(), theirs.end(), name) == theirs.end() || variant_of(a, name) == variant_of(b, name);
+  });
 }
 
-// Less what depends on the clock, the machine and the directory.
+bool one_table(const Results& a, const Results& b) {
+  return a.references == b.references && same_variants(a, b) && same_subject(a.subject, b.subject) &&
+         same_match(a, b) && fixed_options(a) == fixed_options(b);
+}
+
+// Less what depends on the clock, the machine and the directory, and what only the newer format records.
 nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
   for (const char* name : {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second",
-                           "attention_memory_bytes", "peak_memory_bytes", "model"}) {
+                           "attention_memory_bytes", "peak_memory_bytes", "model", "options"}) {
     object.erase(name);
   }
   for (auto& point : object["curve"]) point.erase("seconds");
@@ -86,14 +96,11 @@ void add_failed(Results* into, const FailedCell& failed) {
   into->failed.push_back(failed);
 }
 
-// Schemes in the order they first came, each with its settings and seeds together.
+// Variants in the order they first came, each with its settings and seeds together.
 void sort_like_planned(Results* results) {
-  std::vector<std::string> schemes;
-  for (const CellKey& key : results->planned) {
-    if (std::find(schemes.begin(), schemes.end(), key.scheme) == schemes.end()) schemes.push_back(key.scheme);
-  }
+  const std::vector<std::string> names = variant_names(*results);
   const auto rank = [&](const CellKey& key) {
-    return std::find(schemes.begin(), schemes.end(), key.scheme) - schemes.begin();
+    return std::find(names.begin(), names.end(), key.variant) - names.begin();
   };
   std::stable_sort(results->planned.begin(), results->planned.end(),
                    [&](const CellKey& a, const CellKey& b) { return rank(a) < rank(b); });
@@ -104,8 +111,34 @@ void sort_like_planned(Results* results) {
                    [&](const Cell& a, const Cell& b) { return place(a) < place(b); });
 }
 
+// The options of a comparison that do not hold for the merged one hold for its models still.
+void move_options_to_cells(Results* results, const nlohmann::json& shared) {
+  for (const auto& [name, value] : results->options.items()) {
+    if (shared.contains(name)) continue;
+    for (Cell& cell : results->cells) {
+      if (!cell.options.empty() && !cell.options.contains(name)) cell.options[name] = value;
+    }
+  }
+  results->options = shared;
+}
+
+nlohmann::json common_options(const Results& a, const Results& b) {
+  nlohmann::json common = nlohmann::json::object();
+  for (const auto& [name, value] : a.options.items()) {
+    if (b.options.contains(name) && b.options.at(name) == value) common[name] = value;
+  }
+  return common;
+}
+
 void merge_into(NamedResults* into, NamedResults more) {
   Results& results = into->results;
+  const nlohmann::json common = common_options(results, more.results);
+  for (Results* one : {&results, &more.results}) move_options_to_cells(one, common);
+  for (const Variant& one : more.results.variants) {
+    if (std::find(results.variants.begin(), results.variants.end(), one) == results.variants.end()) {
+      results.variants.push_back(one);
+    }
+  }
   for (const Cell& cell : more.results.cells) add_cell(into, cell, more.name);
   for (const FailedCell& failed : more.results.failed) add_failed(&results, failed);
   for (const CellKey& key : more.results.planned) {
@@ -117,11 +150,6 @@ void merge_into(NamedResults* into, NamedResults more) {
   if (results.environment != more.results.environment) {
     if (!results.environment.contains(into->name)) results.environment = {{into->name, results.environment}};
     results.environment[more.name] = more.results.environment;
-  }
-  for (auto option = results.options.begin(); option != results.options.end();) {
-    const auto other = more.results.options.find(option.key());
-    const bool same = other != more.results.options.end() && *other == *option;
-    option = same ? std::next(option) : results.options.erase(option);
   }
 }
 

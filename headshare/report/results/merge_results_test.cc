@@ -76,7 +76,7 @@ TEST(MergeTest, FinishedWinsOverFailedAndMissing) {
                                .results;
     EXPECT_EQ(merged.cells.size(), 2u);
     ASSERT_EQ(merged.failed.size(), 1u);
-    EXPECT_EQ(merged.failed[0].key.scheme, "mqa");
+    EXPECT_EQ(merged.failed[0].key.variant, "mqa");
     EXPECT_TRUE(is_complete(merged));
     EXPECT_THAT(to_text(to_json(merged)), HasSubstr("out of memory"));
   }

@@ -8,17 +8,18 @@
 #include "headshare/base/error.h"
 #include "headshare/report/results/json_reader.h"
 #include "headshare/report/statistics/headline.h"
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 nlohmann::ordered_json to_json(const CellKey& key) {
-  return {{"scheme", key.scheme}, {"setting", key.setting}, {"seed", key.seed}};
+  return {{"variant", key.variant}, {"setting", key.setting}, {"seed", key.seed}};
 }
 
 CellKey key_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
-  CellKey key{.scheme = read.text("scheme"), .setting = read.text("setting"), .seed = read.integer("seed")};
-  HS_CHECK(!key.scheme.empty(), read.name("scheme"), " is empty");
+  const char* name = read.has("variant") ? "variant" : "scheme";  // "scheme": format 2
+  CellKey key{.variant = read.text(name), .setting = read.text("setting"), .seed = read.integer("seed")};
+  HS_CHECK(!key.variant.empty(), read.name(name), " is empty");
   return key;
 }
 
@@ -42,17 +43,38 @@ CurvePoint point_from_json(const nlohmann::json& object, const std::string& wher
           .validation_loss = read.number("validation_loss")};
 }
 
+Score score_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.name = read.text("name"),
+          .value = read.optional_number("value").value_or(std::nan("")),
+          .signature = read.text("signature")};
+}
+
+nlohmann::ordered_json to_json(const std::vector<Score>& scores) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Score& one : scores) {
+    const auto value = std::isfinite(one.value) ? nlohmann::ordered_json(one.value) : nlohmann::ordered_json();
+    list.push_back({{"name", one.name}, {"value", value}, {"signature", one.signature}});
+  }
+  return list;
+}
+
+// Format 2 had a key for each of these.
+std::vector<Score> scores_of_format_2(const JsonReader& read) {
+  std::vector<Score> scores;
+  for (const auto& [key, name] :
+       {std::pair("bits_per_byte", "bits-per-byte"), {"pseudo_perplexity", "pseudo-perplexity"}}) {
+    if (const std::optional<double> value = read.optional_number(key))
+      scores.push_back({.name = name, .value = *value});
+  }
+  return scores;
+}
+
 TunedTask task_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
-  const auto metric = [](const nlohmann::json& one, const std::string& place) {
-    const JsonReader score(one, place);
-    return Score{.name = score.text("name"),
-                 .value = score.optional_number("value").value_or(std::nan("")),
-                 .signature = score.text("signature")};
-  };
   return {.task = read.text("task"),
           .score = read.number("score"),
-          .metrics = read.list("metrics", metric),
+          .metrics = read.list("metrics", score_from_json),
           .examples = read.integer("examples", 1),
           .learning_rate = read.number_from("learning_rate", 0),
           .best_epoch = read.number_from("best_epoch", 0),
@@ -60,14 +82,9 @@ TunedTask task_from_json(const nlohmann::json& object, const std::string& where)
 }
 
 nlohmann::ordered_json to_json(const TunedTask& t) {
-  nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
-  for (const Score& one : t.metrics) {
-    const auto value = std::isfinite(one.value) ? nlohmann::ordered_json(one.value) : nlohmann::ordered_json();
-    metrics.push_back({{"name", one.name}, {"value", value}, {"signature", one.signature}});
-  }
   return {{"task", t.task},
           {"score", t.score},
-          {"metrics", std::move(metrics)},
+          {"metrics", to_json(t.metrics)},
           {"examples", t.examples},
           {"learning_rate", t.learning_rate},
           {"best_epoch", t.best_epoch},
@@ -124,8 +141,7 @@ void check_finite(const Cell& cell) {
   check(cell.validation_loss, "the validation loss");
   check(cell.test_loss, "the test loss");
   check(cell.quality, "the quality");
-  check(cell.bits_per_byte.value_or(0), "bits per byte");
-  check(cell.pseudo_perplexity.value_or(0), "the pseudo-perplexity");
+  for (const Score& one : cell.scores) check(one.value, one.name.c_str());
   check(cell.training_seconds, "the training time");
   check(cell.training_tokens_per_second, "the training speed");
   check(cell.decoding_tokens_per_second, "the decoding speed");
@@ -143,16 +159,40 @@ void check_finite(const Cell& cell) {
 void check_version(const JsonReader& read, const std::string& where) {
   HS_CHECK(read.text("format") == kFormat, where, ": \"format\" is not \"", kFormat, "\": not a file of headshare");
   const int64_t version = read.integer("format_version");
-  HS_CHECK(version >= kResultsFormatVersion, where, " was written by an earlier headshare (format version ", version,
+  HS_CHECK(version >= kOldestResultsFormat, where, " was written by an earlier headshare (format version ", version,
            ", not ", kResultsFormatVersion, "): run the comparison again");
-  HS_CHECK(version == kResultsFormatVersion, where, " was written by a newer headshare (format version ", version,
+  HS_CHECK(version <= kResultsFormatVersion, where, " was written by a newer headshare (format version ", version,
            ", not ", kResultsFormatVersion, "): use that one");
+}
+
+Variant variant_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.name = read.text("name"), .scheme = read.text("scheme"), .options = read.object("options")};
+}
+
+nlohmann::ordered_json to_json(const Variant& v) {
+  return {{"name", v.name}, {"scheme", v.scheme}, {"options", v.options}};
+}
+
+// In format 2 only el_lossless was not trained.
+std::string weights_of(const JsonReader& read) {
+  if (read.has("trained")) return read.flag("trained") ? "" : "mha";
+  return read.has("weights_of") ? read.text("weights_of") : "";
+}
+
+void check_variants(const Results& results, const std::string& where) {
+  for (size_t i = 0; i < results.variants.size(); ++i) {
+    const std::string& name = results.variants[i].name;
+    const auto same = [&](const Variant& other) { return other.name == name; };
+    HS_CHECK(std::count_if(results.variants.begin(), results.variants.end(), same) == 1, where, ": \"variants\" holds ",
+             name, " twice");
+  }
 }
 
 // Each cell is planned, and finished or failed at most once.
 void check_grid(const Results& results, const std::string& where) {
   std::map<std::tuple<std::string, std::string, int64_t>, int> seen;
-  const auto entry = [](const CellKey& key) { return std::tuple(key.scheme, key.setting, key.seed); };
+  const auto entry = [](const CellKey& key) { return std::tuple(key.variant, key.setting, key.seed); };
   for (const CellKey& key : results.planned) {
     HS_CHECK(seen.emplace(entry(key), 0).second, where, ": \"planned\" holds ", name_of(key), " twice");
   }
@@ -178,7 +218,26 @@ void check_tasks(const Results& results, const std::string& where) {
 }  // namespace
 
 std::string name_of(const CellKey& key) {
-  return join_text(key.scheme, key.setting.empty() ? "" : " with ", key.setting, " seed ", key.seed);
+  return join_text(key.variant, key.setting.empty() ? "" : " with ", key.setting, " seed ", key.seed);
+}
+
+Variant scheme_variant(const std::string& scheme) {
+  return {.name = scheme, .scheme = scheme, .options = {{"scheme", scheme}}};
+}
+
+Variant variant_of(const Results& results, const std::string& name) {
+  for (const Variant& one : results.variants) {
+    if (one.name == name) return one;
+  }
+  return scheme_variant(name);
+}
+
+std::vector<std::string> variant_names(const Results& results) {
+  std::vector<std::string> names;
+  for (const CellKey& key : results.planned) {
+    if (std::find(names.begin(), names.end(), key.variant) == names.end()) names.push_back(key.variant);
+  }
+  return names;
 }
 
 bool is_complete(const Results& results) {
@@ -192,7 +251,8 @@ nlohmann::ordered_json to_json(const Cell& c) {
     curve.push_back({{"step", point.step}, {"seconds", point.seconds}, {"validation_loss", point.validation_loss}});
   }
   nlohmann::ordered_json object = to_json(c.key);
-  object.update({{"trained", c.trained},
+  object.update({{"options", c.options},
+                 {"weights_of", c.weights_of.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(c.weights_of)},
                  {"attention_parameters", c.attention_parameters},
                  {"attention_parameters_effective", c.attention_parameters_effective},
                  {"total_parameters", c.total_parameters},
@@ -202,9 +262,8 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"validation_loss", c.validation_loss},
                  {"test_loss", c.test_loss},
                  {"quality", c.quality},
-                 {"bits_per_byte", c.bits_per_byte ? nlohmann::ordered_json(*c.bits_per_byte) : nullptr},
-                 {"pseudo_perplexity", c.pseudo_perplexity ? nlohmann::ordered_json(*c.pseudo_perplexity) : nullptr},
                  {"signature", c.signature},
+                 {"scores", to_json(c.scores)},
                  {"steps", c.steps},
                  {"best_step", c.best_step},
                  {"tokens", c.tokens},
@@ -228,7 +287,8 @@ nlohmann::ordered_json to_json(const Cell& c) {
 Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   return {.key = key_from_json(object, where),
-          .trained = read.flag("trained"),
+          .weights_of = weights_of(read),
+          .options = read.has("options") ? read.object("options") : nlohmann::json::object(),
           .attention_parameters = read.integer("attention_parameters", 1),
           .attention_parameters_effective = read.integer("attention_parameters_effective", 1),
           .total_parameters = read.integer("total_parameters", 1),
@@ -238,9 +298,8 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .validation_loss = read.number("validation_loss"),
           .test_loss = read.number("test_loss"),
           .quality = read.number("quality"),
-          .bits_per_byte = read.optional_number("bits_per_byte"),
-          .pseudo_perplexity = read.optional_number("pseudo_perplexity"),
           .signature = read.text("signature"),
+          .scores = read.has("scores") ? read.list("scores", score_from_json) : scores_of_format_2(read),
           .blocks = read.numbers("blocks"),
           .steps = read.integer("steps", 0),
           .best_step = read.integer("best_step", 0),
@@ -258,7 +317,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
 }
 
 nlohmann::ordered_json to_json(const Results& results) {
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   nlohmann::ordered_json object = {{"format", kFormat},
                                    {"format_version", kResultsFormatVersion},
                                    {"subject", to_json(results.subject)},
@@ -266,10 +325,16 @@ nlohmann::ordered_json to_json(const Results& results) {
                                    {"command", results.command},
                                    {"complete", is_complete(results)},
                                    {"headline", headline(results, rows).text()}};
-  for (const char* list : {"rows", "planned", "failed", "cells"}) object[list] = nlohmann::ordered_json::array();
+  object["reference"] = results.references.quality;
+  object["peop_reference"] = results.references.peop;
+  for (const char* list : {"variants", "rows", "planned", "failed", "cells"})
+    object[list] = nlohmann::ordered_json::array();
   object["environment"] = results.environment;
   object["options"] = results.options;
-  for (const SchemeRow& row : rows) object["rows"].push_back(to_json(row));
+  for (const std::string& name : variant_names(results)) {
+    object["variants"].push_back(to_json(variant_of(results, name)));
+  }
+  for (const VariantRow& row : rows) object["rows"].push_back(to_json(row));
   for (const CellKey& key : results.planned) object["planned"].push_back(to_json(key));
   for (const FailedCell& cell : results.failed) {
     object["failed"].push_back(to_json(cell.key));
@@ -295,6 +360,11 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
                   .planned = read.list("planned", key_from_json),
                   .cells = read.list("cells", cell_from_json),
                   .failed = read.list("failed", failed_from_json)};
+  if (read.has("variants")) {  // else format 2
+    results.variants = read.list("variants", variant_from_json);
+    results.references = {.quality = read.text("reference"), .peop = read.text("peop_reference")};
+  }
+  check_variants(results, where);
   check_grid(results, where);
   check_tasks(results, where);
   return results;

@@ -15,7 +15,8 @@
 
 namespace headshare {
 
-inline constexpr int64_t kResultsFormatVersion = 2;
+inline constexpr int64_t kResultsFormatVersion = 3;
+inline constexpr int64_t kOldestResultsFormat = 2;  // that is read
 
 // What the models were trained for and by what number they are judged.
 struct Subject {
@@ -39,9 +40,29 @@ struct CurvePoint {
   double validation_loss = 0;  // mean nats per target
 };
 
+// One of what stands side by side: a set of options under a name.
+struct Variant {
+  std::string name;                                   // "mha", "mha-rms"
+  std::string scheme;                                 // of its attention
+  nlohmann::json options = nlohmann::json::object();  // those that make it: {"scheme": "mha", "norm": "rms"}
+
+  bool operator==(const Variant&) const = default;
+};
+
+// An attention scheme and nothing else, under its name.
+Variant scheme_variant(const std::string& scheme);
+
+// The variants, by name, that the others are measured against. They need not be there.
+struct References {
+  std::string quality = "mha";  // of differences, PRR and the memory saved
+  std::string peop = "sha";     // of quality per added parameter
+
+  bool operator==(const References&) const = default;
+};
+
 // What tells one cell of the grid from the others.
 struct CellKey {
-  std::string scheme;   // "mha"
+  std::string variant;  // its name
   std::string setting;  // "learning-rate=0.001" of a sweep; "" without one
   int64_t seed = 0;
 
@@ -62,7 +83,10 @@ struct TunedTask {
 // One trained model; of a benchmark an encoder's models for all tasks.
 struct Cell {
   CellKey key;
-  bool trained = true;  // false: el_lossless, which has the weights of mha
+  std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself (el_lossless)
+  // Resolved, nothing left to a default that may change: those that the comparison's options do not hold as they are.
+  // Empty in files of format 2.
+  nlohmann::json options = nlohmann::json::object();
 
   int64_t attention_parameters = 0;  // all attention sub-layers, without biases
   int64_t attention_parameters_effective = 0;
@@ -71,12 +95,11 @@ struct Cell {
   int64_t cache_elements_per_token = 0;  // one attention sub-layer
   int64_t cache_bytes_per_token = 0;     // the whole model
 
-  double validation_loss = 0;  // of the checkpoint best on validation
-  double test_loss = 0;        // of the same checkpoint, on the part that is reported; mean nats per target
-  double quality = 0;          // Subject::measure, on the same part
-  std::optional<double> bits_per_byte = {};      // only for tokenizers that lose nothing
-  std::optional<double> pseudo_perplexity = {};  // only of masked language models with a test part
-  std::string signature = {};                    // of the quality: how it was computed
+  double validation_loss = 0;   // of the checkpoint best on validation
+  double test_loss = 0;         // of the same checkpoint, on the part that is reported; mean nats per target
+  double quality = 0;           // Subject::measure, on the same part
+  std::string signature = {};   // of the quality: how it was computed
+  std::vector<Score> scores{};  // what else was found on that part, by name: "bits-per-byte", "pseudo-perplexity"
   // The compared number (test loss where the measure is a perplexity, else the measure) in each block of
   // the reported part: the same blocks for every cell, so that differences can be taken block by block.
   std::vector<double> blocks = {};
@@ -106,7 +129,9 @@ struct Results {
   std::string match = "steps";  // what was made equal: "steps", "time", "parameters"
   std::string command = {};     // that made it
   nlohmann::ordered_json environment = {};
-  nlohmann::json options = {};  // all of them, by name
+  nlohmann::json options = {};         // all of them, by name
+  std::vector<Variant> variants = {};  // those that are more than the scheme of their name need to be here
+  References references = {};
   std::vector<CellKey> planned = {};
   std::vector<Cell> cells = {};  // in the order of `planned`, as far as they are finished
   std::vector<FailedCell> failed = {};
@@ -114,6 +139,12 @@ struct Results {
 
 // "mha with learning-rate=0.001 seed 2"
 std::string name_of(const CellKey& key);
+
+// The variant of that name: the scheme of the name where it is not listed.
+Variant variant_of(const Results& results, const std::string& name);
+
+// The names of the variants that are planned, in the order in which they first come.
+std::vector<std::string> variant_names(const Results& results);
 
 // True when every planned cell is finished or failed.
 bool is_complete(const Results& results);
@@ -127,7 +158,8 @@ nlohmann::ordered_json to_json(const Results& results);
 std::string to_text(const nlohmann::ordered_json& object);
 
 // Throws Error naming `where` and the key for anything that is not such an object, and for results of
-// another format version. Keys it does not know are passed over: rows are computed anew.
+// another format version than 2 and 3. Of version 2 every scheme is a variant of its name. Keys it does not know are
+// passed over: rows are computed anew.
 Results results_from_json(const nlohmann::json& object, const std::string& where);
 Results read_results(const fs::path& file);
 

@@ -30,8 +30,8 @@ inline Cell loss_cell(const std::string& scheme, int64_t seed, double loss, cons
           .validation_loss = loss + 0.1,
           .test_loss = loss,
           .quality = std::exp(loss),
-          .bits_per_byte = loss / 2,
           .signature = "perplexity|context:16",
+          .scores = {{.name = "bits-per-byte", .value = loss / 2}},
           .blocks = {loss - 0.3, loss - 0.1, loss + 0.1, loss + 0.3},
           .steps = 100,
           .best_step = 80,
@@ -71,7 +71,7 @@ inline Results accuracy_results(std::vector<Cell> cells) {
   for (Cell& cell : results.cells) {
     cell.quality = 1 - cell.test_loss / 10;
     for (double& block : cell.blocks) block = 1 - block / 10;
-    cell.bits_per_byte.reset();
+    cell.scores.clear();
   }
   return results;
 }
@@ -91,7 +91,7 @@ inline Cell tuned_cell(const std::string& scheme, int64_t seed, double cola, dou
   cell.tasks = {task("glue/cola", cola), task("glue/rte", rte)};
   cell.quality = (cola + rte) / 2;
   cell.blocks.clear();
-  cell.bits_per_byte.reset();
+  cell.scores.clear();
   cell.cache_elements_per_token = cell.cache_bytes_per_token = cell.decoding_context = 0;
   cell.decoding_tokens_per_second = 0;
   return cell;

@@ -17,8 +17,11 @@ using Json = nlohmann::json;
 
 Results example() {
   Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2, "learning-rate=0.001")});
-  results.cells[0].bits_per_byte = 0.1 + 0.2;  // 0.30000000000000004
-  results.cells[1].trained = false;
+  results.cells[0].scores = {{.name = "bits-per-byte", .value = 0.1 + 0.2, .signature = "s"}};  // 0.30000000000000004
+  results.cells[1].weights_of = "mha";
+  results.cells[1].options = {{"mhe-deviation", 0.5}};
+  results.variants = {{.name = "sha", .scheme = "sha", .options = {{"scheme", "sha"}, {"norm", "rms"}}}};
+  results.references = {.quality = "mqa", .peop = "mha"};
   results.cells[1].stopped_early = true;
   results.cells[0].blocks = {1.0 / 3, -0.0, 1e-300, 5e29};
   results.match = "time";
@@ -39,7 +42,9 @@ TEST(ResultsTest, ReadsWhatItWrote) {
   EXPECT_EQ(read.subject.chance, results.subject.chance);
   EXPECT_EQ(read.failed[0].reason, results.failed[0].reason);
   EXPECT_EQ(read.planned, results.planned);
-  EXPECT_EQ(read.cells[1].bits_per_byte, std::nullopt);
+  EXPECT_TRUE(read.cells[1].scores.empty());
+  EXPECT_EQ(variant_of(read, "sha"), results.variants[0]);
+  EXPECT_EQ(read.references, results.references);
   EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
 }
 
@@ -62,6 +67,39 @@ TEST(ResultsTest, TasksOfABenchmark) {
   EXPECT_EQ(results_from_json(before, "r").subject.full_scale, 1);
 }
 
+// As earlier programs wrote it: schemes, and two scores that had keys of their own.
+TEST(ResultsTest, ReadsFormat2) {
+  const Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("el_lossless", 0, 2.0)});
+  Json old = written(results);
+  old["format_version"] = 2;
+  for (const char* key : {"variants", "reference", "peop_reference"}) old.erase(key);
+  for (const char* list : {"planned", "cells"}) {
+    for (Json& one : old[list]) {
+      one["scheme"] = one["variant"];
+      one.erase("variant");
+    }
+  }
+  for (Json& cell : old["cells"]) {
+    for (const char* key : {"scores", "options", "weights_of"}) cell.erase(key);
+    cell["trained"] = cell["scheme"] == "mha";
+    cell["bits_per_byte"] = 1.0;
+    cell["pseudo_perplexity"] = nullptr;
+  }
+  const Results read = results_from_json(old, "r");
+  EXPECT_EQ(read.planned, results.planned);
+  EXPECT_EQ(read.cells[0].weights_of, "");
+  EXPECT_EQ(read.cells[1].weights_of, "mha");
+  ASSERT_EQ(read.cells[0].scores.size(), 1u);
+  EXPECT_EQ(read.cells[0].scores[0].name, "bits-per-byte");
+  EXPECT_EQ(read.references, References());
+  EXPECT_EQ(written(read)["rows"], [&] {
+    Results same = results;
+    same.cells[0].scores[0].value = same.cells[1].scores[0].value = 1;
+    same.cells[1].weights_of = "mha";
+    return written(same)["rows"];
+  }());
+}
+
 TEST(ResultsTest, HoldsRowsAndHeadlineForOtherReaders) {
   const Json object = written(loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)}));
   EXPECT_EQ(object["complete"], true);
@@ -69,10 +107,10 @@ TEST(ResultsTest, HoldsRowsAndHeadlineForOtherReaders) {
   ASSERT_EQ(object["rows"].size(), 2u);
   const Json& sha = object["rows"][1];
   EXPECT_EQ(sha["scheme"], "sha");
-  EXPECT_NEAR(sha["minus_mha"]["mean"].get<double>(), 0.2, 1e-12);
-  EXPECT_TRUE(sha["minus_mha"]["interval_over_seeds"].is_null());
-  EXPECT_TRUE(sha["minus_mha"]["p_value"].is_null());
-  EXPECT_EQ(sha["minus_mha"]["interval_over_blocks"].size(), 2u);
+  EXPECT_NEAR(sha["minus_reference"]["mean"].get<double>(), 0.2, 1e-12);
+  EXPECT_TRUE(sha["minus_reference"]["interval_over_seeds"].is_null());
+  EXPECT_TRUE(sha["minus_reference"]["p_value"].is_null());
+  EXPECT_EQ(sha["minus_reference"]["interval_over_blocks"].size(), 2u);
   EXPECT_TRUE(sha["peop"]["value"].is_null());
   EXPECT_THAT(sha["peop"]["reason_undefined"].get<std::string>(), HasSubstr("reference"));
   EXPECT_EQ(sha["attention_memory_saved_percent"], 25);
@@ -114,8 +152,8 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
       {"/format", "png", "f.json: \"format\" is not \"headshare comparison\""},
       {"/format_version", gone, "f.json: \"format_version\" is missing"},
       {"/format_version", 1,
-       "f.json was written by an earlier headshare (format version 1, not 2): run the comparison"},
-      {"/format_version", 3, "f.json was written by a newer headshare"},
+       "f.json was written by an earlier headshare (format version 1, not 3): run the comparison"},
+      {"/format_version", 4, "f.json was written by a newer headshare"},
       {"/subject", 4, "f.json: \"subject\" is not an object"},
       {"/subject/direction", "sideways", "f.json: subject: \"direction\" must be"},
       {"/subject/chance", "one", "f.json: subject: \"chance\" is not a number"},
@@ -124,8 +162,11 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
       {"/environment", Json::array(), "f.json: \"environment\" is not an object"},
       {"/planned", gone, "f.json: \"planned\" is missing"},
       {"/planned/0", "mha", "f.json: planned[0] is not a JSON object"},
-      {"/planned/1/scheme", "", "f.json: planned[1]: \"scheme\" is empty"},
-      {"/planned/1", {{"scheme", "mha"}, {"setting", ""}, {"seed", 0}}, "\"planned\" holds mha seed 0 twice"},
+      {"/planned/1/variant", "", "f.json: planned[1]: \"variant\" is empty"},
+      {"/planned/1", {{"variant", "mha"}, {"setting", ""}, {"seed", 0}}, "\"planned\" holds mha seed 0 twice"},
+      {"/variants/1/name", "mha", "f.json: \"variants\" holds mha twice"},
+      {"/variants/0/options", 1, "f.json: variants[0]: \"options\" is not an object"},
+      {"/reference", gone, "f.json: \"reference\" is missing"},
       {"/cells", Json::object(), "f.json: \"cells\" is not an array"},
       {"/cells/0/seed", 0.5, "f.json: cells[0]: \"seed\" is not a whole number"},
       {"/cells/0/seed", 18446744073709551615u, "f.json: cells[0]: \"seed\" is not a whole number"},
@@ -137,7 +178,7 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
       {"/cells/0/curve/1/step", gone, "f.json: cells[0]: curve[1]: \"step\" is missing"},
       {"/cells/0/training_seconds", -1, "f.json: cells[0]: \"training_seconds\" must be at least 0"},
       {"/failed/0/reason", gone, "f.json: failed[0]: \"reason\" is missing"},
-      {"/failed/0", {{"scheme", "mha"}, {"setting", ""}, {"seed", 0}, {"reason", "x"}}, "mha seed 0 is there twice"},
+      {"/failed/0", {{"variant", "mha"}, {"setting", ""}, {"seed", 0}, {"reason", "x"}}, "mha seed 0 is there twice"},
   };
   for (const Damage& damage : cases) {
     Json object = written(example());

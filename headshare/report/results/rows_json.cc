@@ -1,5 +1,5 @@
 // Rows as results.json shows them.
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 namespace {
@@ -41,6 +41,12 @@ Json to_json(const Difference& d) {
           {"test", d.test}};
 }
 
+Json to_json(const std::vector<std::pair<std::string, Summary>>& scores) {
+  Json object = Json::object();
+  for (const auto& [name, summary] : scores) object[name] = to_json(summary);
+  return object;
+}
+
 Json to_json(const SettingRow& s) {
   return {{"setting", s.setting},
           {"seeds", s.seeds},
@@ -50,23 +56,23 @@ Json to_json(const SettingRow& s) {
           {"quality", to_json(s.quality)},
           {"quality_interval", or_null(s.quality_interval)},
           {"quality_interval_rule", s.quality_interval_rule},
-          {"bits_per_byte", s.bits_per_byte ? to_json(*s.bits_per_byte) : Json()},
-          {"pseudo_perplexity", s.pseudo_perplexity ? to_json(*s.pseudo_perplexity) : Json()}};
+          {"scores", to_json(s.scores)}};
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const SchemeRow& row) {
-  Json object = {{"scheme", row.scheme}};
+nlohmann::ordered_json to_json(const VariantRow& row) {
+  Json object = {{"variant", row.variant}, {"scheme", row.scheme}};
   object.update(to_json(row.best));
-  object.update({{"trained", row.trained},
+  object.update({{"trained", row.trained()},
+                 {"weights_of", row.trained() ? Json() : Json(row.weights_of)},
                  {"attention_parameters", row.attention_parameters},
                  {"attention_parameters_effective", row.attention_parameters_effective},
                  {"total_parameters", row.total_parameters},
                  {"feed_forward_width", row.feed_forward_width},
                  {"cache_elements_per_token", row.cache_elements_per_token},
                  {"cache_bytes_per_token", row.cache_bytes_per_token},
-                 {"minus_mha", row.against_mha ? to_json(*row.against_mha) : Json()},
+                 {"minus_reference", row.against_reference ? to_json(*row.against_reference) : Json()},
                  {"prr", to_json(row.prr)},
                  {"peop", to_json(row.peop)},
                  {"attention_memory_bytes", or_null(row.attention_memory_bytes)},
@@ -76,13 +82,12 @@ nlohmann::ordered_json to_json(const SchemeRow& row) {
                  {"decoding_tokens_per_second", or_null(row.decoding_tokens_per_second)},
                  {"decoding_context", row.decoding_context},
                  {"failed", row.failed.size()}});
-  if (!row.against_mha) object["why_no_difference"] = row.why_no_difference;
+  if (!row.against_reference) object["why_no_difference"] = row.why_no_difference;
   if (!row.tasks.empty()) {
     object["tasks"] = Json::array();
     for (const TaskRow& task : row.tasks) {
-      Json metrics = Json::object();
-      for (const auto& [name, summary] : task.metrics) metrics[name] = to_json(summary);
-      object["tasks"].push_back({{"task", task.task}, {"score", to_json(task.score)}, {"metrics", std::move(metrics)}});
+      object["tasks"].push_back(
+          {{"task", task.task}, {"score", to_json(task.score)}, {"metrics", to_json(task.metrics)}});
     }
   }
   if (row.settings.size() > 1) {

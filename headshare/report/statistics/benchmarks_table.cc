@@ -12,15 +12,15 @@ BenchmarksTable::BenchmarksTable(const std::vector<Results>& all) {
   }
   for (const Results* results : benchmarks_) of_benchmark_.push_back(summarise(*results));
   for (size_t i = 0; i < benchmarks_.size(); ++i) {
-    for (const SchemeRow& row : of_benchmark_[i]) add(row, i);
+    for (const VariantRow& row : of_benchmark_[i]) add(row, i);
   }
   is_one_ = is_one_ && benchmarks_.size() >= 2;
 }
 
-void BenchmarksTable::add(const SchemeRow& row, size_t benchmark) {
-  auto found = std::find_if(rows_.begin(), rows_.end(), [&](const auto& one) { return one.scheme == row.scheme; });
+void BenchmarksTable::add(const VariantRow& row, size_t benchmark) {
+  auto found = std::find_if(rows_.begin(), rows_.end(), [&](const auto& one) { return one.variant == row.variant; });
   if (found == rows_.end()) {
-    rows_.push_back({.scheme = row.scheme, .on = std::vector<const SchemeRow*>(benchmarks_.size(), nullptr)});
+    rows_.push_back({.variant = row.variant, .on = std::vector<const VariantRow*>(benchmarks_.size(), nullptr)});
     found = rows_.end() - 1;
   }
   if (!row.finished()) return;
@@ -30,14 +30,14 @@ void BenchmarksTable::add(const SchemeRow& row, size_t benchmark) {
 }
 
 bool BenchmarksTable::is_best(size_t row, size_t benchmark) const {
-  const SchemeRow* own = rows_[row].on[benchmark];
+  const VariantRow* own = rows_[row].on[benchmark];
   return own != nullptr && std::all_of(rows_.begin(), rows_.end(), [&](const BenchmarksRow& other) {
-           const SchemeRow* one = other.on[benchmark];
+           const VariantRow* one = other.on[benchmark];
            return one == nullptr || one->best.quality.mean <= own->best.quality.mean;
          });
 }
 
-std::vector<std::string> benchmark_texts(const SchemeRow* row) {
+std::vector<std::string> benchmark_texts(const VariantRow* row) {
   if (row == nullptr) return {"-", "-", "-"};
   const auto text = [](const Retention& of, int digits) { return of.value ? format_fixed(*of.value, digits) : "-"; };
   return {format_fixed(row->best.quality.mean, 1), text(row->prr, 1), text(row->peop, 2)};

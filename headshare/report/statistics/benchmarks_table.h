@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 
-// One scheme; on each benchmark its row there, or null where it was not fine-tuned.
+// One variant; on each benchmark its row there, or null where it was not fine-tuned.
 struct BenchmarksRow {
-  std::string scheme;
+  std::string variant;
   int64_t attention_parameters = 0;
-  std::vector<const SchemeRow*> on;
+  std::vector<const VariantRow*> on;
 };
 
 class BenchmarksTable {
@@ -21,25 +21,25 @@ class BenchmarksTable {
   // The benchmarks among `all`, which must outlive the table.
   explicit BenchmarksTable(const std::vector<Results>& all);
 
-  // Whether there are two benchmarks or more, of encoders with the same attention parameters scheme by scheme.
+  // Whether there are two benchmarks or more, of encoders with the same attention parameters variant by variant.
   bool is_one() const { return is_one_; }
 
   const std::vector<const Results*>& benchmarks() const { return benchmarks_; }
-  const std::vector<BenchmarksRow>& rows() const { return rows_; }  // in the order in which schemes first come
+  const std::vector<BenchmarksRow>& rows() const { return rows_; }  // in the order in which variants first come
 
-  // The best mean of the finished schemes on a benchmark.
+  // The best mean of the finished variants on a benchmark.
   bool is_best(size_t row, size_t benchmark) const;
 
  private:
-  void add(const SchemeRow& row, size_t benchmark);
+  void add(const VariantRow& row, size_t benchmark);
 
   std::vector<const Results*> benchmarks_;
-  std::vector<std::vector<SchemeRow>> of_benchmark_;
+  std::vector<std::vector<VariantRow>> of_benchmark_;
   std::vector<BenchmarksRow> rows_;
   bool is_one_ = true;
 };
 
-// Of a scheme on a benchmark: mean score, PRR and PEoP, as "71.4", "98.9", "0.12"; "-" where there is none.
-std::vector<std::string> benchmark_texts(const SchemeRow* row);
+// Of a variant on a benchmark: mean score, PRR and PEoP, as "71.4", "98.9", "0.12"; "-" where there is none.
+std::vector<std::string> benchmark_texts(const VariantRow* row);
 
 }  // namespace headshare

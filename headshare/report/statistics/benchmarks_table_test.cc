@@ -33,7 +33,7 @@ TEST(BenchmarksTable, StandsSideBySide) {
   ASSERT_EQ(table.benchmarks().size(), 2U);
   ASSERT_EQ(table.rows().size(), 4U);
   const BenchmarksRow& mqa = table.rows()[2];
-  EXPECT_EQ(mqa.scheme, "mqa");
+  EXPECT_EQ(mqa.variant, "mqa");
   EXPECT_EQ(mqa.attention_parameters, 1280);
   // PRR 100 * 72 / 80; PEoP (72 / 64 - 1) / (1280 / 768 - 1).
   EXPECT_THAT(benchmark_texts(mqa.on[0]), testing::ElementsAre("72.0", "90.0", "0.19"));

@@ -10,21 +10,21 @@
 namespace headshare {
 namespace {
 
-using Rows = std::vector<const SchemeRow*>;
+using Rows = std::vector<const VariantRow*>;
 
-const SchemeRow* find_row(const std::vector<SchemeRow>& rows, const std::string& scheme) {
+const VariantRow* find_row(const std::vector<VariantRow>& rows, const std::string& variant) {
   const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const SchemeRow& row) { return row.scheme == scheme && row.finished(); });
+                                  [&](const VariantRow& row) { return row.variant == variant && row.finished(); });
   return found == rows.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> names(const Rows& rows) {
   std::vector<std::string> made;
-  for (const SchemeRow* row : rows) made.push_back(row->scheme);
+  for (const VariantRow* row : rows) made.push_back(row->variant);
   return made;
 }
 
-// The trained schemes beside mha, by where the interval of their difference over seeds lies. One seed judges
+// The trained variants beside the reference, by where the interval of their difference over seeds lies. One seed judges
 // nobody: how a model starts moves its quality more than which part of the text is scored.
 struct Verdicts {
   Rows better, level, worse, unjudged;
@@ -32,12 +32,12 @@ struct Verdicts {
   size_t judged() const { return better.size() + level.size() + worse.size(); }
 };
 
-Verdicts judge(const Subject& subject, const std::vector<SchemeRow>& rows) {
+Verdicts judge(const Subject& subject, const std::vector<VariantRow>& rows) {
   const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
   Verdicts verdicts;
-  for (const SchemeRow& row : rows) {
-    if (!row.against_mha || !row.trained) continue;
-    const std::optional<Interval> interval = row.against_mha->over_seeds;
+  for (const VariantRow& row : rows) {
+    if (!row.against_reference || !row.trained()) continue;
+    const std::optional<Interval> interval = row.against_reference->over_seeds;
     if (!interval) {
       verdicts.unjudged.push_back(&row);
     } else if (interval->low <= 0 && interval->high >= 0) {
@@ -49,31 +49,34 @@ Verdicts judge(const Subject& subject, const std::vector<SchemeRow>& rows) {
   return verdicts;
 }
 
-std::string best_sentence(const Subject& subject, const std::vector<SchemeRow>& rows, const SchemeRow& best) {
+std::string best_sentence(const Results& results, const std::vector<VariantRow>& rows, const VariantRow& best) {
+  const Subject& subject = results.subject;
   const auto finished = static_cast<size_t>(
-      std::count_if(rows.begin(), rows.end(), [](const SchemeRow& row) { return row.finished() && row.trained; }));
-  std::string text = join_text(best.scheme, finished > 1 ? " has the best " : " has a ", quality_name(subject));
-  if (finished > 1) text += join_text(" of ", finished, " schemes");
+      std::count_if(rows.begin(), rows.end(), [](const VariantRow& row) { return row.finished() && row.trained(); }));
+  std::string text = join_text(best.variant, finished > 1 ? " has the best " : " has a ", quality_name(subject));
+  if (finished > 1) text += join_text(" of ", plural(finished, noun(results)));
   text += join_text(": ", quality_text(subject, best.best.quality.mean),
                     best.best.seeds.size() > 1 ? join_text(" (mean of ", best.best.seeds.size(), " seeds)") : "");
   if (subject.chance) text += join_text("; guessing reaches ", quality_text(subject, *subject.chance));
   return text + ".";
 }
 
-std::string separation_sentence(const Verdicts& verdicts) {
+std::string separation_sentence(const Results& results, const Verdicts& verdicts) {
+  const std::string& reference = results.references.quality;
   if (verdicts.judged() == 0) return "";
   if (verdicts.better.empty() && verdicts.worse.empty()) {
-    return verdicts.level.size() == 1
-               ? " Nothing separates " + verdicts.level[0]->scheme +
-                     " from mha: the interval of its difference has 0 in it."
-               : " Nothing separates the schemes from mha: the interval of every difference has 0 in it.";
+    return verdicts.level.size() == 1 ? " Nothing separates " + verdicts.level[0]->variant + " from " + reference +
+                                            ": the interval of its difference has 0 in it."
+                                      : " Nothing separates the " + noun(results) + "s from " + reference +
+                                            ": the interval of every difference has 0 in it.";
   }
   std::string text;
-  if (!verdicts.better.empty()) text += " Better than mha beyond noise: " + list_text(names(verdicts.better)) + ".";
+  if (!verdicts.better.empty())
+    text += join_text(" Better than ", reference, " beyond noise: ", list_text(names(verdicts.better)), ".");
   if (!verdicts.worse.empty()) {
     text += verdicts.level.empty() && verdicts.better.empty() && verdicts.worse.size() > 1
-                ? " Every other scheme is worse than mha beyond noise."
-                : " Worse than mha beyond noise: " + list_text(names(verdicts.worse)) + ".";
+                ? join_text(" Every other ", noun(results), " is worse than ", reference, " beyond noise.")
+                : join_text(" Worse than ", reference, " beyond noise: ", list_text(names(verdicts.worse)), ".");
   }
   return text;
 }
@@ -81,29 +84,34 @@ std::string separation_sentence(const Verdicts& verdicts) {
 std::string percent_of(double part, double whole) { return format_fixed(100 * part / whole, 0) + "%"; }
 
 // By attention parameters, then by cache: what the schemes were invented to save.
-std::string cheapest_sentence(const Subject& subject, const SchemeRow& mha, const Verdicts& verdicts) {
+std::string cheapest_sentence(const Results& results, const VariantRow& reference, const Verdicts& verdicts) {
+  const Subject& subject = results.subject;
   Rows kept = verdicts.level;
   kept.insert(kept.end(), verdicts.better.begin(), verdicts.better.end());
-  std::erase_if(kept, [&](const SchemeRow* row) { return row->attention_parameters >= mha.attention_parameters; });
+  std::erase_if(kept,
+                [&](const VariantRow* row) { return row->attention_parameters >= reference.attention_parameters; });
   if (kept.empty()) {
     const bool said = verdicts.level.empty() && verdicts.better.empty();  // that all the others are worse
-    return verdicts.worse.empty() || said ? "" : " No scheme with fewer attention parameters keeps up with mha.";
+    return verdicts.worse.empty() || said
+               ? ""
+               : join_text(" No ", noun(results), " with fewer attention parameters keeps up with ", reference.variant,
+                           ".");
   }
-  const SchemeRow& row = **std::min_element(kept.begin(), kept.end(), [](const SchemeRow* a, const SchemeRow* b) {
+  const VariantRow& row = **std::min_element(kept.begin(), kept.end(), [](const VariantRow* a, const VariantRow* b) {
     return std::pair(a->attention_parameters, a->cache_bytes_per_token) <
            std::pair(b->attention_parameters, b->cache_bytes_per_token);
   });
   const auto share = [](int64_t part, int64_t whole) {
     return percent_of(static_cast<double>(part), static_cast<double>(whole));
   };
-  std::string text =
-      join_text(" The cheapest that mha does not beat beyond noise is ", row.scheme, ": ",
-                share(row.attention_parameters, mha.attention_parameters), " of mha's attention parameters");
-  if (mha.cache_bytes_per_token > 0) {
-    text += join_text(" and ", share(row.cache_bytes_per_token, mha.cache_bytes_per_token), " of its cache");
+  std::string text = join_text(" The cheapest that ", reference.variant, " does not beat beyond noise is ", row.variant,
+                               ": ", share(row.attention_parameters, reference.attention_parameters), " of ",
+                               reference.variant, "'s attention parameters");
+  if (reference.cache_bytes_per_token > 0) {
+    text += join_text(" and ", share(row.cache_bytes_per_token, reference.cache_bytes_per_token), " of its cache");
   }
   return text + join_text(", at ", difference_text(subject, row), " ", compared_name(subject), " ",
-                          difference_interval_text(subject, row.against_mha->over_seeds), ".");
+                          difference_interval_text(subject, row.against_reference->over_seeds), ".");
 }
 
 // How large a difference the seeds could have shown.
@@ -111,8 +119,8 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, 
   std::vector<double> halves;
   const double smallest = std::pow(10.0, -difference_digits(subject)) / 2;  // what is printed as 0
   for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
-    for (const SchemeRow* row : *rows) {
-      const std::optional<Interval>& interval = row->against_mha->over_seeds;
+    for (const VariantRow* row : *rows) {
+      const std::optional<Interval>& interval = row->against_reference->over_seeds;
       const double half = interval ? (interval->high - interval->low) / 2 : 0;
       // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
       if (half >= smallest) halves.push_back(half);
@@ -147,9 +155,9 @@ std::vector<std::string> caveats_of(const Results& results, const Verdicts& verd
   }
   if (seeds > 0) add_seed_caveat(results, verdicts, seeds, &caveats);
   if (!results.subject.tasks.empty() && seeds > 0) {
-    caveats.push_back(
-        "All seeds of a scheme begin with one pre-trained encoder: intervals are of fine-tuning alone, and another "
-        "pre-training may change the order.");
+    caveats.push_back(join_text("All seeds of a ", noun(results),
+                                " begin with one pre-trained encoder: intervals are of fine-tuning alone, and another "
+                                "pre-training may change the order."));
   }
   if (!results.subject.has_test_part) {
     caveats.push_back(
@@ -167,22 +175,23 @@ std::string Headline::text() const {
   return all;
 }
 
-Headline headline(const Results& results, const std::vector<SchemeRow>& rows) {
-  const SchemeRow* best = best_row(results.subject, rows);
+Headline headline(const Results& results, const std::vector<VariantRow>& rows) {
+  const VariantRow* best = best_row(results.subject, rows);
   if (best == nullptr) {
     const bool all_failed = !results.planned.empty() && is_complete(results);
     return {.finding = all_failed ? "Every model failed." : "No model is finished yet.",
             .caveats = caveats_of(results, {}, 0)};
   }
   size_t seeds = 0;
-  for (const SchemeRow& row : rows) seeds = std::max(seeds, row.best.seeds.size());
-  const SchemeRow* mha = find_row(rows, "mha");
+  for (const VariantRow& row : rows) seeds = std::max(seeds, row.best.seeds.size());
+  const VariantRow* reference = find_row(rows, results.references.quality);
   const Verdicts verdicts = judge(results.subject, rows);
-  std::string finding = best_sentence(results.subject, rows, *best);
-  if (mha == nullptr) {
-    finding += " mha is not among the finished schemes, so there is nothing to measure the others against.";
+  std::string finding = best_sentence(results, rows, *best);
+  if (reference == nullptr) {
+    finding += join_text(" ", results.references.quality, " is not among the finished ", noun(results),
+                         "s, so there is nothing to measure the others against.");
   } else {
-    finding += separation_sentence(verdicts) + cheapest_sentence(results.subject, *mha, verdicts);
+    finding += separation_sentence(results, verdicts) + cheapest_sentence(results, *reference, verdicts);
   }
   return {.finding = finding, .caveats = caveats_of(results, verdicts, seeds)};
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 
@@ -15,8 +15,8 @@ struct Headline {
   std::string text() const;  // all of it
 };
 
-// A scheme counts as level with mha when the 95% interval of its difference to mha contains 0, as better
+// A variant counts as level with the reference when the 95% interval of its difference contains 0, as better
 // or worse when it does not.
-Headline headline(const Results& results, const std::vector<SchemeRow>& rows);
+Headline headline(const Results& results, const std::vector<VariantRow>& rows);
 
 }  // namespace headshare

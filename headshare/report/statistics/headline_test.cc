@@ -56,7 +56,7 @@ TEST(HeadlineTest, SaysWhenNothingKeepsUp) {
   EXPECT_THAT(made.finding, Not(HasSubstr("heapest")));
   Results results = three_seeds(0.1, 0.005);
   for (Cell& cell : results.cells) {
-    if (cell.key.scheme == "sha") cell.attention_parameters = kMhaParameters;
+    if (cell.key.variant == "sha") cell.attention_parameters = kMhaParameters;
   }
   EXPECT_THAT(of(results).finding, HasSubstr("No scheme with fewer attention parameters keeps up with mha."));
   EXPECT_THAT(of(three_seeds(-0.1, 0.2)).finding, HasSubstr("Better than mha beyond noise: mqa. Worse"));

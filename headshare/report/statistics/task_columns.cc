@@ -13,10 +13,10 @@ std::string heading(const std::string& task) { return task.substr(task.find('/')
 // Counts of examples and thresholds are no scores.
 bool is_score(const std::string& metric) { return !metric.ends_with("total") && !metric.ends_with("thresh"); }
 
-// The metrics of the benchmark's only task, as the schemes have them.
-std::vector<std::string> metric_names(const std::vector<SchemeRow>& rows) {
+// The metrics of the benchmark's only task, as the variants have them.
+std::vector<std::string> metric_names(const std::vector<VariantRow>& rows) {
   std::vector<std::string> names;
-  for (const SchemeRow& row : rows) {
+  for (const VariantRow& row : rows) {
     for (const auto& [name, summary] : row.tasks.front().metrics) {
       if (is_score(name) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -24,7 +24,7 @@ std::vector<std::string> metric_names(const std::vector<SchemeRow>& rows) {
   return names;
 }
 
-Summary metric_of(const SchemeRow& row, const std::string& name) {
+Summary metric_of(const VariantRow& row, const std::string& name) {
   for (const auto& [other, summary] : row.tasks.front().metrics) {
     if (other == name) return summary;
   }
@@ -43,12 +43,12 @@ std::string TaskColumn::text(size_t row) const { return summary_text(scores.at(r
 
 bool TaskColumn::is_best(size_t row) const { return scores.at(row).count > 0 && best && scores.at(row).mean >= *best; }
 
-std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<SchemeRow>& rows) {
+std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<VariantRow>& rows) {
   std::vector<TaskColumn> columns;
   if (subject.tasks.size() == 1) {
     for (const std::string& name : metric_names(rows)) {
       TaskColumn column{.heading = name};
-      for (const SchemeRow& row : rows) column.scores.push_back(metric_of(row, name));
+      for (const VariantRow& row : rows) column.scores.push_back(metric_of(row, name));
       find_best(&column);
       if (std::abs(column.best.value_or(0)) <= 1) column.digits = 4;  // a share, not per cent
       columns.push_back(std::move(column));
@@ -57,7 +57,7 @@ std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<S
   }
   for (size_t i = 0; i < subject.tasks.size(); ++i) {
     TaskColumn column{.heading = heading(subject.tasks[i])};
-    for (const SchemeRow& row : rows) column.scores.push_back(row.tasks.at(i).score);
+    for (const VariantRow& row : rows) column.scores.push_back(row.tasks.at(i).score);
     find_best(&column);
     columns.push_back(std::move(column));
   }

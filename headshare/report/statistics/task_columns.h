@@ -1,10 +1,11 @@
-// The table of a benchmark's tasks: a row for each scheme, a column for each task, or of a single task for each metric.
+// The table of a benchmark's tasks: a row for each variant, a column for each task, or of a single task for each
+// metric.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 
@@ -19,7 +20,7 @@ struct TaskColumn {
 };
 
 // Empty for what is no benchmark.
-std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<SchemeRow>& rows);
+std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<VariantRow>& rows);
 
 // What the columns hold, as a title: "Tasks", "Metrics of squad".
 std::string task_table_title(const Subject& subject);

@@ -29,37 +29,37 @@ std::string signed_fixed(double value, int digits) {
   return text.starts_with('-') ? text : "+" + text;
 }
 
-// Sentences with the schemes they hold for: one line for many rows that say the same.
+// Sentences with the variants they hold for: one line for many rows that say the same.
 class Grouped {
  public:
-  void add(const std::string& scheme, const std::string& text) {
+  void add(const std::string& variant, const std::string& text) {
     if (text.empty()) return;
     const auto found =
         std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) { return group.first == text; });
     if (found == groups_.end()) {
-      groups_.push_back({text, {scheme}});
+      groups_.push_back({text, {variant}});
     } else {
-      found->second.push_back(scheme);
+      found->second.push_back(variant);
     }
   }
 
   // "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
   std::string text() const {
     std::string all;
-    for (const auto& [text, schemes] : groups_) {
+    for (const auto& [text, variants] : groups_) {
       all += (all.empty() ? "" : "; ") + text;
-      if (groups_.size() > 1) all += " (" + list_text(schemes) + ")";
+      if (groups_.size() > 1) all += " (" + list_text(variants) + ")";
     }
     return all;
   }
 
   bool empty() const { return groups_.empty(); }
 
-  // Always with the schemes: "sha: the reference itself; el: ...".
-  std::string by_scheme() const {
+  // Always with the variants: "sha: the reference itself; el: ...".
+  std::string by_variant() const {
     std::string all;
-    for (const auto& [text, schemes] : groups_) {
-      all += (all.empty() ? "" : "; ") + list_text(schemes) + ": " + text;
+    for (const auto& [text, variants] : groups_) {
+      all += (all.empty() ? "" : "; ") + list_text(variants) + ": " + text;
     }
     return all;
   }
@@ -68,108 +68,126 @@ class Grouped {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
 };
 
-std::string figures_note(const Results& results, const std::vector<SchemeRow>& rows) {
+std::string figures_note(const Results& results, const std::vector<VariantRow>& rows) {
   size_t most = 0;
-  for (const SchemeRow& row : rows) most = std::max(most, row.best.seeds.size());
+  for (const VariantRow& row : rows) most = std::max(most, row.best.seeds.size());
   const std::string spread = most > 1 ? "; mean ± deviation over seeds" : "";
   if (results.subject.has_test_part) {
     return "Figures are those of the test part for the checkpoint best on validation" + spread + ".";
   }
   return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
-         "every scheme a little (selection bias)" +
-         spread + ".";
+         "every " +
+         noun(results) + " a little (selection bias)" + spread + ".";
 }
 
-std::string benchmark_note(const Subject& subject) {
+std::string benchmark_note(const Results& results) {
   std::string text = "Scores are in per cent: of a task the mean of its metrics";
-  if (subject.tasks.size() > 1) text += ", of a scheme the mean over tasks, and its loss likewise";
+  if (results.subject.tasks.size() > 1)
+    text += ", of a " + noun(results) + " the mean over tasks, and its loss likewise";
   return text + ". A metric that is 0/0 counts 0.";
 }
 
-std::string difference_note(const Results& results, const std::vector<SchemeRow>& rows) {
+std::string difference_note(const Results& results, const std::vector<VariantRow>& rows) {
   Grouped tests;
-  for (const SchemeRow& row : rows) {
-    if (row.against_mha) tests.add(row.scheme, row.against_mha->test);
+  for (const VariantRow& row : rows) {
+    if (row.against_reference) tests.add(row.variant, row.against_reference->test);
   }
   if (tests.empty()) return "";
   const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
-  return join_text("Difference to mha: ", compared_name(results.subject), " of the scheme less that of mha, paired; ",
-                   lower ? "above" : "below", " 0 the scheme is worse. Test: ", tests.text(),
-                   ". Intervals are 95% each, not corrected for how many schemes are compared.");
+  const std::string& reference = results.references.quality;
+  const std::string what = noun(results);
+  return join_text("Difference to ", reference, ": ", compared_name(results.subject), " of the ", what,
+                   " less that of ", reference, ", paired; ", lower ? "above" : "below", " 0 the ", what,
+                   " is worse. Test: ", tests.text(), ". Intervals are 95% each, not corrected for how many ", what,
+                   "s are compared.");
 }
 
-void add_retention_notes(const std::vector<SchemeRow>& rows, const char* name, Retention SchemeRow::*which,
-                         std::vector<std::string>* notes) {
+// The rule calls the reference MHA or SHA; `reference` is the variant that stands for it.
+void add_retention_notes(const std::vector<VariantRow>& rows, const char* name, Retention VariantRow::*which,
+                         const std::string& symbol, const std::string& reference, std::vector<std::string>* notes) {
   Grouped rules, undefined;
   std::string rule;
-  for (const SchemeRow& row : rows) {
+  for (const VariantRow& row : rows) {
     const Retention& retention = row.*which;
     rule = retention.rule;
     if (retention.value) {
-      rules.add(row.scheme, retention.interval_rule);
+      rules.add(row.variant, retention.interval_rule);
     } else if (row.finished()) {
-      undefined.add(row.scheme, retention.reason_undefined);
+      undefined.add(row.variant, retention.reason_undefined);
     }
   }
-  std::string note = rule + ".";
+  std::string note = rule + (symbol == reference ? "." : join_text("; the reference is ", reference, "."));
   if (!rules.empty()) note += " " + rules.text() + ".";
-  if (!undefined.empty()) note += join_text(" No ", name, " for ", undefined.by_scheme(), ".");
+  if (!undefined.empty()) note += join_text(" No ", name, " for ", undefined.by_variant(), ".");
   notes->push_back(note);
 }
 
 // "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
-std::string steps_and_seconds(const Results& results, const std::vector<SchemeRow>& rows) {
+std::string steps_and_seconds(const Results& results, const std::vector<VariantRow>& rows) {
   std::string text;
-  for (const SchemeRow& row : rows) {
-    if (!row.finished() || !row.trained) continue;
+  for (const VariantRow& row : rows) {
+    if (!row.finished() || !row.trained()) continue;
     std::vector<double> seconds;
     int64_t steps = 0;
-    for (const Cell* cell : cells_of(results, row.scheme, row.best.setting)) {
+    for (const Cell* cell : cells_of(results, row.variant, row.best.setting)) {
       steps = cell->steps;
       seconds.push_back(cell->training_seconds);
     }
-    text += join_text(text.empty() ? "" : ", ", row.scheme, " ", plural(static_cast<size_t>(steps), "step"), " in ",
+    text += join_text(text.empty() ? "" : ", ", row.variant, " ", plural(static_cast<size_t>(steps), "step"), " in ",
                       format_duration(median(seconds)));
   }
   return text;
 }
 
-void add_cost_notes(const Results& results, const std::vector<SchemeRow>& rows, std::vector<std::string>* notes) {
+void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
   if (results.match == "time") {
-    notes->push_back(
-        "Every scheme was given the same training time, not the same steps: " + steps_and_seconds(results, rows) + ".");
+    notes->push_back(join_text("Every ", noun(results), " was given the same training time, not the same steps: ") +
+                     steps_and_seconds(results, rows) + ".");
   }
   if (results.match == "parameters") {
     Grouped widths;
-    for (const SchemeRow& row : rows) {
-      if (row.finished()) widths.add(row.scheme, std::to_string(row.feed_forward_width));
+    for (const VariantRow& row : rows) {
+      if (row.finished()) widths.add(row.variant, std::to_string(row.feed_forward_width));
     }
     notes->push_back("Feed-forward widths were chosen so that total parameters agree: " + widths.text() + ".");
   }
   std::string memory;
-  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.attention_memory_bytes > 0; })) {
-    memory = "Attention memory: what one attention sub-layer takes in a training step (saved against mha). ";
+  if (std::any_of(rows.begin(), rows.end(), [](const VariantRow& r) { return r.attention_memory_bytes > 0; })) {
+    memory = "Attention memory: what one attention sub-layer takes in a training step (saved against " +
+             results.references.quality + "). ";
   }
-  if (std::any_of(rows.begin(), rows.end(), [](const SchemeRow& r) { return r.peak_memory_bytes > 0; })) {
+  if (std::any_of(rows.begin(), rows.end(), [](const VariantRow& r) { return r.peak_memory_bytes > 0; })) {
     memory += "Peak memory: the whole process that trained the model. ";
   }
   Grouped contexts;
-  for (const SchemeRow& row : rows) {
-    if (row.decoding_tokens_per_second > 0) contexts.add(row.scheme, std::to_string(row.decoding_context));
+  for (const VariantRow& row : rows) {
+    if (row.decoding_tokens_per_second > 0) contexts.add(row.variant, std::to_string(row.decoding_context));
   }
   if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
   if (!memory.empty()) notes->push_back(memory + "Speeds and memory are medians over seeds.");
-  std::vector<std::string> untrained;
-  for (const SchemeRow& row : rows) {
-    if (!row.trained) untrained.push_back(row.scheme);
-  }
-  if (!untrained.empty()) {
-    notes->push_back(list_text(untrained) +
-                     ": the weights of mha, rewritten for decoding; not trained, so its quality is mha's.");
+  for (const VariantRow& row : rows) {
+    if (row.trained()) continue;
+    notes->push_back(join_text(row.variant, ": the weights of ", row.weights_of,
+                               ", rewritten for decoding; not trained, so its quality is ", row.weights_of, "'s."));
   }
 }
 
 }  // namespace
+
+std::string noun(const Results& results) {
+  const std::vector<std::string> names = variant_names(results);
+  const bool plain = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const Variant variant = variant_of(results, name);
+    return variant.name == variant.scheme && variant.options.size() <= 1;
+  });
+  return plain ? "scheme" : "variant";
+}
+
+std::string score_heading(const std::string& name) { return name == "bits-per-byte" ? "bits per byte" : name; }
+
+std::string score_text(const SettingRow& row, const std::string& name) {
+  return summary_text(score_of(row, name), name.ends_with("perplexity") ? 2 : 3);
+}
 
 std::string capitalised(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -218,9 +236,9 @@ std::string interval_text(const Interval& interval, int digits, bool with_sign) 
 
 int difference_digits(const Subject& subject) { return subject.full_scale > 1 ? 2 : 4; }
 
-std::string difference_text(const Subject& subject, const SchemeRow& row) {
-  if (!row.trained && row.against_mha) return "as mha";
-  return row.against_mha ? signed_fixed(row.against_mha->mean, difference_digits(subject)) : "-";
+std::string difference_text(const Subject& subject, const VariantRow& row) {
+  if (!row.trained() && row.against_reference) return "as " + row.weights_of;
+  return row.against_reference ? signed_fixed(row.against_reference->mean, difference_digits(subject)) : "-";
 }
 
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval) {
@@ -234,19 +252,20 @@ std::string retention_text(const Retention& retention, int digits) {
   return text;
 }
 
-std::string memory_saved_text(const SchemeRow& row) {
-  if (!row.attention_memory_saved_percent || row.scheme == "mha" || !row.trained) return "";
+std::string memory_saved_text(const Results& results, const VariantRow& row) {
+  const bool reference = row.variant == results.references.quality;
+  if (!row.attention_memory_saved_percent || reference || !row.trained()) return "";
   return fixed(*row.attention_memory_saved_percent, 1) + "%";
 }
 
-std::string memory_text(const SchemeRow& row) {
+std::string memory_text(const Results& results, const VariantRow& row) {
   if (row.attention_memory_bytes <= 0) return rate_text(row, 0);
-  const std::string saved = memory_saved_text(row);
+  const std::string saved = memory_saved_text(results, row);
   return bytes_text(row.attention_memory_bytes) + (saved.empty() ? "" : " " + saved);
 }
 
-std::string rate_text(const SchemeRow& row, double per_second) {
-  if (!row.trained && per_second <= 0) return "as mha";
+std::string rate_text(const VariantRow& row, double per_second) {
+  if (!row.trained() && per_second <= 0) return "as " + row.weights_of;
   return per_second > 0 ? format_count(per_second) : "-";
 }
 
@@ -305,10 +324,10 @@ std::string shortened(const std::string& text, size_t most) {
 
 std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
 
-const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows) {
-  const SchemeRow* best = nullptr;
-  for (const SchemeRow& row : rows) {
-    if (!row.finished() || !row.trained) continue;
+const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows) {
+  const VariantRow* best = nullptr;
+  for (const VariantRow& row : rows) {
+    if (!row.finished() || !row.trained()) continue;
     const bool wins = best == nullptr || (subject.direction == Direction::kLowerIsBetter
                                               ? row.best.quality.mean < best->best.quality.mean
                                               : row.best.quality.mean > best->best.quality.mean);
@@ -324,40 +343,33 @@ bool any_setting(const Results& results) {
                      [](const CellKey& key) { return !key.setting.empty(); });
 }
 
-bool any_bits_per_byte(const std::vector<SchemeRow>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.bits_per_byte); });
-}
-
-bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const SchemeRow& row) { return bool(row.best.pseudo_perplexity); });
-}
-
 bool any_decoding(const Results& results) {
   return results.cells.empty() || std::any_of(results.cells.begin(), results.cells.end(),
                                               [](const Cell& cell) { return cell.cache_bytes_per_token > 0; });
 }
 
-std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows) {
+std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows) {
   std::vector<std::string> notes = {figures_note(results, rows)};
   if (any_setting(results)) {
-    notes.push_back("Of the settings of a sweep a scheme's row shows the one with the best mean validation loss.");
+    notes.push_back("Of the settings of a sweep a " + noun(results) +
+                    "'s row shows the one with the best mean validation loss.");
   }
   Grouped intervals;
-  for (const SchemeRow& row : rows) {
-    if (row.finished()) intervals.add(row.scheme, row.best.quality_interval_rule);
+  for (const VariantRow& row : rows) {
+    if (row.finished()) intervals.add(row.variant, row.best.quality_interval_rule);
   }
   if (shows_quality_interval(results) && !intervals.empty()) {
     notes.push_back(join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), "."));
   }
-  if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results.subject));
+  if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results));
   if (results.subject.chance) {
     notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
   }
   const std::string difference = difference_note(results, rows);
   if (!difference.empty()) notes.push_back(difference);
   if (!rows.empty()) {
-    add_retention_notes(rows, "PRR", &SchemeRow::prr, &notes);
-    add_retention_notes(rows, "PEoP", &SchemeRow::peop, &notes);
+    add_retention_notes(rows, "PRR", &VariantRow::prr, "mha", results.references.quality, &notes);
+    add_retention_notes(rows, "PEoP", &VariantRow::peop, "sha", results.references.peop, &notes);
   }
   add_cost_notes(results, rows, &notes);
   return notes;

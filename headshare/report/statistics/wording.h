@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
 
@@ -17,18 +17,25 @@ std::string summary_text(const std::optional<Summary>& summary, int digits);  //
 std::string quality_name(const Subject& subject);                             // "test perplexity"
 
 std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
-std::string difference_text(const Subject& subject, const SchemeRow& row);                // "+0.0213", "-"
+std::string difference_text(const Subject& subject, const VariantRow& row);               // "+0.0213", "-"
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
 std::string quality_interval_text(const Subject& subject, const SettingRow& row);  // "[0.972, 0.984]", "" without one
 int difference_digits(const Subject& subject);
 std::string retention_text(const Retention& retention, int digits);  // "98.3 [97.1, 99.4]", "-" when undefined
-std::string memory_saved_text(const SchemeRow& row);                 // "23.1%" of mha's attention memory
-std::string memory_text(const SchemeRow& row);                       // "1.5 MiB 23.1%"
-std::string bytes_text(double bytes);                                // "1.5 MiB", "406 MiB"
-std::string rate_text(const SchemeRow& row, double per_second);      // "1,204", "as mha", "-"
-std::string count_text(int64_t count);                               // "27,648", "-" for 0
-std::string seeds_text(const SettingRow& row);                       // "3", "2 of 3"
-std::string p_text(double p_value);                                  // "0.03", "< 0.001"
+std::string memory_saved_text(const Results& results,
+                              const VariantRow& row);                    // "23.1%" of the reference's attention memory
+std::string memory_text(const Results& results, const VariantRow& row);  // "1.5 MiB 23.1%"
+std::string bytes_text(double bytes);                                    // "1.5 MiB", "406 MiB"
+std::string rate_text(const VariantRow& row, double per_second);         // "1,204", "as mha", "-"
+std::string count_text(int64_t count);                                   // "27,648", "-" for 0
+std::string seeds_text(const SettingRow& row);                           // "3", "2 of 3"
+std::string p_text(double p_value);                                      // "0.03", "< 0.001"
+
+// What the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
+std::string noun(const Results& results);
+
+std::string score_heading(const std::string& name);                      // "bits per byte"
+std::string score_text(const SettingRow& row, const std::string& name);  // "1.234 ±0.005", "-" without it
 
 std::string capitalised(std::string text);
 
@@ -49,19 +56,17 @@ std::string shortened(const std::string& text, size_t most);
 std::string training_unit(const Subject& subject);
 
 // The finished, trained row with the best mean quality; null when there is none.
-const SchemeRow* best_row(const Subject& subject, const std::vector<SchemeRow>& rows);
+const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows);
 
-// True where the scheme's row or another shows what a column would hold.
-// Of an accuracy or a score; of perplexities the difference to mha tells more.
+// True where a row shows what a column would hold.
+// Of an accuracy or a score; of perplexities the difference to the reference tells more.
 bool shows_quality_interval(const Results& results);
 bool any_setting(const Results& results);
-bool any_bits_per_byte(const std::vector<SchemeRow>& rows);
-bool any_pseudo_perplexity(const std::vector<SchemeRow>& rows);
 bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 
 // What has to stand below every table: what the figures are of, tests and rules by name, why a value is
 // missing.
-std::vector<std::string> footnotes(const Results& results, const std::vector<SchemeRow>& rows);
+std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows);
 
 // Each failed cell with its reason.
 std::vector<std::string> failure_notes(const Results& results);

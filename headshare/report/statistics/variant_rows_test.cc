@@ -1,4 +1,4 @@
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 #include <gmock/gmock.h>
 
@@ -15,13 +15,13 @@ constexpr double kGrowth = static_cast<double>(kMhaParameters - kShaParameters) 
 TEST(SummariseTest, OneSeed) {
   Results results =
       loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2), loss_cell("el_lossless", 0, 2.0)});
-  results.cells[2].trained = false;
+  results.cells[2].weights_of = "mha";
   results.cells[2].training_tokens_per_second = 0;
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   ASSERT_EQ(rows.size(), 3u);
-  const SchemeRow& mha = rows[0];
-  const SchemeRow& sha = rows[1];
-  const SchemeRow& el = rows[2];
+  const VariantRow& mha = rows[0];
+  const VariantRow& sha = rows[1];
+  const VariantRow& el = rows[2];
   const double ratio = std::exp(2.2) / std::exp(2.0);
   EXPECT_DOUBLE_EQ(mha.best.quality.mean, std::exp(2.0));
   EXPECT_DOUBLE_EQ(*mha.prr.value, 100);
@@ -34,24 +34,24 @@ TEST(SummariseTest, OneSeed) {
   EXPECT_LE(sha.best.quality_interval->low, sha.best.quality.mean);
   EXPECT_GE(sha.best.quality_interval->high, sha.best.quality.mean);
 
-  EXPECT_FALSE(mha.against_mha);
+  EXPECT_FALSE(mha.against_reference);
   EXPECT_THAT(mha.why_no_difference, HasSubstr("reference"));
-  ASSERT_TRUE(sha.against_mha);
-  EXPECT_NEAR(sha.against_mha->mean, 0.2, 1e-12);
-  EXPECT_FALSE(sha.against_mha->over_seeds);
-  EXPECT_FALSE(sha.against_mha->p_value);
-  EXPECT_EQ(sha.against_mha->test, "bootstrap over 4 blocks of text windows within the one seed");
+  ASSERT_TRUE(sha.against_reference);
+  EXPECT_NEAR(sha.against_reference->mean, 0.2, 1e-12);
+  EXPECT_FALSE(sha.against_reference->over_seeds);
+  EXPECT_FALSE(sha.against_reference->p_value);
+  EXPECT_EQ(sha.against_reference->test, "bootstrap over 4 blocks of text windows within the one seed");
   // Every block differs by 0.2, so every resample does.
-  ASSERT_TRUE(sha.against_mha->over_blocks);
-  EXPECT_NEAR(sha.against_mha->over_blocks->low, 0.2, 1e-12);
-  EXPECT_NEAR(sha.against_mha->over_blocks->high, 0.2, 1e-12);
+  ASSERT_TRUE(sha.against_reference->over_blocks);
+  EXPECT_NEAR(sha.against_reference->over_blocks->low, 0.2, 1e-12);
+  EXPECT_NEAR(sha.against_reference->over_blocks->high, 0.2, 1e-12);
   ASSERT_TRUE(sha.prr.interval);
   EXPECT_NEAR(sha.prr.interval->low, *sha.prr.value, 1e-9);
   EXPECT_EQ(sha.prr.interval_rule, "95% bootstrap interval over 4 blocks of text windows within one seed");
 
   // The quality of mha, another cache, not trained.
-  EXPECT_FALSE(el.trained);
-  EXPECT_EQ(el.against_mha->mean, 0);
+  EXPECT_FALSE(el.trained());
+  EXPECT_EQ(el.against_reference->mean, 0);
   EXPECT_EQ(*el.prr.value, 100);
   EXPECT_EQ(el.training_tokens_per_second, 0);
   EXPECT_EQ(el.cache_bytes_per_token, 64);
@@ -74,17 +74,17 @@ TEST(SummariseTest, SeedsArePairedByTheirNumber) {
   Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 2, 2.02), loss_cell("sha", 0, 2.1),
                                   loss_cell("sha", 1, 9.0), loss_cell("sha", 2, 2.32)});
   add_failed(&results, {"mha", "", 1}, "killed");
-  const std::vector<SchemeRow> rows = summarise(results);
-  const SchemeRow& sha = rows[1];
+  const std::vector<VariantRow> rows = summarise(results);
+  const VariantRow& sha = rows[1];
   EXPECT_EQ(sha.best.seeds, (std::vector<int64_t>{0, 1, 2}));
   EXPECT_EQ(sha.best.quality.count, 3);
-  ASSERT_TRUE(sha.against_mha);
-  EXPECT_EQ(sha.against_mha->seeds, 2);
-  EXPECT_NEAR(sha.against_mha->mean, 0.2, 1e-12);  // of 0.1 and 0.3
-  ASSERT_TRUE(sha.against_mha->over_seeds);
-  EXPECT_NEAR(sha.against_mha->over_seeds->high, 0.2 + 12.7062 * 0.1, 1e-4);  // t(1) 0.975 x deviation / sqrt 2
-  EXPECT_NEAR(sha.against_mha->over_blocks->high, 0.2, 1e-12);
-  EXPECT_THAT(sha.against_mha->test, HasSubstr("paired Student t over 2 seeds (no p-value: it takes 6"));
+  ASSERT_TRUE(sha.against_reference);
+  EXPECT_EQ(sha.against_reference->seeds, 2);
+  EXPECT_NEAR(sha.against_reference->mean, 0.2, 1e-12);  // of 0.1 and 0.3
+  ASSERT_TRUE(sha.against_reference->over_seeds);
+  EXPECT_NEAR(sha.against_reference->over_seeds->high, 0.2 + 12.7062 * 0.1, 1e-4);  // t(1) 0.975 x deviation / sqrt 2
+  EXPECT_NEAR(sha.against_reference->over_blocks->high, 0.2, 1e-12);
+  EXPECT_THAT(sha.against_reference->test, HasSubstr("paired Student t over 2 seeds (no p-value: it takes 6"));
   const double mean_ratio = (std::exp(2.1) + std::exp(2.32)) / (std::exp(2.0) + std::exp(2.02));
   EXPECT_NEAR(*sha.prr.value, 100 * (2 - mean_ratio), 1e-9);
   EXPECT_TRUE(sha.prr.interval);
@@ -99,20 +99,20 @@ TEST(SummariseTest, SixSeedsGiveAPValue) {
     cells.push_back(loss_cell("mha", seed, 2.0));
     cells.push_back(loss_cell("sha", seed, 2.1 + 0.01 * static_cast<double>(seed)));
   }
-  const SchemeRow sha = summarise(loss_results(cells))[1];
-  ASSERT_TRUE(sha.against_mha->p_value);
-  EXPECT_LT(*sha.against_mha->p_value, 0.001);
-  EXPECT_THAT(sha.against_mha->test, HasSubstr("paired Student t over 6 seeds, two-sided p-value"));
+  const VariantRow sha = summarise(loss_results(cells))[1];
+  ASSERT_TRUE(sha.against_reference->p_value);
+  EXPECT_LT(*sha.against_reference->p_value, 0.001);
+  EXPECT_THAT(sha.against_reference->test, HasSubstr("paired Student t over 6 seeds, two-sided p-value"));
 }
 
 TEST(SummariseTest, AccuracyIsComparedAsItIs) {
-  const std::vector<SchemeRow> rows =
+  const std::vector<VariantRow> rows =
       summarise(accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 4.0)}));  // 0.8 and 0.6
-  EXPECT_NEAR(rows[1].against_mha->mean, -0.2, 1e-12);
+  EXPECT_NEAR(rows[1].against_reference->mean, -0.2, 1e-12);
   EXPECT_NEAR(*rows[1].prr.value, 75, 1e-9);
   EXPECT_NEAR(rows[1].prr.interval->low, 72, 3);  // a ratio of blocks that do not all agree
   EXPECT_NEAR(*rows[0].peop.value, (0.8 / 0.6 - 1) / kGrowth, 1e-12);
-  EXPECT_FALSE(rows[0].best.bits_per_byte);
+  EXPECT_TRUE(rows[0].best.scores.empty());
 }
 
 TEST(SummariseTest, TheSettingBestOnValidationIsTheRow) {
@@ -124,25 +124,25 @@ TEST(SummariseTest, TheSettingBestOnValidationIsTheRow) {
     if (cell.key.setting == "b") cell.validation_loss = 2.0;
   }
   add_failed(&results, {"mha", "c", 1}, "killed");
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   EXPECT_EQ(rows[0].best.setting, "b");
   EXPECT_EQ(rows[0].best.test_loss.mean, 2.3);
   ASSERT_EQ(rows[0].settings.size(), 3u);
   EXPECT_EQ(rows[0].settings[2].setting, "c");
   EXPECT_EQ(rows[0].settings[2].planned, 2);
-  EXPECT_NEAR(rows[1].against_mha->mean, 0.2, 1e-12);  // against b, across settings
+  EXPECT_NEAR(rows[1].against_reference->mean, 0.2, 1e-12);  // against b, across settings
 }
 
 TEST(SummariseTest, SaysWhatIsMissing) {
   Results results = loss_results({loss_cell("mqa", 0, 2.0)});
   results.planned.push_back({"mha", "", 0});
   add_failed(&results, {"sha", "", 0}, "out of memory");
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_FALSE(rows[0].against_mha);
+  EXPECT_FALSE(rows[0].against_reference);
   EXPECT_EQ(rows[0].why_no_difference, "needs a finished mha");
-  EXPECT_EQ(rows[0].prr.reason_undefined, "needs mha among the finished schemes");
-  EXPECT_EQ(rows[0].peop.reason_undefined, "needs sha among the finished schemes");
+  EXPECT_EQ(rows[0].prr.reason_undefined, "needs mha among the finished variants");
+  EXPECT_EQ(rows[0].peop.reason_undefined, "needs sha among the finished variants");
   EXPECT_FALSE(rows[0].attention_memory_saved_percent);
   EXPECT_FALSE(rows[1].finished());
   EXPECT_EQ(rows[1].best.planned, 1);
@@ -153,9 +153,9 @@ TEST(SummariseTest, SaysWhatIsMissing) {
 TEST(SummariseTest, BlocksThatDoNotMatchGiveNoInterval) {
   Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
   results.cells[1].blocks.pop_back();
-  const SchemeRow sha = summarise(results)[1];
-  EXPECT_FALSE(sha.against_mha->over_blocks);
-  EXPECT_EQ(sha.against_mha->test, "no interval: one seed, and no blocks that both schemes have");
+  const VariantRow sha = summarise(results)[1];
+  EXPECT_FALSE(sha.against_reference->over_blocks);
+  EXPECT_EQ(sha.against_reference->test, "no interval: one seed, and no blocks that both have");
   EXPECT_FALSE(sha.prr.interval);
 }
 
@@ -164,7 +164,7 @@ TEST(SummariseTest, ABenchmarkHasARowForEachTask) {
       tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("mha", 1, 44, 60), tuned_cell("sha", 0, 30, 64)});
   results.cells[1].tasks[1].metrics[0].value = std::nan("");
   results.planned.push_back({"mqa", "", 0});
-  const std::vector<SchemeRow> rows = summarise(results);
+  const std::vector<VariantRow> rows = summarise(results);
   ASSERT_EQ(rows[0].tasks.size(), 2u);
   EXPECT_EQ(rows[0].tasks[0].task, "glue/cola");
   EXPECT_DOUBLE_EQ(rows[0].tasks[0].score.mean, 42);

@@ -1,4 +1,4 @@
-// The table of a comparison: one row per scheme, with what its seeds say together and against mha and sha.
+// The table of a comparison: one row per variant, with what its seeds say together and against the references.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// One scheme with one setting of a sweep, over its finished seeds.
+// One variant with one setting of a sweep, over its finished seeds.
 struct SettingRow {
   std::string setting;
   std::vector<int64_t> seeds = {};  // finished
@@ -21,13 +21,12 @@ struct SettingRow {
   Summary test_loss = {};
   Summary quality = {};
   std::optional<Interval> quality_interval =
-      {};                                     // of its mean: Student t over seeds; of one seed, bootstrap over blocks
-  std::string quality_interval_rule = {};     // which of the two, or why there is none
-  std::optional<Summary> bits_per_byte = {};  // where every finished seed has them
-  std::optional<Summary> pseudo_perplexity = {};  // likewise
+      {};                                  // of its mean: Student t over seeds; of one seed, bootstrap over blocks
+  std::string quality_interval_rule = {};  // which of the two, or why there is none
+  std::vector<std::pair<std::string, Summary>> scores = {};  // by name, those that every finished seed has
 };
 
-// A scheme less mha in the compared number: the test loss where the measure is perplexity, else the
+// A variant less the reference in the compared number: the test loss where the measure is perplexity, else the
 // measure. Paired: only seeds that both have count, block by block.
 struct Difference {
   int64_t seeds = 0;
@@ -49,11 +48,12 @@ struct TaskRow {
   std::vector<std::pair<std::string, Summary>> metrics = {};
 };
 
-// What is known of a scheme; zeros and empty where it was not measured.
-struct SchemeRow {
-  std::string scheme;
-  SettingRow best = {};  // the setting with most finished seeds, among those the one best on validation
-  bool trained = true;
+// What is known of a variant; zeros and empty where it was not measured.
+struct VariantRow {
+  std::string variant;          // its name
+  std::string scheme;           // of its attention
+  SettingRow best = {};         // the setting with most finished seeds, among those the one best on validation
+  std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself
 
   int64_t attention_parameters = 0;
   int64_t attention_parameters_effective = 0;
@@ -62,13 +62,13 @@ struct SchemeRow {
   int64_t cache_elements_per_token = 0;
   int64_t cache_bytes_per_token = 0;
 
-  std::optional<Difference> against_mha = {};
+  std::optional<Difference> against_reference = {};
   std::string why_no_difference = {};
   Retention prr = {};
   Retention peop = {};
 
   double attention_memory_bytes = 0;                          // medians over the seeds from here on
-  std::optional<double> attention_memory_saved_percent = {};  // against mha
+  std::optional<double> attention_memory_saved_percent = {};  // against the reference
   double peak_memory_bytes = 0;
   double training_tokens_per_second = 0;
   double decoding_tokens_per_second = 0;
@@ -79,19 +79,26 @@ struct SchemeRow {
   std::vector<SettingRow> settings = {};  // all of them, as planned; `best` is one of these
 
   bool finished() const { return !best.seeds.empty(); }
+  bool trained() const { return weights_of.empty(); }
 };
 
-// In the order in which the schemes are planned; schemes of which nothing is finished have a row too.
-std::vector<SchemeRow> summarise(const Results& results);
+// In the order in which the variants are planned; those of which nothing is finished have a row too.
+std::vector<VariantRow> summarise(const Results& results);
 
-// True when the schemes are compared by loss: perplexities are its exponential, and losses are what seeds
+// True when the variants are compared by loss: perplexities are its exponential, and losses are what seeds
 // scatter evenly around.
 bool compares_loss(const Subject& subject);
 std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
 
-// The finished cells a row stands for.
-std::vector<const Cell*> cells_of(const Results& results, const std::string& scheme, const std::string& setting);
+// The row's score of that name; a summary of none where it has none.
+Summary score_of(const SettingRow& row, const std::string& name);
 
-nlohmann::ordered_json to_json(const SchemeRow& row);
+// The names of all scores that any of the rows has, in the order in which they first come.
+std::vector<std::string> score_names(const std::vector<VariantRow>& rows);
+
+// The finished cells a row stands for.
+std::vector<const Cell*> cells_of(const Results& results, const std::string& variant, const std::string& setting);
+
+nlohmann::ordered_json to_json(const VariantRow& row);
 
 }  // namespace headshare

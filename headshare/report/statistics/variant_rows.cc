@@ -1,4 +1,4 @@
-#include "headshare/report/statistics/scheme_rows.h"
+#include "headshare/report/statistics/variant_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,11 +26,21 @@ double median_or_zero(const Column& values) { return values.empty() ? 0 : median
 
 double compared(const Cell& cell, bool by_loss) { return by_loss ? cell.test_loss : cell.quality; }
 
-// Nothing unless every cell has the number.
-std::optional<Summary> summary_where_all(const Cells& cells, std::optional<double> Cell::*number) {
-  const auto has = [&](const Cell* cell) { return bool(cell->*number); };
-  if (cells.empty() || !std::all_of(cells.begin(), cells.end(), has)) return std::nullopt;
-  return summarize(column(cells, [&](const Cell& cell) { return *(cell.*number); }));
+// Of those scores that every cell has as a number; `scores` gives the list of a cell.
+template <class Scores>
+std::vector<std::pair<std::string, Summary>> summarise_scores(const Cells& cells, const Scores& scores) {
+  std::vector<std::pair<std::string, Summary>> summaries;
+  if (cells.empty()) return summaries;
+  for (const Score& wanted : scores(*cells.front())) {
+    Column values;
+    for (const Cell* cell : cells) {
+      for (const Score& one : scores(*cell)) {
+        if (one.name == wanted.name && std::isfinite(one.value)) values.push_back(one.value);
+      }
+    }
+    if (values.size() == cells.size()) summaries.emplace_back(wanted.name, summarize(values));
+  }
+  return summaries;
 }
 
 double mean_at(const Column& values, std::span<const int64_t> indices) {
@@ -69,18 +79,17 @@ void add_quality_interval(SettingRow* row, const Cells& cells, const Subject& su
   row->quality_interval_rule = join_text("95% bootstrap interval over ", blocks_text(blocks, subject), " of one seed");
 }
 
-SettingRow summarise_setting(const Results& results, const std::string& scheme, const std::string& setting) {
+SettingRow summarise_setting(const Results& results, const std::string& variant, const std::string& setting) {
   SettingRow row{.setting = setting};
   row.planned = std::count_if(results.planned.begin(), results.planned.end(),
-                              [&](const CellKey& key) { return key.scheme == scheme && key.setting == setting; });
-  const Cells cells = cells_of(results, scheme, setting);
+                              [&](const CellKey& key) { return key.variant == variant && key.setting == setting; });
+  const Cells cells = cells_of(results, variant, setting);
   for (const Cell* cell : cells) row.seeds.push_back(cell->key.seed);
   row.validation_loss = summary_or_none(column(cells, [](const Cell& c) { return c.validation_loss; }));
   row.test_loss = summary_or_none(column(cells, [](const Cell& c) { return c.test_loss; }));
   row.quality = summary_or_none(column(cells, [](const Cell& c) { return c.quality; }));
   add_quality_interval(&row, cells, results.subject);
-  row.bits_per_byte = summary_where_all(cells, &Cell::bits_per_byte);
-  row.pseudo_perplexity = summary_where_all(cells, &Cell::pseudo_perplexity);
+  row.scores = summarise_scores(cells, [](const Cell& c) -> const std::vector<Score>& { return c.scores; });
   return row;
 }
 
@@ -90,7 +99,7 @@ bool better(const SettingRow& a, const SettingRow& b) {
   return !a.seeds.empty() && a.validation_loss.mean < b.validation_loss.mean;
 }
 
-// Two schemes' cells with the same seeds, at the same places.
+// Two variants' cells with the same seeds, at the same places.
 struct Pairs {
   Cells ours;
   Cells reference;
@@ -142,16 +151,17 @@ std::string test_text(const Difference& d, const Subject& subject, size_t blocks
     text += join_text(text.empty() ? "" : "; ", "bootstrap over ", blocks_text(blocks, subject), " within ",
                       d.seeds == 1 ? "the one seed" : "the seeds");
   }
-  return text.empty() ? "no interval: one seed, and no blocks that both schemes have" : text;
+  return text.empty() ? "no interval: one seed, and no blocks that both have" : text;
 }
 
-void compare_with_mha(SchemeRow* row, const Results& results, const Cells& ours, const Cells& mha) {
+void compare_with_reference(VariantRow* row, const Results& results, const Cells& ours, const Cells& theirs) {
+  const std::string& reference = results.references.quality;
   const auto refuse = [row](std::string why) { row->why_no_difference = std::move(why); };
-  if (row->scheme == "mha") return refuse("mha is the reference itself");
-  if (mha.empty()) return refuse("needs a finished mha");
+  if (row->variant == reference) return refuse(reference + " is the reference itself");
+  if (theirs.empty()) return refuse("needs a finished " + reference);
   if (ours.empty()) return refuse("no seed is finished");
-  const Pairs pairs = pair_by_seed(ours, mha);
-  if (pairs.ours.empty()) return refuse("no seed is finished for both this scheme and mha");
+  const Pairs pairs = pair_by_seed(ours, theirs);
+  if (pairs.ours.empty()) return refuse("no seed is finished for both this variant and " + reference);
   const bool by_loss = compares_loss(results.subject);
   const auto read = [by_loss](const Cell& cell) { return compared(cell, by_loss); };
   const PairedDifference seeds = paired_difference(column(pairs.ours, read), column(pairs.reference, read));
@@ -161,7 +171,7 @@ void compare_with_mha(SchemeRow* row, const Results& results, const Cells& ours,
                         .over_blocks = block_interval(pairs),
                         .p_value = seeds.p_value};
   difference.test = test_text(difference, results.subject, common_blocks(pairs));
-  row->against_mha = std::move(difference);
+  row->against_reference = std::move(difference);
 }
 
 // With one seed: how far the ratio depends on which blocks were evaluated. `ratio(quality, reference)`.
@@ -195,17 +205,17 @@ Retention without(const std::string& reason, const Retention& rule) {
   return none;
 }
 
-std::string why_no_ratio(const Cells& ours, const Cells& reference, const Pairs& pairs, const char* name) {
-  if (reference.empty()) return join_text("needs ", name, " among the finished schemes");
+std::string why_no_ratio(const Cells& ours, const Cells& reference, const Pairs& pairs, const std::string& name) {
+  if (reference.empty()) return join_text("needs ", name, " among the finished variants");
   if (ours.empty()) return "no seed is finished";
-  return pairs.ours.empty() ? join_text("no seed is finished for both this scheme and ", name) : "";
+  return pairs.ours.empty() ? join_text("no seed is finished for both this variant and ", name) : "";
 }
 
-Retention prr_of(const Results& results, const Cells& ours, const Cells& mha) {
+Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs) {
   const PrrQuestion question{
       .quality = 1, .quality_mha = 1, .direction = results.subject.direction, .full_scale = results.subject.full_scale};
-  const Pairs pairs = pair_by_seed(ours, mha);
-  const std::string reason = why_no_ratio(ours, mha, pairs, "mha");
+  const Pairs pairs = pair_by_seed(ours, theirs);
+  const std::string reason = why_no_ratio(ours, theirs, pairs, results.references.quality);
   if (!reason.empty()) return without(reason, prr(question));
   const auto read = [](const Cell& cell) { return cell.quality; };
   Retention retention = prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
@@ -218,19 +228,19 @@ Retention prr_of(const Results& results, const Cells& ours, const Cells& mha) {
   return retention;
 }
 
-Retention peop_of(const Results& results, const Cells& ours, const Cells& sha) {
+Retention peop_of(const Results& results, const Cells& ours, const Cells& theirs) {
   PeopQuestion question{.quality = 1,
                         .quality_sha = 1,
                         .parameters = 2,
                         .parameters_sha = 1,
                         .direction = results.subject.direction,
                         .full_scale = results.subject.full_scale};
-  const Pairs pairs = pair_by_seed(ours, sha);
-  const std::string reason = why_no_ratio(ours, sha, pairs, "sha");
+  const Pairs pairs = pair_by_seed(ours, theirs);
+  const std::string reason = why_no_ratio(ours, theirs, pairs, results.references.peop);
   if (!reason.empty()) return without(reason, peop(question));
   question.parameters = ours.front()->attention_parameters;
-  question.parameters_sha = sha.front()->attention_parameters;
-  question.is_sha = ours.front()->key.scheme == "sha";
+  question.parameters_sha = theirs.front()->attention_parameters;
+  question.is_sha = ours.front()->key.variant == results.references.peop;
   const auto read = [](const Cell& cell) { return cell.quality; };
   Retention retention = peop_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
   add_block_interval(&retention, pairs, results.subject, [&](double quality, double reference) {
@@ -242,10 +252,10 @@ Retention peop_of(const Results& results, const Cells& ours, const Cells& sha) {
   return retention;
 }
 
-void add_costs(SchemeRow* row, const Cells& cells) {
+void add_costs(VariantRow* row, const Cells& cells) {
   if (cells.empty()) return;
   const Cell& first = *cells.front();
-  row->trained = first.trained;
+  row->weights_of = first.weights_of;
   row->attention_parameters = first.attention_parameters;
   row->attention_parameters_effective = first.attention_parameters_effective;
   row->total_parameters = first.total_parameters;
@@ -261,42 +271,28 @@ void add_costs(SchemeRow* row, const Cells& cells) {
       median_or_zero(column(cells, [](const Cell& c) { return c.decoding_tokens_per_second; }));
 }
 
-// The values of a task's metric with all seeds; empty where one of them lacks it.
-Column metric_column(const Cells& cells, size_t task, const std::string& name) {
-  Column values;
-  for (const Cell* cell : cells) {
-    for (const Score& metric : cell->tasks.at(task).metrics) {
-      if (metric.name == name && std::isfinite(metric.value)) values.push_back(metric.value);
-    }
-  }
-  return values.size() == cells.size() ? values : Column();
-}
-
-void add_tasks(SchemeRow* row, const std::vector<std::string>& tasks, const Cells& cells) {
+void add_tasks(VariantRow* row, const std::vector<std::string>& tasks, const Cells& cells) {
   for (size_t i = 0; i < tasks.size(); ++i) {
     TaskRow task{.task = tasks[i],
                  .score = summary_or_none(column(cells, [i](const Cell& c) { return c.tasks.at(i).score; }))};
-    const std::vector<Score> metrics = cells.empty() ? std::vector<Score>() : cells.front()->tasks.at(i).metrics;
-    for (const Score& metric : metrics) {
-      const Column values = metric_column(cells, i, metric.name);
-      if (!values.empty()) task.metrics.emplace_back(metric.name, summarize(values));
-    }
+    task.metrics =
+        summarise_scores(cells, [i](const Cell& c) -> const std::vector<Score>& { return c.tasks.at(i).metrics; });
     row->tasks.push_back(std::move(task));
   }
 }
 
-SchemeRow begin_row(const Results& results, const std::string& scheme) {
-  SchemeRow row{.scheme = scheme};
+VariantRow begin_row(const Results& results, const std::string& variant) {
+  VariantRow row{.variant = variant, .scheme = variant_of(results, variant).scheme};
   for (const CellKey& key : results.planned) {
-    if (key.scheme != scheme) continue;
+    if (key.variant != variant) continue;
     const bool known = std::any_of(row.settings.begin(), row.settings.end(),
                                    [&](const SettingRow& other) { return other.setting == key.setting; });
-    if (!known) row.settings.push_back(summarise_setting(results, scheme, key.setting));
+    if (!known) row.settings.push_back(summarise_setting(results, variant, key.setting));
   }
   row.best = *std::min_element(row.settings.begin(), row.settings.end(), better);
   std::copy_if(results.failed.begin(), results.failed.end(), std::back_inserter(row.failed),
-               [&](const FailedCell& cell) { return cell.key.scheme == scheme; });
-  const Cells cells = cells_of(results, scheme, row.best.setting);
+               [&](const FailedCell& cell) { return cell.key.variant == variant; });
+  const Cells cells = cells_of(results, variant, row.best.setting);
   add_costs(&row, cells);
   add_tasks(&row, results.subject.tasks, cells);
   return row;
@@ -312,37 +308,55 @@ std::string compared_name(const Subject& subject) {
   return join_text(subject.has_test_part ? "test " : "validation ", compares_loss(subject) ? "loss" : subject.measure);
 }
 
-std::vector<const Cell*> cells_of(const Results& results, const std::string& scheme, const std::string& setting) {
+Summary score_of(const SettingRow& row, const std::string& name) {
+  for (const auto& [other, summary] : row.scores) {
+    if (other == name) return summary;
+  }
+  return {};
+}
+
+std::vector<std::string> score_names(const std::vector<VariantRow>& rows) {
+  std::vector<std::string> names;
+  for (const VariantRow& row : rows) {
+    for (const auto& [name, summary] : row.best.scores) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::vector<const Cell*> cells_of(const Results& results, const std::string& variant, const std::string& setting) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : results.cells) {
-    if (cell.key.scheme == scheme && cell.key.setting == setting) cells.push_back(&cell);
+    if (cell.key.variant == variant && cell.key.setting == setting) cells.push_back(&cell);
   }
   return cells;
 }
 
-std::vector<SchemeRow> summarise(const Results& results) {
-  std::vector<SchemeRow> rows;
+std::vector<VariantRow> summarise(const Results& results) {
+  std::vector<VariantRow> rows;
   for (const CellKey& key : results.planned) {
     const bool known =
-        std::any_of(rows.begin(), rows.end(), [&](const SchemeRow& row) { return row.scheme == key.scheme; });
-    if (!known) rows.push_back(begin_row(results, key.scheme));
+        std::any_of(rows.begin(), rows.end(), [&](const VariantRow& row) { return row.variant == key.variant; });
+    if (!known) rows.push_back(begin_row(results, key.variant));
   }
-  const auto reference = [&](const char* scheme) -> Cells {
-    for (const SchemeRow& row : rows) {
-      if (row.scheme == scheme) return cells_of(results, scheme, row.best.setting);
+  const auto cells_of_best = [&](const std::string& variant) -> Cells {
+    for (const VariantRow& row : rows) {
+      if (row.variant == variant) return cells_of(results, variant, row.best.setting);
     }
     return {};
   };
-  const Cells mha = reference("mha");
-  const Cells sha = reference("sha");
-  const double mha_memory = median_or_zero(column(mha, [](const Cell& c) { return c.attention_memory_bytes; }));
-  for (SchemeRow& row : rows) {
-    const Cells ours = cells_of(results, row.scheme, row.best.setting);
-    compare_with_mha(&row, results, ours, mha);
-    row.prr = prr_of(results, ours, mha);
-    row.peop = peop_of(results, ours, sha);
-    if (mha_memory > 0 && row.attention_memory_bytes > 0) {
-      row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / mha_memory);
+  const Cells reference = cells_of_best(results.references.quality);
+  const Cells peop_reference = cells_of_best(results.references.peop);
+  const double reference_memory =
+      median_or_zero(column(reference, [](const Cell& c) { return c.attention_memory_bytes; }));
+  for (VariantRow& row : rows) {
+    const Cells ours = cells_of(results, row.variant, row.best.setting);
+    compare_with_reference(&row, results, ours, reference);
+    row.prr = prr_of(results, ours, reference);
+    row.peop = peop_of(results, ours, peop_reference);
+    if (reference_memory > 0 && row.attention_memory_bytes > 0) {
+      row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / reference_memory);
     }
   }
   return rows;

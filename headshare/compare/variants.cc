@@ -1,0 +1,180 @@
+#include "headshare/compare/variants.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+constexpr size_t kLongestName = 40;
+
+// All that may differ between variants: what a sweep may try, the scheme, and the parts that only encoders have.
+Fields variant_fields(ComparisonOptions& options) {
+  Fields list = swept_fields(options);
+  list.push_back(scheme_field(&options.language.model.attention.scheme, ""));
+  append(&list, fields(options.masked.encoder));
+  return list;
+}
+
+const Variant* find_variant(const std::vector<Variant>& among, const std::string& name) {
+  const auto found = std::find_if(among.begin(), among.end(), [&](const Variant& one) { return one.name == name; });
+  return found == among.end() ? nullptr : &*found;
+}
+
+bool has_scheme(const std::vector<Variant>& variants, const std::string& scheme) {
+  return std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return one.scheme == scheme; });
+}
+
+// Directories of cells bear these names, and the figures' colours are those of schemes.
+void check_name(const std::string& name, const std::vector<Variant>& others) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const auto allowed = [&](char c) { return plain(c) || c == '-' || c == '.' || c == '+'; };
+  HS_CHECK(
+      !name.empty() && name.size() <= kLongestName && plain(name[0]) && std::all_of(name.begin(), name.end(), allowed),
+      "--variants: '", name, "' is no name for a variant; use 1 to ", kLongestName,
+      " letters, digits, '_', '-', '.' or '+', a letter or digit first");
+  const std::vector<std::string> schemes = scheme_names();
+  HS_CHECK(std::find(schemes.begin(), schemes.end(), name) == schemes.end(), "--variants: ", name,
+           " is the name of a scheme; give the variant another");
+  HS_CHECK(find_variant(others, name) == nullptr, "--variants names ", name, " twice");
+}
+
+void check_not_swept(const ComparisonOptions& options, const Variant& variant) {
+  const std::vector<SweepSetting> settings = sweep_settings(options);
+  for (const auto& [name, value] : settings.front().values) {
+    HS_CHECK(!variant.options.contains(name), "--variants ", variant.name, " sets ", name,
+             ", which --sweep varies; leave it out of one of them");
+  }
+}
+
+// "wide:heads=8", "head-width=16", "narrow:heads=2": items without a name belong to the variant before them.
+std::vector<Variant> named_variants(const ComparisonOptions& options) {
+  std::vector<Variant> variants;
+  for (const std::string& item : options.variants) {
+    const size_t equals = item.find('=');
+    const size_t colon = item.substr(0, equals).find(':');
+    std::string setting = item;
+    if (colon != std::string::npos) {
+      const std::string name = item.substr(0, colon);
+      check_name(name, variants);
+      variants.push_back({.name = name, .scheme = options.language.model.attention.scheme});
+      setting = item.substr(colon + 1);
+      if (setting.empty()) continue;  // as everything else is
+    }
+    const size_t middle = setting.find('=');
+    HS_CHECK(!variants.empty() && middle != std::string::npos, "--variants ", item,
+             ": a name, an option and its value are wanted, as in --variants wide:scheme=mqa,heads=8");
+    ComparisonOptions probe = options;
+    Fields known = variant_fields(probe);
+    const std::string name = setting.substr(0, middle);
+    set_field(known, name, setting.substr(middle + 1), "--variants " + variants.back().name);
+    const Field& field = *find_field(known, name);
+    HS_CHECK(!variants.back().options.contains(field.name), "--variants ", variants.back().name, " sets ", field.name,
+             " twice");
+    variants.back().options[field.name] = field.value();
+    if (field.name == "scheme") variants.back().scheme = field.value();
+  }
+  for (const Variant& one : variants) check_not_swept(options, one);
+  return variants;
+}
+
+// What two variants may differ in.
+nlohmann::json varied(ComparisonOptions options) { return to_json(variant_fields(options)); }
+
+std::string chosen_reference(const std::string& option, const std::string& name, const std::string& scheme,
+                             const std::vector<Variant>& among) {
+  if (!name.empty()) {
+    std::string names;
+    for (const Variant& one : among) names += (names.empty() ? "" : ", ") + one.name;
+    HS_CHECK(find_variant(among, name) != nullptr, "--", option, " ", name, " is not among what is compared: ", names);
+    return name;
+  }
+  if (find_variant(among, scheme) != nullptr) return scheme;
+  const auto found = std::find_if(among.begin(), among.end(), [&](const Variant& one) { return one.scheme == scheme; });
+  return found == among.end() ? scheme : found->name;
+}
+
+}  // namespace
+
+std::vector<Variant> chosen_variants(const ComparisonOptions& options) {
+  const std::vector<Variant> named = named_variants(options);
+  std::vector<std::string> schemes = options.schemes;
+  if (options.peop && !has_scheme(named, "sha")) schemes.emplace_back("sha");
+  std::vector<Variant> chosen;
+  if (!schemes.empty() || named.empty()) {
+    for (const std::string& scheme : chosen_schemes(schemes)) chosen.push_back(scheme_variant(scheme));
+  }
+  chosen.insert(chosen.end(), named.begin(), named.end());
+  return chosen;
+}
+
+void check_scheme_steps(const ComparisonOptions& options) {
+  const std::vector<Variant> variants = chosen_variants(options);
+  HS_CHECK(options.scheme_steps.empty() || options.match == Match::kTime,
+           "--scheme-steps is what --match time came to; give --match time with it, or --steps for all");
+  for (const std::string& item : options.scheme_steps) {
+    const size_t equals = item.find('=');
+    HS_CHECK(equals != std::string::npos, "--scheme-steps ", item, ": scheme=steps is wanted, as in mha=400");
+    const std::string name = item.substr(0, equals);
+    const bool known = find_variant(variants, name) != nullptr;
+    if (!known) scheme_record(name);  // that is not compared, or is none
+  }
+  if (options.match != Match::kTime) return;
+  const std::vector<SweepSetting> settings = sweep_settings(options);
+  for (const auto& [name, value] : settings.front().values) {
+    HS_CHECK(name != "steps", "--match time decides every scheme's steps; leave steps out of --sweep");
+  }
+  for (const Variant& one : variants) {
+    HS_CHECK(!one.options.contains("steps"),
+             "--match time decides every variant's steps; leave steps out of --variants ", one.name);
+  }
+}
+
+ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant) {
+  Fields known = variant_fields(options);
+  for (const auto& [name, value] : variant.options.items()) {
+    set_field(known, name, field_text(value, name), "--variants " + variant.name);
+  }
+  return options;
+}
+
+std::string why_not(const ComparisonOptions& options, const Variant& variant) {
+  const ComparisonOptions cell = with_variant(options, variant);
+  try {
+    if (trains_encoders(options.task)) {
+      encoder_options(cell.language, cell.masked);
+    } else {
+      resolve(cell.language.model);
+    }
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::vector<Variant> trainable_variants(const ComparisonOptions& options) {
+  std::vector<Variant> variants = chosen_variants(options);
+  std::erase_if(variants,
+                [&](const Variant& one) { return !is_trained(one.scheme) || !why_not(options, one).empty(); });
+  return variants;
+}
+
+const Variant* trained_twin(const ComparisonOptions& options, const Variant& variant,
+                            const std::vector<Variant>& among) {
+  ComparisonOptions wanted = with_variant(options, variant);
+  wanted.language.model.attention.scheme = scheme_record(variant.scheme).weights_of;
+  const nlohmann::json same = varied(wanted);
+  const auto found = std::find_if(among.begin(), among.end(),
+                                  [&](const Variant& one) { return varied(with_variant(options, one)) == same; });
+  return found == among.end() ? nullptr : &*found;
+}
+
+References chosen_references(const ComparisonOptions& options, const std::vector<Variant>& among) {
+  return {.quality = chosen_reference("reference", options.reference, "mha", among),
+          .peop = chosen_reference("peop-reference", options.peop_reference, "sha", among)};
+}
+
+}  // namespace headshare

@@ -1,0 +1,38 @@
+// What stands side by side in a comparison: the chosen schemes, and the sets of options that the user named.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/compare/options.h"
+#include "headshare/report/results/results.h"
+
+namespace headshare {
+
+// The schemes of --schemes in the registry's order, each a variant of its name, then those of --variants in theirs.
+// sha joins them where PEoP is asked for and no variant has that scheme. Throws Error for a name that is taken or odd,
+// for an unknown option, and for one that --sweep varies, too.
+std::vector<Variant> chosen_variants(const ComparisonOptions& options);
+
+// Throws Error when options.scheme_steps is no list of variants' steps, or stands without matching time, and when steps
+// are given where time decides them.
+void check_scheme_steps(const ComparisonOptions& options);
+
+// `options` with what makes the variant.
+ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant);
+
+// Why a variant cannot be part of this comparison ("el_shared ... rotary"), or "" when it can.
+std::string why_not(const ComparisonOptions& options, const Variant& variant);
+
+// Those of chosen_variants() that are trained and can be.
+std::vector<Variant> trainable_variants(const ComparisonOptions& options);
+
+// The variant with the same options and the scheme whose weights `variant` has (el_lossless: mha). nullptr without one.
+const Variant* trained_twin(const ComparisonOptions& options, const Variant& variant,
+                            const std::vector<Variant>& among);
+
+// The variants that --reference and --peop-reference name; without them those named mha and sha, or the first of these
+// schemes. Throws Error for a name that is not among them.
+References chosen_references(const ComparisonOptions& options, const std::vector<Variant>& among);
+
+}  // namespace headshare
