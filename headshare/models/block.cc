@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/base/error.h"
+
 namespace headshare {
 
 Norm block_norm(const TransformerOptions& o) { return make_norm(o.norm, o.attention.d_model, o.norm_epsilon); }
 
-BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms)
+BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms, std::optional<AttentionOptions> cross)
     : attention(register_module("attention", Attention(o.attention))),
       norms_(norms),
       dropout_(o.dropout),
@@ -14,13 +16,19 @@ BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms)
       feed_forward_norm_(register_module("feed_forward_norm", block_norm(o))),
       feed_forward_(register_module("feed_forward", make_feed_forward(o))),
       attention_residual_(register_module("attention_residual", std::make_shared<Layer>())),
-      feed_forward_residual_(register_module("feed_forward_residual", std::make_shared<Layer>())) {}
+      feed_forward_residual_(register_module("feed_forward_residual", std::make_shared<Layer>())) {
+  if (!cross) return;
+  cross_attention = register_module("cross_attention", Attention(*cross));
+  cross_norm_ = register_module("cross_attention_norm", block_norm(o));
+  cross_residual_ = register_module("cross_attention_residual", std::make_shared<Layer>());
+}
 
 Tensor BlockImpl::normed_input(const Norm& norm, const Tensor& x) const {
   return norms_ == NormPlacement::kBefore ? norm->forward(x) : x;
 }
 
-Tensor BlockImpl::normed_sum(const Norm& norm, const Tensor& sum) const {
+Tensor BlockImpl::residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const {
+  const Tensor sum = x + dropout(change, dropout_, site);
   return norms_ == NormPlacement::kAfter ? norm->forward(sum) : sum;
 }
 
@@ -28,19 +36,31 @@ Tensor BlockImpl::attended(const Tensor& x, const HeadMask& mask, KvCache* cache
   return attention->self(normed_input(attention_norm_, x), mask, cache);
 }
 
-Tensor BlockImpl::after_attention(const Tensor& x, const Tensor& attended) const {
-  const Tensor middle = normed_sum(attention_norm_, x + dropout(attended, dropout_, *attention_residual_));
-  const Tensor changed = feed_forward_->forward(normed_input(feed_forward_norm_, middle));
-  return normed_sum(feed_forward_norm_, middle + dropout(changed, dropout_, *feed_forward_residual_));
+Tensor BlockImpl::with_cross(const Tensor& x, const CrossInput& cross) const {
+  const Tensor change = cross_attention->cross(normed_input(cross_norm_, x), cross.memory,
+                                               {.visible_keys = cross.visible_keys}, cross.cache);
+  return residual(x, change, cross_norm_, *cross_residual_);
 }
 
-Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
-  return after_attention(x, attended(x, mask, cache));
+Tensor BlockImpl::with_feed_forward(const Tensor& x) const {
+  const Tensor change = feed_forward_->forward(normed_input(feed_forward_norm_, x));
+  return residual(x, change, feed_forward_norm_, *feed_forward_residual_);
+}
+
+Tensor BlockImpl::forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross) const {
+  HS_CHECK((cross == nullptr) == cross_attention.is_empty(),
+           "a block reads another sequence exactly where it has cross-attention");
+  Tensor y = residual(x, attended(x, mask, cache), attention_norm_, *attention_residual_);
+  if (cross != nullptr) y = with_cross(y, *cross);
+  return with_feed_forward(y);
 }
 
 Tensor BlockImpl::forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const {
+  HS_CHECK(cross_attention.is_empty(), "only a block without cross-attention answers at some places alone");
   const auto at_places = [&](const Tensor& all) { return all.flatten(0, 1).index_select(0, places); };
-  return after_attention(at_places(x), at_places(attended(x, mask, /*cache=*/nullptr)));
+  const Tensor y =
+      residual(at_places(x), at_places(attended(x, mask, /*cache=*/nullptr)), attention_norm_, *attention_residual_);
+  return with_feed_forward(y);
 }
 
 }  // namespace headshare

@@ -1,7 +1,9 @@
-// A block of every transformer: attention and a feed-forward part, each added to what it read.
+// A block of every transformer: attention, in decoders of a translation attention to the source, and a feed-forward
+// part, each added to what it read.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "headshare/attention/attention.h"
 #include "headshare/models/feed_forward.h"
@@ -12,31 +14,45 @@ namespace headshare {
 // A norm over the model width, of the kind that all of a model's norms are.
 Norm block_norm(const TransformerOptions& resolved);
 
+// What a block's cross-attention reads.
+struct CrossInput {
+  Tensor memory;             // [By, S, E], where B is a multiple of By (beams of a sentence)
+  Tensor visible_keys = {};  // bool [By, S], false for padding; undefined: there is none
+  KvCache* cache = nullptr;  // with one, the memory is projected once and not read again
+};
+
 // Norms before (GPT-2): x + attention(norm(x)), then x + feed_forward(norm(x)).
 // Norms after (BERT):   norm(x + attention(x)), then norm(x + feed_forward(x)).
+// Cross-attention, where there is one, stands between the two in the same way (Vaswani et al., section 3.1).
 class BlockImpl : public Layer {
  public:
-  BlockImpl(const TransformerOptions& resolved, NormPlacement norms);
-  Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache) const;  // [B, T, E] -> [B, T, E]
+  // `cross` are the options of its cross-attention, resolved; without, it has none.
+  BlockImpl(const TransformerOptions& resolved, NormPlacement norms, std::optional<AttentionOptions> cross = {});
+
+  // [B, T, E] -> [B, T, E]. Throws Error when `cross` is given and the block has no cross-attention, or the reverse.
+  Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross = nullptr) const;
 
   // The same at some places only, int64 [N] among the B T: [B, T, E] -> [N, E]. All that follows attention is done
-  // for these alone.
+  // for these alone. Of a block without cross-attention.
   Tensor forward_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
 
   Attention attention;
+  Attention cross_attention{nullptr};  // empty without
 
  private:
   Tensor attended(const Tensor& x, const HeadMask& mask, KvCache* cache) const;
-  Tensor after_attention(const Tensor& x, const Tensor& attended) const;
+  Tensor with_cross(const Tensor& x, const CrossInput& cross) const;
+  Tensor with_feed_forward(const Tensor& x) const;
   Tensor normed_input(const Norm& norm, const Tensor& x) const;
-  Tensor normed_sum(const Norm& norm, const Tensor& sum) const;
+  // x + dropout(change), normed where norms stand after.
+  Tensor residual(const Tensor& x, const Tensor& change, const Norm& norm, const Layer& site) const;
 
   NormPlacement norms_;
   double dropout_;
-  Norm attention_norm_, feed_forward_norm_;
+  Norm attention_norm_, cross_norm_, feed_forward_norm_;
   FeedForward feed_forward_;
   // Dropout sites: separate layers, so that each has its own stream.
-  std::shared_ptr<Layer> attention_residual_, feed_forward_residual_;
+  std::shared_ptr<Layer> attention_residual_, cross_residual_, feed_forward_residual_;
 };
 TORCH_MODULE(Block);
 

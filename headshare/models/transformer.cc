@@ -18,10 +18,11 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norm
     : positions_(o.positions), context_(o.context), clock_(std::make_shared<DropoutClock>()) {
   const int64_t E = o.attention.d_model;
   const Init start = Init::normal(o.init_deviation);
-  token_embedding_ = declare("token_embedding", {o.vocabulary, E}, start);
+  embedding_ = make_token_embedding(
+      o, [this](const std::string& name, at::IntArrayRef sizes, Init init) { return declare(name, sizes, init); });
   if (positions_ == PositionKind::kLearned) {
     position_embedding_ = declare("position_embedding", {context_, E}, start);
-  } else if (positions_ == PositionKind::kSinusoidal && !token_embedding_.is_meta()) {
+  } else if (positions_ == PositionKind::kSinusoidal && !device().is_meta()) {
     position_embedding_ = register_buffer("sinusoids", sinusoids(context_, E));
   }
   const auto blocks = register_module("blocks", std::make_shared<Layer>());
@@ -39,8 +40,7 @@ void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {
 
 Tensor TransformerImpl::embed(const Tensor& ids, int64_t first, LookupGradient gradient) const {
   check_ids(ids, first);
-  const bool sparse = gradient == LookupGradient::kRows && device().is_cpu();
-  const Tensor x = at::embedding(token_embedding_, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false, sparse);
+  const Tensor x = embedding_->lookup(ids, gradient);
   return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + ids.size(1)) : x;
 }
 

@@ -7,6 +7,7 @@
 
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
+#include "headshare/models/token_embedding.h"
 
 namespace headshare {
 
@@ -16,26 +17,19 @@ struct SummedLoss {
   int64_t tokens = 0;  // targets that were not kIgnoredTarget
 };
 
-// Declares `token_embedding`, `position_embedding` (with learned positions) and `blocks`; the models derived from
-// it declare the rest and then attach() themselves to the clock.
+// Declares what the token embedding consists of, `position_embedding` (with learned positions) and `blocks`; the models
+// derived from it declare the rest and then attach() themselves to the clock.
 class TransformerImpl : public Layer {
  public:
   DropoutClock& clock() const { return *clock_; }
   const Scheme& scheme() const { return blocks_.front()->attention->scheme(); }
-  c10::Device device() const { return token_embedding_.device(); }
+  c10::Device device() const { return embedding_->device(); }
 
   // Blocks keep only their inputs and run again in the backward pass.
   void set_recompute(bool on) { recompute_ = on; }
 
  protected:
   TransformerImpl(const TransformerOptions& resolved, NormPlacement norms);
-
-  // Of the token embedding, from the ids that were looked up.
-  enum class LookupGradient {
-    kWhole,  // as large as the embedding
-    kRows,   // sparse: added to a few rows of the gradient that a tied output layer gives; nothing else may be the only
-             // one
-  };
 
   // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, E].
   Tensor embed(const Tensor& ids, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
@@ -48,7 +42,7 @@ class TransformerImpl : public Layer {
   Tensor through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
-  const Tensor& token_embedding() const { return token_embedding_; }  // [V, E]
+  const Tensor& token_embedding() const { return embedding_->table(); }  // [V, E]
   size_t blocks() const { return blocks_.size(); }
 
  private:
@@ -60,7 +54,7 @@ class TransformerImpl : public Layer {
   int64_t context_;
   bool recompute_ = false;
   std::shared_ptr<DropoutClock> clock_;
-  Tensor token_embedding_;
+  std::shared_ptr<TokenEmbedding> embedding_;
   Tensor position_embedding_;  // [context, E], learned or a buffer of sinusoids; undefined otherwise
   std::vector<Block> blocks_;
 };
