@@ -53,6 +53,15 @@ Field field(std::string name, std::string* target, std::string help, const std::
 template <class E>
 using EnumNames = std::vector<std::pair<E, std::string>>;
 
+// The name of a value; every value has one.
+template <class E>
+std::string enum_name(const EnumNames<E>& names, E value) {
+  for (const auto& [one, name] : names) {
+    if (one == value) return name;
+  }
+  return "";
+}
+
 Field enum_field(std::string name, std::string help, const std::vector<std::string>& choices,
                  std::function<void(size_t)> set, std::function<size_t()> get, FieldOptions options);
 

@@ -83,7 +83,7 @@ void refuse_foreign_options(const ComparisonOptions& options) {
     const bool shared = one.name == "batch-size" || find_field(model, one.name) != nullptr;
     if (shared || !changed(one)) continue;
     throw UsageError(join_text("--", one.name, " is about text, and --task ", values.at("task").get<std::string>(),
-                               " makes its own sequences; leave it away"));
+                               " makes its own sequences; leave it out"));
   }
   if (values.at("context") != defaults.at("context")) {
     throw UsageError("--context is a text model's; the sequences of a diagnostic task set it (--sequence-length)");

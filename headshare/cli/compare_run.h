@@ -7,7 +7,7 @@
 #include "headshare/cli/grid_progress.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/compare/options.h"
-#include "headshare/data/kept_input.h"
+#include "headshare/data/text/kept_input.h"
 
 namespace headshare {
 

@@ -134,14 +134,14 @@ void refuse_pre_training(const ComparisonOptions& options) {
   for (Field& one : fields(copy)) {
     if (one.name == "match" || one.name == "sweep" || one.name == "variants") list.push_back(std::move(one));
   }
-  refuse_changed(options, list, "is of pre-training, and the --encoders are trained already; leave it away");
+  refuse_changed(options, list, "is of pre-training, and the --encoders are trained already; leave it out");
 }
 
 // Options of fine-tuning on other kinds of data.
 void refuse_other_data(const ComparisonOptions& options) {
   FineTuningOptions tuning = options.fine_tuning;
   const bool squad = options.task == ComparisonTask::kSquad;
-  const std::string but = ", and --task is " + task_name(options.task) + "; leave it away";
+  const std::string but = ", and --task is " + task_name(options.task) + "; leave it out";
   if (!squad) {
     Fields answers = fields(tuning.job.windows);
     append(&answers, fields(tuning.job.answers));

@@ -7,7 +7,7 @@
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/data/splits.h"
+#include "headshare/data/text/splits.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/evaluate_language.h"
 #include "headshare/tasks/evaluate_masked.h"

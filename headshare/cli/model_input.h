@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headshare/cli/progress.h"
-#include "headshare/data/token_cache.h"
+#include "headshare/data/text/token_cache.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {

@@ -6,7 +6,7 @@
 
 #include "headshare/base/output_mark.h"
 #include "headshare/cli/args.h"
-#include "headshare/data/data_options.h"
+#include "headshare/data/text/data_options.h"
 
 namespace headshare {
 

@@ -7,8 +7,8 @@
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/data/predictions.h"
-#include "headshare/data/squad.h"
+#include "headshare/data/benchmarks/predictions.h"
+#include "headshare/data/benchmarks/squad.h"
 
 namespace headshare {
 namespace {

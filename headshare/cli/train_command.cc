@@ -15,7 +15,7 @@
 #include "headshare/cli/train_task.h"
 #include "headshare/cli/training_progress.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/data/kept_input.h"
+#include "headshare/data/text/kept_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 #include "headshare/train/file_observers.h"

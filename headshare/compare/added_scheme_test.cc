@@ -104,7 +104,7 @@ TEST_F(AddedSchemeTest, OptionsNameItAndRefuseWhatIsNotThere) {
 TEST_F(AddedSchemeTest, NoTwoSchemesLookTheSame) {
   std::vector<VariantRow> rows;
   for (const std::string& name : scheme_names()) rows.push_back({.variant = name, .scheme = name});
-  rows.push_back({.variant = "somebody_elses"});
+  rows.push_back({.variant = "somebody_elses", .scheme = "mha"});
   const Results results;
   const ReportView view{results, rows, "a"};
   std::set<std::string> keys;

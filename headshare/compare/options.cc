@@ -247,19 +247,9 @@ Preset parse_preset(const std::string& name) { return parse_name("preset", name,
 
 ComparisonTask parse_task(const std::string& name) { return parse_name("task", name, task_names()); }
 
-std::string task_name(ComparisonTask task) {
-  for (const auto& [value, name] : task_names()) {
-    if (value == task) return name;
-  }
-  return "";
-}
+std::string task_name(ComparisonTask task) { return enum_name(task_names(), task); }
 
-std::string match_name(Match match) {
-  for (const auto& [value, name] : match_names()) {
-    if (value == match) return name;
-  }
-  return "";
-}
+std::string match_name(Match match) { return enum_name(match_names(), match); }
 
 ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
   ComparisonOptions options;

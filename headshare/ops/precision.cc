@@ -34,12 +34,7 @@ Field precision_field(Precision* target) {
       names(), {.aliases = {"mixed-precision"}});
 }
 
-std::string precision_name(Precision precision) {
-  for (const auto& [value, name] : names()) {
-    if (value == precision) return name;
-  }
-  return "";
-}
+std::string precision_name(Precision precision) { return enum_name(names(), precision); }
 
 bool gains_from_bf16(const std::string& cpuinfo) {
   bool intel = false;

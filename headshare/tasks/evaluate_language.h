@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "headshare/data/windows.h"
+#include "headshare/data/text/windows.h"
 #include "headshare/metrics/language.h"
 #include "headshare/models/decoder.h"
 #include "headshare/text/tokenizer.h"

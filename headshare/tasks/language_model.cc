@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/data/text_source.h"
+#include "headshare/data/text/text_source.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
 #include "headshare/text/tokenizer_file.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "headshare/data/splits.h"
+#include "headshare/data/text/splits.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/evaluate_language.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/data/batcher.h"
+#include "headshare/data/text/batcher.h"
 
 namespace headshare {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "headshare/base/field.h"
 #include "headshare/base/rng.h"
-#include "headshare/data/token_data.h"
+#include "headshare/data/text/token_data.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {

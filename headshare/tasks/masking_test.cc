@@ -7,7 +7,7 @@
 #include <set>
 
 #include "headshare/base/testing.h"
-#include "headshare/data/batcher.h"
+#include "headshare/data/text/batcher.h"
 #include "headshare/tasks/testing.h"
 
 namespace headshare {

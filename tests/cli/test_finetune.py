@@ -448,7 +448,7 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
         (1, (*own, "--validation", odd, *out), "unknown label 'maybe'"),
         (1, (*own, "--validation", train, *out), "--train and --validation are one file"),
         (1, (*own, "--validation", dev, "--test", dev, *out), "--validation and --test are one file"),
-        (1, (*own, "--validation", dev, "--validation-fraction", 0.1, *out), "leave one away"),
+        (1, (*own, "--validation", dev, "--validation-fraction", 0.1, *out), "leave one out"),
         (1, ("--task", "classify", "--train", one, "--validation", dev, *out), "nothing to tell apart"),
         (1, (*own, "--validation", dev, "--max-length", 500, *out), "--max-length 500 is more than the encoder's context of 32"),
         (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate fast is not a number"),

@@ -2,14 +2,14 @@
 #include <zlib.h>
 
 #include "headshare/base/error.h"
-#include "headshare/data/examples.h"
-#include "headshare/data/json_members.h"
-#include "headshare/data/predictions.h"
-#include "headshare/data/squad.h"
-#include "headshare/data/superglue.h"
-#include "headshare/data/table.h"
-#include "headshare/data/task_list.h"
-#include "headshare/data/text_source.h"
+#include "headshare/data/benchmarks/examples.h"
+#include "headshare/data/benchmarks/json_members.h"
+#include "headshare/data/benchmarks/predictions.h"
+#include "headshare/data/benchmarks/squad.h"
+#include "headshare/data/benchmarks/superglue.h"
+#include "headshare/data/benchmarks/table.h"
+#include "headshare/data/benchmarks/task_list.h"
+#include "headshare/data/text/text_source.h"
 #include "tests/fuzz/driver.h"
 
 namespace headshare::fuzz {

@@ -32,12 +32,7 @@ const EnumNames<DiagnosticKind>& diagnostic_names() {
   return names;
 }
 
-std::string diagnostic_name(DiagnosticKind kind) {
-  for (const auto& [value, name] : diagnostic_names()) {
-    if (value == kind) return name;
-  }
-  return "";
-}
+std::string diagnostic_name(DiagnosticKind kind) { return enum_name(diagnostic_names(), kind); }
 
 Fields fields(DiagnosticOptions& o) {
   return {

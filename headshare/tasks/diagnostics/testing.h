@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headshare/base/rng.h"
-#include "headshare/data/batcher.h"
+#include "headshare/data/text/batcher.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
 
 namespace headshare {

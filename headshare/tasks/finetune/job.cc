@@ -142,7 +142,7 @@ std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions&
   const TaskFiles& files = options.files;
   check_files_differ({{"--train", files.train}, {"--validation", files.validation}, {"--test", files.test}});
   HS_CHECK(files.validation.empty() || options.tuning.validation_fraction == 0,
-           "--validation names a file and --validation-fraction holds a part of another back; leave one away");
+           "--validation names a file and --validation-fraction holds a part of another back; leave one out");
   if (name == kSquad) return open_squad_job(options, trained);
   const auto& tables = own_tables();
   if (std::find(tables.begin(), tables.end(), name) != tables.end()) return open_table_job(name, options, trained);

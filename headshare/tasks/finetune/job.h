@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headshare/base/file.h"
-#include "headshare/data/examples.h"
+#include "headshare/data/benchmarks/examples.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"

@@ -5,7 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
-#include "headshare/data/submission.h"
+#include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/jobs.h"
 #include "headshare/tasks/finetune/labelled_task.h"

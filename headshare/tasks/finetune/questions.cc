@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
-#include "headshare/data/superglue.h"
+#include "headshare/data/benchmarks/superglue.h"
 #include "headshare/metrics/answers.h"
 #include "headshare/tasks/finetune/subset.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/data/examples.h"
+#include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/hash.h"
 #include "headshare/metrics/metric.h"
 #include "headshare/tasks/finetune/rows.h"

@@ -125,7 +125,7 @@ class SquadJob : public FineTuneJob {
 
 std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const LoadedEncoder& trained) {
   HS_CHECK(!options.files.train.empty(), "squad needs a training file: --train train-v1.1.json");
-  HS_CHECK(options.files.test.empty(), "squad has no labelled test part; leave --test away");
+  HS_CHECK(options.files.test.empty(), "squad has no labelled test part; leave --test out");
   return std::make_unique<SquadJob>(options, trained);
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "headshare/data/squad.h"
+#include "headshare/data/benchmarks/squad.h"
 #include "headshare/tasks/finetune/rows.h"
 
 namespace headshare {
