@@ -97,7 +97,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
   }
   if (!options.latex) return;
   std::string tables;
-  for (const Results& results : all) tables += (tables.empty() ? "" : "\n") + latex_table(results);
+  for (const Results& results : all) tables += join_text(tables.empty() ? "" : "\n", latex_table(results));
   if (const std::string together = latex_benchmarks_table(all); !together.empty()) tables = together + "\n" + tables;
   write_and_tell(directory / "table.tex", tables);
 }

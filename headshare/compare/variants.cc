@@ -50,32 +50,37 @@ void check_not_swept(const ComparisonOptions& options, const Variant& variant) {
   }
 }
 
+// "heads=8" of an item.
+void add_option(const ComparisonOptions& options, const std::string& item, const std::string& setting,
+                std::vector<Variant>* variants) {
+  const size_t equals = setting.find('=');
+  HS_CHECK(!variants->empty() && equals != std::string::npos, "--variants ", item,
+           ": a name, an option and its value are wanted, as in --variants wide:scheme=mqa,heads=8");
+  Variant& variant = variants->back();
+  ComparisonOptions probe = options;
+  Fields known = variant_fields(probe);
+  const std::string name = setting.substr(0, equals);
+  set_field(known, name, setting.substr(equals + 1), "--variants " + variant.name);
+  const Field& field = *find_field(known, name);
+  HS_CHECK(!variant.options.contains(field.name), "--variants ", variant.name, " sets ", field.name, " twice");
+  variant.options[field.name] = field.value();
+  if (field.name == "scheme") variant.scheme = field.value();
+}
+
 // "wide:heads=8", "head-width=16", "narrow:heads=2": items without a name belong to the variant before them.
 std::vector<Variant> named_variants(const ComparisonOptions& options) {
   std::vector<Variant> variants;
   for (const std::string& item : options.variants) {
-    const size_t equals = item.find('=');
-    const size_t colon = item.substr(0, equals).find(':');
     std::string setting = item;
+    const size_t colon = item.substr(0, item.find('=')).find(':');
     if (colon != std::string::npos) {
       const std::string name = item.substr(0, colon);
       check_name(name, variants);
       variants.push_back({.name = name, .scheme = options.language.model.attention.scheme});
       setting = item.substr(colon + 1);
-      if (setting.empty()) continue;  // as everything else is
+      if (setting.empty()) continue;  // "plain:" is as the other options say
     }
-    const size_t middle = setting.find('=');
-    HS_CHECK(!variants.empty() && middle != std::string::npos, "--variants ", item,
-             ": a name, an option and its value are wanted, as in --variants wide:scheme=mqa,heads=8");
-    ComparisonOptions probe = options;
-    Fields known = variant_fields(probe);
-    const std::string name = setting.substr(0, middle);
-    set_field(known, name, setting.substr(middle + 1), "--variants " + variants.back().name);
-    const Field& field = *find_field(known, name);
-    HS_CHECK(!variants.back().options.contains(field.name), "--variants ", variants.back().name, " sets ", field.name,
-             " twice");
-    variants.back().options[field.name] = field.value();
-    if (field.name == "scheme") variants.back().scheme = field.value();
+    add_option(options, item, setting, &variants);
   }
   for (const Variant& one : variants) check_not_swept(options, one);
   return variants;

@@ -375,7 +375,9 @@ def test_variants(run, refused, text, tmp_path):
         shared = set(stored) & set(of_cell)
         assert {"scheme", "heads", "head-width", "feed-forward-width", "mhe-deviation"} <= shared
         assert [(name, of_cell[name]) for name in shared] == [(name, stored[name]) for name in shared]
-    assert "variant" in (out / "report.html").read_text() and "less rms’s" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "wide: heads 4, scheme mqa. rms: norm rms, qk-norm true." in page and "less rms’s" in page
+    assert "Variant" in page
     # More of them may come; none may change.
     added = flags[3] + ",late:norm=rms"
     more = json.loads(run("compare", "--resume", "--out", out, "--variants", added, "--json").stdout)

@@ -80,6 +80,23 @@ std::string figures_note(const Results& results, const std::vector<VariantRow>& 
          noun(results) + " a little (selection bias)" + spread + ".";
 }
 
+// "wide: heads 8, scheme mqa. rms: norm rms.": what variants are that are more than a scheme; "" without such.
+std::string variants_note(const Results& results) {
+  std::string text;
+  for (const std::string& name : variant_names(results)) {
+    const Variant variant = variant_of(results, name);
+    if (variant == scheme_variant(name)) continue;
+    std::string options;
+    for (const auto& [option, value] : variant.options.items()) {
+      const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+      options += join_text(options.empty() ? "" : ", ", option, " ", shown);
+    }
+    text +=
+        join_text(text.empty() ? "" : " ", name, ": ", options.empty() ? "as the options of all say" : options, ".");
+  }
+  return text;
+}
+
 std::string benchmark_note(const Results& results) {
   std::string text = "Scores are in per cent: of a task the mean of its metrics";
   if (results.subject.tasks.size() > 1)
@@ -350,6 +367,7 @@ bool any_decoding(const Results& results) {
 
 std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows) {
   std::vector<std::string> notes = {figures_note(results, rows)};
+  if (const std::string variants = variants_note(results); !variants.empty()) notes.push_back(variants);
   if (any_setting(results)) {
     notes.push_back("Of the settings of a sweep a " + noun(results) +
                     "'s row shows the one with the best mean validation loss.");
