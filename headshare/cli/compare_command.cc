@@ -2,6 +2,7 @@
 // user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include <algorithm>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/args.h"
@@ -90,6 +91,13 @@ void refuse_foreign_options(const ComparisonOptions& options) {
   }
 }
 
+// The references must be among what is compared; what is not trained is not fine-tuned either.
+void check_references(const ComparisonOptions& options) {
+  std::vector<Variant> variants = chosen_variants(options);
+  if (is_fine_tuning(options.task)) std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
+  chosen_references(options, variants);
+}
+
 // What the options mean together, before any text is read.
 void check_options(const ComparisonOptions& options) {
   as_usage([&] {
@@ -97,7 +105,7 @@ void check_options(const ComparisonOptions& options) {
     check_tuned_options(options);
     check_scheme_steps(options);
     // Of --encoders their own comparison says what they are.
-    if (options.fine_tuning.encoders.empty()) chosen_references(options, chosen_variants(options));
+    if (options.fine_tuning.encoders.empty()) check_references(options);
     for (const SweepSetting& setting : sweep_settings(options)) {
       const ComparisonOptions set = with_setting(options, setting);
       learning_rate_at(set.train.schedule, 0, set.train.steps);

@@ -200,6 +200,7 @@ Results compare_tuned(CompareCommand& command, const std::string& line) {
   const std::vector<Variant> variants = variants_to_tune(options, encoders);
   const std::vector<Variant> there = with_encoder(variants, encoders);
   check_comparable(encoders, there);
+  chosen_references(options, variants);  // refuses a name that is not among them, before anything is forgotten
   const std::vector<BenchmarkTask> tasks =
       read_benchmark({.options = cells,
                       .encoder = load_encoder_model(encoder_of(encoders, there.front().name)),

@@ -11,6 +11,7 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/report/statistics/benchmarks_table.h"
 #include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/notes.h"
 #include "headshare/report/statistics/task_columns.h"
 #include "headshare/report/statistics/wording.h"
 

@@ -78,11 +78,14 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
 double estimated_seconds(const std::vector<CellPlan>& plans, const fs::path& home,
                          const std::function<double(const ComparisonOptions& cell)>& seconds_per_step) {
   double total = 0;
-  std::map<std::string, double> measured;  // one scheme stands for all that share a setting
+  std::map<std::string, double>
+      measured;  // one scheme stands for all that share a setting; other variants for themselves
   for (const CellPlan& plan : plans) {
     if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
-    if (!measured.contains(plan.key.setting)) measured[plan.key.setting] = seconds_per_step(plan.options);
-    total += measured[plan.key.setting] * static_cast<double>(plan.options.train.steps);
+    const bool is_scheme = plan.key.variant == plan.options.language.model.attention.scheme;
+    const std::string like = plan.key.setting + (is_scheme ? "" : " " + plan.key.variant);
+    if (!measured.contains(like)) measured[like] = seconds_per_step(plan.options);
+    total += measured[like] * static_cast<double>(plan.options.train.steps);
   }
   return total;
 }

@@ -154,6 +154,10 @@ def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
     assert [cell["quality"] for cell in more["cells"]] == [cell["quality"] for cell in results["cells"]]
     error = refused(2, "compare", *QUICK, *flags, "--encoders", out / "encoders", "--variants", "x:norm=rms", "--out", tmp_path / "no")
     one_line_error(error, "--variants is of pre-training")
+    before = (again / "results.json").read_bytes()
+    error = refused(1, "compare", *QUICK, *flags, "--encoders", out / "encoders", "--reference", "x", "--out", again, "--overwrite")
+    one_line_error(error, "--reference x is not among what is compared: mha, rms, wide")
+    assert (again / "results.json").read_bytes() == before
 
 
 def test_a_cell_that_fails_and_learning_rates(run, encoders, suite, tmp_path):

@@ -10,6 +10,7 @@
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/statistics/benchmarks_table.h"
 #include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/notes.h"
 #include "headshare/report/statistics/task_columns.h"
 #include "headshare/report/statistics/wording.h"
 

@@ -35,6 +35,30 @@ TEST(MergeTest, SchemesAndSeedsComeTogether) {
   EXPECT_EQ(one.options, (nlohmann::json{{"steps", 100}}));  // what they share
 }
 
+// Files of format 2 have no such options.
+TEST(MergeTest, OptionsOfVariantsDoNotStandInTheWay) {
+  Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = loss_results({loss_cell("mha", 1, 2.1), loss_cell("rms", 1, 2.2)});
+  b.variants = {{.name = "rms", .scheme = "mha", .options = {{"norm", "rms"}}}};
+  b.options["variants"] = {"rms:norm=rms"};
+  b.options["reference"] = b.options["peop-reference"] = "";
+  for (Cell& cell : b.cells) cell.options = {{"norm", "rms"}};
+  ASSERT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+  const Results merged = merge_results({{"a", a}, {"b", b}})[0].results;
+  EXPECT_EQ(variant_of(merged, "rms"), b.variants[0]);
+  // What the runs do not share stays with the models of the run that had it.
+  EXPECT_EQ(merged.cells.back().options.at("reference"), "");
+  EXPECT_TRUE(merged.cells.front().options.empty());
+  // A name for other options, or another reference, is another table.
+  Results other = b;
+  other.variants[0].options["norm"] = "layer";
+  other.planned.back().seed = other.cells.back().key.seed = 2;
+  EXPECT_EQ(merge_results({{"b", b}, {"other", other}}).size(), 2u);
+  Results against = a;
+  against.references.quality = "rms";
+  EXPECT_EQ(merge_results({{"a", a}, {"against", against}}).size(), 2u);
+}
+
 TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
   Results a = loss_results({loss_cell("mha", 0, 2.0)});
   Results b = loss_results({loss_cell("sha", 0, 2.2)});

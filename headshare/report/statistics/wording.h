@@ -64,11 +64,4 @@ bool shows_quality_interval(const Results& results);
 bool any_setting(const Results& results);
 bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 
-// What has to stand below every table: what the figures are of, tests and rules by name, why a value is
-// missing.
-std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows);
-
-// Each failed cell with its reason.
-std::vector<std::string> failure_notes(const Results& results);
-
 }  // namespace headshare

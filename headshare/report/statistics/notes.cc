@@ -1,0 +1,211 @@
+#include "headshare/report/statistics/notes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/report/statistics/wording.h"
+
+namespace headshare {
+namespace {
+
+// Sentences with the variants they hold for: one line for many rows that say the same.
+class Grouped {
+ public:
+  void add(const std::string& variant, const std::string& text) {
+    if (text.empty()) return;
+    const auto found =
+        std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) { return group.first == text; });
+    if (found == groups_.end()) {
+      groups_.push_back({text, {variant}});
+    } else {
+      found->second.push_back(variant);
+    }
+  }
+
+  // "3 seeds" when all agree, else "3 seeds (mqa, sha); 2 seeds (gqa)".
+  std::string text() const {
+    std::string all;
+    for (const auto& [text, variants] : groups_) {
+      all += (all.empty() ? "" : "; ") + text;
+      if (groups_.size() > 1) all += " (" + list_text(variants) + ")";
+    }
+    return all;
+  }
+
+  bool empty() const { return groups_.empty(); }
+
+  // Always with the variants: "sha: the reference itself; el: ...".
+  std::string by_variant() const {
+    std::string all;
+    for (const auto& [text, variants] : groups_) {
+      all += (all.empty() ? "" : "; ") + list_text(variants) + ": " + text;
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
+};
+
+std::string figures_note(const Results& results, const std::vector<VariantRow>& rows) {
+  size_t most = 0;
+  for (const VariantRow& row : rows) most = std::max(most, row.best.seeds.size());
+  const std::string spread = most > 1 ? "; mean ± deviation over seeds" : "";
+  if (results.subject.has_test_part) {
+    return "Figures are those of the test part for the checkpoint best on validation" + spread + ".";
+  }
+  return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
+         "every " +
+         noun(results) + " a little (selection bias)" + spread + ".";
+}
+
+// "wide: heads 8, scheme mqa. rms: norm rms.": what variants are that are more than a scheme; "" without such.
+std::string variants_note(const Results& results) {
+  std::string text;
+  for (const std::string& name : variant_names(results)) {
+    const Variant variant = variant_of(results, name);
+    if (variant == scheme_variant(name)) continue;
+    std::string options;
+    for (const auto& [option, value] : variant.options.items()) {
+      const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+      options += join_text(options.empty() ? "" : ", ", option, " ", shown);
+    }
+    text +=
+        join_text(text.empty() ? "" : " ", name, ": ", options.empty() ? "as the options of all say" : options, ".");
+  }
+  return text;
+}
+
+std::string benchmark_note(const Results& results) {
+  std::string text = "Scores are in per cent: of a task the mean of its metrics";
+  if (results.subject.tasks.size() > 1)
+    text += ", of a " + noun(results) + " the mean over tasks, and its loss likewise";
+  return text + ". A metric that is 0/0 counts 0.";
+}
+
+std::string difference_note(const Results& results, const std::vector<VariantRow>& rows) {
+  Grouped tests;
+  for (const VariantRow& row : rows) {
+    if (row.against_reference) tests.add(row.variant, row.against_reference->test);
+  }
+  if (tests.empty()) return "";
+  const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
+  const std::string& reference = results.references.quality;
+  const std::string what = noun(results);
+  return join_text("Difference to ", reference, ": ", compared_name(results.subject), " of the ", what,
+                   " less that of ", reference, ", paired; ", lower ? "above" : "below", " 0 the ", what,
+                   " is worse. Test: ", tests.text(), ". Intervals are 95% each, not corrected for how many ", what,
+                   "s are compared.");
+}
+
+// The rule calls the reference MHA or SHA; `reference` is the variant that stands for it.
+void add_retention_notes(const std::vector<VariantRow>& rows, const char* name, Retention VariantRow::*which,
+                         const std::string& symbol, const std::string& reference, std::vector<std::string>* notes) {
+  Grouped rules, undefined;
+  std::string rule;
+  for (const VariantRow& row : rows) {
+    const Retention& retention = row.*which;
+    rule = retention.rule;
+    if (retention.value) {
+      rules.add(row.variant, retention.interval_rule);
+    } else if (row.finished()) {
+      undefined.add(row.variant, retention.reason_undefined);
+    }
+  }
+  std::string note = rule + (symbol == reference ? "." : join_text("; the reference is ", reference, "."));
+  if (!rules.empty()) note += " " + rules.text() + ".";
+  if (!undefined.empty()) note += join_text(" No ", name, " for ", undefined.by_variant(), ".");
+  notes->push_back(note);
+}
+
+// "mha 400 steps in 12 s, sha 455 steps in 12 s": what the same time came to, medians over seeds.
+std::string steps_and_seconds(const Results& results, const std::vector<VariantRow>& rows) {
+  std::string text;
+  for (const VariantRow& row : rows) {
+    if (!row.finished() || !row.trained()) continue;
+    std::vector<double> seconds;
+    int64_t steps = 0;
+    for (const Cell* cell : cells_of(results, row.variant, row.best.setting)) {
+      steps = cell->steps;
+      seconds.push_back(cell->training_seconds);
+    }
+    text += join_text(text.empty() ? "" : ", ", row.variant, " ", plural(static_cast<size_t>(steps), "step"), " in ",
+                      format_duration(median(seconds)));
+  }
+  return text;
+}
+
+void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
+  if (results.match == "time") {
+    notes->push_back(join_text("Every ", noun(results), " was given the same training time, not the same steps: ") +
+                     steps_and_seconds(results, rows) + ".");
+  }
+  if (results.match == "parameters") {
+    Grouped widths;
+    for (const VariantRow& row : rows) {
+      if (row.finished()) widths.add(row.variant, std::to_string(row.feed_forward_width));
+    }
+    notes->push_back("Feed-forward widths were chosen so that total parameters agree: " + widths.text() + ".");
+  }
+  std::string memory;
+  if (std::any_of(rows.begin(), rows.end(), [](const VariantRow& r) { return r.attention_memory_bytes > 0; })) {
+    memory = "Attention memory: what one attention sub-layer takes in a training step (saved against " +
+             results.references.quality + "). ";
+  }
+  if (std::any_of(rows.begin(), rows.end(), [](const VariantRow& r) { return r.peak_memory_bytes > 0; })) {
+    memory += "Peak memory: the whole process that trained the model. ";
+  }
+  Grouped contexts;
+  for (const VariantRow& row : rows) {
+    if (row.decoding_tokens_per_second > 0) contexts.add(row.variant, std::to_string(row.decoding_context));
+  }
+  if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
+  if (!memory.empty()) notes->push_back(memory + "Speeds and memory are medians over seeds.");
+  for (const VariantRow& row : rows) {
+    if (row.trained()) continue;
+    notes->push_back(join_text(row.variant, ": the weights of ", row.weights_of,
+                               ", rewritten for decoding; not trained, so its quality is ", row.weights_of, "'s."));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows) {
+  std::vector<std::string> notes = {figures_note(results, rows)};
+  if (const std::string variants = variants_note(results); !variants.empty()) notes.push_back(variants);
+  if (any_setting(results)) {
+    notes.push_back("Of the settings of a sweep a " + noun(results) +
+                    "'s row shows the one with the best mean validation loss.");
+  }
+  Grouped intervals;
+  for (const VariantRow& row : rows) {
+    if (row.finished()) intervals.add(row.variant, row.best.quality_interval_rule);
+  }
+  if (shows_quality_interval(results) && !intervals.empty()) {
+    notes.push_back(join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), "."));
+  }
+  if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results));
+  if (results.subject.chance) {
+    notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
+  }
+  const std::string difference = difference_note(results, rows);
+  if (!difference.empty()) notes.push_back(difference);
+  if (!rows.empty()) {
+    add_retention_notes(rows, "PRR", &VariantRow::prr, "mha", results.references.quality, &notes);
+    add_retention_notes(rows, "PEoP", &VariantRow::peop, "sha", results.references.peop, &notes);
+  }
+  add_cost_notes(results, rows, &notes);
+  return notes;
+}
+
+std::vector<std::string> failure_notes(const Results& results) {
+  std::vector<std::string> notes;
+  for (const FailedCell& cell : results.failed) {
+    notes.push_back("Failed: " + name_of(cell.key) + ": " + cell.reason);
+  }
+  return notes;
+}
+
+}  // namespace headshare

@@ -1,0 +1,18 @@
+// The sentences below a comparison's tables. Plain text: whoever puts it into HTML or LaTeX escapes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/report/statistics/variant_rows.h"
+
+namespace headshare {
+
+// What has to stand below every table: what the figures are of, tests and rules by name, why a value is
+// missing.
+std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows);
+
+// Each failed cell with its reason.
+std::vector<std::string> failure_notes(const Results& results);
+
+}  // namespace headshare
