@@ -209,7 +209,7 @@ std::string benchmarks_text(const std::vector<Results>& all) {
   const size_t count = table.benchmarks().size();
   const size_t tables = (count + kBenchmarksSideBySide - 1) / kBenchmarksSideBySide;
   for (size_t i = 0; i < tables; ++i) {
-    text += (i == 0 ? "" : "\n") + side_by_side(table, i * count / tables, (i + 1) * count / tables);
+    text += join_text(i == 0 ? "" : "\n", side_by_side(table, i * count / tables, (i + 1) * count / tables));
   }
   return text + "\n" +
          paragraph("* best of a benchmark. Deviations, intervals and rules are below, benchmark by benchmark.");
