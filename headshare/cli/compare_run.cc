@@ -104,9 +104,8 @@ Arguments CompareCommand::arguments() {
       "checkpoint that was best on validation; without a test part with labels, as in most of GLUE, SuperGLUE and "
       "SQuAD, of the validation part, which the report says.");
   made.note(
-      "--variants compares any options: --variants wide:scheme=mqa,heads=8,rms:scheme=mha,norm=rms --schemes mha "
-      "trains "
-      "mha, mqa with 8 heads, and mha with RMS norms.");
+      "--variants compares any options: --schemes mha --variants wide:scheme=mqa,heads=8,rms:norm=rms trains mha, mqa "
+      "with 8 heads, and mha with RMS norms.");
   made.note(
       "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
       "from --encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` "
@@ -165,10 +164,9 @@ void check_same_variants(const fs::path& home, const std::vector<Variant>& varia
   const Results before = read_results(home / "results.json");
   for (const std::string& name : variant_names(before)) {
     const Variant was = variant_of(before, name);
-    for (const Variant& now : variants) {
-      HS_CHECK(now.name != name || now == was, "the variant ", name, " of ", home.string(), " was ", was.options.dump(),
-               " and cannot become ", now.options.dump(), "; give it another name");
-    }
+    const Variant* now = find_variant(variants, name);
+    HS_CHECK(now == nullptr || *now == was, "the variant ", name, " of ", home.string(), " was ", was.options.dump(),
+             " and cannot become ", now == nullptr ? "" : now->options.dump(), "; give it another name");
   }
 }
 

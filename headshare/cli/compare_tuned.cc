@@ -50,8 +50,9 @@ std::vector<Variant> variants_to_tune(const ComparisonOptions& options, const En
     const bool named = is_named(options, one.name);
     if (!is_trained(one.scheme)) {
       const std::string& trained = scheme_record(one.scheme).weights_of;
-      if (named)
+      if (named) {
         notice(join_text(one.name, " is left out: its weights are ", trained, "'s, and so is what they learn"));
+      }
     } else if (encoders.checkpoints.contains(one.name) ||
                (!has_encoders(options) && missing != encoders.missing.end())) {
       variants.push_back(one);

@@ -21,6 +21,7 @@ namespace {
 // A file may hold any name; with these the tables stay within 100 columns.
 constexpr size_t kLongestName = 14;
 constexpr size_t kLongestSetting = 22;
+constexpr size_t kLongestScore = 20;
 constexpr size_t kTasksSideBySide = 5;
 constexpr size_t kBenchmarksSideBySide = 3;
 
@@ -56,7 +57,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
   columns.push_back({.heading = quality_name(results.subject)});
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
-  for (const std::string& name : scores) columns.push_back({.heading = score_heading(name)});
+  for (const std::string& name : scores) columns.push_back({.heading = shortened(score_heading(name), kLongestScore)});
   TextTable table(columns);
   for (const VariantRow& row : rows) {
     std::vector<std::string> cells = {name_cell(row, best)};
@@ -77,9 +78,8 @@ std::string reference_table(const Results& results, const Rows& rows, const Vari
   const bool p_values = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) {
     return row.against_reference && row.against_reference->p_value;
   });
-  std::vector<Column> columns = {
-      {.heading = noun(results), .align = Align::kLeft, .wraps = false},
-      {.heading = compared_name(results.subject) + " less " + results.references.quality + "'s [95%]"}};
+  std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false},
+                                 {.heading = difference_heading(results) + " [95%]"}};
   if (p_values) columns.push_back({.heading = "p"});
   columns.push_back({.heading = "PRR"});
   columns.push_back({.heading = "PEoP"});

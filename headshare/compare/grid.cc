@@ -135,10 +135,10 @@ std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const s
 void match_time(const std::vector<Variant>& variants,
                 const std::function<double(const ComparisonOptions& cell)>& seconds_per_step,
                 ComparisonOptions* options) {
-  const std::string name = chosen_references(*options, variants).quality;
-  const auto found =
-      std::find_if(variants.begin(), variants.end(), [&](const Variant& one) { return one.name == name; });
-  const Variant& reference = found == variants.end() ? variants.front() : *found;
+  // Among all that are chosen: the reference itself may be one that is not trained.
+  const std::string name = chosen_references(*options, chosen_variants(*options)).quality;
+  const Variant* found = find_variant(variants, name);
+  const Variant& reference = found == nullptr ? variants.front() : *found;
   const double budget =
       seconds_per_step(of_cell(*options, reference, options->train.seed)) * static_cast<double>(options->train.steps);
   for (const Variant& one : variants) {

@@ -19,11 +19,6 @@ Fields variant_fields(ComparisonOptions& options) {
   return list;
 }
 
-const Variant* find_variant(const std::vector<Variant>& among, const std::string& name) {
-  const auto found = std::find_if(among.begin(), among.end(), [&](const Variant& one) { return one.name == name; });
-  return found == among.end() ? nullptr : &*found;
-}
-
 bool has_scheme(const std::vector<Variant>& variants, const std::string& scheme) {
   return std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return one.scheme == scheme; });
 }
@@ -103,6 +98,11 @@ std::string chosen_reference(const std::string& option, const std::string& name,
 }
 
 }  // namespace
+
+const Variant* find_variant(const std::vector<Variant>& among, const std::string& name) {
+  const auto found = std::find_if(among.begin(), among.end(), [&](const Variant& one) { return one.name == name; });
+  return found == among.end() ? nullptr : &*found;
+}
 
 std::vector<Variant> chosen_variants(const ComparisonOptions& options) {
   const std::vector<Variant> named = named_variants(options);

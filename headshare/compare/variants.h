@@ -14,6 +14,9 @@ namespace headshare {
 // for an unknown option, and for one that --sweep varies, too.
 std::vector<Variant> chosen_variants(const ComparisonOptions& options);
 
+// The one of that name; nullptr where there is none.
+const Variant* find_variant(const std::vector<Variant>& among, const std::string& name);
+
 // Throws Error when options.scheme_steps is no list of variants' steps, or stands without matching time, and when steps
 // are given where time decides them.
 void check_scheme_steps(const ComparisonOptions& options);

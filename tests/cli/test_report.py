@@ -42,7 +42,7 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
     if case == "accuracy":
         assert "two-sided p-value" in printed and "guessing reaches 0.062" in printed
     if case == "one seed":
-        assert "One seed tells no noise from difference" in printed and "beyond noise" not in printed
+        assert "One seed tells no noise from difference" in printed and "ignificantly" not in printed
     if case == "hostile":
         assert "Failed: <script>" in printed
 

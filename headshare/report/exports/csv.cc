@@ -12,8 +12,8 @@ namespace {
 class Line {
  public:
   void add(const std::string& name, const std::string& text) {
-    names_.emplace_back(name);
-    fields_.push_back(quoted(is_formula(text) ? "'" + text : text));
+    names_.push_back(safe(name));  // a score's name comes from the file
+    fields_.push_back(safe(text));
   }
   void add(const std::string& name, int64_t value) { add(name, std::to_string(value)); }
   // The shortest text that reads back as the same number.
@@ -37,6 +37,8 @@ class Line {
     return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
            !number_in<double>(std::string_view(text).substr(text[0] == '+' ? 1 : 0));
   }
+
+  static std::string safe(const std::string& text) { return quoted(is_formula(text) ? "'" + text : text); }
 
   static std::string quoted(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;

@@ -79,6 +79,16 @@ TEST(CsvTest, HoldsALineForEachCell) {
   EXPECT_EQ(field_of(records, 8, "bits_per_byte"), "");
 }
 
+// A score's name comes from the file and heads a column.
+TEST(CsvTest, QuotesNamesOfScores) {
+  Results results = example();
+  results.cells.front().scores.push_back({.name = "=cmd(\"a\", 1)", .value = 0.5});
+  for (const auto& records : {read_csv(variants_csv({results})), read_csv(cells_csv({results}))}) {
+    EXPECT_THAT(records, Each(SizeIs(records[0].size())));
+    EXPECT_EQ(std::stod(field_of(records, 1, "'=cmd(\"a\", 1)")), 0.5);
+  }
+}
+
 TEST(LatexTest, EscapesAndMarksTheBest) {
   Results results = example();
   results.cells[2].key.variant = results.planned[2].variant = "a&b%$#_{}~^\\<\"ü";

@@ -50,7 +50,7 @@ void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval,
 std::string difference_data(const ReportView& view, const std::vector<const VariantRow*>& rows,
                             const std::string& caption) {
   HtmlTable table({{.text = noun(view.results), .number = false},
-                   {.text = compared_name(view.results.subject) + " less " + view.results.references.quality + "'s"},
+                   {.text = difference_heading(view.results)},
                    {.text = "95% over seeds"},
                    {.text = "95% over blocks"},
                    {.text = "seeds"}});
@@ -82,7 +82,7 @@ HtmlFigure difference_figure(const ReportView& view) {
   const Scale across = difference_scale(rows);
   const double bottom = kTop + kLane * static_cast<double>(rows.size());
   SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
-  plot.x_axis(across, compared_name(subject) + " less " + view.results.references.quality + "'s");
+  plot.x_axis(across, difference_heading(view.results));
   plot.segment({across(0), kTop}, {across(0), bottom}, "zero");
   const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
   plot.text({across(0) - 6, kTop - 8}, lower ? "← better" : "← worse", "tick", "end");

@@ -107,10 +107,7 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
                       .number = true,
                       .unit = interval ? "± deviation; 95% interval; loss" : "and loss; ± deviation"});
   for (const std::string& name : scores) headings.push_back({.text = capitalised(score_heading(name))});
-  headings.push_back(
-      {.text = capitalised(compared_name(results.subject)) + " less " + results.references.quality + "’s",
-       .number = true,
-       .unit = "95% interval"});
+  headings.push_back({.text = capitalised(difference_heading(results)), .number = true, .unit = "95% interval"});
   headings.push_back({.text = "PRR", .number = true, .unit = "% of " + results.references.quality});
   headings.push_back({.text = "PEoP", .number = true, .unit = "above " + results.references.peop});
   HtmlTable table(headings);

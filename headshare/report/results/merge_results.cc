@@ -42,12 +42,14 @@ bool same_subject(const Subject& a, const Subject& b) {
          a.full_scale == b.full_scale && a.tasks == b.tasks;
 }
 
-// What was made equal otherwise than by steps was so among the schemes of one run.
+// What was made equal otherwise than by steps was so among the schemes and variants of one run.
 bool same_match(const Results& a, const Results& b) {
   if (a.match != b.match) return false;
-  return a.match == "steps" ||
-         (a.options.value("schemes", nlohmann::json()) == b.options.value("schemes", nlohmann::json()) &&
-          a.options.value("scheme-steps", nlohmann::json()) == b.options.value("scheme-steps", nlohmann::json()));
+  const auto same = [&](const char* option) {
+    const nlohmann::json none = nlohmann::json::array();  // of before there was that option
+    return a.options.value(option, none) == b.options.value(option, none);
+  };
+  return a.match == "steps" || (same("schemes") && same("variants") && same("scheme-steps"));
 }
 
 // A name stands for the same options in both.
@@ -64,7 +66,7 @@ bool one_table(const Results& a, const Results& b) {
          same_match(a, b) && fixed_options(a) == fixed_options(b);
 }
 
-// Less what depends on the clock, the machine and the directory, and what only the newer format records.
+// Without what depends on the clock, the machine and the directory, and what only the newer format records.
 nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
   for (const char* name : {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second",
@@ -72,6 +74,7 @@ nlohmann::ordered_json lasting(const Cell& cell) {
     object.erase(name);
   }
   for (auto& point : object["curve"]) point.erase("seconds");
+  for (auto& score : object["scores"]) score.erase("signature");
   return object;
 }
 

@@ -64,8 +64,8 @@ std::vector<Score> scores_of_format_2(const JsonReader& read) {
   std::vector<Score> scores;
   for (const auto& [key, name] :
        {std::pair("bits_per_byte", "bits-per-byte"), {"pseudo_perplexity", "pseudo-perplexity"}}) {
-    if (const std::optional<double> value = read.optional_number(key))
-      scores.push_back({.name = name, .value = *value});
+    const std::optional<double> value = read.optional_number(key);
+    if (value) scores.push_back({.name = name, .value = *value});
   }
   return scores;
 }

@@ -84,7 +84,7 @@ struct TunedTask {
 struct Cell {
   CellKey key;
   std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself (el_lossless)
-  // Resolved, nothing left to a default that may change: those that the comparison's options do not hold as they are.
+  // With the defaults of the model and of its evaluations filled in; only those that differ from the comparison's.
   // Empty in files of format 2.
   nlohmann::json options = nlohmann::json::object();
 
@@ -130,7 +130,7 @@ struct Results {
   std::string command = {};     // that made it
   nlohmann::ordered_json environment = {};
   nlohmann::json options = {};         // all of them, by name
-  std::vector<Variant> variants = {};  // those that are more than the scheme of their name need to be here
+  std::vector<Variant> variants = {};  // may leave out what is only the scheme of its name
   References references = {};
   std::vector<CellKey> planned = {};
   std::vector<Cell> cells = {};  // in the order of `planned`, as far as they are finished

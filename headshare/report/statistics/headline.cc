@@ -65,18 +65,20 @@ std::string separation_sentence(const Results& results, const Verdicts& verdicts
   const std::string& reference = results.references.quality;
   if (verdicts.judged() == 0) return "";
   if (verdicts.better.empty() && verdicts.worse.empty()) {
-    return verdicts.level.size() == 1 ? " Nothing separates " + verdicts.level[0]->variant + " from " + reference +
-                                            ": the interval of its difference has 0 in it."
-                                      : " Nothing separates the " + noun(results) + "s from " + reference +
-                                            ": the interval of every difference has 0 in it.";
+    return verdicts.level.size() == 1
+               ? join_text(" ", verdicts.level[0]->variant, " is not significantly different from ", reference,
+                           ": the interval of its difference contains 0.")
+               : join_text(" No ", noun(results), " is significantly different from ", reference,
+                           ": the interval of every difference contains 0.");
   }
   std::string text;
-  if (!verdicts.better.empty())
-    text += join_text(" Better than ", reference, " beyond noise: ", list_text(names(verdicts.better)), ".");
+  if (!verdicts.better.empty()) {
+    text += join_text(" Significantly better than ", reference, ": ", list_text(names(verdicts.better)), ".");
+  }
   if (!verdicts.worse.empty()) {
     text += verdicts.level.empty() && verdicts.better.empty() && verdicts.worse.size() > 1
-                ? join_text(" Every other ", noun(results), " is worse than ", reference, " beyond noise.")
-                : join_text(" Worse than ", reference, " beyond noise: ", list_text(names(verdicts.worse)), ".");
+                ? join_text(" Every other ", noun(results), " is significantly worse than ", reference, ".")
+                : join_text(" Significantly worse than ", reference, ": ", list_text(names(verdicts.worse)), ".");
   }
   return text;
 }
@@ -104,9 +106,9 @@ std::string cheapest_sentence(const Results& results, const VariantRow& referenc
   const auto share = [](int64_t part, int64_t whole) {
     return percent_of(static_cast<double>(part), static_cast<double>(whole));
   };
-  std::string text = join_text(" The cheapest that ", reference.variant, " does not beat beyond noise is ", row.variant,
-                               ": ", share(row.attention_parameters, reference.attention_parameters), " of ",
-                               reference.variant, "'s attention parameters");
+  std::string text = join_text(" The cheapest that is not significantly worse than ", reference.variant, " is ",
+                               row.variant, ": ", share(row.attention_parameters, reference.attention_parameters),
+                               " of ", reference.variant, "'s attention parameters");
   if (reference.cache_bytes_per_token > 0) {
     text += join_text(" and ", share(row.cache_bytes_per_token, reference.cache_bytes_per_token), " of its cache");
   }
@@ -127,7 +129,7 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, 
     }
   }
   if (halves.empty() || verdicts.level.empty()) return "";
-  return join_text("Not told apart does not mean equal: with ", plural(seeds, "seed"), " a difference in ",
+  return join_text("Not significantly different does not mean equal: with ", plural(seeds, "seed"), " a difference in ",
                    compared_name(subject), " below about ", format_fixed(median(halves), difference_digits(subject)),
                    " cannot be seen.");
 }

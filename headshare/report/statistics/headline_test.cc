@@ -28,11 +28,12 @@ Results three_seeds(double mqa, double sha) {
 
 TEST(HeadlineTest, NamesTheBestAndTheCheapestThatKeepsUp) {
   const Headline made = of(three_seeds(0.005, 0.2));
-  EXPECT_EQ(made.finding,
-            "mha has the best test perplexity of 3 schemes: 7.39 (mean of 3 seeds). Worse than mha beyond noise: sha. "
-            "The cheapest that mha does not beat beyond noise is mqa: 62% of mha's attention parameters and 25% of its "
-            "cache, at +0.0050 test loss [-0.0198, +0.0298].");
-  EXPECT_THAT(made.caveats, Contains(HasSubstr("Not told apart does not mean equal: with 3 seeds")));
+  EXPECT_EQ(
+      made.finding,
+      "mha has the best test perplexity of 3 schemes: 7.39 (mean of 3 seeds). Significantly worse than mha: sha. "
+      "The cheapest that is not significantly worse than mha is mqa: 62% of mha's attention parameters and 25% of its "
+      "cache, at +0.0050 test loss [-0.0198, +0.0298].");
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("Not significantly different does not mean equal: with 3 seeds")));
 }
 
 // A task that everybody solves: seeds that agree say nothing of what they would miss.
@@ -46,20 +47,20 @@ TEST(HeadlineTest, NamesNoResolutionWhereEverySeedAgrees) {
 
 TEST(HeadlineTest, SaysWhenNothingSeparates) {
   const Headline made = of(three_seeds(0.005, 0.006));
-  EXPECT_THAT(made.finding, HasSubstr("Nothing separates the schemes from mha"));
+  EXPECT_THAT(made.finding, HasSubstr("No scheme is significantly different from mha"));
   EXPECT_THAT(made.finding, HasSubstr("is sha: 38% of mha's"));
 }
 
 TEST(HeadlineTest, SaysWhenNothingKeepsUp) {
   const Headline made = of(three_seeds(0.1, 0.2));
-  EXPECT_THAT(made.finding, HasSubstr("Every other scheme is worse than mha beyond noise."));
+  EXPECT_THAT(made.finding, HasSubstr("Every other scheme is significantly worse than mha."));
   EXPECT_THAT(made.finding, Not(HasSubstr("heapest")));
   Results results = three_seeds(0.1, 0.005);
   for (Cell& cell : results.cells) {
     if (cell.key.variant == "sha") cell.attention_parameters = kMhaParameters;
   }
   EXPECT_THAT(of(results).finding, HasSubstr("No scheme with fewer attention parameters keeps up with mha."));
-  EXPECT_THAT(of(three_seeds(-0.1, 0.2)).finding, HasSubstr("Better than mha beyond noise: mqa. Worse"));
+  EXPECT_THAT(of(three_seeds(-0.1, 0.2)).finding, HasSubstr("Significantly better than mha: mqa. Significantly worse"));
 }
 
 TEST(HeadlineTest, HigherIsBetterForAccuracy) {
@@ -70,7 +71,7 @@ TEST(HeadlineTest, HigherIsBetterForAccuracy) {
   std::vector<Cell> two_seeds = one_seed;
   two_seeds.push_back(loss_cell("mha", 1, 2.01));
   two_seeds.push_back(loss_cell("sha", 1, 4.02));
-  EXPECT_THAT(of(accuracy_results(two_seeds)).finding, HasSubstr("Worse than mha beyond noise: sha"));
+  EXPECT_THAT(of(accuracy_results(two_seeds)).finding, HasSubstr("Significantly worse than mha: sha"));
 }
 
 TEST(HeadlineTest, IsHonestAboutWhatIsMissing) {

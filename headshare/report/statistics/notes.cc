@@ -95,7 +95,7 @@ std::string difference_note(const Results& results, const std::vector<VariantRow
   const std::string& reference = results.references.quality;
   const std::string what = noun(results);
   return join_text("Difference to ", reference, ": ", compared_name(results.subject), " of the ", what,
-                   " less that of ", reference, ", paired; ", lower ? "above" : "below", " 0 the ", what,
+                   " minus that of ", reference, ", paired; ", lower ? "above" : "below", " 0 the ", what,
                    " is worse. Test: ", tests.text(), ". Intervals are 95% each, not corrected for how many ", what,
                    "s are compared.");
 }

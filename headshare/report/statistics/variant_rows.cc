@@ -335,11 +335,7 @@ std::vector<const Cell*> cells_of(const Results& results, const std::string& var
 
 std::vector<VariantRow> summarise(const Results& results) {
   std::vector<VariantRow> rows;
-  for (const CellKey& key : results.planned) {
-    const bool known =
-        std::any_of(rows.begin(), rows.end(), [&](const VariantRow& row) { return row.variant == key.variant; });
-    if (!known) rows.push_back(begin_row(results, key.variant));
-  }
+  for (const std::string& name : variant_names(results)) rows.push_back(begin_row(results, name));
   const auto cells_of_best = [&](const std::string& variant) -> Cells {
     for (const VariantRow& row : rows) {
       if (row.variant == variant) return cells_of(results, variant, row.best.setting);

@@ -91,6 +91,10 @@ std::string interval_text(const Interval& interval, int digits, bool with_sign) 
 
 int difference_digits(const Subject& subject) { return subject.full_scale > 1 ? 2 : 4; }
 
+std::string difference_heading(const Results& results) {
+  return join_text("difference in ", compared_name(results.subject), " to ", results.references.quality);
+}
+
 std::string difference_text(const Subject& subject, const VariantRow& row) {
   if (!row.trained() && row.against_reference) return "as " + row.weights_of;
   return row.against_reference ? signed_fixed(row.against_reference->mean, difference_digits(subject)) : "-";

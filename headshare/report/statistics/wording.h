@@ -17,7 +17,8 @@ std::string summary_text(const std::optional<Summary>& summary, int digits);  //
 std::string quality_name(const Subject& subject);                             // "test perplexity"
 
 std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
-std::string difference_text(const Subject& subject, const VariantRow& row);               // "+0.0213", "-"
+std::string difference_heading(const Results& results);                      // "difference in test loss to mha"
+std::string difference_text(const Subject& subject, const VariantRow& row);  // "+0.0213", "-"
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
 std::string quality_interval_text(const Subject& subject, const SettingRow& row);  // "[0.972, 0.984]", "" without one
 int difference_digits(const Subject& subject);
