@@ -35,4 +35,13 @@ std::string format_count(double count) {
 
 std::string format_fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
+std::string list_text(const std::vector<std::string>& names, const std::string& last) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " " + last + " " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
 }  // namespace headshare

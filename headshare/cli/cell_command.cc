@@ -33,7 +33,7 @@ int run_train_cell(const Words& words) {
   const c10::Device device = start_runtime(runtime);
   const CellPlan plan = read_plan(fs::path(home) / "cells" / name / "plan.json");
   ReportingObserver observer;
-  if (is_fine_tuning(plan.options.task)) {
+  if (fine_tunes(plan.options)) {
     run_tuned_cell(plan, home, device, observer, stop_requested);
   } else {
     run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);

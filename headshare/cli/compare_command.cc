@@ -6,18 +6,20 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/args.h"
-#include "headshare/cli/compare_run.h"
-#include "headshare/cli/compare_tuned.h"
+#include "headshare/cli/comparison_host.h"
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/resume.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
-#include "headshare/cli/train_task.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/compare/experiment.h"
+#include "headshare/compare/check_comparison.h"
+#include "headshare/compare/compare_trained.h"
+#include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/variants.h"
+#include "headshare/report/statistics/wording.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
 namespace {
@@ -51,81 +53,6 @@ std::string command_line(const Words& words) {
   return line;
 }
 
-// What a comparison on text trains, as `train` has it: of fine-tuned encoders what comes first. Diagnostic tasks train
-// decoders too.
-TaskOptions text_task(const ComparisonOptions& options) {
-  const bool masked = options.task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(options.task);
-  return {.task = masked ? TrainTask::kMaskedLanguageModel : TrainTask::kLanguageModel,
-          .language = options.language,
-          .masked = options.masked};
-}
-
-// As `train` does, and likewise for the tasks that only a comparison has.
-void refuse_foreign_options(const ComparisonOptions& options) {
-  refuse_foreign_options(text_task(options));
-  ComparisonOptions given = options;
-  ComparisonOptions untouched = preset_options(options.task, options.preset);
-  const nlohmann::json values = to_json(fields(given));
-  const nlohmann::json defaults = to_json(fields(untouched));
-  const auto changed = [&](const Field& one) { return values.at(one.name) != defaults.at(one.name); };
-  for (const Field& one : fields(given.diagnostic)) {
-    const std::vector<DiagnosticKind> tasks = tasks_with(one.name);
-    const bool mine = is_diagnostic(options.task) &&
-                      std::find(tasks.begin(), tasks.end(), diagnostic_kind(options.task)) != tasks.end();
-    if (mine || !changed(one)) continue;
-    std::string names;
-    for (const DiagnosticKind kind : tasks) names += (names.empty() ? "" : " or ") + diagnostic_name(kind);
-    throw UsageError(join_text("--", one.name, " belongs to --task ", names, "; this comparison's task is ",
-                               values.at("task").get<std::string>()));
-  }
-  if (!is_diagnostic(options.task)) return;
-  Fields model = fields(given.language.model);
-  for (const Field& one : fields(given.language)) {
-    const bool shared = one.name == "batch-size" || find_field(model, one.name) != nullptr;
-    if (shared || !changed(one)) continue;
-    throw UsageError(join_text("--", one.name, " is about text, and --task ", values.at("task").get<std::string>(),
-                               " makes its own sequences; leave it out"));
-  }
-  if (values.at("context") != defaults.at("context")) {
-    throw UsageError("--context is a text model's; the sequences of a diagnostic task set it (--sequence-length)");
-  }
-}
-
-// The references must be among what is compared; what is not trained is not fine-tuned either.
-void check_references(const ComparisonOptions& options) {
-  std::vector<Variant> variants = chosen_variants(options);
-  if (is_fine_tuning(options.task)) std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
-  chosen_references(options, variants);
-}
-
-// What the options mean together, before any text is read.
-void check_options(const ComparisonOptions& options) {
-  as_usage([&] {
-    refuse_foreign_options(options);
-    check_tuned_options(options);
-    check_scheme_steps(options);
-    // Of --encoders their own comparison says what they are.
-    if (options.fine_tuning.encoders.empty()) check_references(options);
-    for (const SweepSetting& setting : sweep_settings(options)) {
-      const ComparisonOptions set = with_setting(options, setting);
-      learning_rate_at(set.train.schedule, 0, set.train.steps);
-      if (is_diagnostic(set.task)) open_experiment(set);  // refuses impossible sizes
-      const std::vector<Variant> variants = chosen_variants(set);
-      const bool any =
-          std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return why_not(set, one).empty(); });
-      HS_CHECK(any, "no scheme can be trained with these options; ", variants.front().name, ": ",
-               why_not(set, variants.front()));
-    }
-  });
-}
-
-// What each variant would take; the vocabulary of text is the one the tokenizer is asked for.
-ModelOptions likely_model(const ComparisonOptions& options, const Variant& variant) {
-  const ComparisonOptions cell = with_variant(options, variant);
-  if (is_diagnostic(cell.task)) return open_experiment(cell)->model(cell);
-  return likely_model(text_task(cell));
-}
-
 std::string plan_text(const ComparisonOptions& options) {
   const std::vector<Variant> variants = chosen_variants(options);
   TextTable table({{.heading = options.variants.empty() ? "scheme" : "variant", .align = Align::kLeft},
@@ -138,7 +65,7 @@ std::string plan_text(const ComparisonOptions& options) {
       table.add_spanning(variant.name, "left out: " + reason);
       continue;
     }
-    const ModelSize size = size_of(likely_model(options, variant));
+    const ModelSize size = size_of(task_family(options.task).likely_model(with_variant(options, variant)));
     table.add({variant.name, format_count(static_cast<double>(size.attention_parameters)),
                format_count(static_cast<double>(size.total_parameters)),
                format_count(static_cast<double>(size.cache_bytes_per_token))});
@@ -149,6 +76,31 @@ std::string plan_text(const ComparisonOptions& options) {
   const size_t settings = sweep_settings(options).size();
   if (settings > 1) text += join_text(", ", settings, " settings");
   return text + "\n";
+}
+
+// What would be fine-tuned: below the sizes of the encoders, which are shown where these are there already.
+std::string tuned_plan_text(const ComparisonOptions& options) {
+  std::string text;
+  if (has_encoders(options)) {
+    TextTable table({{.heading = "encoder", .align = Align::kLeft},
+                     {.heading = "attention parameters"},
+                     {.heading = "total parameters"}});
+    for (const auto& [variant, model] : encoders_to_tune(options)) {
+      const ModelSize size = size_of(model);
+      table.add({variant, format_count(static_cast<double>(size.attention_parameters)),
+                 format_count(static_cast<double>(size.total_parameters))});
+    }
+    text = table.text(terminal_width(Stream::kOut)) + "\n";
+  }
+  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
+  return text + join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
+                          " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
+                          plural(learning_rates(tuning.tuning).size(), "learning rate"), "\n");
+}
+
+std::string dry_run_text(const ComparisonOptions& options) {
+  if (!fine_tunes(options)) return plan_text(options);
+  return (has_encoders(options) ? "" : plan_text(pre_training(options))) + tuned_plan_text(options);
 }
 
 }  // namespace
@@ -165,22 +117,19 @@ int run_compare(const Words& words) {
   const bool fixed_size = tokenizer == TokenizerKind::kBytes || tokenizer == TokenizerKind::kCharacters;
   if (fixed_size && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
   if (command.dry_run) {
-    check_options(command.comparison);
-    const bool fine_tuning = is_fine_tuning(command.comparison.task);
-    const bool trained = !command.comparison.fine_tuning.encoders.empty();
-    if (!trained) print(plan_text(fine_tuning ? pre_training(command.comparison) : command.comparison));
-    if (fine_tuning) print(tuned_plan_text(command.comparison));
+    as_usage([&] { check_comparison(command.comparison); });
+    print(dry_run_text(command.comparison));
     return kOk;
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
   if (command.resume) command = resumed_command(words, command.out);
-  check_options(command.comparison);
+  as_usage([&] { check_comparison(command.comparison); });
   catch_interrupts();
   try {
-    const std::string line = command_line(words);
-    const bool fine_tuning = is_fine_tuning(command.comparison.task);
-    const Results results = fine_tuning ? compare_tuned(command, line) : compare_trained(command, line);
+    ComparisonCall call = command.call(command_line(words));
+    CommandLineHost host(command);
+    const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
     command.json ? print_json(to_text(to_json(results))) : print_styled(comparison_text(results));
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {

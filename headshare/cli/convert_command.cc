@@ -60,18 +60,18 @@ void print_mapping(const ForeignModel& foreign) {
 std::string summary(const ModelOptions& options) {
   const TransformerOptions& o = shared_options(options);
   const auto parameters = static_cast<double>(size_of(options).total_parameters);
-  return join_text(std::holds_alternative<EncoderOptions>(options) ? "encoder, " : "", o.layers, " layers, d-model ",
-                   o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
-                   o.context, ": ", format_count(parameters), " parameters");
+  return join_text(is_causal(options) ? "" : "encoder, ", o.layers, " layers, d-model ", o.attention.d_model, ", ",
+                   o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ", o.context, ": ",
+                   format_count(parameters), " parameters");
 }
 
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
 void save_converted(const fs::path& to, const ForeignModel& foreign, const Tokenizer* tokenizer) {
-  if (std::holds_alternative<EncoderOptions>(foreign.options)) {
-    save_model(to, read_encoder(foreign), tokenizer);
-  } else {
+  if (is_causal(foreign.options)) {
     save_model(to, read_decoder(foreign), tokenizer);
+  } else {
+    save_model(to, read_encoder(foreign), tokenizer);
   }
 }
 
@@ -105,8 +105,7 @@ int convert_to(const ConvertOptions& options) {
   });
   const fs::path directory = find_checkpoint(options.source);
   const ModelOptions model = read_options(directory);
-  HS_CHECK(std::holds_alternative<EncoderOptions>(model), directory.string(),
-           " is a decoder; --to hf writes encoders of scheme mha, as BERT");
+  HS_CHECK(!is_causal(model), directory.string(), " is a decoder; --to hf writes encoders of scheme mha, as BERT");
   check_bert_holds(std::get<EncoderOptions>(model));
   if (options.dry_run) {
     print(summary(model) + "; nothing was written\n");

@@ -1,27 +1,20 @@
 // headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
-#include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
-#include "headshare/cli/finetune_results.h"
+#include "headshare/cli/finetune_table.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/progress.h"
 #include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
-#include "headshare/data/noted_fingerprint.h"
-#include "headshare/models/noted_weights.h"
-#include "headshare/train/fine_tuning.h"
-#include "headshare/train/training_shape.h"
+#include "headshare/tasks/finetune/fine_tune_grid.h"
 
 namespace headshare {
 namespace {
-
-constexpr const char* kDataFile = "data.json";
 
 struct FineTuneCommand {
   std::string model;
@@ -89,6 +82,17 @@ struct FineTuneCommand {
     }
   }
 
+  FineTuneGrid grid() const {
+    return {.out = out,
+            .resume = resume,
+            .overwrite = overwrite,
+            .keep_models = keep_models,
+            .seeds = seeds,
+            .seed = seed,
+            .job = job,
+            .tuning = tuning};
+  }
+
   Fields data_fields() {
     Fields list = fields(job.files);
     append(&list, fields(job.table));
@@ -96,15 +100,24 @@ struct FineTuneCommand {
   }
 };
 
-std::string run_name(double rate, int64_t seed) { return join_text("lr-", rate, "-seed-", seed); }
+// Writes down what repeats the run, also with what --resume adds; returns the options.
+nlohmann::ordered_json write_resolved(FineTuneCommand command) {
+  command.resume = command.overwrite = command.json = false;
+  command.make_paths_whole();
+  const Arguments arguments = command.arguments();
+  arguments.write_resolved(fs::path(command.out) / kResolvedFile);
+  return arguments.values();
+}
 
 // How far the whole grid is.
-class GridProgress : public Observer {
+class GridProgress : public FineTuneObserver {
  public:
   explicit GridProgress(int64_t models) : models_(models) {}
 
-  void next(const std::string& what) { what_ = what; }
-  void finished() {
+  void on_model(const std::string& task, double learning_rate, int64_t seed) override {
+    what_ = join_text(task, " lr ", learning_rate, " seed ", seed);
+  }
+  void on_model_finished() override {
     ++done_;
     share_ = 0;
   }
@@ -139,64 +152,6 @@ class GridProgress : public Observer {
   double share_ = 0;
 };
 
-TunedModel run_one(const FineTuneCommand& command, FineTuneJob& job, double rate, int64_t seed, c10::Device device,
-                   GridProgress& progress) {
-  check_interrupted();
-  const FineTuneRun run{job, command.job.tuning, command.tuning, rate, seed, device};
-  progress.next(join_text(job.name(), " lr ", rate, " seed ", seed));
-  const fs::path directory = fs::path(command.out) / job_folder(job.name()) / run_name(rate, seed);
-  TunedModel model = fine_tune(run, directory, command.keep_models, &progress, stop_requested);
-  progress.finished();
-  return model;
-}
-
-// All models of one task; the best learning rate's are kept in the result.
-TaskResult run_task(const FineTuneCommand& command, FineTuneJob& job, c10::Device device, GridProgress& progress) {
-  for (const std::string& note : job.notes()) notice(note);
-  if (!job.classes().empty()) notice(join_text(job.name(), ": ", class_note(job.classes())));
-  std::vector<int64_t> seeds;
-  for (int64_t i = 0; i < command.seeds; ++i) seeds.push_back(command.seed + i);
-  return {.task = job.name(),
-          .search = search_rates(
-              learning_rates(command.tuning), seeds,
-              [&](double rate, int64_t seed) { return run_one(command, job, rate, seed, device, progress); },
-              [&](double rate, const Diverged& reason) {
-                const std::string failure = join_text(job.name(), " with learning rate ", rate, ": ", reason.what());
-                notice(failure);
-                return failure;
-              }),
-          .classes = job.classes(),
-          .notes = job.notes(),
-          .examples = job.examples()};
-}
-
-OutputMark fine_tuning_mark(const fs::path& out) {
-  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile};
-  for (const std::string& task : job_names()) names.push_back(job_folder(task));
-  return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
-}
-
-// What an earlier call left is refused, gone on with, or deleted.
-void prepare_directory(const FineTuneCommand& command, const fs::path& out) {
-  const OutputMark mark = fine_tuning_mark(out);
-  mark.check();
-  const bool begun = path_exists(out / kResolvedFile);
-  HS_CHECK(!begun || command.resume || command.overwrite, command.out,
-           " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
-  if (!command.resume) mark.clear();  // also what a call noted that ended before it wrote its options
-  mark.set();
-}
-
-// What a task's finished models learned from and were judged by must not change under them.
-void note_data(const FineTuneCommand& command, const FineTuneJob& job) {
-  const fs::path file = fs::path(command.out) / job_folder(job.name()) / kDataFile;
-  make_directories(file.parent_path());
-  remove_partials(file.parent_path());
-  note_fingerprint(file, job.fingerprint(),
-                   join_text("the data of ", job.name(), " changed since ", command.out,
-                             " was begun; use another --out, or --overwrite"));
-}
-
 int finetune(FineTuneCommand& command) {
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
   const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
@@ -204,34 +159,17 @@ int finetune(FineTuneCommand& command) {
   const c10::Device device = start_runtime(command.runtime);
   warn_if_no_faster(command.tuning.precision, device);
   command.tuning.precision = resolve_precision(command.tuning.precision, device);
-  // All data is read before anything is trained: a mistake in the last task's file costs a minute, not a day.
-  std::vector<std::unique_ptr<FineTuneJob>> jobs;
-  for (const std::string& task : tasks) jobs.push_back(open_job(task, command.job, trained));
-  for (const auto& job : jobs) {
-    const double rate = learning_rates(command.tuning).front();
-    const FineTuneRun run{*job, command.job.tuning, command.tuning, rate, command.seed, device};
-    job->check_start(device, training_shape(train_options(run)));
-  }
-  const DirectoryLock lock(command.out);
-  prepare_directory(command, lock.path());
-  note_weights(command.out, find_checkpoint(command.model));
-  for (const auto& job : jobs) note_data(command, *job);
-  FineTuneCommand lasting = command;
-  lasting.resume = lasting.overwrite = lasting.json = false;
-  lasting.make_paths_whole();
-  Arguments arguments = lasting.arguments();
-  arguments.write_resolved(fs::path(command.out) / kResolvedFile);  // also with what --resume adds
+  const FineTuneGrid grid = command.grid();
+  const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
+  const DirectoryLock lock(grid.out);
+  begin_grid(grid, jobs, trained.directory);
+  const nlohmann::ordered_json options = write_resolved(command);
   GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
-  std::vector<TaskResult> results;
-  for (const auto& job : jobs) results.push_back(run_task(command, *job, device, progress));
+  const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
   progress.hide();
-  const nlohmann::ordered_json object = results_object(command.model, results, arguments.values());
-  write_file(fs::path(command.out) / "results.json", object.dump(2) + "\n");
-  if (command.json) {
-    print_json(object.dump(2) + "\n");
-  } else {
-    print(results_text(results));
-  }
+  const nlohmann::ordered_json object = results_object(command.model, results, options);
+  write_file(grid.out / "results.json", object.dump(2) + "\n");
+  command.json ? print_json(object.dump(2) + "\n") : print(results_text(results));
   for (const TaskResult& result : results) {
     HS_CHECK(!result.search.models.empty(), result.search.failures.back());
   }

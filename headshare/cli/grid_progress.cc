@@ -13,7 +13,7 @@ std::string GridProgress::title() const {
 
 void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) {
   key_ = plan.key;
-  unit_ = is_fine_tuning(plan.options.task) ? " examples/s" : " tokens/s";
+  unit_ = fine_tunes(plan.options) ? " examples/s" : " tokens/s";
   number_ = number;
   count_ = count;
   done_ = static_cast<double>(number - 1);

@@ -72,15 +72,14 @@ void add_task_head(const TaskHeadOptions& head, Json* report) {
 Json model_report(const fs::path& directory, const ModelOptions& options) {
   const SafetensorsFile weights(directory / "model.safetensors");
   const ModelSize size = size_of(options);
-  const bool encoder = std::holds_alternative<EncoderOptions>(options);
   Json report = {{"path", directory.string()},
-                 {"kind", encoder ? "encoder" : "decoder"},
+                 {"kind", kind_name(options)},
                  {"weights_bytes", fs::file_size(directory / "model.safetensors")},
                  {"tensors", weights.tensors().size()},
                  {"attention_parameters", size.attention_parameters},
                  {"attention_parameters_effective", size.attention_parameters_effective},
                  {"total_parameters", size.total_parameters}};
-  if (!encoder) {
+  if (is_causal(options)) {
     report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
     report["kv_cache_bytes_per_token"] = size.cache_bytes_per_token;
   }
@@ -92,8 +91,9 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
                            {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
-  if (encoder) add_task_head(std::get<EncoderOptions>(options).task_head, &report);
-  report["options"] = std::visit([](auto stored) { return to_json(stored_fields(stored)); }, options);
+  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  if (encoder != nullptr) add_task_head(encoder->task_head, &report);
+  report["options"] = stored_option_values(options);
   return report;
 }
 

@@ -89,7 +89,7 @@ Fields fields(KernelOptions& o) {
 nlohmann::ordered_json kernel_report(const KernelOptions& asked, const ModelOptions& model, c10::Device device) {
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   const TransformerOptions& resolved = shared_options(model);
-  const bool decodes = std::holds_alternative<DecoderOptions>(model);
+  const bool decodes = is_causal(model);
   KernelOptions options = asked;
   options.causal = options.causal && decodes;
   for (const Situation& one : situations(options, resolved.context, decodes)) {

@@ -1,7 +1,6 @@
 #include "headshare/cli/model_input.h"
 
 #include "headshare/cli/interrupt.h"
-#include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
 
@@ -16,11 +15,6 @@ Progress show_reading(ProgressLine& line) {
     check_interrupted();
     line.update(static_cast<double>(progress.done), static_cast<double>(progress.total.value_or(0)), progress.stage);
   };
-}
-
-std::string tokenizer_label(const Tokenizer& tokenizer) {
-  constexpr size_t kDigits = 8;
-  return tokenizer.kind() + "-" + fingerprint(tokenizer).substr(0, kDigits);
 }
 
 }  // namespace headshare

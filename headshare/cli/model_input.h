@@ -13,7 +13,4 @@ LoadedModel load_model_on(const fs::path& path, c10::Device device);
 // Shows reading and tokenising on `line`, and stops with Interrupted when the user asks.
 Progress show_reading(ProgressLine& line);
 
-// Kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
-std::string tokenizer_label(const Tokenizer& tokenizer);
-
 }  // namespace headshare

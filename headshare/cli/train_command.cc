@@ -12,12 +12,12 @@
 #include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
-#include "headshare/cli/train_task.h"
 #include "headshare/cli/training_progress.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/data/text/kept_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/family.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/plateau.h"
 #include "headshare/train/trainer.h"
@@ -38,7 +38,7 @@ struct TrainCommand {
 
   Fields run_fields() {
     return {
-        task_field(task),
+        trained_task_field(task),
         field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
               {.aliases = {"output-dir"}}),
         field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
@@ -53,7 +53,9 @@ struct TrainCommand {
     Arguments made("train", "Trains one language model on text, causal or masked, with any attention scheme.");
     made.group("Run", run_fields());
     made.group("Model", fields(task.language.model));
-    made.group("Masked language model", fields(task.masked));
+    for (const TaskFamily* family : task_families()) {
+      if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
+    }
     Fields text = fields(task.language);
     std::erase_if(text, [known = fields(task.language.model)](const Field& one) {
       return std::any_of(known.begin(), known.end(), [&](const Field& other) { return other.name == one.name; });
@@ -65,9 +67,12 @@ struct TrainCommand {
   }
 };
 
-void set_defaults(TrainTask task, TrainCommand* command) {
-  command->task = task_defaults(task);
-  if (task == TrainTask::kMaskedLanguageModel) command->train.schedule.schedule = Schedule::kLinear;
+// What a task starts with, without the user's own options.
+TrainCommand untouched(const std::string& task) {
+  TrainCommand command;
+  command.task.task = task;
+  task_family(task).set_defaults(&command.task, &command.train);
+  return command;
 }
 
 // The task comes first and everything else on top of what it starts with. False: --help.
@@ -76,16 +81,16 @@ bool begin_with_task(const Words& words, TrainCommand* command) {
   Arguments arguments = probe.arguments();
   const bool help = arguments.parse_for_help(words);
   if (!help) arguments.parse(words);
-  if (!help && !probe.resume) refuse_foreign_options(probe.task);  // its task is in resolved.yaml
-  set_defaults(probe.task.task, command);
+  *command = untouched(probe.task.task);
   return !help || command->arguments().parse(words);
 }
 
 // What the options mean together, before any text is read. Returns the model as far as it is known.
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
+    check_task(command.task, untouched(command.task.task).task);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
-    return likely_model(command.task);
+    return task_family(command.task.task).likely_model(command.task);
   });
 }
 
@@ -93,7 +98,7 @@ void print_dry_run(const TrainCommand& command) {
   const ModelOptions options = check_options(command);
   const TransformerOptions& model = shared_options(options);
   const ModelSize size = size_of(options);
-  const bool encoder = std::holds_alternative<EncoderOptions>(options);
+  const bool encoder = !is_causal(options);
   print(join_text("model       ", encoder ? "encoder, " : "", model.attention.scheme, ", ", model.layers, " layers of ",
                   model.attention.d_model, ", ", model.attention.heads, " heads, context ", model.context, "\n",
                   "vocabulary  ", model.vocabulary,
@@ -126,7 +131,6 @@ TrainCommand parse_resumed(const Words& words, const std::string& out) {
   TrainCommand command;
   Arguments arguments = command.arguments();
   arguments.parse(resumed_words(words, out));
-  refuse_foreign_options(command.task);
   for (TrainCommand* one : {&began, &command}) make_paths_whole(one);
   refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
   return command;
@@ -209,8 +213,10 @@ int train(TrainCommand& command) {
   KeptInputs kept(directory.path(), &command.task.language.data);
   ProgressLine reading("text");
   const std::unique_ptr<Task> task = kept.reading([&] {
-    return open_task(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train),
-                     show_reading(reading));
+    return task_family(command.task.task)
+        .open(command.task, show_reading(reading))
+        ->trial(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train))
+        .task;
   });
   reading.hide();
   TrainingProgress progress("training");

@@ -6,34 +6,21 @@
 #include "headshare/base/format.h"
 #include "headshare/compare/measure.h"
 #include "headshare/data/hash.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
 namespace {
 
 double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
-  const FineTuningOptions& options = rehearsal.options.fine_tuning;
+  const FineTuningOptions& options = rehearsal.options.own<FineTuningOptions>();
   const std::vector<double> rates = learning_rates(options.tuning);
   const FineTuneRun run{job, options.job.tuning, options.tuning, rates.front(), /*seed=*/0, rehearsal.device};
   const TrainOptions train = train_options(run);
   const std::unique_ptr<Task> task = job.start(/*seed=*/0, rehearsal.device, training_shape(train));
   return seconds_per_step(*task, train, rehearsal.device) * static_cast<double>(train.steps) *
          static_cast<double>(rates.size());
-}
-
-std::string sentence(ComparisonTask task) {
-  switch (task) {
-    case ComparisonTask::kSquad:
-      return "Find the answer to a question in a paragraph, or see that it has none.";
-    case ComparisonTask::kClassify:
-      return "Tell the class of a text.";
-    case ComparisonTask::kPair:
-      return "Tell the class of a pair of texts.";
-    case ComparisonTask::kRegress:
-      return "Give a text its number.";
-    default:
-      return "Judge sentences, pairs of sentences and passages: each task has a model of its own.";
-  }
 }
 
 // The files of a task that has no place in the directory of a suite.
@@ -49,10 +36,11 @@ std::string named_files(const TaskFiles& files) {
 
 std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
   const ComparisonOptions& options = rehearsal.options;
+  const bool suite = fine_tuning_task(options.task).data == LabelledData::kSuite;
   std::vector<BenchmarkTask> tasks;
   for (const std::string& name : fine_tuning_jobs(options)) {
     try {
-      const auto job = open_job(name, options.fine_tuning.job, rehearsal.encoder);
+      const auto job = open_job(name, options.own<FineTuningOptions>().job, rehearsal.encoder);
       tasks.push_back({.name = name,
                        .edition = job->edition(),
                        .examples = job->examples(),
@@ -64,7 +52,7 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
       const ClassCounts classes = job->classes();
       if (!classes.empty()) tasks.back().notes.push_back(class_note(classes));
     } catch (const Error& error) {
-      const char* way_out = is_suite(options.task) ? "; --tasks a,b,... leaves a task out" : "";
+      const char* way_out = suite ? "; --tasks a,b,... leaves a task out" : "";
       throw Error(name + ": " + in_fine_tuning_words(error.what()) + way_out);
     }
   }
@@ -83,17 +71,18 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   language.model.vocabulary = loaded.tokenizer->vocabulary_size();
   language.model.layers = 1;
   language.model.attention.scheme = "mha";
-  loaded.model = Encoder(encoder_options(language, options.masked));
+  loaded.model = Encoder(encoder_options(language, options.own<MaskedOptions>()));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;
 }
 
 Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
                           const std::string& encoders) {
-  Subject subject{.name = task_name(options.task),
-                  .sentence = sentence(options.task),
+  const FineTuningTask& kind = fine_tuning_task(options.task);
+  Subject subject{.name = kind.name,
+                  .sentence = kind.sentence,
                   .data = "",
-                  .measure = options.task == ComparisonTask::kSquad ? "F1" : "score",
+                  .measure = kind.measure,
                   .direction = Direction::kHigherIsBetter,
                   .block = "tasks",
                   .has_test_part = true,
@@ -108,7 +97,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
     subject.has_test_part = subject.has_test_part && task.scores_test;
     subject.tasks.push_back(task.name);
   }
-  subject.data += " examples to train and validate on" + named_files(options.fine_tuning.job.files) +
+  subject.data += " examples to train and validate on" + named_files(options.own<FineTuningOptions>().job.files) +
                   "; encoders that learned from " + encoders;
   subject.fingerprint = content_hash(fingerprints);
   return subject;

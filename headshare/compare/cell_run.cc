@@ -90,7 +90,7 @@ void measure_decoding(const Trial& trial, Cell* cell) {
 Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
                   Observer& observer, const std::function<bool()>& stop_requested) {
   Cell cell{.key = plan.key};
-  const Trial trial = experiment.trial(plan.options, device);
+  const Trial trial = open_trial(experiment, plan.options, device);
   const TrainResult result = train(plan, *trial.task, home, observer, stop_requested);
   take_result(result, &cell);
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps));
@@ -114,7 +114,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.training_tokens_per_second = 0;
   cell.attention_memory_bytes = 0;
   cell.peak_memory_bytes = 0;
-  const Trial trial = experiment.trial(plan.options, device);
+  const Trial trial = open_trial(experiment, plan.options, device);
   load_weights(*trial.task, home / trained.model);
   describe_model(trial.options, &cell);
   cell.options = resolved_options(plan.options, trial.options);

@@ -70,14 +70,14 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
 TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
   const TemporaryDirectory home;
   ComparisonOptions options = small_text({"mha", "mhe_mul"}, home.path());
-  options.task = ComparisonTask::kMaskedLanguageModel;
+  options.task = "mlm";
   set_masked_defaults(&options.language);
   options.language.tokenizer.vocabulary_size = 60;
   options.language.model.context = 10;
   options.language.model.layers = 1;
   options.language.model.attention.d_model = 16;
   options.language.model.attention.heads = 2;
-  options.masked.pseudo_tokens = 20;
+  options.own<MaskedOptions>().pseudo_tokens = 20;
   const std::vector<Cell> cells = run_all(options, home.path());
   ASSERT_EQ(cells.size(), 2u);
   for (const Cell& cell : cells) {
@@ -107,13 +107,12 @@ TEST(RunCellTest, WithoutATestPartTheValidationPartIsReported) {
 }
 
 TEST(RunCellTest, DiagnosticTasksAreJudgedByAccuracy) {
-  for (const auto task :
-       {ComparisonTask::kOffsets, ComparisonTask::kRecall, ComparisonTask::kInduction, ComparisonTask::kDyck}) {
+  for (const auto task : {"offsets", "recall", "induction", "dyck"}) {
     const TemporaryDirectory home;
     ComparisonOptions options = preset_options(task, Preset::kQuick);
     options.schemes = {"mqa"};
     options.train.steps = 2;
-    options.diagnostic.validation_sequences = options.diagnostic.test_sequences = 8;
+    options.own<DiagnosticOptions>().validation_sequences = options.own<DiagnosticOptions>().test_sequences = 8;
     const Cell cell = run_all(options, home.path()).front();
     EXPECT_EQ(cell.blocks.size(), 8u);
     EXPECT_NEAR(mean(cell.blocks), cell.quality, 1e-12);

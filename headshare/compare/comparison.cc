@@ -57,8 +57,7 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
   double most = 0;
   for (const CellPlan& plan : plans) {
     if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
-    const ModelOptions model = experiment.model(plan.options);
-    const double weights = std::visit([](const auto& one) { return parameter_bytes(one); }, model);
+    const double weights = parameter_bytes(experiment.model(plan.options));
     kept += weights;
     // While it trains: the checkpoints kept and the one being written (weights, two moments and the
     // averages), and the best model twice while it is replaced.

@@ -41,9 +41,8 @@ struct Description {
 
 Description describe(const fs::path& checkpoint) {
   const ModelOptions options = read_options(checkpoint);
-  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(), " is no encoder");
-  EncoderOptions encoder = std::get<EncoderOptions>(options);
-  return {.options = to_json(stored_fields(encoder)), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
+  HS_CHECK(!is_causal(options), checkpoint.string(), " is no encoder");
+  return {.options = stored_option_values(options), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
 }
 
 std::string size_text(const nlohmann::json& options) {

@@ -154,7 +154,7 @@ void match_time(const std::vector<Variant>& variants,
 nlohmann::json resolved_options(ComparisonOptions cell, const ModelOptions& model) {
   cell.train = resolve(cell.train);
   nlohmann::json options = to_json(fields(cell));
-  std::visit([&](auto one) { options.update(to_json(fields(one))); }, model);
+  options.update(option_values(model));
   return options;
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "headshare/compare/experiment.h"
+#include "headshare/compare/open_experiment.h"
 #include "headshare/compare/variants.h"
 
 namespace headshare {

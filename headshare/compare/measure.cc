@@ -43,7 +43,7 @@ int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::De
   attention->train();
   const auto like = at::TensorOptions(at::kFloat).device(device);
   const Tensor x = at::ones({batch, resolved.context, resolved.attention.d_model}, like).requires_grad_();
-  attention->self(x, {.causal = std::holds_alternative<DecoderOptions>(model)}).sum().backward();
+  attention->self(x, {.causal = is_causal(model)}).sum().backward();
   return meter.peak();
 }
 
@@ -61,7 +61,7 @@ DecodingSpeed decoding_speed(Decoder model) {
 }
 
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
-  return seconds_per_step(*experiment.trial(cell, device).task, cell.train, device);
+  return seconds_per_step(*open_trial(experiment, cell, device).task, cell.train, device);
 }
 
 double seconds_per_step(Task& task, const TrainOptions& train, c10::Device device) {

@@ -1,7 +1,7 @@
 // What a model costs, measured on this machine.
 #pragma once
 
-#include "headshare/compare/experiment.h"
+#include "headshare/compare/open_experiment.h"
 
 namespace headshare {
 

@@ -1,37 +1,14 @@
 #include "headshare/compare/options.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/base/prefixed.h"
 #include "headshare/compare/variants.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
 namespace {
-
-const EnumNames<ComparisonTask>& task_names() {
-  static const EnumNames<ComparisonTask> names = {{ComparisonTask::kLanguageModel, "language-model"},
-                                                  {ComparisonTask::kMaskedLanguageModel, "mlm"},
-                                                  {ComparisonTask::kOffsets, "offsets"},
-                                                  {ComparisonTask::kRecall, "recall"},
-                                                  {ComparisonTask::kInduction, "induction"},
-                                                  {ComparisonTask::kDyck, "dyck"},
-                                                  {ComparisonTask::kGlue, "glue"},
-                                                  {ComparisonTask::kSuperGlue, "superglue"},
-                                                  {ComparisonTask::kSquad, "squad"},
-                                                  {ComparisonTask::kClassify, "classify"},
-                                                  {ComparisonTask::kPair, "pair"},
-                                                  {ComparisonTask::kRegress, "regress"}};
-  return names;
-}
-
-const EnumNames<Preset>& preset_names() {
-  static const EnumNames<Preset> names = {
-      {Preset::kQuick, "quick"}, {Preset::kSmall, "small"}, {Preset::kBase, "base"}};
-  return names;
-}
 
 const EnumNames<Match>& match_names() {
   static const EnumNames<Match> names = {
@@ -39,23 +16,9 @@ const EnumNames<Match>& match_names() {
   return names;
 }
 
-// The name an enumeration's value goes by, and back.
-template <class E>
-E parse_name(const char* option, const std::string& name, const EnumNames<E>& names) {
-  E value{};
-  field(option, &value, "", names).parse(name);
-  return value;
-}
-
 Fields own_fields(ComparisonOptions& o) {
   return {
-      field("task", &o.task,
-            "what the models learn: the next tokens of text, its masked tokens (mlm: encoders), a built-in diagnostic "
-            "task "
-            "that needs no data, or, as encoders that are fine-tuned, the tasks of GLUE or SuperGLUE, SQuAD, or a "
-            "table of "
-            "your own (classify, pair, regress)",
-            task_names()),
+      task_field(o),
       field("preset", &o.preset,
             "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
       field("schemes", &o.schemes, "attention schemes to compare, or all; with --variants none unless named"),
@@ -109,22 +72,6 @@ std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
   return swept;
 }
 
-struct Sizes {
-  int64_t layers, d_model, heads, context, batch, steps, vocabulary;
-  double learning_rate;
-};
-
-Sizes text_sizes(Preset preset) {
-  if (preset == Preset::kQuick) return {2, 96, 6, 96, 12, 400, 1024, 3e-3};
-  if (preset == Preset::kSmall) return {4, 192, 6, 128, 16, 2000, 8192, 1e-3};
-  return {6, 384, 6, 256, 32, 10000, 16384, 6e-4};
-}
-
-// Longer training for the larger presets: the sizes are those in which the tasks tell schemes apart.
-int64_t diagnostic_steps_factor(Preset preset) {
-  return preset == Preset::kQuick ? 1 : preset == Preset::kSmall ? 5 : 20;
-}
-
 }  // namespace
 
 Fields swept_fields(ComparisonOptions& options) {
@@ -136,68 +83,22 @@ Fields swept_fields(ComparisonOptions& options) {
   return list;
 }
 
-Fields fields(FineTuningOptions& o) {
-  Fields list = {
-      field("encoders", &o.encoders,
-            "fine-tune the encoders of this `compare --task mlm --out DIR` (its first seed); without it encoders are "
-            "trained first, on --text, and kept in OUT/encoders"),
-      field("tasks", &o.tasks, "of glue or superglue only these (cola,rte); empty: all of them"),
-  };
-  Fields own = {field("keep-models", &o.keep_models, "keep every fine-tuned model, not only its answers and scores")};
-  append(&own, fields(o.job.files));
-  append(&own, fields(o.job.table));
-  append(&own, fields(o.job.tuning));
-  append(&own, fields(o.tuning));
-  append(&own, fields(o.job.windows));
-  append(&own, fields(o.job.answers));
-  append(&list, prefixed(kFineTuningPrefix, std::move(own)));
-  return list;
-}
-
 Fields fields(ComparisonOptions& o) {
   Fields list = own_fields(o);
   for (Field& one : fields(o.language)) {
     if (one.name != "scheme") list.push_back(std::move(one));
   }
-  append(&list, fields(o.masked));
-  append(&list, fields(o.diagnostic));
-  append(&list, fields(o.fine_tuning));
+  for (const TaskFamily* family : task_families()) append(&list, family->fields(o));
   append(&list, fields(o.train));
   return list;
 }
 
-bool is_diagnostic(ComparisonTask task) {
-  return task == ComparisonTask::kOffsets || task == ComparisonTask::kRecall || task == ComparisonTask::kInduction ||
-         task == ComparisonTask::kDyck;
-}
-
-bool is_fine_tuning(ComparisonTask task) {
-  return task == ComparisonTask::kGlue || task == ComparisonTask::kSuperGlue || task == ComparisonTask::kSquad ||
-         task == ComparisonTask::kClassify || task == ComparisonTask::kPair || task == ComparisonTask::kRegress;
-}
-
-bool trains_encoders(ComparisonTask task) {
-  return task == ComparisonTask::kMaskedLanguageModel || is_fine_tuning(task);
-}
-
-bool is_suite(ComparisonTask task) { return task == ComparisonTask::kGlue || task == ComparisonTask::kSuperGlue; }
-
-std::vector<std::string> fine_tuning_jobs(const ComparisonOptions& options) {
-  const std::string name = task_name(options.task);
-  HS_CHECK(is_suite(options.task) || options.fine_tuning.tasks.empty(),
-           "--tasks chooses among the tasks of glue and superglue; --task ", name, " is a single one");
-  if (options.fine_tuning.tasks.empty()) return expand_job_names({name});
-  std::vector<std::string> full;
-  for (const std::string& task : options.fine_tuning.tasks) {
-    full.push_back(task.starts_with(name + "/") ? task : name + "/" + task);
-  }
-  return expand_job_names(full);
-}
+bool fine_tunes(const ComparisonOptions& options) { return !task_family(options.task).begins_with().empty(); }
 
 ComparisonOptions pre_training(const ComparisonOptions& options) {
   ComparisonOptions encoders = options;
-  encoders.task = ComparisonTask::kMaskedLanguageModel;
-  encoders.fine_tuning = {};
+  encoders.task = task_family(options.task).begins_with();
+  encoders.own<FineTuningOptions>() = {};
   encoders.seeds = 1;
   encoders.reference = encoders.peop_reference = "";
   encoders.peop = false;
@@ -209,77 +110,17 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   return encoders;
 }
 
-std::string in_fine_tuning_words(const std::string& message) {
-  FineTuningOptions options;
-  const Fields known = fields(options);
-  const auto begins_name = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  std::string made;
-  for (size_t at = 0; at < message.size();) {
-    size_t end = at + 2;
-    if (message.compare(at, 2, "--") == 0) {
-      while (end < message.size() && begins_name(message[end])) ++end;
-      const std::string name = kFineTuningPrefix + message.substr(at + 2, end - at - 2);
-      const bool ours = std::any_of(known.begin(), known.end(), [&](const Field& one) { return one.name == name; });
-      made += ours ? "--" + name : message.substr(at, end - at);
-    } else {
-      made += message[at];
-      end = at + 1;
-    }
-    at = end;
-  }
-  return made;
-}
-
-DiagnosticKind diagnostic_kind(ComparisonTask task) {
-  switch (task) {
-    case ComparisonTask::kRecall:
-      return DiagnosticKind::kRecall;
-    case ComparisonTask::kInduction:
-      return DiagnosticKind::kInduction;
-    case ComparisonTask::kDyck:
-      return DiagnosticKind::kDyck;
-    default:
-      return DiagnosticKind::kOffsets;
-  }
-}
-
-Preset parse_preset(const std::string& name) { return parse_name("preset", name, preset_names()); }
-
-ComparisonTask parse_task(const std::string& name) { return parse_name("task", name, task_names()); }
-
-std::string task_name(ComparisonTask task) { return enum_name(task_names(), task); }
-
 std::string match_name(Match match) { return enum_name(match_names(), match); }
 
-ComparisonOptions preset_options(ComparisonTask task, Preset preset) {
+ComparisonOptions preset_options(const std::string& task, Preset preset) {
   ComparisonOptions options;
   options.task = task;
   options.preset = preset;
   options.train.keep_last = 1;
   options.train.tensorboard = false;
-  if (is_diagnostic(task)) {
-    const DiagnosticDefaults defaults = diagnostic_defaults(diagnostic_kind(task));
-    options.diagnostic = defaults.options;
-    options.language.model = defaults.options.model;
-    options.language.batch.batch_size = defaults.options.batch_size;
-    options.train.steps = defaults.steps * diagnostic_steps_factor(preset);
-    options.train.schedule.learning_rate = defaults.learning_rate;
-    return options;
-  }
-  if (trains_encoders(task)) {
-    set_masked_defaults(&options.language);
-    options.train.schedule.schedule = Schedule::kLinear;
-  }
-  const Sizes sizes = text_sizes(preset);
-  options.language.model.layers = sizes.layers;
-  options.language.model.attention.d_model = sizes.d_model;
-  options.language.model.attention.heads = sizes.heads;
-  options.language.model.context = sizes.context;
-  options.language.batch.batch_size = sizes.batch;
-  options.language.tokenizer.vocabulary_size = sizes.vocabulary;
-  options.language.data.test_fraction = 0.1;
-  options.train.steps = sizes.steps;
-  options.train.schedule.learning_rate = sizes.learning_rate;
+  const TaskFamily& family = task_family(task);
+  family.set_defaults(&options, &options.train);
+  family.set_preset(preset, &options, &options.train);
   return options;
 }
 

@@ -6,6 +6,7 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/compare/grid.h"
+#include "headshare/tasks/diagnostics/diagnostic.h"
 #include "headshare/tasks/testing.h"
 
 namespace headshare {
@@ -14,11 +15,12 @@ inline const auto kNeverStop = [] { return false; };
 
 // 4 steps of a model of width 16 on the offsets task, with seed 3.
 inline ComparisonOptions small_diagnostic(const std::vector<std::string>& schemes) {
-  ComparisonOptions options = preset_options(ComparisonTask::kOffsets, Preset::kQuick);
+  ComparisonOptions options = preset_options("offsets", Preset::kQuick);
   options.schemes = schemes;
-  options.diagnostic.sequence_length = 8;
-  options.diagnostic.offsets = {1, 2};
-  options.diagnostic.validation_sequences = options.diagnostic.test_sequences = 8;
+  DiagnosticOptions& task = options.own<DiagnosticOptions>();
+  task.sequence_length = 8;
+  task.offsets = {1, 2};
+  task.validation_sequences = task.test_sequences = 8;
   options.language.model.layers = 1;
   options.language.model.attention.d_model = 16;
   options.language.model.attention.heads = 2;

@@ -11,7 +11,8 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
-#include "headshare/train/rate_search.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/finetune/rate_search.h"
 
 namespace headshare {
 namespace {
@@ -53,7 +54,7 @@ class TunedCell {
   TunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
             const std::function<bool()>& stop_requested)
       : plan_(plan),
-        options_(plan.options.fine_tuning),
+        options_(plan.options.own<FineTuningOptions>()),
         home_(home),
         device_(device),
         jobs_(fine_tuning_jobs(plan.options)),

@@ -48,15 +48,15 @@ std::string fox_table(const fs::path& path, int rows) {
 }
 
 ComparisonOptions small_classification(const fs::path& home) {
-  ComparisonOptions options = preset_options(ComparisonTask::kClassify, Preset::kQuick);
+  ComparisonOptions options = preset_options("classify", Preset::kQuick);
   options.schemes = {"mha", "sha"};
   options.seeds = 2;
-  options.fine_tuning.encoders = (home / "encoders").string();
-  options.fine_tuning.job.files.train = fox_table(home / "train.tsv", 12);
-  options.fine_tuning.job.files.validation = fox_table(home / "dev.tsv", 6);
-  options.fine_tuning.job.tuning.epochs = 2;
-  options.fine_tuning.job.tuning.batch_size = 4;
-  options.fine_tuning.tuning.learning_rates = {"1e-3", "1e-2"};
+  options.own<FineTuningOptions>().encoders = (home / "encoders").string();
+  options.own<FineTuningOptions>().job.files.train = fox_table(home / "train.tsv", 12);
+  options.own<FineTuningOptions>().job.files.validation = fox_table(home / "dev.tsv", 6);
+  options.own<FineTuningOptions>().job.tuning.epochs = 2;
+  options.own<FineTuningOptions>().job.tuning.batch_size = 4;
+  options.own<FineTuningOptions>().tuning.learning_rates = {"1e-3", "1e-2"};
   return options;
 }
 
@@ -102,11 +102,11 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
 
 TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
   ComparisonOptions options = small_classification(home_.path());
-  options.fine_tuning.tuning.max_gradient_norm = 0;
-  options.fine_tuning.tuning.learning_rates = {"1e30", "1e-3"};
+  options.own<FineTuningOptions>().tuning.max_gradient_norm = 0;
+  options.own<FineTuningOptions>().tuning.learning_rates = {"1e30", "1e-3"};
   const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha")});
   EXPECT_EQ(run_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
-  options.fine_tuning.tuning.learning_rates = {"1e30"};
+  options.own<FineTuningOptions>().tuning.learning_rates = {"1e30"};
   const std::vector<CellPlan> alone = plan_fine_tuning(options, {scheme_variant("sha")});
   EXPECT_THAT(error_message([&] { run_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
@@ -138,7 +138,7 @@ TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {
   EXPECT_FALSE(subject.has_test_part);
   EXPECT_THAT(subject.tasks, ElementsAre("classify"));
   ComparisonOptions wrong = options;
-  wrong.fine_tuning.job.files.validation.clear();
+  wrong.own<FineTuningOptions>().job.files.validation.clear();
   EXPECT_THAT(error_message([&] { read_benchmark({.options = wrong, .encoder = stand_in, .device = at::kCPU}); }),
               HasSubstr("--finetune-validation-fraction"));
 }

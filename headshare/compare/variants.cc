@@ -11,11 +11,12 @@ namespace {
 
 constexpr size_t kLongestName = 40;
 
-// All that may differ between variants: what a sweep may try, the scheme, and the parts that only encoders have.
+// All that may differ between variants: what a sweep may try, the scheme, and what the models of one family alone are
+// made of.
 Fields variant_fields(ComparisonOptions& options) {
   Fields list = swept_fields(options);
   list.push_back(scheme_field(&options.language.model.attention.scheme, ""));
-  append(&list, fields(options.masked.encoder));
+  for (const TaskFamily* family : task_families()) append(&list, family->model_fields(options));
   return list;
 }
 
@@ -149,11 +150,7 @@ ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant
 std::string why_not(const ComparisonOptions& options, const Variant& variant) {
   const ComparisonOptions cell = with_variant(options, variant);
   try {
-    if (trains_encoders(options.task)) {
-      encoder_options(cell.language, cell.masked);
-    } else {
-      resolve(cell.language.model);
-    }
+    task_family(cell.task).likely_model(cell);
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -278,14 +278,6 @@ ModelOptions read_options(const fs::path& checkpoint) {
   return parse_options<EncoderOptions>(config, path.string());
 }
 
-const TransformerOptions& shared_options(const ModelOptions& options) {
-  return std::visit([](const auto& one) -> const TransformerOptions& { return one; }, options);
-}
-
-ModelSize size_of(const ModelOptions& options) {
-  return std::visit([](const auto& one) { return measure(one); }, options);
-}
-
 void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
   const SafetensorsFile file(checkpoint / "model.safetensors");
   const std::string where = file.path().string();
@@ -296,10 +288,10 @@ void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
   }
   const DeclareOn meta(at::kMeta);
   const auto check = [&](const auto& model) { check_tensors(model_tensors(*model), found, where); };
-  if (std::holds_alternative<EncoderOptions>(options)) {
-    check(Encoder(std::get<EncoderOptions>(options)));
-  } else {
+  if (is_causal(options)) {
     check(Decoder(std::get<DecoderOptions>(options)));
+  } else {
+    check(Encoder(std::get<EncoderOptions>(options)));
   }
 }
 

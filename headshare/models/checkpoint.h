@@ -6,13 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <variant>
 
 #include "headshare/base/file.h"
 #include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
-#include "headshare/models/size.h"
+#include "headshare/models/model_options.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
@@ -79,8 +78,6 @@ LoadedEncoder load_encoder_model(const fs::path& path);
 Decoder load_decoder(const fs::path& checkpoint);
 Encoder load_encoder(const fs::path& checkpoint);
 
-using ModelOptions = std::variant<DecoderOptions, EncoderOptions>;
-
 // Throws Error when model.safetensors of a checkpoint lacks a tensor that its options ask for, has one of another
 // shape, or one that they do not know. No value is read.
 void check_weights(const fs::path& checkpoint, const ModelOptions& options);
@@ -90,11 +87,5 @@ fs::path find_checkpoint(const fs::path& path);
 
 // The model options in a directory's config.json, resolved.
 ModelOptions read_options(const fs::path& checkpoint);
-
-// What decoders and encoders have in common.
-const TransformerOptions& shared_options(const ModelOptions& options);
-
-// measure() of either.
-ModelSize size_of(const ModelOptions& options);
 
 }  // namespace headshare

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/tasks/language_model.h"
+#include "headshare/tasks/language/language_model.h"
 #include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/wordpiece_tokenizer.h"
 

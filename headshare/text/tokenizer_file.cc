@@ -118,6 +118,11 @@ std::string fingerprint(const Tokenizer& tokenizer) {
   return digits;
 }
 
+std::string tokenizer_label(const Tokenizer& tokenizer) {
+  constexpr size_t kDigits = 8;
+  return tokenizer.kind() + "-" + fingerprint(tokenizer).substr(0, kDigits);
+}
+
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer) {
   return {{"format", kFormat}, {"version", kVersion}, {"kind", tokenizer.kind()}};
 }

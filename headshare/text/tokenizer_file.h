@@ -26,6 +26,9 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& pat
 // Good for naming caches; not a cryptographic hash.
 std::string fingerprint(const Tokenizer& tokenizer);
 
+// Kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
+std::string tokenizer_label(const Tokenizer& tokenizer);
+
 // For the kinds: what every to_json() begins with, the bound decode must check, and the
 // answer of continues_word where ids do not tell.
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer);

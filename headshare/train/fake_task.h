@@ -11,8 +11,8 @@
 
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/linear.h"
-#include "headshare/tasks/task.h"
 #include "headshare/train/observer.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 

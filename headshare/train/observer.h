@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "headshare/tasks/task.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 

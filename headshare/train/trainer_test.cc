@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
-#include "headshare/tasks/language_model.h"
-#include "headshare/text/byte_tokenizer.h"
 #include "headshare/train/fake_task.h"
 
 namespace headshare {
@@ -45,37 +43,6 @@ TEST(TrainerTest, MicroBatchesEqualOneBatchWeightedByTargets) {
   train(parts, options, home / "parts", &of_parts);
   EXPECT_LT(largest_difference(whole.weights(), parts.weights()), 1e-6);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(of_whole.losses[i], of_parts.losses[i], 1e-6 * of_whole.losses[i]);
-}
-
-LanguageModelTask language_task(int64_t batch) {
-  std::vector<int32_t> tokens;
-  for (int i = 0; i < 800; ++i) tokens.push_back((i * i / 7 + 3 * i) % 256);
-  LanguageModelOptions options{.batch = {.batch_size = batch, .order = BatchOrder::kShuffled}};
-  options.model = {.context = 8, .layers = 1};
-  options.model.attention = {.d_model = 16, .heads = 2};
-  LanguageData data{.tokenizer = std::make_shared<ByteTokenizer>(), .splits = {}};
-  data.splits.train = TokenData::from_memory(tokens, 800);
-  return {options, data, /*seed=*/5, at::kCPU};
-}
-
-TEST(TrainerTest, MicroBatchesOfALanguageModelEqualOneBatch) {
-  const TemporaryDirectory home;
-  LanguageModelTask whole = language_task(36), parts = language_task(12);
-  TrainOptions options = short_run(1);
-  options.max_gradient_norm = 0;
-  options.optimizer.epsilon = 1e-3;
-  RunDirectory first(home / "whole"), second(home / "parts");
-  Trainer(whole, options, first, {}).run();
-  options.accumulation = 3;
-  Trainer(parts, options, second, {}).run();
-  const std::vector<Declared> left = declared_parameters(*whole.model()), right = declared_parameters(*parts.model());
-  for (size_t i = 0; i < left.size(); ++i) {
-    EXPECT_LT((left[i].tensor - right[i].tensor).abs().max().item<double>(), 1e-6) << left[i].name;
-    if (left[i].role == Role::kInert) continue;
-    const Tensor gradient = left[i].tensor.grad();
-    EXPECT_LT((gradient - right[i].tensor.grad()).abs().max().item<double>(), 1e-6) << left[i].name;
-    EXPECT_GT(gradient.abs().max().item<double>(), 1e-5) << left[i].name;  // the comparison says something
-  }
 }
 
 TEST(TrainerTest, ALossOrGradientThatIsNotFiniteStopsBeforeTheParameters) {

@@ -377,7 +377,7 @@ def test_variants(run, refused, text, tmp_path):
         assert [(name, of_cell[name]) for name in shared] == [(name, stored[name]) for name in shared]
     page = (out / "report.html").read_text()
     assert "wide: heads 4, scheme mqa. rms: norm rms, qk-norm true." in page and "ifference in test loss to rms" in page
-    assert "Variant" in page
+    assert "Variant" in page and "Variants compared" in page
     # More of them may come; none may change.
     added = flags[3] + ",late:norm=rms"
     more = json.loads(run("compare", "--resume", "--out", out, "--variants", added, "--json").stdout)

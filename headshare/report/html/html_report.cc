@@ -250,10 +250,11 @@ std::string section_html(const Results& results, const std::string& id, const ch
   const ReportView view{results, rows, id};
   const VariantRow* best = best_row(results.subject, rows);
   std::string made = fmt::format(
-      "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">Attention schemes "
-      "compared{3}</p>\n<{1} id=\"{0}-h\">{2}</{1}>\n",
+      "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">{4} compared{3}</p>\n"
+      "<{1} id=\"{0}-h\">{2}</{1}>\n",
       id, heading, escape_html(subject_title(results.subject)),
-      is_complete(results) ? "" : " · <span class=\"partial\">partial</span>");
+      is_complete(results) ? "" : " · <span class=\"partial\">partial</span>",
+      noun(results) == "scheme" ? "Attention schemes" : "Variants");
   if (!results.subject.sentence.empty()) {
     made += "<p class=\"asks\">What the task asks of the heads: " + escape_html(results.subject.sentence) + "</p>\n";
   }

@@ -152,15 +152,6 @@ std::string p_text(double p_value) {
   return p_value < 0.001 ? "< 0.001" : format_fixed(p_value, p_value < 0.1 ? 3 : 2);
 }
 
-std::string list_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 std::string plural(size_t count, const std::string& noun) { return join_text(count, " ", noun, count == 1 ? "" : "s"); }
 
 std::string printable(std::string text) {

@@ -43,8 +43,6 @@ std::string capitalised(std::string text);
 // "language-model" as a heading: "Language model"; of benchmarks as they call themselves.
 std::string subject_title(const Subject& subject);
 
-// "a, b and c"
-std::string list_text(const std::vector<std::string>& names);
 std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"
 
 // For one line of a file: line ends and tabs become blanks, other control characters are written out (base/visible.h).

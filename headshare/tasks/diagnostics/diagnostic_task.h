@@ -8,7 +8,7 @@
 #include "headshare/models/size.h"
 #include "headshare/ops/linear.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
-#include "headshare/tasks/task.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 

@@ -10,7 +10,7 @@
 #include "headshare/base/testing.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 #include "headshare/tasks/diagnostics/testing.h"
-#include "headshare/tasks/language_model.h"
+#include "headshare/tasks/language/language_model.h"
 
 namespace headshare {
 namespace {

@@ -6,7 +6,7 @@
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/example_order.h"
 #include "headshare/tasks/finetune/options.h"
-#include "headshare/tasks/task.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 

@@ -10,7 +10,7 @@
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"
-#include "headshare/tasks/task.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 

@@ -1,0 +1,41 @@
+#include "headshare/compare/check_comparison.h"
+
+#include <algorithm>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/compare/compare_tuned.h"
+#include "headshare/compare/variants.h"
+
+namespace headshare {
+namespace {
+
+// The references must be among what is compared; what is not trained is not fine-tuned either.
+void check_references(const ComparisonOptions& options) {
+  std::vector<Variant> variants = chosen_variants(options);
+  if (fine_tunes(options)) std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
+  chosen_references(options, variants);
+}
+
+// Throws Error when no variant can be trained with a setting of the sweep.
+void check_setting(const ComparisonOptions& options) {
+  learning_rate_at(options.train.schedule, 0, options.train.steps);
+  const std::vector<Variant> variants = chosen_variants(options);
+  const bool any =
+      std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return why_not(options, one).empty(); });
+  HS_CHECK(any, "no scheme can be trained with these options; ", variants.front().name, ": ",
+           why_not(options, variants.front()));
+}
+
+}  // namespace
+
+void check_comparison(const ComparisonOptions& options) {
+  check_task(options, preset_options(options.task, options.preset));
+  check_pre_training(options);
+  check_scheme_steps(options);
+  // Of --encoders their own comparison says what they are.
+  if (!has_encoders(options)) check_references(options);
+  for (const SweepSetting& setting : sweep_settings(options)) check_setting(with_setting(options, setting));
+}
+
+}  // namespace headshare

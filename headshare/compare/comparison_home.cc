@@ -1,0 +1,138 @@
+#include "headshare/compare/comparison_home.h"
+
+#include <ATen/Parallel.h>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/output_mark.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/variants.h"
+#include "headshare/ops/tensor_memory.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kSecondsPerDay = 24 * 60 * 60;
+
+// What `compare` writes. Encoders are a comparison of their own below it, with a mark of their own.
+OutputMark comparison_mark(const fs::path& home) {
+  return OutputMark(home, {.verb = "compare",
+                           .what = "a comparison",
+                           .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
+                                     "report.html", "table.tex", "tokenizer.json"},
+                           .unmistakable = {kKeptInputs}});
+}
+
+// Calls `check` with every cell that an earlier call finished.
+void for_finished(const std::vector<CellPlan>& plans, const fs::path& home,
+                  const std::function<void(const CellPlan& plan, const Cell& cell)>& check) {
+  for (const CellPlan& plan : plans) {
+    const std::optional<Cell> cell = finished_cell(home, plan.key);
+    if (cell) check(plan, *cell);
+  }
+}
+
+// What made the results: the call that began them, and those that went on with other schemes or seeds.
+std::string commands_so_far(const ComparisonCall& call) {
+  const fs::path file = call.out / "results.json";
+  if (!call.resume || !path_exists(file)) return call.line;
+  const Results before = read_results(file);
+  return call.adds ? before.command + "\n" + call.line : before.command;
+}
+
+}  // namespace
+
+void check_directory(const ComparisonCall& call) {
+  comparison_mark(call.out).check();
+  const bool begun = path_exists(call.out / "cells") || path_exists(call.out / "results.json") ||
+                     path_exists(call.out / kEncoders / kResolvedFile);
+  HS_CHECK(call.resume || call.overwrite || !begun, call.out.string(),
+           " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+}
+
+void check_same_data(const fs::path& home, const Subject& subject) {
+  if (!path_exists(home / "results.json")) return;
+  const Results before = read_results(home / "results.json");
+  HS_CHECK(before.subject.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
+           before.subject.data, ") and is (", subject.data, "); use another --out, or --overwrite");
+  const std::string& hash = before.subject.fingerprint;
+  HS_CHECK(hash.empty() || hash == subject.fingerprint, "the data of ", home.string(),
+           " changed since it was begun, though not in size (", subject.data, "); use another --out, or --overwrite");
+}
+
+void check_same_variants(const fs::path& home, const std::vector<Variant>& variants) {
+  if (!path_exists(home / "results.json")) return;
+  const Results before = read_results(home / "results.json");
+  for (const std::string& name : variant_names(before)) {
+    const Variant was = variant_of(before, name);
+    const Variant* now = find_variant(variants, name);
+    HS_CHECK(now == nullptr || *now == was, "the variant ", name, " of ", home.string(), " was ", was.options.dump(),
+             " and cannot become ", now == nullptr ? "" : now->options.dump(), "; give it another name");
+  }
+}
+
+void check_same_models(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
+  for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
+    for (const auto& [name, value] : option_values(experiment.model(plan.options)).items()) {
+      if (!cell.options.contains(name)) continue;  // of format 2, or of before there was that option
+      const nlohmann::json& was = cell.options.at(name);
+      HS_CHECK(was == value, name_of(plan.key), " was trained with --", name, " ", was.dump(),
+               " and would now be with ", value.dump(), "; give --", name, " ", was.dump(), ", or use another --out");
+    }
+  });
+}
+
+void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
+  for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
+    const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
+    HS_CHECK(cell.feed_forward_width == width, "with these schemes --match parameters makes the feed-forward part of ",
+             plan.key.variant, " ", width, " wide, and it was trained with ", cell.feed_forward_width,
+             "; leave --schemes as it was, or use another --out");
+  });
+}
+
+void check_time(const ComparisonCall& call, size_t models, double seconds) {
+  HS_CHECK(call.beyond_a_day || seconds <= kSecondsPerDay, "training these ", models, " models would take about ",
+           format_duration(seconds), " (hours:minutes:seconds; ", at::get_num_threads(),
+           " threads), longer than a day; take fewer --steps, --seeds or --schemes, a smaller ",
+           "--preset, or start it all the same with --beyond-a-day");
+  if (seconds > 60) notice(join_text("training ", models, " models takes about ", format_duration(seconds)));
+}
+
+void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host, Encoders encoders) {
+  comparison_mark(call.out).clear(kept.names());
+  // A folder of this name that no comparison left is the user's own.
+  const bool ours = comparison_mark(call.out / kEncoders).begun();
+  if (ours && encoders == Encoders::kForgotten) discard(call.out / kEncoders);
+  go_on(call, kept, host);
+}
+
+void go_on(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host) {
+  comparison_mark(call.out).set();
+  kept.keep();
+  host.write_resolved(call);
+}
+
+Results begin_results(const ComparisonCall& call, const Subject& subject, const std::vector<Variant>& variants,
+                      ComparisonHost& host) {
+  ComparisonOptions copy = call.options;
+  return {.subject = subject,
+          .match = match_name(copy.match),
+          .command = commands_so_far(call),
+          .environment = host.environment(),
+          .options = to_json(fields(copy)),
+          .variants = variants,
+          .references = chosen_references(copy, variants)};
+}
+
+void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, ComparisonHost& host, Results* results) {
+  release_tensor_memory();              // of the steps that were timed: the models' own processes need it
+  for (const CellPlan& plan : plans) {  // finished cells get no process of their own to do so
+    remove_partials(cell_home(call.out, plan.key));
+    remove_partials(cell_home(call.out, plan.key) / "checkpoints");
+  }
+  host.run_cells(call, plans, results);
+}
+
+}  // namespace headshare

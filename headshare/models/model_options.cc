@@ -1,0 +1,37 @@
+#include "headshare/models/model_options.h"
+
+namespace headshare {
+
+const TransformerOptions& shared_options(const ModelOptions& options) {
+  return std::visit([](const auto& one) -> const TransformerOptions& { return one; }, options);
+}
+
+std::string kind_name(const ModelOptions& options) { return is_causal(options) ? "decoder" : "encoder"; }
+
+bool is_causal(const ModelOptions& options) { return std::holds_alternative<DecoderOptions>(options); }
+
+nlohmann::json option_values(ModelOptions options) {
+  return std::visit([](auto& one) { return to_json(fields(one)); }, options);
+}
+
+nlohmann::json stored_option_values(ModelOptions options) {
+  return std::visit([](auto& one) { return to_json(stored_fields(one)); }, options);
+}
+
+ModelSize size_of(const ModelOptions& resolved) {
+  return std::visit([](const auto& one) { return measure(one); }, resolved);
+}
+
+double parameter_bytes(const ModelOptions& resolved) {
+  return std::visit([](const auto& one) { return parameter_bytes(one); }, resolved);
+}
+
+double training_bytes(const ModelOptions& resolved, const TrainingShape& shape) {
+  return std::visit([&](const auto& one) { return training_bytes(one, shape); }, resolved);
+}
+
+double evaluation_bytes(const ModelOptions& resolved, const TrainingShape& shape) {
+  return std::visit([&](const auto& one) { return evaluation_bytes(one, shape); }, resolved);
+}
+
+}  // namespace headshare

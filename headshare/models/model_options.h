@@ -1,0 +1,31 @@
+// The options of a model of any kind, and what follows from them whatever the kind.
+#pragma once
+
+#include <variant>
+
+#include "headshare/models/size.h"
+
+namespace headshare {
+
+using ModelOptions = std::variant<DecoderOptions, EncoderOptions>;
+
+// What all kinds have in common.
+const TransformerOptions& shared_options(const ModelOptions& options);
+
+// "decoder", "encoder".
+std::string kind_name(const ModelOptions& options);
+
+// Whether a token sees those before it alone; such a model continues text.
+bool is_causal(const ModelOptions& options);
+
+// What a user sets, and everything that a checkpoint's config.json holds.
+nlohmann::json option_values(ModelOptions options);
+nlohmann::json stored_option_values(ModelOptions options);
+
+// measure() and the estimates of size.h, of resolved options.
+ModelSize size_of(const ModelOptions& resolved);
+double parameter_bytes(const ModelOptions& resolved);
+double training_bytes(const ModelOptions& resolved, const TrainingShape& shape);
+double evaluation_bytes(const ModelOptions& resolved, const TrainingShape& shape);
+
+}  // namespace headshare

@@ -1,0 +1,99 @@
+// A family of tasks: what `train`, `compare` and `finetune` need to know of models that learn the same kind of thing.
+// Each has a folder here with its family.cc, and a line in families.inc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/base/field.h"
+#include "headshare/tasks/experiment.h"
+#include "headshare/tasks/language/score_text.h"
+#include "headshare/train/trainer.h"
+
+namespace headshare {
+
+enum class Preset { kQuick, kSmall, kBase };
+const EnumNames<Preset>& preset_names();
+
+class TaskFamily {
+ public:
+  virtual ~TaskFamily() = default;
+
+  virtual std::vector<std::string> tasks() const = 0;  // what --task calls them: "mlm"; "offsets", "recall", ...
+  virtual std::string learns() const = 0;              // what --help says of them: "the next tokens of text (decoders)"
+  virtual std::string heading() const = 0;             // of its own options in --help: "Masked language model"
+
+  // The task whose trained models these begin with and are fine-tuned from; "" where they begin from nothing.
+  virtual std::string begins_with() const { return ""; }
+
+  // Whether `train` trains such models by themselves: those that are of use outside a comparison.
+  virtual bool trains_alone() const { return false; }
+
+  // Its own options, and those of its tasks that an option matters to.
+  virtual Fields fields(TaskOptions&) const { return {}; }
+  virtual std::vector<std::string> tasks_with(const std::string& /*option*/) const { return tasks(); }
+
+  // Those of its own options that its model is made of: variants of a comparison may differ in them.
+  virtual Fields model_fields(TaskOptions&) const { return {}; }
+
+  // The files and directories that its own options name.
+  virtual std::vector<std::string*> paths(TaskOptions&) const { return {}; }
+
+  // What options->task begins with where a user says nothing, and the sizes, steps and rates of a comparison.
+  virtual void set_defaults(TaskOptions* options, TrainOptions* train) const = 0;
+  virtual void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const = 0;
+
+  // Throws Error for options that exclude each other, or that this task ignores and that differ from those `untouched`
+  // ones that it began with. No data is read.
+  virtual void check(const TaskOptions& options, const TaskOptions& untouched) const = 0;
+
+  // The model as far as it is known before data is read, resolved: the vocabulary of text is the one that the tokenizer
+  // is asked for.
+  virtual ModelOptions likely_model(const TaskOptions& options) const = 0;
+
+  // The share of a batch's tokens that the output layer scores.
+  virtual double scored(const TaskOptions&) const { return 1; }
+
+  // Whether trained models of this kind are scored on text by score(), which `evaluate` shows; those of its options
+  // that matter then.
+  virtual bool scores(const ModelOptions&) const { return false; }
+  virtual Fields scoring_fields(TaskOptions&) const { return {}; }
+  virtual TextScores score(const TextToScore&, const TaskOptions&) const { return {}; }
+
+  // Reads the data, and makes the tokenizer where there is one to make. Of fine-tuning: the data that its encoders
+  // learn from first.
+  virtual std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const = 0;
+};
+
+// In the order of families.inc.
+std::vector<const TaskFamily*> task_families();
+
+// The family of a task. Throws Error with the nearest name for an unknown one.
+const TaskFamily& task_family(const std::string& task);
+
+// The family that scores such a model. Throws Error where there is none.
+const TaskFamily& scoring_family(const ModelOptions& model);
+
+// The option that names the task: of all families, or of those that train alone.
+Field task_field(TaskOptions& options);
+Field trained_task_field(TaskOptions& options);
+
+// TaskFamily::check, and that no other family's option is set: a user who sets one believes that it matters. Options at
+// the value they began with pass, because a resolved.yaml has every option.
+void check_task(const TaskOptions& options, const TaskOptions& untouched);
+
+// Bytes that a training step of the likely model takes; of `shape` the loop says what it decides.
+double likely_training_bytes(const TaskOptions& options, TrainingShape shape);
+
+// Adds a family while it lives: for tests, and for programs that bring one of their own. Not while other threads read
+// the list.
+class AddedFamily {
+ public:
+  explicit AddedFamily(const TaskFamily& family);
+  ~AddedFamily();
+  AddedFamily(const AddedFamily&) = delete;
+  AddedFamily& operator=(const AddedFamily&) = delete;
+};
+
+}  // namespace headshare

@@ -1,0 +1,100 @@
+#include "headshare/tasks/family.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "headshare/base/testing.h"
+#include "headshare/tasks/diagnostics/diagnostic.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/masked/masked_language_model.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TaskOptions untouched(const std::string& task) {
+  TaskOptions options;
+  TrainOptions train;
+  options.task = task;
+  task_family(task).set_defaults(&options, &train);
+  return options;
+}
+
+// What check_task says once one option is set.
+std::string refused(const std::string& task, const std::string& option, const std::string& value) {
+  TaskOptions options = untouched(task);
+  Fields list = fields(options.language);
+  for (const TaskFamily* family : task_families()) append(&list, family->fields(options));
+  set_field(list, option, value, "--" + option);
+  return error_message([&] { check_task(options, untouched(task)); });
+}
+
+TEST(TaskOptionsTest, ACopyHasOptionsOfItsOwn) {
+  TaskOptions options;
+  options.own<MaskedOptions>().pseudo_tokens = 5;
+  TaskOptions copy = options;
+  copy.own<MaskedOptions>().pseudo_tokens = 6;
+  EXPECT_EQ(options.own<MaskedOptions>().pseudo_tokens, 5);
+  const TaskOptions empty;
+  EXPECT_EQ(empty.own<MaskedOptions>().pseudo_tokens, MaskedOptions().pseudo_tokens);
+}
+
+TEST(TaskFamilyTest, EveryTaskHasOneFamilyThatSaysWhatItIs) {
+  std::set<std::string> names;
+  for (const TaskFamily* family : task_families()) {
+    EXPECT_FALSE(family->learns().empty() || family->heading().empty());
+    for (const std::string& task : family->tasks()) {
+      EXPECT_TRUE(names.insert(task).second) << task;
+      EXPECT_EQ(&task_family(task), family);
+      check_task(untouched(task), untouched(task));
+    }
+  }
+  EXPECT_THAT(error_message([] { task_family("ofsets"); }), HasSubstr("did you mean 'offsets'"));
+}
+
+TEST(TaskFamilyTest, TheTaskOptionListsAllTasksOrThoseThatTrainAlone) {
+  TaskOptions options;
+  EXPECT_EQ(trained_task_field(options).range, "language-model|mlm");
+  Field all = task_field(options);
+  all.parse("SQuAD");
+  EXPECT_EQ(options.task, "squad");
+}
+
+TEST(CheckTaskTest, RefusesOptionsOfOtherTasks) {
+  EXPECT_THAT(refused("language-model", "mask-rate", "0.5"),
+              HasSubstr("--mask-rate belongs to --task mlm; the task is language-model"));
+  EXPECT_THAT(refused("offsets", "pairs", "4"), HasSubstr("--pairs belongs to --task recall; the task is offsets"));
+  EXPECT_THAT(refused("mlm", "finetune-epochs", "9"), HasSubstr("or regress; the task is mlm"));
+  EXPECT_THAT(refused("mlm", "stride", "9"), HasSubstr("--stride"));
+  EXPECT_THAT(refused("dyck", "validation-fraction", "0.3"), HasSubstr("--validation-fraction is about text"));
+  EXPECT_THAT(refused("dyck", "context", "33"), HasSubstr("--sequence-length"));
+  EXPECT_THAT(refused("glue", "finetune-doc-stride", "9"), HasSubstr("about answers in texts"));
+}
+
+TEST(CheckTaskTest, TakesItsOwnAndThoseOfWhatItBeginsWith) {
+  EXPECT_EQ(refused("recall", "pairs", "4"), "no error");
+  EXPECT_EQ(refused("recall", "test-sequences", "4"), "no error");
+  EXPECT_EQ(refused("glue", "mask-rate", "0.5"), "no error");
+  EXPECT_EQ(refused("squad", "finetune-doc-stride", "9"), "no error");
+}
+
+TEST(CheckTaskTest, RefusesDifficultiesThatCannotBeMet) {
+  TaskOptions options = untouched("recall");
+  options.own<DiagnosticOptions>().pairs = 1000;
+  EXPECT_THAT(error_message([&] { check_task(options, untouched("recall")); }), HasSubstr("--pairs"));
+}
+
+TEST(FineTuningTaskTest, EverySuiteTaskAndTableIsAJob) {
+  for (const FineTuningTask& one : fine_tuning_tasks()) {
+    TaskOptions options;
+    options.task = one.name;
+    EXPECT_EQ(fine_tuning_jobs(options).size() > 1, one.data == LabelledData::kSuite) << one.name;
+    EXPECT_FALSE(one.sentence.empty());
+  }
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,83 @@
+// Labelled data: encoders that learn masked tokens of a text first and are then fine-tuned.
+#include "headshare/base/error.h"
+#include "headshare/base/prefixed.h"
+#include "headshare/tasks/families.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+
+namespace headshare {
+namespace {
+
+// Options of fine-tuning on other kinds of data.
+void refuse_other_data(const TaskOptions& options, const TaskOptions& untouched) {
+  FineTuningOptions given = options.own<FineTuningOptions>();
+  FineTuningOptions before = untouched.own<FineTuningOptions>();
+  const nlohmann::json defaults = to_json(fields(before));
+  const auto refuse = [&](Fields list, const char* what) {
+    for (const Field& one : prefixed(kFineTuningPrefix, std::move(list))) {
+      HS_CHECK(one.value() == defaults.at(one.name), "--", one.name, " is about ", what, ", and --task is ",
+               options.task, "; leave it out");
+    }
+  };
+  const LabelledData data = fine_tuning_task(options.task).data;
+  if (data != LabelledData::kAnswersInTexts) {
+    refuse(fields(given.job.windows), "answers in texts");
+    refuse(fields(given.job.answers), "answers in texts");
+  }
+  if (data != LabelledData::kOwnTable) refuse(fields(given.job.table), "a table of your own");
+}
+
+class FineTuningFamily : public TaskFamily {
+ public:
+  std::vector<std::string> tasks() const override {
+    std::vector<std::string> names;
+    for (const FineTuningTask& one : fine_tuning_tasks()) names.push_back(one.name);
+    return names;
+  }
+  std::string learns() const override {
+    return "labelled examples, of GLUE, SuperGLUE, SQuAD or a table of your own (encoders, fine-tuned)";
+  }
+  std::string heading() const override { return "Fine-tuning"; }
+  std::string begins_with() const override { return "mlm"; }
+
+  Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<FineTuningOptions>()); }
+
+  std::vector<std::string*> paths(TaskOptions& options) const override {
+    FineTuningOptions& own = options.own<FineTuningOptions>();
+    TaskFiles& files = own.job.files;
+    return {&own.encoders, &files.data, &files.train, &files.validation, &files.test};
+  }
+
+  void set_defaults(TaskOptions* options, TrainOptions* train) const override { first().set_defaults(options, train); }
+  void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
+    first().set_preset(preset, options, train);
+  }
+
+  void check(const TaskOptions& options, const TaskOptions& untouched) const override {
+    first().check(options, untouched);
+    refuse_other_data(options, untouched);
+    fine_tuning_jobs(options);
+    try {
+      learning_rates(options.own<FineTuningOptions>().tuning);
+    } catch (const Error& error) {
+      throw Error(in_fine_tuning_words(error.what()));
+    }
+  }
+
+  ModelOptions likely_model(const TaskOptions& options) const override { return first().likely_model(options); }
+  double scored(const TaskOptions& options) const override { return first().scored(options); }
+  std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
+    return first().open(options, progress);
+  }
+
+ private:
+  const TaskFamily& first() const { return task_family(begins_with()); }
+};
+
+}  // namespace
+
+const TaskFamily& finetune_family() {
+  static const FineTuningFamily family;
+  return family;
+}
+
+}  // namespace headshare

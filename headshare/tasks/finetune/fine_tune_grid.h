@@ -1,0 +1,47 @@
+// The models that `finetune` makes: one for every task, learning rate and seed, in one directory.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/tasks/finetune/task_result.h"
+
+namespace headshare {
+
+struct FineTuneGrid {
+  fs::path out;
+  bool resume = false;      // goes on with what is in `out`: finished models are kept
+  bool overwrite = false;   // forgets it first
+  bool keep_models = true;  // and not only their answers and scores
+  int64_t seeds = 3;
+  int64_t seed = 0;  // the first
+  JobOptions job = {};
+  TuningOptions tuning = {};
+};
+
+// What watches it, besides the training of each model.
+class FineTuneObserver : public Observer {
+ public:
+  virtual void on_model(const std::string& /*task*/, double /*learning_rate*/, int64_t /*seed*/) {}
+  virtual void on_model_finished() {}
+};
+
+using FineTuneJobs = std::vector<std::unique_ptr<FineTuneJob>>;
+
+// Reads the data of every task: a mistake in the last one's file costs a minute, not a day. Throws Error for what
+// open_job refuses, and for models that cannot be begun or do not fit into memory.
+FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>& tasks, const LoadedEncoder& trained,
+                       c10::Device device);
+
+// Refuses what an earlier call left in grid.out, goes on with it or deletes it, and notes what the models will be made
+// of. The directory is locked.
+void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint);
+
+// Trains what is not finished. A learning rate at which training diverges is left out with a notice. Throws Interrupted
+// when asked to stop, after saving.
+std::vector<TaskResult> run_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, c10::Device device,
+                                 FineTuneObserver& observer, const std::function<bool()>& stop_requested);
+
+}  // namespace headshare

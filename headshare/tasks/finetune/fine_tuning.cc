@@ -1,0 +1,168 @@
+#include "headshare/tasks/finetune/fine_tuning.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/number.h"
+#include "headshare/train/file_observers.h"
+#include "headshare/train/training_shape.h"
+
+namespace headshare {
+namespace {
+
+constexpr int64_t kResultVersion = 1;
+
+nlohmann::ordered_json to_json(const PartScores& part) {
+  nlohmann::ordered_json object = {{"part", part.part}, {"examples", part.examples}, {"goal", part.goal}};
+  for (const Score& score : part.scores) {
+    object["scores"].push_back({{"name", score.name}, {"value", score.value}, {"signature", score.signature}});
+  }
+  return object;
+}
+
+// JSON has no "not a number": null stands for it.
+double number_or_nan(const nlohmann::json& value) { return value.is_null() ? std::nan("") : value.get<double>(); }
+
+PartScores part_from_json(const nlohmann::json& object) {
+  PartScores part{
+      .part = object.at("part"), .goal = number_or_nan(object.at("goal")), .examples = object.at("examples")};
+  for (const nlohmann::json& score : object.at("scores")) {
+    part.scores.push_back(
+        {.name = score.at("name"), .value = number_or_nan(score.at("value")), .signature = score.at("signature")});
+  }
+  return part;
+}
+
+TunedModel read_result(const fs::path& path) {
+  try {
+    const auto object = nlohmann::json::parse(read_file(path));
+    HS_CHECK(object.at("version") == kResultVersion, path.string(), " has version ", object.at("version").dump(),
+             "; this headshare reads ", kResultVersion);
+    TunedModel model{.learning_rate = object.at("learning_rate"),
+                     .seed = object.at("seed"),
+                     .steps = object.at("steps"),
+                     .best_epoch = object.at("best_epoch"),
+                     .seconds = object.at("seconds")};
+    for (const nlohmann::json& part : object.at("parts")) model.parts.push_back(part_from_json(part));
+    return model;
+  } catch (const nlohmann::json::exception& damage) {
+    throw Error(join_text(path.string(), " is damaged (", damage.what(), "); delete it to train this model again"));
+  }
+}
+
+int64_t steps_per_epoch(const FineTuneRun& run) {
+  const int64_t batch = run.tuning.batch_size * run.options.accumulation;
+  return (run.job.examples() + batch - 1) / batch;
+}
+
+void load_best(Task& task, const TrainResult& result) {
+  const fs::path weights = fs::path(result.best_model) / "model.safetensors";
+  load_tensors(*task.model(), read_tensors(weights), weights.string());
+}
+
+}  // namespace
+
+Fields fields(TuningOptions& o) {
+  return {
+      field("learning-rate", &o.learning_rates,
+            "peak of a linear decay; with several (2e-5,5e-5) each is run and the best by validation reported",
+            {.aliases = {"learning-rates", "lr"}}),
+      field("warmup-ratio", &o.warmup_ratio, "share of the steps in which the rate rises", {.min = 0, .max = 1}),
+      field("weight-decay", &o.weight_decay, "of matrices", {.min = 0}),
+      field("beta2", &o.beta2, "AdamW's decay of squared gradients",
+            {.min = 0, .max = 0.999999, .aliases = {"adam-beta2"}}),
+      field("max-gradient-norm", &o.max_gradient_norm, "longer gradients are scaled down to this; 0: never",
+            {.min = 0, .aliases = {"max-grad-norm"}}),
+      field("accumulation", &o.accumulation, "batches whose gradients one step sums",
+            {.min = 1, .max = 1 << 20, .aliases = {"gradient-accumulation-steps"}}),
+      field("patience", &o.patience, "stop after this many epochs without a better one; 0: never", {.min = 0}),
+      precision_field(&o.precision),
+  };
+}
+
+std::vector<double> learning_rates(const TuningOptions& options) {
+  HS_CHECK(!options.learning_rates.empty(), "--learning-rate is empty");
+  std::vector<double> rates;
+  for (const std::string& text : options.learning_rates) {
+    const std::optional<double> rate = number_in<double>(text);
+    HS_CHECK(rate && std::isfinite(*rate) && *rate > 0, "--learning-rate ", text, " is not a number above 0");
+    HS_CHECK(std::find(rates.begin(), rates.end(), *rate) == rates.end(), "--learning-rate has ", text, " twice");
+    rates.push_back(*rate);
+  }
+  return rates;
+}
+
+double TunedModel::validation_goal() const {
+  const double goal = parts.front().goal;
+  return std::isfinite(goal) ? goal : -1;
+}
+
+double average_goal(const TunedModel& model) {
+  const double matched = model.parts.front().goal;
+  for (const PartScores& part : model.parts) {
+    if (part.part == "mnli-mm") return (matched + part.goal) / 2;
+  }
+  return matched;
+}
+
+nlohmann::ordered_json to_json(const TunedModel& model) {
+  nlohmann::ordered_json object = {
+      {"version", kResultVersion}, {"learning_rate", model.learning_rate}, {"seed", model.seed},
+      {"steps", model.steps},      {"best_epoch", model.best_epoch},       {"seconds", model.seconds}};
+  for (const PartScores& part : model.parts) object["parts"].push_back(to_json(part));
+  return object;
+}
+
+TrainOptions train_options(const FineTuneRun& run) {
+  const int64_t epoch = steps_per_epoch(run);
+  TrainOptions train;
+  train.steps = run.tuning.epochs * epoch;
+  train.accumulation = run.options.accumulation;
+  train.schedule = {
+      .schedule = Schedule::kLinear, .learning_rate = run.learning_rate, .warmup_ratio = run.options.warmup_ratio};
+  train.optimizer.beta2 = run.options.beta2;
+  train.optimizer.weight_decay = run.options.weight_decay;
+  train.max_gradient_norm = run.options.max_gradient_norm;
+  train.evaluate_every = train.save_every = epoch;
+  train.log_every = std::max<int64_t>(1, epoch / 10);
+  train.keep_last = 1;
+  train.patience = run.options.patience;
+  train.precision = run.options.precision;
+  train.seed = run.seed;
+  return train;
+}
+
+TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool keep_model, Observer* observer,
+                     const std::function<bool()>& stop_requested) {
+  for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
+  const fs::path finished = directory / "result.json";
+  if (fs::exists(finished)) return read_result(finished);
+  RunDirectory home(directory);
+  const TrainOptions options = train_options(run);
+  const std::unique_ptr<Task> task =
+      run.job.start(static_cast<uint64_t>(run.seed), run.device, training_shape(options));
+  Trainer trainer(*task, options, home, {observer}, stop_requested);
+  const std::optional<int64_t> start = trainer.resume();
+  if (!start) home.clear();  // what a process left that was killed before its first checkpoint
+  const auto jsonl = make_jsonl_observer(directory / "metrics.jsonl", start);
+  trainer.observe(jsonl.get());
+  const TrainResult result = trainer.run();
+  if (result.best_model.empty()) {
+    throw Diverged("no epoch had a finite validation loss; try a smaller --learning-rate or a longer warm-up");
+  }
+  load_best(*task, result);
+  TunedModel model{.learning_rate = run.learning_rate,
+                   .seed = run.seed,
+                   .steps = result.steps,
+                   .best_epoch = static_cast<double>(result.best_step) / static_cast<double>(*options.evaluate_every),
+                   .seconds = result.seconds};
+  model.parts = run.job.judge(
+      *task, directory, [observer](int64_t done, int64_t total) { observer->on_evaluation_progress(done, total); });
+  write_file(finished, to_json(model).dump(2) + "\n");
+  for (const char* kind : {"step", "stopped"}) home.drop(kind);
+  if (!keep_model) home.drop("best");
+  return model;
+}
+
+}  // namespace headshare

@@ -1,0 +1,83 @@
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "headshare/base/error.h"
+#include "headshare/base/prefixed.h"
+
+namespace headshare {
+
+const std::vector<FineTuningTask>& fine_tuning_tasks() {
+  constexpr const char* kJudge = "Judge sentences, pairs of sentences and passages: each task has a model of its own.";
+  static const std::vector<FineTuningTask> all = {
+      {.name = "glue", .sentence = kJudge, .data = LabelledData::kSuite},
+      {.name = "superglue", .sentence = kJudge, .data = LabelledData::kSuite},
+      {.name = "squad",
+       .sentence = "Find the answer to a question in a paragraph, or see that it has none.",
+       .data = LabelledData::kAnswersInTexts,
+       .measure = "F1"},
+      {.name = "classify", .sentence = "Tell the class of a text.", .data = LabelledData::kOwnTable},
+      {.name = "pair", .sentence = "Tell the class of a pair of texts.", .data = LabelledData::kOwnTable},
+      {.name = "regress", .sentence = "Give a text its number.", .data = LabelledData::kOwnTable}};
+  return all;
+}
+
+const FineTuningTask& fine_tuning_task(const std::string& name) {
+  const auto& all = fine_tuning_tasks();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const FineTuningTask& one) { return one.name == name; });
+  HS_CHECK(found != all.end(), "--task ", name, " fine-tunes nothing");
+  return *found;
+}
+
+Fields fields(FineTuningOptions& o) {
+  Fields list = {
+      field("encoders", &o.encoders,
+            "fine-tune the encoders of this `compare --task mlm --out DIR` (its first seed); without it encoders are "
+            "trained first, on --text, and kept in OUT/encoders"),
+      field("tasks", &o.tasks, "of glue or superglue only these (cola,rte); empty: all of them"),
+  };
+  Fields own = {field("keep-models", &o.keep_models, "keep every fine-tuned model, not only its answers and scores")};
+  append(&own, fields(o.job.files));
+  append(&own, fields(o.job.table));
+  append(&own, fields(o.job.tuning));
+  append(&own, fields(o.tuning));
+  append(&own, fields(o.job.windows));
+  append(&own, fields(o.job.answers));
+  append(&list, prefixed(kFineTuningPrefix, std::move(own)));
+  return list;
+}
+
+std::string in_fine_tuning_words(const std::string& message) {
+  FineTuningOptions options;
+  const Fields known = fields(options);
+  const auto begins_name = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string made;
+  for (size_t at = 0; at < message.size();) {
+    size_t end = at + 2;
+    if (message.compare(at, 2, "--") == 0) {
+      while (end < message.size() && begins_name(message[end])) ++end;
+      const std::string name = kFineTuningPrefix + message.substr(at + 2, end - at - 2);
+      const bool ours = std::any_of(known.begin(), known.end(), [&](const Field& one) { return one.name == name; });
+      made += ours ? "--" + name : message.substr(at, end - at);
+    } else {
+      made += message[at];
+      end = at + 1;
+    }
+    at = end;
+  }
+  return made;
+}
+
+std::vector<std::string> fine_tuning_jobs(const TaskOptions& options) {
+  const std::vector<std::string>& chosen = options.own<FineTuningOptions>().tasks;
+  const std::string& name = options.task;
+  HS_CHECK(chosen.empty() || fine_tuning_task(name).data == LabelledData::kSuite,
+           "--tasks chooses among the tasks of glue and superglue; --task ", name, " is a single one");
+  if (chosen.empty()) return expand_job_names({name});
+  std::vector<std::string> full;
+  for (const std::string& task : chosen) full.push_back(task.starts_with(name + "/") ? task : name + "/" + task);
+  return expand_job_names(full);
+}
+
+}  // namespace headshare

@@ -1,0 +1,46 @@
+// What encoders are fine-tuned on, and how, where that is what a comparison trains.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/tasks/finetune/fine_tuning.h"
+#include "headshare/tasks/task_options.h"
+
+namespace headshare {
+
+// Where the labelled examples are.
+enum class LabelledData { kSuite, kAnswersInTexts, kOwnTable };
+
+// What --task names: GLUE, SuperGLUE, SQuAD, or a table of the user's own.
+struct FineTuningTask {
+  std::string name;      // "glue"
+  std::string sentence;  // what it asks of the models
+  LabelledData data;
+  std::string measure = "score";
+};
+
+const std::vector<FineTuningTask>& fine_tuning_tasks();
+
+// The one of that name, which there is.
+const FineTuningTask& fine_tuning_task(const std::string& name);
+
+struct FineTuningOptions {
+  std::string encoders = {};            // a comparison of masked language models; "": that comes first, on the text
+  std::vector<std::string> tasks = {};  // of the suite; empty: all
+  bool keep_models = false;
+  JobOptions job = {};
+  TuningOptions tuning = {};
+};
+
+// All but the first two begin with kFineTuningPrefix: pre-training has options of the same names.
+Fields fields(FineTuningOptions& options);
+inline constexpr const char* kFineTuningPrefix = "finetune-";
+
+// An Error about fine-tuning in the words of a comparison: "--epochs" is --finetune-epochs there.
+std::string in_fine_tuning_words(const std::string& message);
+
+// The tasks of options.task as open_job knows them. Throws Error for one that the suite does not have.
+std::vector<std::string> fine_tuning_jobs(const TaskOptions& options);
+
+}  // namespace headshare

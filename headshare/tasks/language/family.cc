@@ -1,0 +1,77 @@
+// Causal language modelling: the next token of a text, by decoders.
+#include "headshare/tasks/families.h"
+#include "headshare/tasks/language/text_experiment.h"
+
+namespace headshare {
+namespace {
+
+class LanguageExperiment : public TextExperiment {
+ public:
+  using TextExperiment::TextExperiment;
+
+  Subject subject() const override {
+    Subject subject = text_subject();
+    subject.name = "language-model";
+    subject.sentence = "Predict the next token of the text from those before it.";
+    subject.measure = "perplexity";
+    return subject;
+  }
+
+  ModelOptions model(const TaskOptions& options) const override {
+    DecoderOptions model = options.language.model;
+    model.vocabulary = data_.tokenizer->vocabulary_size();
+    return resolve(model);
+  }
+
+  Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
+              const TrainingShape& shape) const override {
+    auto task = std::make_unique<LanguageModelTask>(options.language, data_, seed, device, shape);
+    const Decoder decoder = task->decoder();
+    return {std::move(task), decoder->options(), decoder};
+  }
+};
+
+class LanguageFamily : public TaskFamily {
+ public:
+  std::vector<std::string> tasks() const override { return {"language-model"}; }
+  std::string learns() const override { return "the next tokens of text (decoders)"; }
+  std::string heading() const override { return "Language model"; }
+  bool trains_alone() const override { return true; }
+
+  void set_defaults(TaskOptions*, TrainOptions*) const override {}
+  void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
+    set_text_preset(preset, options, train);
+  }
+  void check(const TaskOptions&, const TaskOptions&) const override {}
+
+  ModelOptions likely_model(const TaskOptions& options) const override {
+    DecoderOptions model = options.language.model;
+    model.vocabulary = likely_vocabulary(options.language);
+    return resolve(model);
+  }
+
+  bool scores(const ModelOptions& model) const override { return is_causal(model); }
+  Fields scoring_fields(TaskOptions& options) const override {
+    return {field(
+        "stride", &options.language.stride,
+        "tokens a window moves on by; auto: the context, so that windows are disjoint. Each token is scored once; "
+        "with a smaller stride it has at least context - stride tokens before it",
+        {.min = 1, .max = 1 << 24})};
+  }
+  TextScores score(const TextToScore& text, const TaskOptions& options) const override {
+    return score_text(text, options.language.stride);
+  }
+
+  std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
+    return std::make_unique<LanguageExperiment>(open_language_data(options.language, progress), options);
+  }
+};
+
+}  // namespace
+
+const TaskFamily& language_family() {
+  static const LanguageFamily family;
+  return family;
+}
+
+}  // namespace headshare

@@ -1,0 +1,163 @@
+#include "headshare/tasks/language/language_model.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/data/text/text_source.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/tasks/prepare_model.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
+                                         const Progress& progress) {
+  HS_CHECK(!data.text.empty(), "no text to train a tokenizer on: give --text FILE, or --tokenizer-path");
+  TextSource source({.inputs = data.text,
+                     .jsonl_field = data.jsonl_field,
+                     .invalid_utf8 = data.invalid_utf8,
+                     .allow_binary = data.allow_binary});
+  HS_CHECK(source.rereadable(), "a text that can be read only once trains no tokenizer, for it is then read again; ",
+           "keep it in a file (KeptInputs), or bring a tokenizer");
+  return train_tokenizer(options, [&](std::string* chunk) {
+    const std::optional<TextPiece> piece = source.next();
+    if (progress) {
+      progress({.stage = "training a tokenizer", .done = source.bytes_done(), .total = source.bytes_total()});
+    }
+    if (piece) chunk->assign(piece->text);
+    return piece.has_value();
+  });
+}
+
+DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
+  model.vocabulary = tokenizer.vocabulary_size();
+  return resolve(model);
+}
+
+BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
+  BatchOptions batch = options.batch;
+  batch.context = options.model.context;
+  batch.seed = seed;
+  return batch;
+}
+
+}  // namespace
+
+Fields fields(LanguageModelOptions& o) {
+  Fields list = fields(o.data);
+  append(&list, fields(o.tokenizer));
+  list.push_back(
+      field("tokenizer-path", &o.tokenizer_path,
+            "use this tokenizer (tokenizer.json, vocab.txt, or a directory with these or vocab.json and merges.txt)",
+            {.aliases = {"tokenizer-name"}}));
+  append(&list, fields(o.model));
+  for (Field& one : fields(o.batch)) {
+    if (one.name != "context") list.push_back(std::move(one));  // the model's
+  }
+  list.push_back(field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)",
+                       {.min = 1}));
+  list.push_back(field("evaluation-tokens", &o.evaluation_tokens,
+                       "evaluate on the first so many tokens of each part; auto: all", {.min = 2}));
+  return list;
+}
+
+int64_t likely_vocabulary(const LanguageModelOptions& options) {
+  if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
+  return options.tokenizer.vocabulary_size.value_or(8192);
+}
+
+LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress) {
+  LanguageData data;
+  if (!options.tokenizer_path.empty()) {
+    data.tokenizer = load_tokenizer(options.tokenizer_path);
+    data.splits = open_splits(options.data, *data.tokenizer, progress);
+    return data;
+  }
+  data.tokenizer = train_on_text(options.tokenizer, options.data, progress);
+  data.splits = open_splits(options.data, *data.tokenizer, progress);
+  return data;
+}
+
+TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most) {
+  const TokenData& all = data.part(part);
+  const std::string name = part_name(part);
+  HS_CHECK(!all.empty(), "there is no ", name, " text; set --", name, "-fraction or name a file with --", name,
+           "-text");
+  return all.view(0, std::min(all.size(), most.value_or(all.size())), *data.tokenizer);
+}
+
+TextTask::TextTask(const LanguageData& data, const BatchOptions& batches)
+    : data_(data), batcher_(data_.splits.train, batches) {}
+
+nlohmann::json TextTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
+
+void TextTask::restore(const nlohmann::json& state, const std::string& where) {
+  HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
+  batcher_.restore(batch_state_from_json(state.at("batches"), where));
+}
+
+LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed,
+                                     c10::Device device, TrainingShape shape)
+    : TextTask(data, batch_options(options, seed)), options_(options) {
+  const DecoderOptions resolved = model_options(options.model, *data_.tokenizer);
+  shape.batch = options.batch.batch_size;
+  shape.length = resolved.context;
+  evaluation_batch_ = evaluation_batch(resolved, shape);
+  check_training_memory(training_bytes(resolved, shape), device, shape,
+                        "use a smaller --batch-size, --context or --d-model");
+  options_.model = resolved;
+  for (const Part part : {Part::kValidation, Part::kTest}) {
+    // Refused now rather than after a tenth of the training.
+    if (has(part)) EvaluationWindows(scored(part), windows());
+  }
+  model_ = Decoder(resolved);
+  prepare(model_, seed, device, shape);
+}
+
+WindowOptions LanguageModelTask::windows() const {
+  const int64_t context = options_.model.context;
+  return {.batch_size = evaluation_batch_, .context = context, .stride = options_.stride.value_or(context)};
+}
+
+TokenData LanguageModelTask::scored(Part part) const {
+  const TokenData tokens = part_to_score(data_, part, options_.evaluation_tokens);
+  const std::string name = part_name(part);
+  HS_CHECK(tokens.size() >= 2, "the ", name,
+           " text is a single token, and the first is predicted from nothing; give more ", "text or a larger --", name,
+           "-fraction");
+  return tokens;
+}
+
+int64_t LanguageModelTask::draw(int64_t micro_batches) {
+  drawn_.clear();
+  int64_t targets = 0;
+  for (int64_t i = 0; i < micro_batches; ++i) {
+    drawn_.push_back(batcher_.next());
+    targets += drawn_.back().scored;
+  }
+  return targets;
+}
+
+Tensor LanguageModelTask::loss_sum(int64_t index) {
+  const Batch& batch = drawn_.at(static_cast<size_t>(index));
+  const c10::Device device = model_->device();
+  return model_->loss(to_tensor(batch.inputs, batch, device), to_tensor(batch.targets, batch, device)).sum;
+}
+
+Evaluation LanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+  const WindowLosses losses = evaluate_windows(model_, scored(part), *data_.tokenizer, windows(), progress);
+  const LanguageSetup setup{
+      .tokenizer = data_.tokenizer->kind(), .context = windows().context, .stride = windows().stride};
+  Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
+  result.scores.push_back(perplexity(losses.sums, setup));
+  if (data_.tokenizer->lossless()) result.scores.push_back(bits_per_byte(losses.sums, setup));
+  result.blocks = losses.window_means;
+  return result;
+}
+
+void LanguageModelTask::save(const std::string& directory) { save_model(directory, model_, data_.tokenizer.get()); }
+
+}  // namespace headshare

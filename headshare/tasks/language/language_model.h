@@ -1,0 +1,93 @@
+// Causal language modelling: predict the next token of a text.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "headshare/data/text/splits.h"
+#include "headshare/models/decoder.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/language/evaluate_language.h"
+#include "headshare/text/train_tokenizer.h"
+#include "headshare/train/task.h"
+
+namespace headshare {
+
+// Everything that determines the task but the seed.
+struct LanguageModelOptions {
+  DataOptions data = {};
+  TokenizerOptions tokenizer = {};
+  std::string tokenizer_path = {};                // "": train one on the training text
+  DecoderOptions model = {};                      // its vocabulary comes from the tokenizer
+  BatchOptions batch = {};                        // its context is the model's
+  std::optional<int64_t> stride = {};             // of the evaluation windows; default the context: disjoint windows
+  std::optional<int64_t> evaluation_tokens = {};  // the first so many of a part; default all
+};
+
+Fields fields(LanguageModelOptions& options);
+
+// The vocabulary the tokenizer will have, as far as that is known before the text is read: 256 for
+// bytes, else what is asked for, else 8192.
+int64_t likely_vocabulary(const LanguageModelOptions& options);
+
+// The text of a run as tokens: read once, shared by every model that is compared on it.
+struct LanguageData {
+  std::shared_ptr<Tokenizer> tokenizer;
+  TextSplits splits;
+
+  const TokenData& part(Part part) const { return part == Part::kValidation ? splits.validation : splits.test; }
+};
+
+// The first `most` tokens of a part, or all. Throws Error when there are none.
+TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most);
+
+// Loads the tokenizer, or trains one on all of `text` (the part held out of it for validation too, as
+// nanoGPT does: a character that is only there must have an id), and tokenises the texts.
+LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress = {});
+
+// What tasks on running text have in common: the text, and a place in it.
+class TextTask : public Task {
+ public:
+  bool has(Part part) const override { return !data_.part(part).empty(); }
+  nlohmann::json state() const override;
+  void restore(const nlohmann::json& state, const std::string& where) override;
+  double epochs() const override { return batcher_.epochs(); }
+
+  const LanguageData& data() const { return data_; }
+
+ protected:
+  // Throws Error when the training text is shorter than a window.
+  TextTask(const LanguageData& data, const BatchOptions& batches);
+
+  LanguageData data_;
+  Batcher batcher_;
+};
+
+class LanguageModelTask : public TextTask {
+ public:
+  // A model with initial values of `seed`. Throws Error when the training text is shorter than the
+  // context, another part cannot be scored, or training would not fit into memory. Of `shape` the loop
+  // says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed, c10::Device device,
+                    TrainingShape shape = {});
+
+  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
+  DropoutClock& clock() override { return model_->clock(); }
+  int64_t draw(int64_t micro_batches) override;
+  Tensor loss_sum(int64_t index) override;
+  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  void save(const std::string& directory) override;
+
+  Decoder& decoder() { return model_; }
+
+ private:
+  WindowOptions windows() const;
+  TokenData scored(Part part) const;  // the tokens evaluate() looks at
+
+  LanguageModelOptions options_;
+  int64_t evaluation_batch_ = 1;
+  Decoder model_{nullptr};
+  std::vector<Batch> drawn_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,133 @@
+#include "headshare/tasks/masked/masked_language_model.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/tasks/prepare_model.h"
+
+namespace headshare {
+namespace {
+
+// Windows of text without [CLS] and [SEP].
+BatchOptions text_windows(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed) {
+  const int64_t context = language.model.context;
+  const int64_t room = Masker::room(context);
+  HS_CHECK(
+      tokens.size() > 1, "the training text has ", tokens.size(),
+      " tokens; give more text, with blanks between words: one of more than 100 characters is a single token, unknown ",
+      "to the tokenizer");
+  HS_CHECK(tokens.size() > room, "the training text has ", tokens.size(), " tokens, but a window of --context ",
+           context, " holds ", room,
+           " between [CLS] and [SEP], and one more is needed; give more text, a larger part of it, or ",
+           "a smaller --context");
+  BatchOptions batch = language.batch;
+  batch.context = room;
+  batch.seed = seed;
+  return batch;
+}
+
+}  // namespace
+
+Fields fields(MaskedOptions& o) {
+  Fields list = fields(o.encoder);
+  append(&list, fields(o.masking));
+  list.push_back(field("pseudo-tokens", &o.pseudo_tokens,
+                       "tokens of the test part that are masked one by one for the pseudo-perplexity; 0: none",
+                       {.min = 0}));
+  return list;
+}
+
+void set_masked_defaults(LanguageModelOptions* options) {
+  options->model = EncoderOptions();
+  options->tokenizer.kind = TokenizerKind::kWordPiece;
+}
+
+EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked) {
+  Masker::room(language.model.context);  // an Error when there is none
+  return masked_encoder(language.model, masked.encoder);
+}
+
+MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked,
+                                                 const LanguageData& data, uint64_t seed, c10::Device device,
+                                                 TrainingShape shape)
+    : TextTask(data, text_windows(language, data.splits.train, seed)),
+      language_(language),
+      masked_(masked),
+      masker_(*data_.tokenizer, masked.masking, language.tokenizer_path),
+      mask_key_(stream_key(seed, "masks")),
+      unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
+  language_.model.vocabulary = data_.tokenizer->vocabulary_size();
+  const EncoderOptions resolved = encoder_options(language_, masked);
+  shape.batch = language.batch.batch_size;
+  shape.length = resolved.context;
+  shape.scored = masked.masking.rate;
+  evaluation_batch_ = evaluation_batch(resolved, shape);
+  check_training_memory(training_bytes(resolved, shape), device, shape,
+                        "use a smaller --batch-size, --context or --d-model");
+  for (const Part part : {Part::kValidation, Part::kTest}) {
+    if (has(part)) scored(part);  // refused now rather than after a tenth of the training
+  }
+  model_ = Encoder(resolved);
+  prepare(model_, seed, device, shape);
+}
+
+MaskedBatch MaskedLanguageModelTask::next_batch() {
+  const uint64_t key = stream_key(mask_key_, static_cast<uint64_t>(batcher_.state().batches));
+  const Batch text = batcher_.next();
+  MaskedBatch batch;
+  for (int64_t row = 0; row < text.rows; ++row) {
+    masker_.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
+  }
+  masker_.pad(&batch);
+  for (int64_t row = 0; row < text.rows; ++row) {
+    Philox random(stream_key(key, static_cast<uint64_t>(row)));
+    masker_.mask_row(row, random, &batch);
+  }
+  return batch;
+}
+
+int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {
+  drawn_.clear();
+  int64_t targets = 0;
+  for (int64_t i = 0; i < micro_batches; ++i) {
+    drawn_.push_back(next_batch());
+    targets += drawn_.back().scored;
+  }
+  return targets;
+}
+
+Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
+  const MaskedBatch& batch = drawn_.at(static_cast<size_t>(index));
+  return model_->loss(to_input(batch, model_->device()), targets_of(batch, model_->device())).sum;
+}
+
+MaskedSetup MaskedLanguageModelTask::setup() const {
+  return {.context = model_->options().context, .batch_size = evaluation_batch_};
+}
+
+TokenData MaskedLanguageModelTask::scored(Part part) const {
+  const TokenData tokens = part_to_score(data_, part, language_.evaluation_tokens);
+  check_maskable(tokens, masker_, part_name(part) + " text");
+  return tokens;
+}
+
+Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+  const TokenData tokens = scored(part);
+  const WindowLosses losses = evaluate_masked(model_, tokens, masker_, setup(), progress);
+  Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
+  result.blocks = losses.window_means;
+  const std::string tokenizer = data_.tokenizer->kind();
+  result.scores.push_back(masked_perplexity(losses.sums, tokenizer, setup(), masked_.masking));
+  if (part != Part::kTest) return result;
+  const std::optional<LanguageSums> sums =
+      pseudo_likelihood(model_, tokens, masked_.pseudo_tokens, masker_, setup(), progress);
+  if (sums) result.scores.push_back(pseudo_perplexity(*sums, tokenizer, setup()));
+  return result;
+}
+
+void MaskedLanguageModelTask::save(const std::string& directory) {
+  save_model(directory, model_, data_.tokenizer.get());
+}
+
+}  // namespace headshare

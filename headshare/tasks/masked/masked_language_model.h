@@ -1,0 +1,63 @@
+// Masked language modelling: predict tokens of a text that were hidden, from those around them.
+#pragma once
+
+#include "headshare/models/encoder.h"
+#include "headshare/tasks/language/language_model.h"
+#include "headshare/tasks/masked/evaluate_masked.h"
+
+namespace headshare {
+
+// What it has besides the options of a language model.
+struct MaskedOptions {
+  EncoderParts encoder = {};
+  MaskingOptions masking = {};
+  int64_t pseudo_tokens = 1000;  // of the test part, each masked by itself; 0: none
+};
+
+Fields fields(MaskedOptions& options);
+
+// BERT's options where a language model's are others, and the tokenizer that has [MASK].
+void set_masked_defaults(LanguageModelOptions* options);
+
+// The encoder that both make, resolved, with a masked-LM head.
+EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked);
+
+// A micro-batch is `batch_size` windows [CLS] tokens [SEP] of the context, filled to the last place by text that goes
+// on from one sentence to the next; documents are separated by the end-of-text token where the vocabulary has one, else
+// by [SEP]. Masks are drawn anew for every batch from the stream (seed, "masks") and the batch's number.
+class MaskedLanguageModelTask : public TextTask {
+ public:
+  // A model with initial values of `seed`. Throws Error when the tokenizer cannot mask, the training text is shorter
+  // than a window, a part holds no token that could be masked, or training would not fit into memory. Of `shape` the
+  // loop says whether blocks are recomputed and how many averages it keeps; the rest is the task's.
+  MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked, const LanguageData& data,
+                          uint64_t seed, c10::Device device, TrainingShape shape = {});
+
+  std::shared_ptr<torch::nn::Module> model() override { return model_.ptr(); }
+  DropoutClock& clock() override { return model_->clock(); }
+  int64_t draw(int64_t micro_batches) override;
+  Tensor loss_sum(int64_t index) override;
+  // The loss at masked tokens, with the same masks for every model; blocks are its means over windows. Scores:
+  // "masked-perplexity", its exponential, and of the test part alone "pseudo-perplexity".
+  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  void save(const std::string& directory) override;
+  std::optional<double> unigram_entropy() const override { return unigram_entropy_; }
+
+  Encoder& encoder() { return model_; }
+
+ private:
+  MaskedSetup setup() const;
+  TokenData scored(Part part) const;  // the tokens evaluate() looks at
+  MaskedBatch next_batch();
+
+  LanguageModelOptions language_;
+  MaskedOptions masked_;
+  Masker masker_;
+  uint64_t mask_key_;
+  double unigram_entropy_;
+  int64_t evaluation_batch_ = 1;
+  Encoder model_{nullptr};
+  std::vector<MaskedBatch> drawn_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,67 @@
+#include "headshare/tasks/masked/score_masked_text.h"
+
+#include "headshare/base/format.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+// What a masked language model is worth.
+struct MaskedResult {
+  LanguageSums masked;
+  std::optional<LanguageSums> pseudo;
+};
+
+MaskedResult score(const LoadedEncoder& loaded, const TokenData& tokens, const MaskedOptions& options,
+                   const MaskedSetup& setup, const WindowProgress& progress) {
+  const Masker masker(*loaded.tokenizer, options.masking);
+  return {.masked = evaluate_masked(loaded.model, tokens, masker, setup, progress).sums,
+          .pseudo = pseudo_likelihood(loaded.model, tokens, options.pseudo_tokens, masker, setup, progress)};
+}
+
+nlohmann::ordered_json to_object(const MaskedResult& result, const MaskedOptions& options, const MaskedSetup& setup,
+                                 const Tokenizer& tokenizer) {
+  nlohmann::ordered_json object = {
+      {"masked_lm_loss", result.masked.nats / static_cast<double>(result.masked.tokens)},
+      {"masked_perplexity", masked_perplexity(result.masked, tokenizer_label(tokenizer), setup, options.masking).value},
+      {"masked_tokens", result.masked.tokens},
+      {"mask_rate", options.masking.rate},
+      {"whole_words", options.masking.whole_words},
+      {"context", setup.context}};
+  if (!result.pseudo) return object;
+  const Score score = pseudo_perplexity(*result.pseudo, tokenizer_label(tokenizer), setup);
+  object["pseudo_perplexity"] = score.value;
+  object["pseudo_tokens"] = result.pseudo->tokens;
+  object["signature"] = score.signature;
+  return object;
+}
+
+std::string to_text(const nlohmann::ordered_json& object) {
+  std::string text =
+      join_text("masked-LM loss     ", format_fixed(object["masked_lm_loss"], 4), " nats, ",
+                object["masked_tokens"].dump(), " tokens masked (", object["mask_rate"].dump(),
+                object["whole_words"] == true ? " of each window, whole words)\n" : " of each window)\n");
+  if (object.contains("pseudo_perplexity")) {
+    text += join_text("pseudo-perplexity  ", format_fixed(object["pseudo_perplexity"], 4), ", ",
+                      object["pseudo_tokens"].dump(), " tokens masked one by one\nsignature          ",
+                      object["signature"].get<std::string>(), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& options) {
+  LoadedEncoder loaded = load_encoder_model(asked.model);
+  loaded.model->to(asked.device);
+  const TokenData tokens = asked.open(*loaded.tokenizer);
+  const ModelOptions model = loaded.model->options();
+  const WindowOptions windows = scoring_windows(asked, /*stride=*/{}, model, tokens.size() + 2);  // [CLS] and [SEP]
+  const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
+  const MaskedResult result = score(loaded, tokens, options, setup, asked.progress);
+  nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
+  std::string text = to_text(object);
+  return {.object = std::move(object), .text = std::move(text)};
+}
+
+}  // namespace headshare
