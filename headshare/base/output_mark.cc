@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 
 namespace headshare {
 namespace {
@@ -14,7 +15,7 @@ constexpr uint64_t kMostResolvedBytes = 16 << 20;
 nlohmann::json read_mark(const fs::path& directory) {
   const fs::path path = directory / kMarkFile;
   if (!path_exists(path)) return {};
-  return nlohmann::json::parse(read_file(path, kMostMarkBytes), nullptr, /*allow_exceptions=*/false);
+  return json_or_discarded(read_file(path, kMostMarkBytes));
 }
 
 // The verb that began here; "" where none did.

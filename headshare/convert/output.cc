@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/models/checkpoint.h"
 
@@ -37,9 +38,8 @@ OutputKind headshare_output() {
 OutputKind hugging_face_output() {
   return {.files = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"},
           .check_is_one = [](const fs::path& path) {
-            const std::string config = read_file(path / "config.json");
-            const nlohmann::json parsed = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);
-            HS_CHECK(parsed.is_object() && parsed.contains(kExportMark), path.string(),
+            const nlohmann::json config = json_or_discarded(read_file(path / "config.json"));
+            HS_CHECK(config.is_object() && config.contains(kExportMark), path.string(),
                      " was not written by headshare, so it is not overwritten; choose another name");
           }};
 }

@@ -1,15 +1,14 @@
 #include "headshare/data/noted_fingerprint.h"
 
-#include <nlohmann/json.hpp>
-
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 
 namespace headshare {
 
 void note_fingerprint(const fs::path& file, const std::string& fingerprint, const std::string& changed) {
   const nlohmann::json found = {{"fingerprint", fingerprint}};
   if (!fs::exists(file)) return write_file(file, found.dump(2) + "\n");
-  HS_CHECK(nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false) == found, changed);
+  HS_CHECK(json_or_discarded(read_file(file)) == found, changed);
 }
 
 }  // namespace headshare

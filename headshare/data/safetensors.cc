@@ -7,9 +7,9 @@
 #include <set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
-#include "headshare/text/json_input.h"
-#include "headshare/text/utf8.h"
+#include "headshare/base/valid_utf8.h"
 
 namespace headshare {
 namespace {
@@ -237,7 +237,7 @@ void write_safetensors(const fs::path& path, const TensorMap& tensors, const Ten
 
 ShardIndex read_shard_index(const fs::path& path) {
   const std::string where = path.string();
-  const nlohmann::json index = parse_json_input(read_file(path, kMostHeaderBytes), where);
+  const nlohmann::json index = read_json_input(path, kMostHeaderBytes);
   HS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(), where,
            ": an object with a weight_map {tensor: file} was expected");
   ShardIndex shards;

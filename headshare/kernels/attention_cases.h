@@ -17,41 +17,95 @@
 
 namespace headshare::kernels {
 
-// A problem by its sizes: edges around lanes (16), query blocks (64) and key blocks (128) by construction.
+// A problem by what it is made of.
 struct Case {
   std::string name;
-  AttentionSizes s;
+  AttentionSizes sizes;
   float scale = 0.35F;
-  bool causal = false, bias = false, alibi = false;
-  int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
-  double dropout = 0;
-  bool shared = false;
+  bool causal = false, key_bias = false, alibi = false;
   int64_t hidden_head = 0;  // every sentence hides its first hidden_head keys
+  int64_t hidden_tail = 0;  // sentence b hides its last hidden_tail + b keys
   float mean = 0;           // of keys and values
+  double dropout = 0;
+  bool shared_mask = false;  // one mask of dropout for all heads
 };
 
+// `sizes` with queries, keys and values of its own for each of the H heads.
+constexpr AttentionSizes own_heads(AttentionSizes sizes) {
+  sizes.Hq = sizes.Hk = sizes.Hv = sizes.H;
+  return sizes;
+}
+
+// Edges around lanes (16), query blocks (64) and key blocks (128) by construction.
 inline std::vector<Case> cases() {
   return {
-      {"one_of_each", {1, 1, 1, 1, 1, 1, 1, 1, 1}},
-      {"lanes_less_one", {2, 2, 2, 2, 2, 15, 15, 7, 5}, 0.35F, true},
-      {"lanes", {1, 2, 2, 2, 2, 16, 16, 16, 16}, 0.35F, true},
-      {"lanes_and_one", {1, 2, 2, 2, 2, 17, 17, 8, 24}, 0.35F, true, true},
-      {"query_block_and_one", {1, 2, 2, 1, 1, 65, 65, 8, 8}, 0.35F, true},
-      {"key_block_and_one", {1, 2, 2, 2, 2, 40, 129, 8, 8}},
-      {"several_blocks", {1, 2, 2, 2, 2, 150, 300, 12, 10}, 0.35F, true, true, true},
-      {"fewer_keys", {1, 2, 2, 2, 2, 130, 30, 4, 6}, 0.35F, true},
-      {"groups", {2, 6, 6, 2, 2, 33, 70, 6, 6}, 0.35F, true},
-      {"shared_queries", {1, 4, 1, 1, 1, 33, 34, 6, 6}, 0.35F, true, true},
-      {"wide_keys", {1, 3, 3, 1, 3, 66, 66, 40, 8}, 0.35F, true},
-      {"all_counts_differ", {1, 12, 4, 6, 2, 20, 21, 4, 4}, 0.35F, false, true},
-      {"padded", {3, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, false, true, false, 5},
-      {"all_hidden", {2, 2, 2, 2, 2, 20, 20, 8, 8}, 0.35F, true, false, true, 20},
-      {"zero_scale", {1, 2, 2, 2, 2, 20, 20, 8, 8}, 0.0F, true},
-      {"large_scores", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 30.0F, true, true},
-      {"hidden_blocks", {2, 2, 2, 2, 2, 64, 300, 8, 8}, 0.35F, false, true, false, 3, 0, false, 256},
-      {"large_means", {1, 2, 2, 2, 2, 70, 140, 8, 8}, 0.35F, true, true, false, 0, 0, false, 0, 30},
-      {"dropout", {2, 3, 3, 3, 3, 70, 140, 8, 8}, 0.35F, true, false, false, 0, 0.3},
-      {"dropout_shared", {2, 3, 3, 1, 1, 70, 140, 8, 8}, 0.35F, false, true, true, 3, 0.5, true},
+      {.name = "one_of_each", .sizes = {}},
+      {.name = "lanes_less_one",
+       .sizes = own_heads({.B = 2, .H = 2, .T = 15, .S = 15, .Dk = 7, .Dv = 5}),
+       .causal = true},
+      {.name = "lanes", .sizes = own_heads({.H = 2, .T = 16, .S = 16, .Dk = 16, .Dv = 16}), .causal = true},
+      {.name = "lanes_and_one",
+       .sizes = own_heads({.H = 2, .T = 17, .S = 17, .Dk = 8, .Dv = 24}),
+       .causal = true,
+       .key_bias = true},
+      {.name = "query_block_and_one", .sizes = {.H = 2, .Hq = 2, .T = 65, .S = 65, .Dk = 8, .Dv = 8}, .causal = true},
+      {.name = "key_block_and_one", .sizes = own_heads({.H = 2, .T = 40, .S = 129, .Dk = 8, .Dv = 8})},
+      {.name = "several_blocks",
+       .sizes = own_heads({.H = 2, .T = 150, .S = 300, .Dk = 12, .Dv = 10}),
+       .causal = true,
+       .key_bias = true,
+       .alibi = true},
+      {.name = "fewer_keys", .sizes = own_heads({.H = 2, .T = 130, .S = 30, .Dk = 4, .Dv = 6}), .causal = true},
+      {.name = "groups",
+       .sizes = {.B = 2, .H = 6, .Hq = 6, .Hk = 2, .Hv = 2, .T = 33, .S = 70, .Dk = 6, .Dv = 6},
+       .causal = true},
+      {.name = "shared_queries",
+       .sizes = {.H = 4, .T = 33, .S = 34, .Dk = 6, .Dv = 6},
+       .causal = true,
+       .key_bias = true},
+      {.name = "wide_keys", .sizes = {.H = 3, .Hq = 3, .Hv = 3, .T = 66, .S = 66, .Dk = 40, .Dv = 8}, .causal = true},
+      {.name = "all_counts_differ",
+       .sizes = {.H = 12, .Hq = 4, .Hk = 6, .Hv = 2, .T = 20, .S = 21, .Dk = 4, .Dv = 4},
+       .key_bias = true},
+      {.name = "padded",
+       .sizes = own_heads({.B = 3, .H = 2, .T = 70, .S = 140, .Dk = 8, .Dv = 8}),
+       .key_bias = true,
+       .hidden_tail = 5},
+      {.name = "all_hidden",
+       .sizes = own_heads({.B = 2, .H = 2, .T = 20, .S = 20, .Dk = 8, .Dv = 8}),
+       .causal = true,
+       .alibi = true,
+       .hidden_tail = 20},
+      {.name = "zero_scale",
+       .sizes = own_heads({.H = 2, .T = 20, .S = 20, .Dk = 8, .Dv = 8}),
+       .scale = 0,
+       .causal = true},
+      {.name = "large_scores",
+       .sizes = own_heads({.H = 2, .T = 70, .S = 140, .Dk = 8, .Dv = 8}),
+       .scale = 30,
+       .causal = true,
+       .key_bias = true},
+      {.name = "hidden_blocks",
+       .sizes = own_heads({.B = 2, .H = 2, .T = 64, .S = 300, .Dk = 8, .Dv = 8}),
+       .key_bias = true,
+       .hidden_head = 256,
+       .hidden_tail = 3},
+      {.name = "large_means",
+       .sizes = own_heads({.H = 2, .T = 70, .S = 140, .Dk = 8, .Dv = 8}),
+       .causal = true,
+       .key_bias = true,
+       .mean = 30},
+      {.name = "dropout",
+       .sizes = own_heads({.B = 2, .H = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8}),
+       .causal = true,
+       .dropout = 0.3},
+      {.name = "dropout_shared",
+       .sizes = {.B = 2, .H = 3, .Hq = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8},
+       .key_bias = true,
+       .alibi = true,
+       .hidden_tail = 3,
+       .dropout = 0.5,
+       .shared_mask = true},
   };
 }
 
@@ -97,31 +151,34 @@ struct Problem {
   std::vector<float> bias, slopes;
   std::unique_ptr<bool[]> visible;
 
-  explicit Problem(const Case& one)
-      : c(one),
-        query(c.s.B, c.s.Hq, c.s.T, c.s.Dk, random_floats(c.s.B * c.s.Hq * c.s.T * c.s.Dk, 1)),
-        key(c.s.B, c.s.Hk, c.s.S, c.s.Dk, moved(random_floats(c.s.B * c.s.Hk * c.s.S * c.s.Dk, 2), c.mean)),
-        value(c.s.B, c.s.Hv, c.s.S, c.s.Dv, moved(random_floats(c.s.B * c.s.Hv * c.s.S * c.s.Dv, 3), c.mean)),
-        gradient(c.s.B, c.s.H, c.s.T, c.s.Dv, random_floats(c.s.B * c.s.H * c.s.T * c.s.Dv, 4)) {
-    if (c.bias) bias = random_floats(c.s.B * c.s.H * c.s.S, 5);
-    for (int64_t h = 0; c.alibi && h < c.s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
-    if (c.hidden_tail == 0 && c.hidden_head == 0) return;
-    visible = std::make_unique<bool[]>(static_cast<size_t>(c.s.B * c.s.S));
-    for (int64_t i = 0; i < c.s.B * c.s.S; ++i) {
-      const int64_t b = i / c.s.S, key = i % c.s.S;
-      visible[i] = key >= c.hidden_head && key < c.s.S - c.hidden_tail - (c.hidden_tail > 0 ? b : 0);
-    }
-  }
+  explicit Problem(const Case& one) : Problem(one, one.sizes) {}
 
   AttentionRule rule() const {
-    return {c.scale,
-            c.causal,
-            visible.get(),
-            bias.empty() ? nullptr : bias.data(),
-            slopes.empty() ? nullptr : slopes.data(),
-            c.dropout > 0 ? dropout_mask(c.dropout, 9, c.shared) : DropoutMask{}};
+    return {.scale = c.scale,
+            .causal = c.causal,
+            .visible_keys = visible.get(),
+            .key_bias = bias.empty() ? nullptr : bias.data(),
+            .alibi_slopes = slopes.empty() ? nullptr : slopes.data(),
+            .dropout = c.dropout > 0 ? dropout_mask(c.dropout, /*key=*/9, c.shared_mask) : DropoutMask{}};
   }
   AttentionInputs<float> inputs() const { return {query.read(), key.read(), value.read()}; }
+
+ private:
+  Problem(const Case& one, const AttentionSizes& s)
+      : c(one),
+        query(s.B, s.Hq, s.T, s.Dk, random_floats(s.B * s.Hq * s.T * s.Dk, 1)),
+        key(s.B, s.Hk, s.S, s.Dk, moved(random_floats(s.B * s.Hk * s.S * s.Dk, 2), c.mean)),
+        value(s.B, s.Hv, s.S, s.Dv, moved(random_floats(s.B * s.Hv * s.S * s.Dv, 3), c.mean)),
+        gradient(s.B, s.H, s.T, s.Dv, random_floats(s.B * s.H * s.T * s.Dv, 4)) {
+    if (c.key_bias) bias = random_floats(s.B * s.H * s.S, 5);
+    for (int64_t h = 0; c.alibi && h < s.H; ++h) slopes.push_back(0.5F / static_cast<float>(h + 1));
+    if (c.hidden_tail == 0 && c.hidden_head == 0) return;
+    visible = std::make_unique<bool[]>(static_cast<size_t>(s.B * s.S));
+    for (int64_t i = 0; i < s.B * s.S; ++i) {
+      const int64_t b = i / s.S, key = i % s.S;
+      visible[i] = key >= c.hidden_head && key < s.S - c.hidden_tail - (c.hidden_tail > 0 ? b : 0);
+    }
+  }
 };
 
 inline double largest_of(const std::vector<double>& x) {
@@ -163,7 +220,7 @@ struct Expected {
 };
 
 inline Expected expected_out(const Problem& p, Kept kept = Kept::kAsComputed) {
-  const AttentionSizes& s = p.c.s;
+  const AttentionSizes& s = p.c.sizes;
   return {s.B,
           s.H,
           s.T,
@@ -178,7 +235,7 @@ struct ExpectedGradients {
 };
 
 inline ExpectedGradients expected_gradients(const Problem& p, Kept kept = Kept::kAsComputed) {
-  const AttentionSizes& s = p.c.s;
+  const AttentionSizes& s = p.c.sizes;
   const auto exact = reference_backward<double>(s, p.rule(), p.inputs(), p.gradient.read());
   const auto plain = reference_backward<float>(s, p.rule(), p.inputs(), p.gradient.read(), kept);
   return {{s.B, s.Hq, s.T, s.Dk, exact.query, plain.query, kept},
@@ -222,7 +279,7 @@ inline void expect_results(const Problem& p, Results& actual, double times = 1, 
   expect(gradients.query, actual.query.view, "query");
   expect(gradients.key, actual.key.view, "key");
   expect(gradients.value, actual.value.view, "value");
-  expect(gradients.key_bias, actual.bias_view(p.c.s), "key bias");
+  expect(gradients.key_bias, actual.bias_view(p.c.sizes), "key bias");
   EXPECT_TRUE(actual.fences_stand());
 }
 
@@ -230,9 +287,9 @@ inline Machine machine_with(const Parallel& parallel) { return {&plain_gemm(), p
 
 inline Results run(const Problem& p, const Parallel& parallel) {
   const Machine machine = machine_with(parallel);
-  Results results(p.c.s);
-  attention_forward<float>(p.c.s, p.rule(), p.inputs(), results.out.view, results.lse.data(), machine);
-  attention_backward<float>(p.c.s, p.rule(), p.inputs(), results.out.read(), results.lse.data(), p.gradient.read(),
+  Results results(p.c.sizes);
+  attention_forward<float>(p.c.sizes, p.rule(), p.inputs(), results.out.view, results.lse.data(), machine);
+  attention_backward<float>(p.c.sizes, p.rule(), p.inputs(), results.out.read(), results.lse.data(), p.gradient.read(),
                             results.gradients(), machine);
   return results;
 }
@@ -282,7 +339,7 @@ inline std::vector<Bf16> room(const Poisoned& like) {
 
 // Whether a case fits bf16: even widths, and values whose rounding leaves something to compare.
 inline bool suits_bf16(const Case& one) {
-  return one.s.Dk % 2 == 0 && one.s.Dv % 2 == 0 && one.scale <= 1 && one.mean == 0;
+  return one.sizes.Dk % 2 == 0 && one.sizes.Dv % 2 == 0 && one.scale <= 1 && one.mean == 0;
 }
 
 // Writes `narrow` into `as`, whose views tell where it lies.
@@ -292,7 +349,7 @@ inline void widen(const std::vector<Bf16>& narrow, Poisoned* as) {
 
 // One head of 20 queries and keys; query 3 has a NaN.
 inline Problem problem_with_nan() {
-  Problem p(Case{"nan", {1, 1, 1, 1, 1, 20, 20, 4, 4}, 0.35F, false, true});
+  Problem p({.name = "nan", .sizes = {.T = 20, .S = 20, .Dk = 4, .Dv = 4}, .key_bias = true});
   p.query.view.at(0, 0)[3 * p.query.view.row] = std::nanf("");
   return p;
 }

@@ -12,15 +12,19 @@ using DecodingTest = EveryInstructionSet;
 std::vector<Case> decode_cases() {
   std::vector<Case> all = cases();
   std::erase_if(all, [](const Case& one) { return one.dropout > 0; });
-  for (Case& one : all) one.s.T = 1;
-  all.push_back({"divided", {1, 2, 2, 2, 2, 1, 900, 8, 8}, 0.35F, false, true, true});
-  all.push_back({"divided_shared", {2, 6, 6, 1, 1, 1, 900, 8, 8}, 0.35F, false, true, false, 300});
-  all.push_back({"many_heads", {1, 130, 130, 1, 1, 1, 300, 8, 8}, 0.35F, false, true});
+  for (Case& one : all) one.sizes.T = 1;
+  all.push_back(
+      {.name = "divided", .sizes = own_heads({.H = 2, .S = 900, .Dk = 8, .Dv = 8}), .key_bias = true, .alibi = true});
+  all.push_back({.name = "divided_shared",
+                 .sizes = {.B = 2, .H = 6, .Hq = 6, .S = 900, .Dk = 8, .Dv = 8},
+                 .key_bias = true,
+                 .hidden_tail = 300});
+  all.push_back({.name = "many_heads", .sizes = {.H = 130, .Hq = 130, .S = 300, .Dk = 8, .Dv = 8}, .key_bias = true});
   return all;
 }
 
 Poisoned decode(const Problem& p, int64_t threads) {
-  const AttentionSizes& s = p.c.s;
+  const AttentionSizes& s = p.c.sizes;
   Poisoned out(s.B, s.H, 1, s.Dv, {});
   attention_decode<float>(s, p.rule(), p.inputs(), out.view, machine_with(std_threads(threads)));
   return out;
@@ -44,7 +48,7 @@ TEST_P(DecodingTest, Bf16EqualsTheReferenceOfItsInputs) {
     if (!suits_bf16(one)) continue;
     SCOPED_TRACE(one.name);
     Problem problem(one);
-    const AttentionSizes& s = one.s;
+    const AttentionSizes& s = one.sizes;
     const auto query = narrowed(&problem.query), key = narrowed(&problem.key), value = narrowed(&problem.value);
     Poisoned like(s.B, s.H, 1, s.Dv, {});
     auto out = room(like);
@@ -64,9 +68,10 @@ TEST_P(DecodingTest, NanShows) {
   for (const int64_t sharing : {1, 6}) {
     for (const char* what : {"query", "key", "infinite score"}) {
       SCOPED_TRACE(testing::Message() << what << ", " << sharing << " heads of queries a key head");
-      Case one{"nan", {1, sharing, sharing, 1, 1, 1, 900, 8, 8}, 1.0F};
-      one.hidden_head = 700;
-      Problem p(one);
+      Problem p({.name = "nan",
+                 .sizes = {.H = sharing, .Hq = sharing, .S = 900, .Dk = 8, .Dv = 8},
+                 .scale = 1,
+                 .hidden_head = 700});
       float* query = p.query.view.at(0, 0);
       float* key = p.key.view.at(0, 0) + 800 * p.key.view.row;
       if (what == std::string("query")) query[0] = std::nanf("");

@@ -11,7 +11,7 @@ using AttentionTest = EveryInstructionSet;
 
 // The sum of the outputs' entries times p.gradient, by the reference.
 double weighted_sum(const Problem& p) {
-  const AttentionSizes& s = p.c.s;
+  const AttentionSizes& s = p.c.sizes;
   const std::vector<double> out = reference_forward<double>(s, p.rule(), p.inputs()).out;
   double sum = 0;
   for (int64_t i = 0; i < s.B * s.H * s.T * s.Dv; ++i) {
@@ -25,10 +25,10 @@ double weighted_sum(const Problem& p) {
 TEST(AttentionReference, GradientsAreFiniteDifferences) {
   constexpr float kStep = 0x1p-8F;
   for (const Case& one : cases()) {
-    if (one.s.T > 70 || one.scale > 1 || one.mean > 0) continue;
+    if (one.sizes.T > 70 || one.scale > 1 || one.mean > 0) continue;
     SCOPED_TRACE(one.name);
     Problem p(one);
-    const auto gradients = reference_backward<double>(one.s, p.rule(), p.inputs(), p.gradient.read());
+    const auto gradients = reference_backward<double>(one.sizes, p.rule(), p.inputs(), p.gradient.read());
     const auto difference = [&](float* x) {
       const float before = *x;
       *x = before + kStep;
@@ -47,9 +47,9 @@ TEST(AttentionReference, GradientsAreFiniteDifferences) {
         EXPECT_NEAR(difference(x), gradient[static_cast<size_t>(i)], 1e-3) << i;
       }
     };
-    check(p.query, one.s.Hq, one.s.T, one.s.Dk, gradients.query);
-    check(p.key, one.s.Hk, one.s.S, one.s.Dk, gradients.key);
-    check(p.value, one.s.Hv, one.s.S, one.s.Dv, gradients.value);
+    check(p.query, one.sizes.Hq, one.sizes.T, one.sizes.Dk, gradients.query);
+    check(p.key, one.sizes.Hk, one.sizes.S, one.sizes.Dk, gradients.key);
+    check(p.value, one.sizes.Hv, one.sizes.S, one.sizes.Dv, gradients.value);
     for (size_t i = 0; i < p.bias.size(); i += p.bias.size() / 5 + 1) {
       EXPECT_NEAR(difference(&p.bias[i]), gradients.key_bias[i], 1e-3) << i;
     }
@@ -92,7 +92,7 @@ TEST_P(AttentionTest, Bf16EqualsTheReferenceOfItsInputs) {
     if (!suits_bf16(one)) continue;
     SCOPED_TRACE(one.name);
     Problem problem(one);
-    const AttentionSizes& s = one.s;
+    const AttentionSizes& s = one.sizes;
     const auto query = narrowed(&problem.query), key = narrowed(&problem.key), value = narrowed(&problem.value);
     const auto gradient = narrowed(&problem.gradient);
     const AttentionInputs<Bf16> in{seen(query, problem.query), seen(key, problem.key), seen(value, problem.value)};

@@ -12,8 +12,8 @@ using FactorisedTest = EveryInstructionSet;
 // Forward and backward by the kernels of factorised.h; how many (head, block) pairs they left to the general ones.
 template <typename Product = float>
 Results run_factorised(const Problem& p, const Parallel& parallel, int64_t* by_head) {
-  const AttentionSizes& a = p.c.s;
-  const FactorisedSizes s{a.B, a.H, a.T, a.S, a.Dk, a.Dv};
+  const AttentionSizes& a = p.c.sizes;
+  const FactorisedSizes s{.B = a.B, .H = a.H, .T = a.T, .S = a.S, .Dk = a.Dk, .Dv = a.Dv};
   const Machine machine = machine_with(parallel);
   Results results(a);
   std::vector<float> m(static_cast<size_t>(s.B * s.T));
@@ -27,24 +27,57 @@ Results run_factorised(const Problem& p, const Parallel& parallel, int64_t* by_h
   return results;
 }
 
+// All heads read the same queries, keys and values: they differ in their biases.
 std::vector<Case> factorised_cases() {
-  const auto one_head = [](int64_t B, int64_t H, int64_t T, int64_t S, int64_t Dk, int64_t Dv) {
-    return AttentionSizes{B, H, 1, 1, 1, T, S, Dk, Dv};
-  };
   return {
-      {"one_of_each", one_head(1, 1, 1, 1, 1, 1), 0.35F, false, true},
-      {"open", one_head(2, 5, 65, 129, 8, 8), 0.35F, false, true},
-      {"open_odd", one_head(1, 17, 15, 31, 5, 7), 0.35F, false, true},
-      {"causal", one_head(1, 3, 130, 130, 8, 8), 0.35F, true, true},
-      {"causal_more_keys", one_head(1, 3, 70, 201, 8, 8), 0.35F, true, true},
-      {"causal_fewer_keys", one_head(1, 3, 150, 67, 8, 8), 0.35F, true, true},
-      {"causal_alibi", one_head(1, 3, 200, 230, 8, 8), 0.35F, true, true, true},
-      {"padded", one_head(3, 3, 70, 140, 8, 8), 0.35F, false, true, false, 9},
-      {"padded_causal", one_head(2, 3, 140, 140, 8, 8), 0.35F, true, true, true, 70},
-      {"all_hidden", one_head(2, 3, 20, 20, 8, 8), 0.35F, true, true, false, 20},
-      {"hidden_blocks", one_head(2, 3, 70, 300, 8, 8), 0.35F, false, true, false, 3, 0, false, 256},
-      {"large_means", one_head(1, 3, 70, 140, 8, 8), 0.35F, true, true, false, 0, 0, false, 0, 30},
-      {"dropout", one_head(2, 3, 70, 140, 8, 8), 0.35F, true, true, false, 0, 0.3, true},
+      {.name = "one_of_each", .sizes = {}, .key_bias = true},
+      {.name = "open", .sizes = {.B = 2, .H = 5, .T = 65, .S = 129, .Dk = 8, .Dv = 8}, .key_bias = true},
+      {.name = "open_odd", .sizes = {.H = 17, .T = 15, .S = 31, .Dk = 5, .Dv = 7}, .key_bias = true},
+      {.name = "causal", .sizes = {.H = 3, .T = 130, .S = 130, .Dk = 8, .Dv = 8}, .causal = true, .key_bias = true},
+      {.name = "causal_more_keys",
+       .sizes = {.H = 3, .T = 70, .S = 201, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true},
+      {.name = "causal_fewer_keys",
+       .sizes = {.H = 3, .T = 150, .S = 67, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true},
+      {.name = "causal_alibi",
+       .sizes = {.H = 3, .T = 200, .S = 230, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .alibi = true},
+      {.name = "padded",
+       .sizes = {.B = 3, .H = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8},
+       .key_bias = true,
+       .hidden_tail = 9},
+      {.name = "padded_causal",
+       .sizes = {.B = 2, .H = 3, .T = 140, .S = 140, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .alibi = true,
+       .hidden_tail = 70},
+      {.name = "all_hidden",
+       .sizes = {.B = 2, .H = 3, .T = 20, .S = 20, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .hidden_tail = 20},
+      {.name = "hidden_blocks",
+       .sizes = {.B = 2, .H = 3, .T = 70, .S = 300, .Dk = 8, .Dv = 8},
+       .key_bias = true,
+       .hidden_head = 256,
+       .hidden_tail = 3},
+      {.name = "large_means",
+       .sizes = {.H = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .mean = 30},
+      {.name = "dropout",
+       .sizes = {.B = 2, .H = 3, .T = 70, .S = 140, .Dk = 8, .Dv = 8},
+       .causal = true,
+       .key_bias = true,
+       .dropout = 0.3,
+       .shared_mask = true},
   };
 }
 
@@ -74,10 +107,11 @@ TEST(Factorised, RepeatsToTheLastBitForANumberOfThreads) {
 // A head whose biases are far below zero, behind a block of keys that nobody sees: measured from zero, that block's
 // share would overflow.
 TEST_P(FactorisedTest, SkipsHiddenBlocksBeforeFarBiases) {
-  Case one{"far_below", {1, 2, 1, 1, 1, 64, 256, 8, 8}, 0.35F, false, true};
-  one.hidden_head = 128;
-  Problem p(one);
-  for (int64_t j = 0; j < 256; ++j) p.bias[static_cast<size_t>(256 + j)] -= 100 / one.scale;
+  Problem p({.name = "far_below",
+             .sizes = {.H = 2, .T = 64, .S = 256, .Dk = 8, .Dv = 8},
+             .key_bias = true,
+             .hidden_head = 128});
+  for (int64_t j = 0; j < 256; ++j) p.bias[static_cast<size_t>(256 + j)] -= 100 / p.c.scale;
   int64_t by_head = 0;
   Results results = run_factorised(p, serial(), &by_head);
   EXPECT_EQ(by_head, 0);
@@ -86,7 +120,7 @@ TEST_P(FactorisedTest, SkipsHiddenBlocksBeforeFarBiases) {
 
 TEST_P(FactorisedTest, WithProductsInBf16IsAsNearAsTheirRounding) {
   for (const Case& one : factorised_cases()) {
-    if (one.s.Dv % 2 != 0 || one.mean > 0) continue;
+    if (one.sizes.Dv % 2 != 0 || one.mean > 0) continue;
     SCOPED_TRACE(one.name);
     const Problem p(one);
     int64_t by_head = 0;
@@ -98,8 +132,13 @@ TEST_P(FactorisedTest, WithProductsInBf16IsAsNearAsTheirRounding) {
 // Ranges of q.k and of the biases up to 200 nats, in opposite orders: P0 and w are both tiny at the key that
 // counts, and their product loses it unless the head is done on its own.
 Problem far_apart(bool causal, double dropout) {
-  Case one{"far_apart", {1, 3, 1, 1, 1, 70, 140, 2, 4}, 1.0F, causal, true, false, 0, dropout, true};
-  Problem p(one);
+  Problem p({.name = "far_apart",
+             .sizes = {.H = 3, .T = 70, .S = 140, .Dk = 2, .Dv = 4},
+             .scale = 1,
+             .causal = causal,
+             .key_bias = true,
+             .dropout = dropout,
+             .shared_mask = true});
   for (int64_t i = 0; i < 70; ++i) {
     p.query.view.at(0, 0)[i * p.query.view.row] = 1;
     p.query.view.at(0, 0)[i * p.query.view.row + 1] = 0;
@@ -129,8 +168,7 @@ TEST_P(FactorisedTest, SurvivesRangesThatLieFarApart) {
 // The example of docs/kernels.md#numerics: one key at (0, -80), 2047 at (-88, 0). Their addends are flushed to zero one
 // by one although together they weigh 0.41; the denominator alone does not show it.
 TEST_P(FactorisedTest, SeesAddendsThatWereFlushed) {
-  Case one{"flushed", {1, 2, 1, 1, 1, 1, 2048, 1, 1}, 1.0F, false, true};
-  Problem p(one);
+  Problem p({.name = "flushed", .sizes = {.H = 2, .S = 2048}, .scale = 1, .key_bias = true});
   p.query.view.at(0, 0)[0] = 1;
   for (int64_t j = 0; j < 2048; ++j) {
     p.key.view.at(0, 0)[j * p.key.view.row] = j == 7 ? 0 : -88;
@@ -149,8 +187,7 @@ TEST_P(FactorisedTest, SeesAddendsThatWereFlushed) {
 
 // One entry far above all others takes the whole softmax.
 TEST_P(FactorisedTest, OneHugeScoreTakesAll) {
-  Case one{"huge", {1, 2, 1, 1, 1, 5, 300, 2, 3}, 1.0F, false, true};
-  Problem p(one);
+  Problem p({.name = "huge", .sizes = {.H = 2, .T = 5, .S = 300, .Dk = 2, .Dv = 3}, .scale = 1, .key_bias = true});
   p.key.view.at(0, 0)[77 * p.key.view.row] = 1e6F;
   for (int64_t i = 0; i < 5; ++i) p.query.view.at(0, 0)[i * p.query.view.row] = 1;
   int64_t by_head = 0;
@@ -160,7 +197,7 @@ TEST_P(FactorisedTest, OneHugeScoreTakesAll) {
   for (Results* found : {&factorised, &blocked}) {
     EXPECT_LE(gradients.value.gap(found->value.view), gradients.value.tolerance);
     EXPECT_LE(gradients.key.gap(found->key.view), gradients.key.tolerance);
-    EXPECT_LE(gradients.key_bias.gap(found->bias_view(p.c.s)), gradients.key_bias.tolerance);
+    EXPECT_LE(gradients.key_bias.gap(found->bias_view(p.c.sizes)), gradients.key_bias.tolerance);
     EXPECT_LE(gradients.query.gap(found->query.view), 1.0);  // rounding of some 1e-7 times the huge key
     EXPECT_TRUE(found->fences_stand());
   }

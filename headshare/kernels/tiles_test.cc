@@ -36,7 +36,13 @@ class TilesTest : public testing::TestWithParam<std::string> {
 struct TileShape {
   int64_t keys, lanes, stride;
 };
-const TileShape kShapes[] = {{1, 16, 16}, {3, 16, 64}, {7, 32, 64}, {17, 48, 48}, {128, 64, 64}};
+const TileShape kShapes[] = {{.keys = 1, .lanes = 16, .stride = 16},
+                             {.keys = 3, .lanes = 16, .stride = 64},
+                             {.keys = 7, .lanes = 32, .stride = 64},
+                             {.keys = 17, .lanes = 48, .stride = 48},
+                             {.keys = 128, .lanes = 64, .stride = 64}};
+
+Tile tile_of(AlignedFloats& x, const TileShape& shape) { return {x.data(), shape.stride, shape.keys, shape.lanes}; }
 
 TEST_P(TilesTest, Exp2IsExactToTwoRoundings) {
   std::vector<float> x = {0, -0.0F, 1, -1, 127.25F, -125.5F, -126, 0.5F, -0.5F, 3.25F};
@@ -92,10 +98,9 @@ TEST_P(TilesTest, TwoStepsOfTheRunningSoftmaxAreOneSoftmax) {
         const AlignedFloats first(shape.keys * shape.stride, 4, 10), second(shape.keys * shape.stride, 5, 10);
         AlignedFloats a = first, b = second;
         AlignedFloats m(shape.lanes, -kInfinity), l(shape.lanes, 0.0F), fade(shape.lanes, 0.0F);
-        tiles().softmax_step({a.data(), shape.stride, shape.keys, shape.lanes}, rule, m.data(), l.data(), fade.data());
+        tiles().softmax_step(tile_of(a, shape), rule, m.data(), l.data(), fade.data());
         const AlignedFloats m_before = m;
-        const bool moved = tiles().softmax_step({b.data(), shape.stride, shape.keys, shape.lanes}, rule, m.data(),
-                                                l.data(), fade.data());
+        const bool moved = tiles().softmax_step(tile_of(b, shape), rule, m.data(), l.data(), fade.data());
         bool expected_move = false;
         for (int64_t i = 0; i < shape.lanes; ++i) {
           double sum = 0, largest = -kInfinity;
@@ -130,7 +135,7 @@ TEST_P(TilesTest, WeightsFollowTheirLogarithm) {
       const AlignedFloats scores(shape.keys * shape.stride, 4);
       AlignedFloats tile = scores, lse(shape.lanes, 1.5F);
       lse[1] = kInfinity;  // a query that sees nothing
-      tiles().weights({tile.data(), shape.stride, shape.keys, shape.lanes}, rule, lse.data());
+      tiles().weights(tile_of(tile, shape), rule, lse.data());
       for (int64_t j = 0; j < shape.keys; ++j) {
         for (int64_t i = 0; i < shape.lanes; ++i) {
           const double expected = std::exp2(exponent(rule, scores[j * shape.stride + i], j, i) - lse[i]);
@@ -148,9 +153,8 @@ TEST_P(TilesTest, ScoreGradients) {
       const AlignedFloats keep(shape.keys * shape.lanes, 3), delta(shape.lanes, 4);
       AlignedFloats w = w0, g = g0;
       std::vector<float> sums(shape.keys, 1.0F);
-      tiles().score_gradients({w.data(), shape.stride, shape.keys, shape.lanes},
-                              {g.data(), shape.stride, shape.keys, shape.lanes}, dropout ? keep.data() : nullptr,
-                              delta.data(), 0.5F, sums.data());
+      tiles().score_gradients(tile_of(w, shape), tile_of(g, shape), dropout ? keep.data() : nullptr, delta.data(), 0.5F,
+                              sums.data());
       for (int64_t j = 0; j < shape.keys; ++j) {
         double sum = 1, size = 1;
         for (int64_t i = 0; i < shape.lanes; ++i) {
@@ -192,11 +196,10 @@ TEST_P(TilesTest, Products) {
     const AlignedFloats x0(shape.keys * shape.stride, 1), y(shape.keys * shape.lanes, 2), f(shape.lanes, 3);
     const std::vector<float> by_row = random_floats(shape.keys, 4);
     AlignedFloats multiplied = x0, scaled = x0, lanes(shape.keys * shape.lanes, 0.0F), rows = lanes;
-    const Tile tile{multiplied.data(), shape.stride, shape.keys, shape.lanes};
-    tiles().multiply(tile, y.data());
-    tiles().scale_lanes({scaled.data(), shape.stride, shape.keys, shape.lanes}, f.data());
+    tiles().multiply(tile_of(multiplied, shape), y.data());
+    tiles().scale_lanes(tile_of(scaled, shape), f.data());
     AlignedFloats x = x0;
-    tiles().scaled_lanes({x.data(), shape.stride, shape.keys, shape.lanes}, f.data(), lanes.data(), shape.lanes);
+    tiles().scaled_lanes(tile_of(x, shape), f.data(), lanes.data(), shape.lanes);
     tiles().scaled_rows(x0.data(), shape.stride, shape.keys, shape.lanes - 3, by_row.data(), rows.data(), shape.lanes,
                         /*accumulate=*/false);
     AlignedFloats sums = rows;

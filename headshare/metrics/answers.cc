@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/valid_utf8.h"
 #include "headshare/text/bert_characters.h"
 #include "headshare/text/lower_case.h"
-#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {

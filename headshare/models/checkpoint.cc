@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/hash.h"
 #include "headshare/models/size.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -40,13 +40,6 @@ DType file_type(at::ScalarType type) {
     if (theirs == type) return ours;
   }
   throw Error(join_text("tensors of type ", c10::toString(type), " cannot be saved"));
-}
-
-nlohmann::json read_json(const fs::path& path) {
-  const std::string text = read_file(path, kMostConfigBytes);
-  nlohmann::json parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  HS_CHECK(!parsed.is_discarded() && parsed.is_object(), path.string(), " is not a JSON object: it is damaged");
-  return parsed;
 }
 
 }  // namespace
@@ -260,7 +253,7 @@ Options parse_options(const nlohmann::json& config, const std::string& where) {
 
 ModelOptions read_options(const fs::path& checkpoint) {
   const fs::path path = checkpoint / "config.json";
-  const nlohmann::json config = read_json(path);
+  const nlohmann::json config = read_json_file(path, kMostConfigBytes);
   const nlohmann::json format = config.value("format", nlohmann::json());
   HS_CHECK(format != kDiagnosticFormat, path.string(), " belongs to a model of the diagnostic task ",
            config.value("task", nlohmann::json()).dump(),
@@ -334,7 +327,8 @@ Loaded<Model> load(const fs::path& path) {
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   loaded.tokenizer = load_tokenizer(tokenizer);
   check_vocabulary(*loaded.tokenizer, shared_options(options), tokenizer.string());
-  check_tokenizer(*loaded.tokenizer, read_json(loaded.directory / "config.json"), tokenizer.string());
+  check_tokenizer(*loaded.tokenizer, read_json_file(loaded.directory / "config.json", kMostConfigBytes),
+                  tokenizer.string());
   loaded.model = load_weights<Model>(loaded.directory);
   return loaded;
 }

@@ -273,7 +273,7 @@ TEST_F(CheckpointTest, Versions) {
   write_config(changed);
   EXPECT_THAT(load_error(), HasSubstr("has no \"model\" part"));
   write_file(path() / "config.json", "{\"format\":");
-  EXPECT_THAT(load_error(), HasSubstr("is not a JSON object: it is damaged"));
+  EXPECT_THAT(load_error(), HasSubstr("is not JSON: it is damaged"));
 }
 
 TEST_F(CheckpointTest, OptionsThatCannotBe) {

@@ -1,12 +1,17 @@
-// The problems that tests and benchmarks of the attention core walk: edges by construction.
+// The problems that tests of the attention core walk, edges by construction, and how a backend is asked about them.
 #pragma once
 
 #include <ATen/ATen.h>
+#include <torch/autograd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "headshare/ops/head_attention.h"
+#include "headshare/ops/head_attention_backends.h"
+#include "headshare/ops/layer.h"
+#include "headshare/ops/testing.h"
 
 namespace headshare {
 
@@ -19,7 +24,7 @@ enum class Padding {
 
 // Letters as in base/dims.h.
 struct HeadCase {
-  std::string name;
+  std::string name{};  // in messages
   int64_t B = 2, H = 4, Hq = 4, Hk = 4, Hv = 4, T = 5, S = 5, Dk = 8, Dv = 8;
   double scale = 0.35;
   bool causal = false, shift = false, key_bias = false, alibi = false;
@@ -174,6 +179,44 @@ inline HeadInputs make_inputs(const HeadCase& c, at::TensorOptions options) {
   if (in.mask.visible_keys.defined()) in.mask.visible_keys = in.mask.visible_keys.to(options.device());
   if (c.alibi) in.mask.alibi_slopes = draw({c.H}).abs().clamp_max(0.75);  // models have none above 1
   return in;
+}
+
+inline bool can_run(const HeadBackend& backend, const HeadInputs& in, const HeadDropout& dropout = {}) {
+  return backend.why_not(in.problem, in.mask, dropout).empty();
+}
+
+inline Tensor attend_with(const HeadBackend& backend, const HeadInputs& in, const HeadDropout& dropout = {}) {
+  const ScopedEnvironment forced("HEADSHARE_BACKEND", std::string(backend.name).c_str());
+  return attend(in.problem, in.mask, dropout);
+}
+
+// Sum of the output with fixed weights, so that every element has a gradient of its own.
+inline Tensor weighed(const Tensor& x) {
+  return (x * at::linspace(-1, 1, x.numel(), x.options().requires_grad(false)).view(x.sizes())).sum();
+}
+
+// What has gradients, which it is told to ask for.
+inline std::vector<Tensor> inputs_of(HeadInputs* in) {
+  std::vector<Tensor> inputs = {in->problem.query, in->problem.key, in->problem.value};
+  for (const Tensor& x : {in->problem.query_shift, in->problem.key_bias}) {
+    if (x.defined()) inputs.push_back(x);
+  }
+  for (Tensor& x : inputs) x.requires_grad_();
+  return inputs;
+}
+
+inline std::vector<Tensor> gradients_of(const HeadBackend& backend, HeadInputs in, const HeadDropout& dropout = {}) {
+  const std::vector<Tensor> inputs = inputs_of(&in);
+  return torch::autograd::grad({weighed(attend_with(backend, in, dropout))}, inputs);
+}
+
+// A site of dropout whose mask counts.
+class Site : public Layer {};
+
+inline std::shared_ptr<Site> training_site(uint64_t seed = 3) {
+  auto site = std::make_shared<Site>();
+  attach(*site, std::make_shared<DropoutClock>(DropoutClock{.seed = seed}));
+  return site;
 }
 
 }  // namespace headshare

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/text/byte_alphabet.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

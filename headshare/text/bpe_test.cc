@@ -6,11 +6,11 @@
 #include <set>
 #include <thread>
 
+#include "headshare/base/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/bpe_file.h"
 #include "headshare/text/bpe_tokenizer.h"
 #include "headshare/text/byte_alphabet.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/test_support.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/word_cache.h"

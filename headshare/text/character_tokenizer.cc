@@ -1,7 +1,7 @@
 #include "headshare/text/character_tokenizer.h"
 
 #include "headshare/base/error.h"
-#include "headshare/text/json_input.h"
+#include "headshare/base/json_input.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/utf8.h"
 

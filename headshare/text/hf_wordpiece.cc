@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/text/bpe_file.h"
 #include "headshare/text/hf_parts.h"
 #include "headshare/text/hf_tokenizer.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

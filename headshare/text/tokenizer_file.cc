@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/rng.h"
 #include "headshare/text/bpe_file.h"
@@ -11,7 +12,6 @@
 #include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/character_tokenizer.h"
 #include "headshare/text/hf_tokenizer.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/word_tokenizer.h"
 #include "headshare/text/wordpiece_file.h"
 
@@ -53,7 +53,7 @@ fs::path first_file(const fs::path& folder, const std::vector<std::string>& name
 // Some models name the class of their tokenizer in config.json instead of tokenizer_config.json.
 void check_model_config(const fs::path& config) {
   if (!fs::is_regular_file(config)) return;
-  const auto object = nlohmann::json::parse(read_file(config, kLargestFile), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json object = json_or_discarded(read_file(config, kLargestFile));
   if (object.is_object()) check_hf_tokenizer_class(object, config.string());  // whatever else it is, is not asked here
 }
 
@@ -62,7 +62,7 @@ std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   std::optional<BertNormalization> normalization;
   bool class_is_known = false;
   if (const fs::path config = path.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
-    const nlohmann::json object = parse_json_input(read_file(config, kLargestFile), config.string());
+    const nlohmann::json object = read_json_input(config, kLargestFile);
     normalization = normalization_from_hf_config(object, config.string());
     class_is_known = object.contains("tokenizer_class") && !object["tokenizer_class"].is_null();
   }
@@ -81,9 +81,9 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
            vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
            "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, or a vocab.txt");
-  return std::make_unique<BpeTokenizer>(
-      bpe_from_gpt2_files(parse_json_input(read_file(vocabulary, kLargestFile), vocabulary.string()),
-                          read_file(merges, kLargestFile), vocabulary.string(), merges.string()));
+  return std::make_unique<BpeTokenizer>(bpe_from_gpt2_files(read_json_input(vocabulary, kLargestFile),
+                                                            read_file(merges, kLargestFile), vocabulary.string(),
+                                                            merges.string()));
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   if (fs::is_directory(path)) return load_folder(path);
   if (path.extension() == ".txt") return load_vocabulary(path);
-  return tokenizer_from_json(parse_json_input(read_file(path, kLargestFile), path.string()), path.string());
+  return tokenizer_from_json(read_json_input(path, kLargestFile), path.string());
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where) {

@@ -1,19 +1,13 @@
-// UTF-8 as Unicode defines it: no surrogates, no overlong forms, nothing above U+10FFFF.
+// Text as code points: writing them as UTF-8, and errors that show them.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "headshare/base/valid_utf8.h"
+
 namespace headshare {
-
-// How many leading bytes of `text` are valid UTF-8 (all of them when the result is text.size()).
-size_t valid_utf8_prefix(std::string_view text);
-
-// The code point at byte `*position`, which moves past it; -1 (and `*position` stays) where the
-// bytes are not valid UTF-8. Requires *position < text.size().
-int32_t next_code_point(std::string_view text, size_t* position);
 
 // Appends a code point (0 .. 0x10FFFF, no surrogate) as UTF-8.
 void append_utf8(int32_t code_point, std::string* out);

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
-#include "headshare/text/json_input.h"
+#include "headshare/base/json_input.h"
 #include "headshare/text/utf8.h"
 
 namespace headshare {

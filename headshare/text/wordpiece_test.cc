@@ -4,9 +4,9 @@
 
 #include <chrono>
 
+#include "headshare/base/json_input.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/hf_tokenizer.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/test_support.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/wordpiece_file.h"

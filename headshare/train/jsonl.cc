@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
 
 namespace headshare {
 namespace {
@@ -18,7 +18,7 @@ size_t kept_bytes(std::string_view text, int64_t step, const fs::path& path) {
     const size_t end = text.find('\n', start);
     if (end == std::string_view::npos) return start;
     const std::string_view line = text.substr(start, end - start);
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json object = json_or_discarded(line);
     HS_CHECK(object.is_object(), path.string(), ":", number, ": not a JSON object: '", line.substr(0, 60),
              "'; repair the line or move the file away to resume");
     if (object.value(kRepeated, nlohmann::json()) == true) return start;
@@ -35,7 +35,7 @@ int64_t last_step(const fs::path& path) {
   int64_t last = 0;
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json object = json_or_discarded(line);
     last = std::max(last, json_count(object, "step").value_or(0));
   }
   return last;

@@ -1,26 +1,13 @@
 #include "headshare/train/training_state.h"
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/json_reader.h"
 
 namespace headshare {
 namespace {
 
 constexpr uint64_t kMostStateBytes = 64 << 20;
-
-template <class T>
-T required(const nlohmann::json& object, const char* key, const std::string& where) {
-  if constexpr (std::is_integral_v<T>) {
-    const std::optional<int64_t> count = json_count(object, key);
-    HS_CHECK(count, where, ": \"", key, "\" is missing or no whole number from 0 on: the file is damaged");
-    return *count;
-  } else {
-    const auto found = object.find(key);
-    HS_CHECK(found != object.end() && found->is_number() && found->template get<T>() >= 0, where, ": \"", key,
-             "\" is missing or no number from 0 on: the file is damaged");
-    return found->template get<T>();
-  }
-}
 
 }  // namespace
 
@@ -37,18 +24,18 @@ void write_training_state(const fs::path& path, const TrainingState& state) {
 }
 
 TrainingState read_training_state(const fs::path& path) {
-  const nlohmann::json object = nlohmann::json::parse(read_file(path, kMostStateBytes), nullptr, false);
+  const nlohmann::json object = read_json_file(path, kMostStateBytes);
   const std::string where = path.string();
-  HS_CHECK(object.is_object(), where, " is not a JSON object: it is damaged");
-  const auto version = required<int64_t>(object, "format_version", where);
+  const JsonReader read(object, where);
+  const int64_t version = read.integer("format_version", 0);
   HS_CHECK(version <= kTrainingFormatVersion, where, " has format version ", version, "; this headshare reads up to ",
            kTrainingFormatVersion, ": use a newer one");
-  TrainingState state{.step = required<int64_t>(object, "step", where),
-                      .tokens = required<int64_t>(object, "tokens", where),
-                      .seconds = required<double>(object, "seconds", where),
+  TrainingState state{.step = read.integer("step", 0),
+                      .tokens = read.integer("tokens", 0),
+                      .seconds = read.number_from("seconds", 0),
                       .best_loss = std::nullopt,
-                      .best_step = required<int64_t>(object, "best_step", where),
-                      .evaluations_without_gain = required<int64_t>(object, "evaluations_without_gain", where),
+                      .best_step = read.integer("best_step", 0),
+                      .evaluations_without_gain = read.integer("evaluations_without_gain", 0),
                       .task = object.value("task", nlohmann::json())};
   const nlohmann::json best = object.value("best_loss", nlohmann::json());
   if (best.is_number()) state.best_loss = best.get<double>();

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/convert/hf/mapping.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

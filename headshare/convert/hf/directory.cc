@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/gpt2.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {
@@ -28,7 +28,7 @@ HfDirectory::HfDirectory(const fs::path& path) : path_(path) {
            " is not a directory; wanted is one with config.json and model.safetensors");
   const fs::path config = path / "config.json";
   HS_CHECK(is_file(config), path.string(), " has no config.json: it is not a Hugging Face model directory");
-  config_ = parse_json_input(read_file(config, kMostConfigBytes), config.string());
+  config_ = read_json_input(config, kMostConfigBytes);
   HS_CHECK(config_.is_object(), config.string(), ": must be a JSON object, not ", brief_json(config_));
   if (is_file(path / kWeights)) {
     files_.push_back(std::make_unique<SafetensorsFile>(path / kWeights));

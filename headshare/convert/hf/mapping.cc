@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/number.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

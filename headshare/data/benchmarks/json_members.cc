@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/data/byte_stream.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

@@ -5,11 +5,11 @@
 #include <unordered_map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/number.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/superglue.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/lower_case.h"
 
 namespace headshare {

@@ -3,10 +3,10 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/data/benchmarks/json_members.h"
 #include "headshare/data/byte_stream.h"
 #include "headshare/text/code_points.h"
-#include "headshare/text/json_input.h"
 
 namespace headshare {
 namespace {

@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/valid_utf8.h"
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/task_list.h"
 #include "headshare/text/bert_characters.h"
 #include "headshare/text/code_points.h"
-#include "headshare/text/json_input.h"
 #include "headshare/text/lower_case.h"
-#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
-#include "headshare/text/json_input.h"
-#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
 #include "headshare/data/text/splits.h"
 
 namespace headshare {

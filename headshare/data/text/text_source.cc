@@ -10,11 +10,11 @@
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/output_mark.h"
+#include "headshare/base/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/byte_stream.h"
 #include "headshare/data/repair_utf8.h"
 #include "headshare/data/text/text_cut.h"
-#include "headshare/text/utf8.h"
 
 namespace headshare {
 namespace {

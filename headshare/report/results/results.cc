@@ -6,7 +6,8 @@
 #include <tuple>
 
 #include "headshare/base/error.h"
-#include "headshare/report/results/json_reader.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/json_reader.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/variant_rows.h"
 
@@ -27,7 +28,6 @@ namespace {
 
 constexpr const char* kFormat = "headshare comparison";
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-constexpr int kDeepestNesting = 64;  // printing recurses: a million brackets would overflow the stack
 
 constexpr const char* kHigher = "higher is better";
 constexpr const char* kLower = "lower is better";
@@ -371,16 +371,7 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
 }
 
 Results read_results(const fs::path& file) {
-  const std::string where = file.string();
-  const auto check_depth = [&where](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    HS_CHECK(depth <= kDeepestNesting, where, " is nested deeper than ", kDeepestNesting,
-             " levels: it is not a results file");
-    return true;
-  };
-  const nlohmann::json object =
-      nlohmann::json::parse(read_file(file, kMostBytes), check_depth, /*allow_exceptions=*/false);
-  HS_CHECK(!object.is_discarded(), where, " is not JSON: it is damaged, or was never finished");
-  return results_from_json(object, where);
+  return results_from_json(read_json_file(file, kMostBytes), file.string());
 }
 
 }  // namespace headshare

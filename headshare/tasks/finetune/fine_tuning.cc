@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/number.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/training_shape.h"
@@ -12,6 +13,7 @@ namespace headshare {
 namespace {
 
 constexpr int64_t kResultVersion = 1;
+constexpr uint64_t kMostResultBytes = 16 << 20;
 
 nlohmann::ordered_json to_json(const PartScores& part) {
   nlohmann::ordered_json object = {{"part", part.part}, {"examples", part.examples}, {"goal", part.goal}};
@@ -36,7 +38,8 @@ PartScores part_from_json(const nlohmann::json& object) {
 
 TunedModel read_result(const fs::path& path) {
   try {
-    const auto object = nlohmann::json::parse(read_file(path));
+    const nlohmann::json object =
+        read_json_file(path, kMostResultBytes, "it is damaged; delete it to train this model again");
     HS_CHECK(object.at("version") == kResultVersion, path.string(), " has version ", object.at("version").dump(),
              "; this headshare reads ", kResultVersion);
     TunedModel model{.learning_rate = object.at("learning_rate"),

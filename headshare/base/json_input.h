@@ -1,12 +1,18 @@
-// JSON read from files we did not write: strict parsing, and members with errors that name them.
+// The only place that parses JSON. Each kind of file has its functions:
+//   written by others             parse_json_input, read_json_input; members by json_string and so on
+//   written by headshare          read_json_file; members by JsonReader (json_reader.h)
+//   maybe cut short, or not ours  json_or_discarded; whole numbers by json_count
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headshare/base/error.h"
+#include "headshare/base/file.h"
 
 namespace headshare {
 
@@ -14,8 +20,20 @@ namespace headshare {
 // Throws Error led by `where`.
 nlohmann::json parse_json_input(std::string_view text, const std::string& where);
 
+// The same of a file, led by its path; files of more than `most_bytes` are refused unread.
+nlohmann::json read_json_input(const fs::path& path, uint64_t most_bytes);
+
 // What parse_json_input throws when the parser throws `error` over a text of `bytes` bytes.
 Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error);
+
+// The object in a file that headshare wrote. Throws Error naming the path, followed by `advice`, when the file holds no
+// object. Also refuses nesting so deep that printing the object would overflow the stack.
+nlohmann::json read_json_file(const fs::path& path, uint64_t most_bytes,
+                              const std::string& advice = "it is damaged, or was never finished");
+
+// Any JSON document. Where `text` is none, the result is discarded: a value that is no object and equals nothing. For
+// what may be cut short, such as the last line that a run writes, and for files that may not be ours.
+nlohmann::json json_or_discarded(std::string_view text);
 
 // object[key]; throws Error led by `where` when `object` is not an object or lacks the key.
 const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where);
@@ -37,6 +55,16 @@ const std::string& json_filled(const nlohmann::json& object, const std::string& 
 bool json_bool(const nlohmann::json& object, const std::string& key, const std::string& where);
 const nlohmann::json::array_t& json_list(const nlohmann::json& object, const std::string& key,
                                          const std::string& where);
+
+// The whole number that `value` is, if 64 bits with a sign hold it; nothing for anything else. nlohmann's own
+// conversion makes larger numbers negative, and cuts off what stands behind a point.
+std::optional<int64_t> json_integer(const nlohmann::json& value);
+
+// The same from 0 on.
+std::optional<int64_t> json_count(const nlohmann::json& value);
+
+// The same of object[key]; nothing where it is missing, or `object` is no object.
+std::optional<int64_t> json_count(const nlohmann::json& object, const char* key);
 
 // A text as it is, any other value as brief_json has it: what some files write the one way and some the other.
 std::string text_or_json(const nlohmann::json& value);

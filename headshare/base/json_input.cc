@@ -1,12 +1,11 @@
-#include "headshare/text/json_input.h"
+#include "headshare/base/json_input.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <unordered_set>
 
-#include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
-#include "headshare/text/utf8.h"
+#include "headshare/base/valid_utf8.h"
 
 namespace headshare {
 
@@ -66,6 +65,27 @@ nlohmann::json parse_json_input(std::string_view text, const std::string& where)
   }
 }
 
+nlohmann::json read_json_input(const fs::path& path, uint64_t most_bytes) {
+  return parse_json_input(read_file(path, most_bytes), path.string());
+}
+
+nlohmann::json read_json_file(const fs::path& path, uint64_t most_bytes, const std::string& advice) {
+  constexpr int kDeepest = 64;  // printing recurses: a million brackets would overflow the stack
+  const auto check_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    HS_CHECK(depth <= kDeepest, path.string(), " is nested deeper than ", kDeepest,
+             " levels: headshare did not write it");
+    return true;
+  };
+  nlohmann::json object = nlohmann::json::parse(read_file(path, most_bytes), check_depth, /*allow_exceptions=*/false);
+  HS_CHECK(!object.is_discarded(), path.string(), " is not JSON: ", advice);
+  HS_CHECK(object.is_object(), path.string(), " is not a JSON object: ", advice);
+  return object;
+}
+
+nlohmann::json json_or_discarded(std::string_view text) {
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where) {
   HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
   const auto found = object.find(key);
@@ -74,12 +94,9 @@ const nlohmann::json& json_member(const nlohmann::json& object, const std::strin
 }
 
 int32_t json_id(const nlohmann::json& value, const std::string& what) {
-  // get<int64_t> of a larger unsigned number wraps, so that one is looked at as it is.
-  const bool fits = value.is_number_unsigned()
-                        ? value.get<uint64_t>() <= INT32_MAX
-                        : value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= INT32_MAX;
-  HS_CHECK(fits, what, " must be a whole number from 0 to ", INT32_MAX, ", not ", brief_json(value));
-  return value.get<int32_t>();
+  const std::optional<int64_t> id = json_count(value);
+  HS_CHECK(id && *id <= INT32_MAX, what, " must be a whole number from 0 to ", INT32_MAX, ", not ", brief_json(value));
+  return static_cast<int32_t>(*id);
 }
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
@@ -120,6 +137,22 @@ bool json_bool(const nlohmann::json& object, const std::string& key, const std::
 const nlohmann::json::array_t& json_list(const nlohmann::json& object, const std::string& key,
                                          const std::string& where) {
   return json_list(json_member(object, key, where), named(key, where));
+}
+
+std::optional<int64_t> json_integer(const nlohmann::json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return std::nullopt;
+  return value.get<int64_t>();
+}
+
+std::optional<int64_t> json_count(const nlohmann::json& value) {
+  const std::optional<int64_t> number = json_integer(value);
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
+std::optional<int64_t> json_count(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? std::nullopt : json_count(*found);
 }
 
 std::string text_or_json(const nlohmann::json& value) {
