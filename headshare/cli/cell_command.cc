@@ -1,7 +1,5 @@
 // headshare train-cell: one cell of a comparison. Not for people: `compare` starts it.
-#include <nlohmann/json.hpp>
-
-#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/cli/cell_process.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/interrupt.h"
@@ -13,9 +11,9 @@
 namespace headshare {
 namespace {
 
-CellPlan read_plan(const fs::path& path) {
-  return plan_from_json(nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false), path.string());
-}
+constexpr uint64_t kMostPlanBytes = 1 << 24;
+
+CellPlan read_plan(const fs::path& path) { return plan_from_json(read_json_file(path, kMostPlanBytes), path.string()); }
 
 }  // namespace
 

@@ -11,9 +11,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/terminal.h"
 
@@ -84,7 +84,7 @@ pid_t start(const Words& words, const LinePipe& out, const LinePipe& error) {
 }
 
 void hand_over(const std::string& line, Observer& observer) {
-  const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json event = json_or_discarded(line);
   if (!event.is_object()) return;
   if (event.value("event", "") == "step") {
     observer.on_step({.step = event.value("step", int64_t{0}),

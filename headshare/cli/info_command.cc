@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "headshare/base/format.h"
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
 #include "headshare/cli/kernel_report.h"
 #include "headshare/cli/machine.h"
 #include "headshare/cli/terminal.h"
@@ -57,7 +57,7 @@ std::string machine_text(const Json& report) {
 std::optional<int64_t> training_step(const fs::path& directory) {
   const fs::path path = directory / "training.json";
   if (!fs::exists(path)) return std::nullopt;
-  return json_count(nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false), "step");
+  return json_count(json_or_discarded(read_file(path)), "step");
 }
 
 void add_task_head(const TaskHeadOptions& head, Json* report) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/proc.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
@@ -16,6 +17,8 @@ namespace {
 
 // Blocks for a bootstrap: more than this many change no interval, and neighbours are no strangers.
 constexpr size_t kMostBlocks = 200;
+
+constexpr uint64_t kMostCellBytes = 1 << 28;
 
 // Means over runs of neighbouring blocks of equal number, at most kMostBlocks of them.
 std::vector<double> gathered(const std::vector<double>& blocks) {
@@ -124,9 +127,8 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
 }
 
 Cell read_cell(const fs::path& path) {
-  const nlohmann::json object = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  HS_CHECK(object.is_object(), path.string(), " is not a JSON object: it is damaged; delete it to run that cell again");
-  return cell_from_json(object, path.string());
+  return cell_from_json(read_json_file(path, kMostCellBytes, "it is damaged; delete it to run that cell again"),
+                        path.string());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
 
 namespace headshare {
 
@@ -10,7 +10,7 @@ std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_s
   std::vector<CurvePoint> curve;
   std::ifstream in(metrics);
   for (std::string line; std::getline(in, line);) {
-    const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json event = json_or_discarded(line);
     if (!event.is_object() || event.value("event", nlohmann::json()) != "evaluation") continue;
     const auto loss = event.find("loss");
     if (loss == event.end() || !loss->is_number()) continue;  // of a model that diverged

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_count.h"
+#include "headshare/base/json_input.h"
 
 namespace headshare {
 
