@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {
@@ -30,15 +31,6 @@ Fields fields(SampleOptions& options) {
   };
 }
 
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(FieldTest, ListItemsMayHoldCommasAndBackslashes) {
   SampleOptions options;
   Fields list = fields(options);
@@ -59,7 +51,8 @@ TEST(FieldTest, ListsOfNumbers) {
   const nlohmann::json written = to_json(list);
   EXPECT_EQ(written.dump(), R"({"offsets":[3,12,1]})");
   for (const char* wrong : {"1,x", "1,0", "1,2.5", "100"}) {
-    EXPECT_THAT(message([&] { set_field(list, "offsets", wrong, "test"); }), testing::HasSubstr("offsets must be"));
+    EXPECT_THAT(error_message([&] { set_field(list, "offsets", wrong, "test"); }),
+                testing::HasSubstr("offsets must be"));
     EXPECT_THAT(offsets, testing::ElementsAre(3, 12, 1)) << wrong;
   }
   offsets.clear();
@@ -105,27 +98,29 @@ TEST(FieldTest, PrefixedFieldsKeepTheirTargetAndNameThemselves) {
   EXPECT_EQ(options.layers, 2);
   EXPECT_EQ(to_json(list).at("tiny-layers"), 2);
   EXPECT_EQ(find_field(list, "layers"), nullptr);
-  EXPECT_EQ(message([&] { set_field(list, "tiny-layers", "9", "x"); }), "x: tiny-layers must be 1..8, not 9");
+  EXPECT_EQ(error_message([&] { set_field(list, "tiny-layers", "9", "x"); }), "x: tiny-layers must be 1..8, not 9");
 }
 
 TEST(FieldTest, UnknownNamesAreRefusedWithTheNearest) {
   SampleOptions options;
   Fields list = fields(options);
-  EXPECT_EQ(message([&] { set_field(list, "layer", "2", "c.yaml:3"); }),
+  EXPECT_EQ(error_message([&] { set_field(list, "layer", "2", "c.yaml:3"); }),
             "c.yaml:3: unknown option 'layer'; did you mean 'layers'?");
 }
 
 TEST(FieldTest, BadValuesNameTheRange) {
   SampleOptions options;
   Fields list = fields(options);
-  EXPECT_EQ(message([&] { set_field(list, "layers", "9", "--layers"); }), "--layers: layers must be 1..8, not 9");
-  EXPECT_THAT(message([&] { set_field(list, "layers", "2.5", "x"); }), testing::HasSubstr("a whole number, not '2.5'"));
-  EXPECT_THAT(message([&] { set_field(list, "layers", "99999999999999999999", "x"); }),
+  EXPECT_EQ(error_message([&] { set_field(list, "layers", "9", "--layers"); }), "--layers: layers must be 1..8, not 9");
+  EXPECT_THAT(error_message([&] { set_field(list, "layers", "2.5", "x"); }),
+              testing::HasSubstr("a whole number, not '2.5'"));
+  EXPECT_THAT(error_message([&] { set_field(list, "layers", "99999999999999999999", "x"); }),
               testing::HasSubstr("a whole number"));
-  EXPECT_THAT(message([&] { set_field(list, "learning-rate", "nan", "x"); }), testing::HasSubstr("finite"));
-  EXPECT_THAT(message([&] { set_field(list, "learning-rate", "", "x"); }), testing::HasSubstr("a number"));
-  EXPECT_THAT(message([&] { set_field(list, "shape", "rond", "x"); }), testing::HasSubstr("did you mean 'round'?"));
-  EXPECT_THAT(message([&] { from_json(list, {{"layers", {{"a", 1}}}}, "x"); }), testing::HasSubstr("group"));
+  EXPECT_THAT(error_message([&] { set_field(list, "learning-rate", "nan", "x"); }), testing::HasSubstr("finite"));
+  EXPECT_THAT(error_message([&] { set_field(list, "learning-rate", "", "x"); }), testing::HasSubstr("a number"));
+  EXPECT_THAT(error_message([&] { set_field(list, "shape", "rond", "x"); }),
+              testing::HasSubstr("did you mean 'round'?"));
+  EXPECT_THAT(error_message([&] { from_json(list, {{"layers", {{"a", 1}}}}, "x"); }), testing::HasSubstr("group"));
   EXPECT_EQ(options.layers, 4);
 }
 

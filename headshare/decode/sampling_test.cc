@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {
@@ -30,15 +30,6 @@ void expect_distribution(const std::map<int32_t, double>& actual, const std::map
     ASSERT_TRUE(actual.contains(token)) << token;
     EXPECT_NEAR(actual.at(token), probability, 1e-6) << token;
   }
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(SamplingTest, PlainSoftmax) { expect_distribution(distribution({}), {{0, 0.5}, {1, 0.25}, {2, 0.15}, {3, 0.1}}); }
@@ -103,15 +94,15 @@ TEST(SamplingTest, HugeLogitsDoNotOverflow) {
 }
 
 TEST(SamplingTest, BadLogitsAreErrorsThatNameTheToken) {
-  EXPECT_THAT(message([] { next_candidates({}, Logits{0, NAN}, {}); }), testing::HasSubstr("token 1 is nan"));
-  EXPECT_THAT(message([] { next_candidates({.greedy = true}, Logits{INFINITY}, {}); }),
+  EXPECT_THAT(error_message([] { next_candidates({}, Logits{0, NAN}, {}); }), testing::HasSubstr("token 1 is nan"));
+  EXPECT_THAT(error_message([] { next_candidates({.greedy = true}, Logits{INFINITY}, {}); }),
               testing::HasSubstr("token 0 is inf"));
-  EXPECT_THAT(message([] {
+  EXPECT_THAT(error_message([] {
                 next_candidates({}, Logits{-INFINITY, -INFINITY}, {});
               }),
               testing::HasSubstr("all 2 tokens are forbidden"));
-  EXPECT_THAT(message([] { next_candidates({}, Logits{}, {}); }), testing::HasSubstr("no logits"));
-  EXPECT_THAT(message([] { next_candidates({.repetition_penalty = 2}, kLogits, Tokens{4}); }),
+  EXPECT_THAT(error_message([] { next_candidates({}, Logits{}, {}); }), testing::HasSubstr("no logits"));
+  EXPECT_THAT(error_message([] { next_candidates({.repetition_penalty = 2}, kLogits, Tokens{4}); }),
               testing::HasSubstr("token 4 of the text so far is outside the vocabulary of 4"));
 }
 

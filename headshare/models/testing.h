@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,22 @@ void expect_counted(const Model& model) {
   const bool table = model->options().positions == PositionKind::kSinusoidal;
   const int64_t sinusoids = table ? model->options().context * model->options().attention.d_model : 0;
   EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total + sinusoids));
+}
+
+// Models of every scheme, which `make` makes with one seed, start what they have in common with the same values.
+template <class Make>
+void expect_shared_starts(const Make& make) {
+  std::map<std::string, std::map<std::vector<int64_t>, Tensor>> seen;
+  int shared = 0;
+  for (const std::string& scheme : scheme_names()) {
+    const auto model = make(scheme);
+    for (const Declared& one : declared_parameters(*model)) {
+      const auto [at, fresh] = seen[one.name].emplace(one.tensor.sizes().vec(), one.tensor);
+      EXPECT_TRUE(at::equal(at->second, one.tensor)) << scheme << ": " << one.name;
+      shared += fresh ? 0 : 1;
+    }
+  }
+  EXPECT_GT(shared, 200);
 }
 
 // int64 [rows, length] below `vocabulary`.

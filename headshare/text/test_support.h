@@ -21,6 +21,15 @@ inline std::unique_ptr<Tokenizer> train_on(const TokenizerOptions& options, cons
   });
 }
 
+// What each id of `text` stands for, as it is spelled there.
+inline std::vector<std::string> spelled(const Tokenizer& tokenizer, const std::string& text) {
+  std::vector<std::string> result;
+  for (const TextSpan& span : tokenizer.encode_with_spans(text).spans) {
+    result.push_back(text.substr(span.begin, span.end - span.begin));
+  }
+  return result;
+}
+
 inline std::string all_bytes() {
   std::string text;
   for (int byte = 0; byte < 256; ++byte) text += static_cast<char>(byte);

@@ -28,14 +28,6 @@ std::vector<std::unique_ptr<Tokenizer>> samples() {
   return all;
 }
 
-std::vector<std::string> pieces(const Tokenizer& tokenizer, const std::string& text) {
-  std::vector<std::string> result;
-  for (const TextSpan& span : tokenizer.encode_with_spans(text).spans) {
-    result.push_back(text.substr(span.begin, span.end - span.begin));
-  }
-  return result;
-}
-
 TEST(TokenizerTest, SpansBelongToTheIdsOfEncode) {
   Philox random(stream_key(1, "spans"));
   for (const auto& tokenizer : samples()) {
@@ -59,11 +51,11 @@ TEST(TokenizerTest, SpansBelongToTheIdsOfEncode) {
 
 TEST(TokenizerTest, SpansAreTheTokensOwnBytes) {
   const auto all = samples();
-  EXPECT_THAT(pieces(*all[0], "aé"), ElementsAre("a", "\xC3", "\xA9"));
-  EXPECT_THAT(pieces(*all[1], "té日€"), ElementsAre("t", "é", "日", "€"));
-  EXPECT_THAT(pieces(*all[2], " the  é\nzebra"), ElementsAre("the", "é", "\n", "zebra"));
-  EXPECT_THAT(pieces(*all[3], "the then"), ElementsAre("the", " then"));
-  EXPECT_THAT(pieces(*all[4], "then"), ElementsAre("then"));  // encoded as " then"
+  EXPECT_THAT(spelled(*all[0], "aé"), ElementsAre("a", "\xC3", "\xA9"));
+  EXPECT_THAT(spelled(*all[1], "té日€"), ElementsAre("t", "é", "日", "€"));
+  EXPECT_THAT(spelled(*all[2], " the  é\nzebra"), ElementsAre("the", "é", "\n", "zebra"));
+  EXPECT_THAT(spelled(*all[3], "the then"), ElementsAre("the", " then"));
+  EXPECT_THAT(spelled(*all[4], "then"), ElementsAre("then"));  // encoded as " then"
 }
 
 TEST(TokenizerTest, RolesAreThoseOfTheVocabulary) {

@@ -32,14 +32,6 @@ std::vector<std::string> words(const std::string& text, const BertNormalization&
   return result;
 }
 
-std::vector<std::string> pieces(const Tokenizer& tokenizer, const std::string& text) {
-  std::vector<std::string> result;
-  for (const TextSpan& span : tokenizer.encode_with_spans(text).spans) {
-    result.push_back(text.substr(span.begin, span.end - span.begin));
-  }
-  return result;
-}
-
 TEST(BertWordsTest, CleansCutsAndLowers) {
   EXPECT_THAT(words(" Hello\tWORLD,don't!\n"), ElementsAre("hello", "world", ",", "don", "'", "t", "!"));
   EXPECT_THAT(words("caf\u00E9 cafe\u0301 \u0130x"), ElementsAre("cafe", "cafe", "ix"));
@@ -98,10 +90,10 @@ TEST(WordPieceTest, SpecialTokensAreNeverProducedFromText) {
 
 TEST(WordPieceTest, SpansAreInTheOriginalText) {
   const WordPieceTokenizer tokenizer(sample_definition());
-  EXPECT_THAT(pieces(tokenizer, " UN\u00ADwant\u00C9D,\u00A0Caf\u00E9 \u65E5zebra"),
+  EXPECT_THAT(spelled(tokenizer, " UN\u00ADwant\u00C9D,\u00A0Caf\u00E9 \u65E5zebra"),
               ElementsAre("UN", "want", "\u00C9D", ",", "Caf\u00E9", "\u65E5", "zebra"));
   // An accent that is a character of its own is inside a span when it is between two letters.
-  EXPECT_THAT(pieces(tokenizer, "ca\u0301fe\u0301."), ElementsAre("ca\u0301fe", "."));
+  EXPECT_THAT(spelled(tokenizer, "ca\u0301fe\u0301."), ElementsAre("ca\u0301fe", "."));
 }
 
 TEST(WordPieceTest, EncodeIsTheSameWithSpansAndWithAWarmCache) {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <numeric>
 #include <set>
 
 #include "headshare/data/test_support.h"
@@ -12,13 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// Token i is i: a batch shows where it comes from.
-TokenData counting(int64_t size) {
-  std::vector<int32_t> ids(static_cast<size_t>(size));
-  std::iota(ids.begin(), ids.end(), 0);
-  return TokenData::from_memory(ids, static_cast<uint64_t>(size));
-}
 
 std::vector<int64_t> starts(const Batch& batch) {
   std::vector<int64_t> first;

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <numeric>
-
 #include "headshare/data/test_support.h"
 
 namespace headshare {
@@ -11,12 +9,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TokenData counting(int64_t size) {
-  std::vector<int32_t> ids(static_cast<size_t>(size));
-  std::iota(ids.begin(), ids.end(), 0);
-  return TokenData::from_memory(ids, static_cast<uint64_t>(size));
-}
 
 TEST(WindowsTest, EveryTokenIsScoredOnceWithEnoughBeforeIt) {
   for (int64_t size = 2; size < 40; ++size) {

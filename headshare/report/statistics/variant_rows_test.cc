@@ -12,51 +12,64 @@ using ::testing::HasSubstr;
 // P / P_SHA - 1 of mha.
 constexpr double kGrowth = static_cast<double>(kMhaParameters - kShaParameters) / kShaParameters;
 
-TEST(SummariseTest, OneSeed) {
-  Results results =
-      loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2), loss_cell("el_lossless", 0, 2.0)});
-  results.cells[2].weights_of = "mha";
-  results.cells[2].training_tokens_per_second = 0;
-  const std::vector<VariantRow> rows = summarise(results);
-  ASSERT_EQ(rows.size(), 3u);
-  const VariantRow& mha = rows[0];
-  const VariantRow& sha = rows[1];
-  const VariantRow& el = rows[2];
+// mha, sha and a scheme that uses mha's weights, with one seed each.
+class SummariseOneSeedTest : public testing::Test {
+ protected:
+  const std::vector<VariantRow> rows_ = [] {
+    Results results =
+        loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2), loss_cell("el_lossless", 0, 2.0)});
+    results.cells[2].weights_of = "mha";
+    results.cells[2].training_tokens_per_second = 0;
+    return summarise(results);
+  }();
+  const VariantRow& mha_ = rows_.at(0);
+  const VariantRow& sha_ = rows_.at(1);
+  const VariantRow& el_ = rows_.at(2);
+};
+
+TEST_F(SummariseOneSeedTest, HasARowForEachScheme) { EXPECT_EQ(rows_.size(), 3u); }
+
+TEST_F(SummariseOneSeedTest, ValuesAreTheirFormulas) {
   const double ratio = std::exp(2.2) / std::exp(2.0);
-  EXPECT_DOUBLE_EQ(mha.best.quality.mean, std::exp(2.0));
-  EXPECT_DOUBLE_EQ(*mha.prr.value, 100);
-  EXPECT_DOUBLE_EQ(*sha.prr.value, 100 * (2 - ratio));
-  EXPECT_DOUBLE_EQ(*mha.peop.value, (1 - std::exp(2.0) / std::exp(2.2)) / kGrowth);
-  EXPECT_THAT(sha.peop.reason_undefined, HasSubstr("reference"));
+  EXPECT_DOUBLE_EQ(mha_.best.quality.mean, std::exp(2.0));
+  EXPECT_DOUBLE_EQ(*mha_.prr.value, 100);
+  EXPECT_DOUBLE_EQ(*sha_.prr.value, 100 * (2 - ratio));
+  EXPECT_DOUBLE_EQ(*mha_.peop.value, (1 - std::exp(2.0) / std::exp(2.2)) / kGrowth);
+  EXPECT_THAT(sha_.peop.reason_undefined, HasSubstr("reference"));
+}
 
-  EXPECT_EQ(sha.best.quality_interval_rule, "95% bootstrap interval over 4 blocks of text windows of one seed");
-  ASSERT_TRUE(sha.best.quality_interval);
-  EXPECT_LE(sha.best.quality_interval->low, sha.best.quality.mean);
-  EXPECT_GE(sha.best.quality_interval->high, sha.best.quality.mean);
+TEST_F(SummariseOneSeedTest, IntervalsComeFromBlocksOfText) {
+  EXPECT_EQ(sha_.best.quality_interval_rule, "95% bootstrap interval over 4 blocks of text windows of one seed");
+  ASSERT_TRUE(sha_.best.quality_interval);
+  EXPECT_LE(sha_.best.quality_interval->low, sha_.best.quality.mean);
+  EXPECT_GE(sha_.best.quality_interval->high, sha_.best.quality.mean);
+  ASSERT_TRUE(sha_.prr.interval);
+  EXPECT_NEAR(sha_.prr.interval->low, *sha_.prr.value, 1e-9);
+  EXPECT_EQ(sha_.prr.interval_rule, "95% bootstrap interval over 4 blocks of text windows within one seed");
+}
 
-  EXPECT_FALSE(mha.against_reference);
-  EXPECT_THAT(mha.why_no_difference, HasSubstr("reference"));
-  ASSERT_TRUE(sha.against_reference);
-  EXPECT_NEAR(sha.against_reference->mean, 0.2, 1e-12);
-  EXPECT_FALSE(sha.against_reference->over_seeds);
-  EXPECT_FALSE(sha.against_reference->p_value);
-  EXPECT_EQ(sha.against_reference->test, "bootstrap over 4 blocks of text windows within the one seed");
+TEST_F(SummariseOneSeedTest, DifferencesToTheReferenceArePairedByBlocks) {
+  EXPECT_FALSE(mha_.against_reference);
+  EXPECT_THAT(mha_.why_no_difference, HasSubstr("reference"));
+  ASSERT_TRUE(sha_.against_reference);
+  EXPECT_NEAR(sha_.against_reference->mean, 0.2, 1e-12);
+  EXPECT_FALSE(sha_.against_reference->over_seeds);
+  EXPECT_FALSE(sha_.against_reference->p_value);
+  EXPECT_EQ(sha_.against_reference->test, "bootstrap over 4 blocks of text windows within the one seed");
   // Every block differs by 0.2, so every resample does.
-  ASSERT_TRUE(sha.against_reference->over_blocks);
-  EXPECT_NEAR(sha.against_reference->over_blocks->low, 0.2, 1e-12);
-  EXPECT_NEAR(sha.against_reference->over_blocks->high, 0.2, 1e-12);
-  ASSERT_TRUE(sha.prr.interval);
-  EXPECT_NEAR(sha.prr.interval->low, *sha.prr.value, 1e-9);
-  EXPECT_EQ(sha.prr.interval_rule, "95% bootstrap interval over 4 blocks of text windows within one seed");
+  ASSERT_TRUE(sha_.against_reference->over_blocks);
+  EXPECT_NEAR(sha_.against_reference->over_blocks->low, 0.2, 1e-12);
+  EXPECT_NEAR(sha_.against_reference->over_blocks->high, 0.2, 1e-12);
+}
 
-  // The quality of mha, another cache, not trained.
-  EXPECT_FALSE(el.trained());
-  EXPECT_EQ(el.against_reference->mean, 0);
-  EXPECT_EQ(*el.prr.value, 100);
-  EXPECT_EQ(el.training_tokens_per_second, 0);
-  EXPECT_EQ(el.cache_bytes_per_token, 64);
-  EXPECT_EQ(*el.attention_memory_saved_percent, 25);
-  EXPECT_EQ(*mha.attention_memory_saved_percent, 0);
+TEST_F(SummariseOneSeedTest, ASchemeThatUsesOtherWeightsHasTheirQualityAndItsOwnCache) {
+  EXPECT_FALSE(el_.trained());
+  EXPECT_EQ(el_.against_reference->mean, 0);
+  EXPECT_EQ(*el_.prr.value, 100);
+  EXPECT_EQ(el_.training_tokens_per_second, 0);
+  EXPECT_EQ(el_.cache_bytes_per_token, 64);
+  EXPECT_EQ(*el_.attention_memory_saved_percent, 25);
+  EXPECT_EQ(*mha_.attention_memory_saved_percent, 0);
 }
 
 TEST(SummariseTest, TheMeanOfSeedsHasTheirInterval) {
