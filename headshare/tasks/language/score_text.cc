@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/text/tokenizer_file.h"
 

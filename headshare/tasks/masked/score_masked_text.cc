@@ -1,5 +1,6 @@
 #include "headshare/tasks/masked/score_masked_text.h"
 
+#include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/text/tokenizer_file.h"
 
