@@ -1,5 +1,6 @@
 // headshare evaluate: scores a model on text.
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/model_input.h"
 #include "headshare/cli/runtime_options.h"

@@ -21,7 +21,9 @@ struct CountingOptions {
   int64_t modulus = 5;
 };
 
-Fields fields(CountingOptions& o) { return {field("modulus", &o.modulus, "numbers count up to it", {.min = 2})}; }
+Fields counting_fields(CountingOptions& o) {
+  return {field("modulus", &o.modulus, "numbers count up to it", {.min = 2})};
+}
 
 DecoderOptions decoder_of(const TaskOptions& options) {
   DecoderOptions model = options.language.model;
@@ -89,7 +91,7 @@ class CountingFamily : public TaskFamily {
   std::vector<std::string> tasks() const override { return {"counting"}; }
   std::string learns() const override { return "the next number"; }
   std::string heading() const override { return "Counting"; }
-  Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<CountingOptions>()); }
+  Fields fields(TaskOptions& options) const override { return counting_fields(options.own<CountingOptions>()); }
   void set_defaults(TaskOptions* options, TrainOptions*) const override {
     options->language.model.attention = {.d_model = 16, .heads = 2};
     options->language.model.layers = 1;

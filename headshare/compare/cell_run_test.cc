@@ -7,6 +7,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/compare/testing.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
 namespace {

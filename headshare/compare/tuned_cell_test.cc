@@ -9,6 +9,7 @@
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
 namespace {
