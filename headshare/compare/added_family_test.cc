@@ -96,7 +96,10 @@ class CountingFamily : public TaskFamily {
     options->language.model.attention = {.d_model = 16, .heads = 2};
     options->language.model.layers = 1;
   }
-  void set_preset(Preset, TaskOptions*, TrainOptions* train) const override { train->steps = 30; }
+  void set_preset(Preset, TaskOptions*, TrainOptions* train) const override {
+    train->steps = 30;
+    train->schedule.learning_rate = 0.02;
+  }
   void check(const TaskOptions&, const TaskOptions&) const override {}
   ModelOptions likely_model(const TaskOptions& options) const override { return decoder_of(options); }
   std::unique_ptr<Experiment> open(const TaskOptions&, const Progress&) const override {

@@ -82,7 +82,7 @@ TEST(CsvTest, HoldsALineForEachCell) {
 // A score's name comes from the file and heads a column.
 TEST(CsvTest, QuotesNamesOfScores) {
   Results results = example();
-  results.cells.front().scores.push_back({.name = "=cmd(\"a\", 1)", .value = 0.5});
+  for (Cell& cell : results.cells) cell.scores.push_back({.name = "=cmd(\"a\", 1)", .value = 0.5});
   for (const auto& records : {read_csv(variants_csv({results})), read_csv(cells_csv({results}))}) {
     EXPECT_THAT(records, Each(SizeIs(records[0].size())));
     EXPECT_EQ(std::stod(field_of(records, 1, "'=cmd(\"a\", 1)")), 0.5);
