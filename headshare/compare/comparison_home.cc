@@ -74,7 +74,8 @@ void check_same_variants(const fs::path& home, const std::vector<Variant>& varia
 
 void check_same_models(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
-    for (const auto& [name, value] : option_values(experiment.model(plan.options)).items()) {
+    const nlohmann::json planned = option_values(experiment.model(plan.options));
+    for (const auto& [name, value] : planned.items()) {
       if (!cell.options.contains(name)) continue;  // of format 2, or of before there was that option
       const nlohmann::json& was = cell.options.at(name);
       HS_CHECK(was == value, name_of(plan.key), " was trained with --", name, " ", was.dump(),
