@@ -76,7 +76,7 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
 
 std::string reference_table(const Results& results, const Rows& rows, const VariantRow* best) {
   const bool p_values = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) {
-    return row.against_reference && row.against_reference->p_value;
+    return row.against_reference && row.against_reference->p_value();
   });
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false},
                                  {.heading = difference_heading(results) + " [95%]"}};
@@ -91,8 +91,8 @@ std::string reference_table(const Results& results, const Rows& rows, const Vari
     std::vector<std::string> cells = {name_cell(row, best),
                                       difference_text(results.subject, row) + (interval.empty() ? "" : " " + interval)};
     if (p_values) {
-      cells.push_back(row.trained() && row.against_reference && row.against_reference->p_value
-                          ? p_text(*row.against_reference->p_value)
+      cells.push_back(row.trained() && row.against_reference && row.against_reference->p_value()
+                          ? p_text(*row.against_reference->p_value())
                           : "");
     }
     cells.push_back(retention_text(row.prr, 1));

@@ -28,11 +28,26 @@ void check_pairs(size_t first, size_t second) {
   HS_CHECK(first == second, "paired values need the same seeds on both sides: ", first, " values against ", second);
 }
 
-// The t with P(|T| <= t) = confidence for count - 1 degrees of freedom.
-double student_t(size_t count, double confidence) {
+// The t with P(|T| <= t) = confidence.
+double student_t(double degrees_of_freedom, double confidence) {
   check_confidence(confidence);
-  const boost::math::students_t distribution(static_cast<double>(count - 1));
+  const boost::math::students_t distribution(degrees_of_freedom);
   return boost::math::quantile(boost::math::complement(distribution, (1 - confidence) / 2));
+}
+
+// Of a list of n among k.
+double judging_freedom(size_t n, size_t k) { return static_cast<double>((n - 1) * (k + 2)) / 3; }
+
+double judging_half_width(double deviation, size_t n, size_t k, double confidence) {
+  const double each = 1 - (1 - confidence) / static_cast<double>(k);
+  return student_t(judging_freedom(n, k), each) * deviation / std::sqrt(static_cast<double>(n));
+}
+
+double judging_p_value(double difference, double deviation, size_t n, size_t k) {
+  if (deviation == 0) return difference == 0 ? 1.0 : 0.0;
+  const double t = std::abs(difference) / (deviation / std::sqrt(static_cast<double>(n)));
+  const boost::math::students_t distribution(judging_freedom(n, k));
+  return std::min(1.0, 2 * static_cast<double>(k) * boost::math::cdf(boost::math::complement(distribution, t)));
 }
 
 // sum (x - mean x)(y - mean y) / (n - 1)
@@ -94,7 +109,8 @@ std::optional<Interval> mean_interval(std::span<const double> values, double con
   const std::optional<double> deviation = sample_deviation(values);
   if (!deviation) return std::nullopt;
   const double center = mean(values);
-  const double half = student_t(values.size(), confidence) * *deviation / std::sqrt(static_cast<double>(values.size()));
+  const double half = student_t(static_cast<double>(values.size() - 1), confidence) * *deviation /
+                      std::sqrt(static_cast<double>(values.size()));
   return Interval{center - half, center + half};
 }
 
@@ -111,6 +127,40 @@ PairedDifference paired_difference(std::span<const double> first, std::span<cons
   return result;
 }
 
+std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,
+                                                               double confidence) {
+  size_t compared = 0;
+  double squares = 0;
+  double freedom = 0;
+  for (const std::vector<double>& list : lists) {
+    if (list.size() < kFewestToJudge) continue;
+    ++compared;
+    squares += covariance(list, list) * static_cast<double>(list.size() - 1);
+    freedom += static_cast<double>(list.size() - 1);
+  }
+  std::vector<std::optional<JudgedDifference>> judged(lists.size());
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const std::vector<double>& list = lists[i];
+    if (list.size() < kFewestToJudge) continue;
+    const double deviation = std::max(*sample_deviation(list), std::sqrt(squares / freedom));
+    const double center = mean(list);
+    const double half = judging_half_width(deviation, list.size(), compared, confidence);
+    judged[i] = {.interval = {center - half, center + half},
+                 .p_value = judging_p_value(center, deviation, list.size(), compared),
+                 .deviation = deviation,
+                 .compared = compared};
+  }
+  return judged;
+}
+
+std::optional<int64_t> values_needed(const JudgedDifference& difference, double half, int64_t most, double confidence) {
+  for (auto n = static_cast<int64_t>(kFewestToJudge); n <= most; ++n) {
+    const auto count = static_cast<size_t>(n);
+    if (judging_half_width(difference.deviation, count, difference.compared, confidence) <= half) return n;
+  }
+  return std::nullopt;
+}
+
 std::optional<Interval> ratio_interval(std::span<const double> numerators, std::span<const double> denominators,
                                        double confidence) {
   check_pairs(numerators.size(), denominators.size());
@@ -118,7 +168,7 @@ std::optional<Interval> ratio_interval(std::span<const double> numerators, std::
   if (numerators.size() < 2) return std::nullopt;
   const double denominator = mean(denominators);
   const double ratio = mean(numerators) / denominator;
-  const double t = student_t(numerators.size(), confidence);
+  const double t = student_t(static_cast<double>(numerators.size() - 1), confidence);
   const double c = t * t / static_cast<double>(numerators.size());
 
   // With d = numerator - ratio * denominator (mean 0) and r = ratio + x, Fieller's condition reads

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -107,6 +108,80 @@ TEST(StatisticsTest, FiellersIntervalCoversWithThreeSeeds) {
     if (interval && interval->low <= 0.9 && 0.9 <= interval->high) ++covered;
   }
   EXPECT_NEAR(covered, 0.95 * kTrials, 5 * std::sqrt(kTrials * 0.95 * 0.05));
+}
+
+// scipy.stats.t.ppf(1 - 0.025 / 2, 2 * 4 / 3) = 4.58925, of a pooled deviation of 0.1 and a larger one of the second
+// list.
+TEST(JudgeDifferencesTest, TheLargerOfOwnAndPooledDeviationCounts) {
+  const auto judged = judge_differences({{0.9, 1.0, 1.1}, {2.0, 2.2, 2.4}, {5, 6}});
+  ASSERT_TRUE(judged[0] && judged[1]);
+  EXPECT_FALSE(judged[2]);  // two values judge nothing
+  const double pooled = std::sqrt((0.01 + 0.04) / 2);
+  EXPECT_NEAR(judged[0]->deviation, pooled, 1e-12);
+  EXPECT_NEAR(judged[1]->deviation, 0.2, 1e-12);
+  EXPECT_EQ(judged[0]->compared, 2u);
+  const double t = 4.58925040;
+  EXPECT_NEAR(judged[0]->interval.low, 1 - t * pooled / std::sqrt(3.0), 1e-6);
+  EXPECT_NEAR(judged[1]->interval.high, 2.2 + t * 0.2 / std::sqrt(3.0), 1e-6);
+}
+
+// One difference alone is judged by Student's t with its own deviation.
+TEST(JudgeDifferencesTest, OneListIsAPairedTest) {
+  const Values list = {0.1, 0.4, 0.3, 0.2};
+  const auto judged = judge_differences({list})[0];
+  const auto alone = mean_interval(list);
+  EXPECT_NEAR(judged->interval.low, alone->low, 1e-12);
+  EXPECT_NEAR(judged->interval.high, alone->high, 1e-12);
+}
+
+TEST(JudgeDifferencesTest, ThePValueAgreesWithTheInterval) {
+  for (const double shift : {0.0, 0.1, 0.2, 0.3, 0.4, 0.6}) {
+    const auto judged = judge_differences({{shift, shift + 0.1, shift - 0.1}, {0, 0.1, -0.1}})[0];
+    const bool inside = judged->interval.low <= 0 && judged->interval.high >= 0;
+    EXPECT_EQ(judged->p_value >= 0.05, inside) << shift;
+  }
+  EXPECT_EQ(judge_differences({{0, 0, 0}})[0]->p_value, 1);
+  EXPECT_EQ(judge_differences({{1, 1, 1}})[0]->p_value, 0);
+}
+
+// Eight variants that differ in nothing from a reference, three seeds: of 4000 comparisons at most 5% (to five standard
+// deviations) find a difference, also where one variant scatters five times as much. Each alone at 95% finds one in
+// 25%.
+TEST(JudgeDifferencesTest, FindsNoDifferenceWhereThereIsNone) {
+  constexpr int kTrials = 4000;
+  for (const double last : {1.0, 5.0}) {
+    Philox random(stream_key(7, "judged"));
+    int wrong = 0;
+    int wrong_alone = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Values reference(3);
+      for (double& value : reference) value = random.normal();
+      std::vector<Values> lists(8, Values(3));
+      for (size_t i = 0; i < lists.size(); ++i) {
+        for (size_t seed = 0; seed < 3; ++seed) {
+          lists[i][seed] = (i == 7 ? last : 1.0) * random.normal() - reference[seed];
+        }
+      }
+      const auto errs = [](const Interval& one) { return one.low > 0 || one.high < 0; };
+      const auto judged = judge_differences(lists);
+      wrong += std::any_of(judged.begin(), judged.end(), [&](const auto& one) { return errs(one->interval); }) ? 1 : 0;
+      wrong_alone +=
+          std::any_of(lists.begin(), lists.end(), [&](const auto& one) { return errs(*mean_interval(one)); });
+    }
+    EXPECT_LT(wrong, 0.05 * kTrials + 5 * std::sqrt(kTrials * 0.05 * 0.95)) << last;
+    EXPECT_GT(wrong_alone, 0.2 * kTrials);
+  }
+}
+
+TEST(JudgeDifferencesTest, SaysHowManyValuesANarrowerIntervalNeeds) {
+  const auto judged = *judge_differences({{0.9, 1.0, 1.1}, {0.2, 0.3, 0.4}})[0];
+  const auto half = [](const JudgedDifference& one) { return (one.interval.high - one.interval.low) / 2; };
+  EXPECT_EQ(values_needed(judged, half(judged) + 1e-9, 100), 3);
+  const auto more = values_needed(judged, half(judged) / 3, 100);
+  ASSERT_TRUE(more);
+  EXPECT_GT(*more, 6);  // at once less of a t and more values: not nine times as many
+  EXPECT_LT(*more, 20);
+  EXPECT_FALSE(values_needed(judged, half(judged) / 1000, 100));
 }
 
 TEST(StatisticsTest, TheBootstrapRepeatsItselfAndFindsTheStandardError) {

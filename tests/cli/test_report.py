@@ -40,7 +40,7 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
         assert len(scheme_lines(printed, scheme)) == (5 if case == "benchmark" else 3), scheme
     assert scheme_lines(printed, "mha")[0].startswith("mha *")
     if case == "accuracy":
-        assert "two-sided p-value" in printed and "guessing reaches 0.062" in printed
+        assert "all of 8 intervals hold (Bonferroni)" in printed and "guessing reaches 0.062" in printed
     if case == "one seed":
         assert "One seed tells no noise from difference" in printed and "ignificantly" not in printed
     if case == "hostile":

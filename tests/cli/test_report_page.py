@@ -66,7 +66,7 @@ def test_has_every_part(page, reports):  # noqa: F811
         "Cost",
         "PRR = 100",
         "PEoP = ",
-        "paired Student t over 3 seeds",
+        "intervals hold (Bonferroni)",
         "Models that failed",
         "out of memory <script>",
         "headshare compare --text book.txt",

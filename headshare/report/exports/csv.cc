@@ -106,9 +106,10 @@ void add_quality(Line* line, const VariantRow& row, const std::vector<std::strin
   }
   const Difference difference = row.against_reference.value_or(Difference{});
   line->add("minus_reference", row.against_reference ? std::optional<double>(difference.mean) : std::nullopt);
+  add_interval(line, "minus_reference_low", "minus_reference_high", difference.interval());
   add_interval(line, "minus_reference_low_over_seeds", "minus_reference_high_over_seeds", difference.over_seeds);
   add_interval(line, "minus_reference_low_over_blocks", "minus_reference_high_over_blocks", difference.over_blocks);
-  line->add("minus_reference_p_value", difference.p_value);
+  line->add("minus_reference_p_value", difference.p_value());
   line->add("prr", row.prr.value);
   add_interval(line, "prr_low", "prr_high", row.prr.interval);
   line->add("peop", row.peop.value);

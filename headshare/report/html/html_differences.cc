@@ -12,7 +12,7 @@ constexpr double kLane = 27;
 constexpr double kTop = 52;
 const Box kColumns{116, kTop, 450, 0};  // names to the left, numbers to the right
 
-// Two seeds give intervals so wide that all points would fall together; those leave the frame instead.
+// Intervals that are so wide that all points would fall together leave the frame instead.
 Scale difference_scale(const std::vector<const VariantRow*>& rows) {
   std::vector<double> core = {0};
   std::vector<double> all = {0};
@@ -20,10 +20,8 @@ Scale difference_scale(const std::vector<const VariantRow*>& rows) {
     const Difference& d = *row->against_reference;
     core.push_back(d.mean);
     all.push_back(d.mean);
-    for (const auto* interval : {&d.over_seeds, &d.over_blocks}) {
-      if (!*interval) continue;
-      if (interval == &d.over_blocks) core.insert(core.end(), {(*interval)->low, (*interval)->high});
-      all.insert(all.end(), {(*interval)->low, (*interval)->high});
+    if (const std::optional<Interval> interval = d.interval()) {
+      all.insert(all.end(), {interval->low, interval->high});
     }
   }
   const auto [low, high] = std::minmax_element(core.begin(), core.end());
@@ -32,12 +30,12 @@ Scale difference_scale(const std::vector<const VariantRow*>& rows) {
   return fitted_scale(all, false, kColumns.left, kColumns.right);
 }
 
-void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval, double y, const std::string& css) {
+void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval, double y) {
+  constexpr const char* css = "seeds";
   const Box& frame = plot->frame();
   const double left = across(std::max(interval.low, across.low));
   const double right = across(std::min(interval.high, across.high));
   plot->segment({left, y}, {right, y}, css);
-  if (css != "seeds") return;
   const auto end = [&](double x, bool cut, double inward) {
     if (!cut) return plot->segment({x, y - 5}, {x, y + 5}, css);
     plot->segment({x, y}, {x + inward, y - 4}, css);  // an arrow head: it goes on
@@ -51,14 +49,12 @@ std::string difference_data(const ReportView& view, const std::vector<const Vari
                             const std::string& caption) {
   HtmlTable table({{.text = noun(view.results), .number = false},
                    {.text = difference_heading(view.results)},
-                   {.text = "95% over seeds"},
-                   {.text = "95% over blocks"},
+                   {.text = "95% interval"},
                    {.text = "seeds"}});
   for (const VariantRow* row : rows) {
     table.add({{view.key(row->variant)},
                number_cell(difference_text(view.results.subject, *row)),
-               number_cell(difference_interval_text(view.results.subject, row->against_reference->over_seeds)),
-               number_cell(difference_interval_text(view.results.subject, row->against_reference->over_blocks)),
+               number_cell(difference_interval_text(view.results.subject, row->against_reference->interval())),
                number_cell(std::to_string(row->against_reference->seeds))});
   }
   return table.html(caption, /*sortable=*/false);
@@ -70,8 +66,9 @@ HtmlFigure difference_figure(const ReportView& view) {
   const Subject& subject = view.results.subject;
   HtmlFigure figure{.id = view.id + "-differences",
                     .title = "Differences to " + view.results.references.quality,
-                    .caption = "Paired by seed. Thin lines with ends: 95% over seeds; wide bars: 95% over " +
-                               subject.block + ". An interval that holds 0 tells no difference.",
+                    .caption =
+                        "Paired by seed. With 95% all intervals hold at once (Bonferroni); one that contains 0 "
+                        "shows no significant difference.",
                     .svg = {},
                     .data = {}};
   std::vector<const VariantRow*> rows;
@@ -91,8 +88,7 @@ HtmlFigure difference_figure(const ReportView& view) {
     const double y = kTop + kLane * (static_cast<double>(i) + 0.5);
     const Difference& d = *rows[i]->against_reference;
     plot.text({kColumns.left - 10, y + 4}, shortened(rows[i]->variant, 14), "name", "end");
-    if (d.over_blocks) draw_interval(&plot, across, *d.over_blocks, y, "blocks");
-    if (d.over_seeds) draw_interval(&plot, across, *d.over_seeds, y, "seeds");
+    if (const std::optional<Interval> interval = d.interval()) draw_interval(&plot, across, *interval, y);
     plot.marker({across(std::clamp(d.mean, across.low, across.high)), y}, view.style(rows[i]->variant), 4.5);
     std::string number = difference_text(subject, *rows[i]);
     if (number.starts_with('-')) number = "−" + number.substr(1);

@@ -89,7 +89,8 @@ HtmlCell difference_cell(const Subject& subject, const VariantRow& row) {
         fmt::format("<span class=\"none\">–<span class=\"vh\"> {}</span></span>", escape_html(row.why_no_difference))};
   }
   std::string second = row.trained() ? difference_interval_text(subject, row.against_reference->interval()) : "";
-  if (row.trained() && row.against_reference->p_value) second += ", p " + p_text(*row.against_reference->p_value);
+  const std::optional<double> p_value = row.against_reference->p_value();
+  if (row.trained() && p_value) second += ", p " + p_text(*p_value);
   return with_second_line(number_cell(difference_text(subject, row), row.against_reference->mean), second);
 }
 

@@ -108,6 +108,7 @@ TEST(ResultsTest, HoldsRowsAndHeadlineForOtherReaders) {
   const Json& sha = object["rows"][1];
   EXPECT_EQ(sha["scheme"], "sha");
   EXPECT_NEAR(sha["minus_reference"]["mean"].get<double>(), 0.2, 1e-12);
+  EXPECT_TRUE(sha["minus_reference"]["interval"].is_null());
   EXPECT_TRUE(sha["minus_reference"]["interval_over_seeds"].is_null());
   EXPECT_TRUE(sha["minus_reference"]["p_value"].is_null());
   EXPECT_EQ(sha["minus_reference"]["interval_over_blocks"].size(), 2u);

@@ -35,9 +35,10 @@ Json to_json(const Retention& r) {
 Json to_json(const Difference& d) {
   return {{"seeds", d.seeds},
           {"mean", d.mean},
+          {"interval", or_null(d.interval())},
           {"interval_over_seeds", or_null(d.over_seeds)},
           {"interval_over_blocks", or_null(d.over_blocks)},
-          {"p_value", or_null(d.p_value)},
+          {"p_value", or_null(d.p_value())},
           {"test", d.test}};
 }
 

@@ -24,7 +24,11 @@ std::vector<std::string> names(const Rows& rows) {
   return made;
 }
 
-// The trained variants beside the reference, by where the interval of their difference over seeds lies. One seed judges
+// What counts as no worse: a measure within this share of the reference's.
+constexpr double kMargin = 0.02;
+constexpr int64_t kMostSeeds = 50;  // that are worth naming
+
+// The trained variants beside the reference, by where the interval of their difference lies. One seed or two judge
 // nobody: how a model starts moves its quality more than which part of the text is scored.
 struct Verdicts {
   Rows better, level, worse, unjudged;
@@ -37,7 +41,7 @@ Verdicts judge(const Subject& subject, const std::vector<VariantRow>& rows) {
   Verdicts verdicts;
   for (const VariantRow& row : rows) {
     if (!row.against_reference || !row.trained()) continue;
-    const std::optional<Interval> interval = row.against_reference->over_seeds;
+    const std::optional<Interval> interval = row.against_reference->interval();
     if (!interval) {
       verdicts.unjudged.push_back(&row);
     } else if (interval->low <= 0 && interval->high >= 0) {
@@ -85,64 +89,130 @@ std::string separation_sentence(const Results& results, const Verdicts& verdicts
 
 std::string percent_of(double part, double whole) { return format_fixed(100 * part / whole, 0) + "%"; }
 
-// By attention parameters, then by cache: what the schemes were invented to save.
-std::string cheapest_sentence(const Results& results, const VariantRow& reference, const Verdicts& verdicts) {
+// The margin in the number that variants are compared by: a perplexity grows by a share where its loss grows by the
+// logarithm.
+double margin(const Subject& subject, const VariantRow& reference) {
+  return compares_loss(subject) ? std::log1p(kMargin) : kMargin * std::abs(reference.best.quality.mean);
+}
+
+// How much worse than the reference a variant is, and may be.
+struct Loss {
+  double mean;
+  double most;
+};
+
+Loss loss_of(const Subject& subject, const VariantRow& row) {
+  const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
+  const Difference& difference = *row.against_reference;
+  const Interval interval = *difference.interval();
+  return lower ? Loss{difference.mean, interval.high} : Loss{-difference.mean, -interval.low};
+}
+
+std::string margin_text(const Subject& subject, const VariantRow& reference) {
+  const std::string share = percent_of(kMargin, 1);
+  return compares_loss(subject) ? join_text(share, " in perplexity (", format_fixed(margin(subject, reference), 4),
+                                            " in ", compared_name(subject), ")")
+                                : join_text(share, " in ", quality_name(subject));
+}
+
+// What it costs, and how sure that is.
+std::string cheapest_text(const Results& results, const VariantRow& reference, const VariantRow& row) {
   const Subject& subject = results.subject;
-  Rows kept = verdicts.level;
-  kept.insert(kept.end(), verdicts.better.begin(), verdicts.better.end());
-  std::erase_if(kept,
-                [&](const VariantRow* row) { return row->attention_parameters >= reference.attention_parameters; });
-  if (kept.empty()) {
-    const bool said = verdicts.level.empty() && verdicts.better.empty();  // that all the others are worse
-    return verdicts.worse.empty() || said
-               ? ""
-               : join_text(" No ", noun(results), " with fewer attention parameters keeps up with ", reference.variant,
-                           ".");
-  }
-  const VariantRow& row = **std::min_element(kept.begin(), kept.end(), [](const VariantRow* a, const VariantRow* b) {
-    return std::pair(a->attention_parameters, a->cache_bytes_per_token) <
-           std::pair(b->attention_parameters, b->cache_bytes_per_token);
-  });
   const auto share = [](int64_t part, int64_t whole) {
     return percent_of(static_cast<double>(part), static_cast<double>(whole));
   };
-  std::string text = join_text(" The cheapest that is not significantly worse than ", reference.variant, " is ",
+  std::string text = join_text(" The cheapest that loses less than ", margin_text(subject, reference), " is ",
                                row.variant, ": ", share(row.attention_parameters, reference.attention_parameters),
                                " of ", reference.variant, "'s attention parameters");
   if (reference.cache_bytes_per_token > 0) {
     text += join_text(" and ", share(row.cache_bytes_per_token, reference.cache_bytes_per_token), " of its cache");
   }
   return text + join_text(", at ", difference_text(subject, row), " ", compared_name(subject), " ",
-                          difference_interval_text(subject, row.against_reference->over_seeds), ".");
+                          difference_interval_text(subject, row.against_reference->interval()), ".");
 }
 
-// How large a difference the seeds could have shown.
-std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts, size_t seeds) {
-  std::vector<double> halves;
-  const double smallest = std::pow(10.0, -difference_digits(subject)) / 2;  // what is printed as 0
+constexpr size_t kMostNamed = 3;  // in one sentence
+
+// Of those that may or may not be within the margin: which, and how many seeds would tell.
+std::string undecided_text(const Results& results, const VariantRow& reference, const Rows& undecided) {
+  const std::string which = undecided.size() <= kMostNamed
+                                ? list_text(names(undecided), "or")
+                                : join_text("any of ", undecided.size(), " ", noun(results),
+                                            "s with fewer attention parameters than ", reference.variant);
+  std::string text =
+      join_text(" Whether ", which, " loses less than ", margin_text(results.subject, reference), " is not decided");
+  int64_t most = 0;
+  for (const VariantRow* row : undecided) {
+    const double room = std::abs(margin(results.subject, reference) - loss_of(results.subject, *row).mean);
+    const auto needed = values_needed(*row->against_reference->judged, room, kMostSeeds);
+    most = std::max(most, needed.value_or(kMostSeeds + 1));
+  }
+  return text + (most > kMostSeeds ? join_text("; it would take more than ", kMostSeeds, " seeds.")
+                                   : join_text("; about ", most, " seeds would decide it."));
+}
+
+// Of the variants with fewer attention parameters, then a smaller cache: what the schemes were invented to save. Only
+// one whose whole interval lies within the margin is recommended; else the noisiest would be.
+std::string cheapest_sentence(const Results& results, const VariantRow& reference, const Verdicts& verdicts) {
+  Rows kept, undecided;
   for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
     for (const VariantRow* row : *rows) {
-      const std::optional<Interval>& interval = row->against_reference->over_seeds;
-      const double half = interval ? (interval->high - interval->low) / 2 : 0;
-      // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
-      if (half >= smallest) halves.push_back(half);
+      if (row->attention_parameters >= reference.attention_parameters) continue;
+      const Loss loss = loss_of(results.subject, *row);
+      const double allowed = margin(results.subject, reference);
+      const Interval interval = *row->against_reference->interval();
+      const double least = 2 * loss.mean - loss.most;
+      if (loss.most < allowed) {
+        kept.push_back(row);
+      } else if (least < allowed && interval.high > interval.low) {
+        undecided.push_back(row);
+      }
     }
   }
-  if (halves.empty() || verdicts.level.empty()) return "";
-  return join_text("Not significantly different does not mean equal: with ", plural(seeds, "seed"), " a difference in ",
-                   compared_name(subject), " below about ", format_fixed(median(halves), difference_digits(subject)),
-                   " cannot be seen.");
+  if (!kept.empty()) {
+    return cheapest_text(results, reference,
+                         **std::min_element(kept.begin(), kept.end(), [](const VariantRow* a, const VariantRow* b) {
+                           return std::pair(a->attention_parameters, a->cache_bytes_per_token) <
+                                  std::pair(b->attention_parameters, b->cache_bytes_per_token);
+                         }));
+  }
+  if (!undecided.empty()) return undecided_text(results, reference, undecided);
+  return verdicts.judged() == 0 ? ""
+                                : join_text(" No ", noun(results), " with fewer attention parameters loses less than ",
+                                            margin_text(results.subject, reference), ".");
+}
+
+// How large a difference could have been seen, for each of those that show none; of many the least and the most.
+std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts) {
+  const int digits = difference_digits(subject);
+  std::vector<std::pair<double, std::string>> seen;
+  for (const VariantRow* row : verdicts.level) {
+    const Interval interval = *row->against_reference->interval();
+    const double half = (interval.high - interval.low) / 2;
+    // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
+    if (half >= std::pow(10.0, -digits) / 2) seen.emplace_back(half, row->variant);
+  }
+  if (seen.empty()) return "";
+  std::sort(seen.begin(), seen.end());
+  const auto named = [&](const auto& one) { return join_text(format_fixed(one.first, digits), " (", one.second, ")"); };
+  std::vector<std::string> limits;
+  for (const auto& one : seen) limits.push_back(named(one));
+  const std::string below = seen.size() <= kMostNamed ? "below " + list_text(limits)
+                                                      : join_text("below ", limits.front(), " to ", limits.back(),
+                                                                  ", depending on the ", "one compared,");
+  return join_text("Not significantly different does not mean equal: differences in ", compared_name(subject), " ",
+                   below, " cannot be seen with these seeds.");
 }
 
 void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,
                      std::vector<std::string>* caveats) {
-  if (seeds == 1) {
-    caveats->push_back(
-        "One seed tells no noise from difference: another start may change the order. Take 3 seeds or more before "
-        "deciding.");
+  if (seeds < kFewestToJudge) {
+    caveats->push_back(join_text(seeds == 1 ? "One seed tells" : "Two seeds tell",
+                                 " no noise from difference: other starts may change the order. Take ", kFewestToJudge,
+                                 " seeds or more before deciding."));
     return;
   }
-  const std::string resolution = resolution_caveat(results.subject, verdicts, seeds);
+  const std::string resolution = resolution_caveat(results.subject, verdicts);
   if (!resolution.empty()) caveats->push_back(resolution);
 }
 

@@ -15,8 +15,9 @@ struct Headline {
   std::string text() const;  // all of it
 };
 
-// A variant counts as level with the reference when the 95% interval of its difference contains 0, as better
-// or worse when it does not.
+// A variant counts as significantly better or worse than the reference when the interval of its difference, which is
+// judged together with those of the other variants, does not contain 0. A cheaper one is recommended when its whole
+// interval lies within 2% of the reference's measure.
 Headline headline(const Results& results, const std::vector<VariantRow>& rows);
 
 }  // namespace headshare

@@ -88,7 +88,7 @@ std::string benchmark_note(const Results& results) {
 std::string difference_note(const Results& results, const std::vector<VariantRow>& rows) {
   Grouped tests;
   for (const VariantRow& row : rows) {
-    if (row.against_reference) tests.add(row.variant, row.against_reference->test);
+    if (row.against_reference && row.trained()) tests.add(row.variant, row.against_reference->test);
   }
   if (tests.empty()) return "";
   const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
@@ -96,8 +96,7 @@ std::string difference_note(const Results& results, const std::vector<VariantRow
   const std::string what = noun(results);
   return join_text("Difference to ", reference, ": ", compared_name(results.subject), " of the ", what,
                    " minus that of ", reference, ", paired; ", lower ? "above" : "below", " 0 the ", what,
-                   " is worse. Test: ", tests.text(), ". Intervals are 95% each, not corrected for how many ", what,
-                   "s are compared.");
+                   " is worse. Test: ", tests.text(), ".");
 }
 
 // The rule calls the reference MHA or SHA; `reference` is the variant that stands for it.

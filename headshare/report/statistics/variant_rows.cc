@@ -49,34 +49,11 @@ double mean_at(const Column& values, std::span<const int64_t> indices) {
   return sum / static_cast<double>(indices.size());
 }
 
-// "171 blocks of sequences"; of a benchmark every task is a block.
-std::string blocks_text(size_t blocks, const Subject& subject) {
-  return join_text(blocks, subject.tasks.empty() ? " blocks of " : " ", subject.block);
-}
-
-// The measure over some of a cell's blocks.
-double quality_at(const Cell& cell, bool by_loss, std::span<const int64_t> indices) {
-  const double mean = mean_at(cell.blocks, indices);
-  return by_loss ? std::exp(mean) : mean;
-}
-
-void add_quality_interval(SettingRow* row, const Cells& cells, const Subject& subject) {
-  if (cells.empty()) {
-    row->quality_interval_rule = "no interval: no seed is finished";
-    return;
-  }
-  row->quality_interval = mean_interval(column(cells, [](const Cell& c) { return c.quality; }));
-  if (row->quality_interval) {
-    row->quality_interval_rule = join_text("95% Student t interval over ", cells.size(), " seeds");
-    return;
-  }
-  const size_t blocks = cells.size() == 1 ? cells.front()->blocks.size() : 0;
-  row->quality_interval_rule = "no interval: one seed, and no blocks";
-  if (blocks < 2) return;
-  row->quality_interval = bootstrap_interval(static_cast<int64_t>(blocks), [&](std::span<const int64_t> indices) {
-    return quality_at(*cells.front(), compares_loss(subject), indices);
-  });
-  row->quality_interval_rule = join_text("95% bootstrap interval over ", blocks_text(blocks, subject), " of one seed");
+void add_quality_interval(SettingRow* row, const Cells& cells) {
+  if (!cells.empty()) row->quality_interval = mean_interval(column(cells, [](const Cell& c) { return c.quality; }));
+  row->quality_interval_rule = row->quality_interval ? join_text("95% Student t interval over ", cells.size(), " seeds")
+                               : cells.empty()       ? "no interval: no seed is finished"
+                                                     : "no interval: one seed";
 }
 
 SettingRow summarise_setting(const Results& results, const std::string& variant, const std::string& setting) {
@@ -88,7 +65,7 @@ SettingRow summarise_setting(const Results& results, const std::string& variant,
   row.validation_loss = summary_or_none(column(cells, [](const Cell& c) { return c.validation_loss; }));
   row.test_loss = summary_or_none(column(cells, [](const Cell& c) { return c.test_loss; }));
   row.quality = summary_or_none(column(cells, [](const Cell& c) { return c.quality; }));
-  add_quality_interval(&row, cells, results.subject);
+  add_quality_interval(&row, cells);
   row.scores = summarise_scores(cells, [](const Cell& c) -> const std::vector<Score>& { return c.scores; });
   return row;
 }
@@ -140,20 +117,6 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
                             [&](std::span<const int64_t> indices) { return mean_at(differences, indices); });
 }
 
-std::string test_text(const Difference& d, const Subject& subject, size_t blocks) {
-  std::string text;
-  if (d.over_seeds) {
-    text = join_text("paired Student t over ", d.seeds, " seeds");
-    text += d.p_value ? ", two-sided p-value"
-                      : join_text(" (no p-value: it takes ", kFewestPairsForPValue, " seeds or more)");
-  }
-  if (d.over_blocks) {
-    text += join_text(text.empty() ? "" : "; ", "bootstrap over ", blocks_text(blocks, subject), " within ",
-                      d.seeds == 1 ? "the one seed" : "the seeds");
-  }
-  return text.empty() ? "no interval: one seed, and no blocks that both have" : text;
-}
-
 void compare_with_reference(VariantRow* row, const Results& results, const Cells& ours, const Cells& theirs) {
   const std::string& reference = results.references.quality;
   const auto refuse = [row](std::string why) { row->why_no_difference = std::move(why); };
@@ -165,36 +128,33 @@ void compare_with_reference(VariantRow* row, const Results& results, const Cells
   const bool by_loss = compares_loss(results.subject);
   const auto read = [by_loss](const Cell& cell) { return compared(cell, by_loss); };
   const PairedDifference seeds = paired_difference(column(pairs.ours, read), column(pairs.reference, read));
-  Difference difference{.seeds = seeds.count,
-                        .mean = seeds.mean,
-                        .over_seeds = seeds.interval,
-                        .over_blocks = block_interval(pairs),
-                        .p_value = seeds.p_value};
-  difference.test = test_text(difference, results.subject, common_blocks(pairs));
+  Difference difference{
+      .seeds = seeds.count, .mean = seeds.mean, .over_seeds = seeds.interval, .over_blocks = block_interval(pairs)};
+  for (size_t i = 0; i < pairs.ours.size(); ++i) {
+    difference.by_seed.push_back(read(*pairs.ours[i]) - read(*pairs.reference[i]));
+  }
   row->against_reference = std::move(difference);
 }
 
-// With one seed: how far the ratio depends on which blocks were evaluated. `ratio(quality, reference)`.
-template <class Ratio>
-void add_block_interval(Retention* retention, const Pairs& pairs, const Subject& subject, const Ratio& ratio) {
-  const size_t blocks = common_blocks(pairs);
-  if (!retention->value || retention->interval || pairs.ours.size() != 1 || blocks == 0) return;
-  const bool by_loss = compares_loss(subject);
-  bool defined = true;
-  const std::optional<Interval> interval =
-      bootstrap_interval(static_cast<int64_t>(blocks), [&](std::span<const int64_t> indices) {
-        const std::optional<double> value =
-            ratio(quality_at(*pairs.ours[0], by_loss, indices), quality_at(*pairs.reference[0], by_loss, indices));
-        defined = defined && value.has_value();
-        return value.value_or(0);
-      });
-  if (!defined) {
-    retention->interval_rule = "no interval: some resamples leave the ratio undefined";
-    return;
+// Judges the differences of all trained variants together.
+void judge(std::vector<VariantRow>* rows) {
+  std::vector<Difference*> differences;
+  std::vector<std::vector<double>> lists;
+  for (VariantRow& row : *rows) {
+    if (!row.against_reference) continue;
+    row.against_reference->test = "not trained by itself";
+    if (!row.trained()) continue;
+    differences.push_back(&*row.against_reference);
+    lists.push_back(row.against_reference->by_seed);
   }
-  retention->interval = interval;
-  retention->interval_rule =
-      join_text("95% bootstrap interval over ", blocks_text(blocks, subject), " within one seed");
+  const auto judged = judge_differences(lists);
+  for (size_t i = 0; i < differences.size(); ++i) {
+    Difference& difference = *differences[i];
+    difference.judged = judged[i];
+    difference.test = judged[i] ? join_text("paired by seed, ", difference.seeds, " seeds; with 95% all of ",
+                                            judged[i]->compared, " intervals hold (Bonferroni)")
+                                : join_text("no interval: it takes ", kFewestToJudge, " seeds");
+  }
 }
 
 Retention without(const std::string& reason, const Retention& rule) {
@@ -218,14 +178,7 @@ Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs)
   const std::string reason = why_no_ratio(ours, theirs, pairs, results.references.quality);
   if (!reason.empty()) return without(reason, prr(question));
   const auto read = [](const Cell& cell) { return cell.quality; };
-  Retention retention = prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
-  add_block_interval(&retention, pairs, results.subject, [&](double quality, double reference) {
-    PrrQuestion one = question;
-    one.quality = quality;
-    one.quality_mha = reference;
-    return prr(one).value;
-  });
-  return retention;
+  return prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
 }
 
 Retention peop_of(const Results& results, const Cells& ours, const Cells& theirs) {
@@ -242,14 +195,7 @@ Retention peop_of(const Results& results, const Cells& ours, const Cells& theirs
   question.parameters_sha = theirs.front()->attention_parameters;
   question.is_sha = ours.front()->key.variant == results.references.peop;
   const auto read = [](const Cell& cell) { return cell.quality; };
-  Retention retention = peop_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
-  add_block_interval(&retention, pairs, results.subject, [&](double quality, double reference) {
-    PeopQuestion one = question;
-    one.quality = quality;
-    one.quality_sha = reference;
-    return peop(one).value;
-  });
-  return retention;
+  return peop_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
 }
 
 void add_costs(VariantRow* row, const Cells& cells) {
@@ -355,6 +301,7 @@ std::vector<VariantRow> summarise(const Results& results) {
       row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / reference_memory);
     }
   }
+  judge(&rows);
   return rows;
 }
 

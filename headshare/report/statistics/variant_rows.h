@@ -20,9 +20,8 @@ struct SettingRow {
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
-  std::optional<Interval> quality_interval =
-      {};                                  // of its mean: Student t over seeds; of one seed, bootstrap over blocks
-  std::string quality_interval_rule = {};  // which of the two, or why there is none
+  std::optional<Interval> quality_interval = {};             // of its mean: Student t over seeds
+  std::string quality_interval_rule = {};                    // that, or why there is none
   std::vector<std::pair<std::string, Summary>> scores = {};  // by name, those that every finished seed has
 };
 
@@ -31,13 +30,17 @@ struct SettingRow {
 struct Difference {
   int64_t seeds = 0;
   double mean = 0;
-  std::optional<Interval> over_seeds = {};   // Student t, two seeds or more
-  std::optional<Interval> over_blocks = {};  // bootstrap over evaluation blocks, differences averaged over the seeds
-  std::optional<double> p_value = {};        // as paired_difference gives one
-  std::string test = {};                     // what the numbers above are, in words
+  std::vector<double> by_seed = {};             // what the mean is of
+  std::optional<JudgedDifference> judged = {};  // together with those of all trained variants, which it is one of
+  std::optional<Interval> over_seeds = {};      // Student t of this one alone, two seeds or more
+  std::optional<Interval> over_blocks = {};     // bootstrap over evaluation blocks, differences averaged over the seeds
+  std::string test = {};                        // how it was judged, in words
 
-  // The interval to judge by: over seeds where there is one, else over blocks.
-  std::optional<Interval> interval() const { return over_seeds ? over_seeds : over_blocks; }
+  // What readers judge by, and what a test says from kFewestPairsForPValue seeds on.
+  std::optional<Interval> interval() const { return judged ? std::optional(judged->interval) : std::nullopt; }
+  std::optional<double> p_value() const {
+    return judged && seeds >= kFewestPairsForPValue ? std::optional(judged->p_value) : std::nullopt;
+  }
 };
 
 // One task of a benchmark over the finished seeds; summaries of none where none is.
