@@ -205,7 +205,7 @@ def encoders():
         over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval_over_blocks"])
         figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['scores']['pseudo-perplexity']['mean']:.1f}"]
         body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
-    headings = ["scheme", "attention parameters", "masked-LM loss", "less that of mha", "pseudo-perplexity", "PRR", "PEoP"]
+    headings = ["scheme", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
     entropy = re.search(r"unigram entropy [\d.]+ nats", results["subject"]["data"])[0]
     return table(headings, body) + f"\n\nTest part; {entropy}."
 

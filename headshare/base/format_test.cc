@@ -27,5 +27,12 @@ TEST(FormatTest, Counts) {
   EXPECT_EQ(format_count(2.5e9), "2.50G");
 }
 
+TEST(FormatTest, Lists) {
+  EXPECT_EQ(list_text({}), "");
+  EXPECT_EQ(list_text({"a"}), "a");
+  EXPECT_EQ(list_text({"a", "b", "c"}), "a, b and c");
+  EXPECT_EQ(list_text({"a", "b"}, "or"), "a or b");
+}
+
 }  // namespace
 }  // namespace headshare

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace headshare {
@@ -16,6 +17,12 @@ std::optional<Number> number_in(std::string_view text) {
   const auto [stop, code] = std::from_chars(text.data(), end, number);
   if (code != std::errc() || stop != end) return std::nullopt;
   return number;
+}
+
+// The shortest text that reads back as the same number.
+inline std::string exact_text(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
 }  // namespace headshare

@@ -18,5 +18,12 @@ TEST(NumberTest, TakesTheWholeTextOrNothing) {
   for (const char* none : {"", "1,5", "1e999", "2.5x"}) EXPECT_EQ(number_in<double>(none), std::nullopt) << none;
 }
 
+TEST(NumberTest, ExactTextReadsBack) {
+  for (const double value : {0.1, 1.0 / 3, 2.4680002, 1e-300, -12345678.9}) {
+    EXPECT_EQ(number_in<double>(exact_text(value)), value);
+  }
+  EXPECT_EQ(exact_text(0.1), "0.1");
+}
+
 }  // namespace
 }  // namespace headshare

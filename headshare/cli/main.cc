@@ -99,10 +99,7 @@ void check_utf8(const Words& words) {
 }
 
 int run(Words words, char** argv) {
-  if (words.empty()) {
-    print_error("a verb is missing; `headshare --help` lists them");
-    return kUsage;
-  }
+  if (words.empty()) words = {"--help"};
   if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_styled(overview());

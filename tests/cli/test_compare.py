@@ -239,6 +239,14 @@ def test_options_of_masked_models_are_refused(run, refused, tmp_path, task, opti
         assert "steps each" in run("compare", "--task", "mlm", *given, "--dry-run").stdout
 
 
+def test_words_are_all_kept_unless_a_number_is_given(run):
+    def planned(*given):
+        return run("compare", "--tokenizer", "words", "--schemes", "mha", *given, "--dry-run").stdout
+
+    # Before the text is read 8192 stands for what only the text can tell; the preset's vocabulary has 1024.
+    assert planned() == planned("--vocabulary-size", 8192) != planned("--vocabulary-size", 1024)
+
+
 def test_a_resolved_configuration_has_options_of_every_task(run, refused, text, tmp_path):
     out = tmp_path / "out"
     compare(run, "--schemes", "mha", "--steps", 2, "--text", text, "--out", out)

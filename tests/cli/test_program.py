@@ -37,8 +37,11 @@ def test_help_of_a_verb(verb, run):
     assert all(len(line) <= 60 or long_words & set(line.split()) for line in narrow.splitlines())
 
 
-def test_no_verb_and_unknown_verbs(refused):
-    assert "--help" in refused(2)
+def test_no_verb_shows_the_help(run):
+    assert run().stdout == run("--help").stdout
+
+
+def test_unknown_verbs(refused):
     assert "did you mean 'cost'?" in refused(2, "csot")
     assert "did you mean" not in refused(2, "quantise")
     assert "unknown verb" in refused(2, "x" * 100_000)

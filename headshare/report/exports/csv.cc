@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 
 #include "headshare/base/number.h"
 #include "headshare/report/exports/exports.h"
@@ -16,12 +15,7 @@ class Line {
     fields_.push_back(safe(text));
   }
   void add(const std::string& name, int64_t value) { add(name, std::to_string(value)); }
-  // The shortest text that reads back as the same number.
-  void add(const std::string& name, std::optional<double> value) {
-    char buffer[32];
-    const auto end = value ? std::to_chars(buffer, buffer + sizeof buffer, *value).ptr : buffer;
-    add(name, std::string(buffer, end));
-  }
+  void add(const std::string& name, std::optional<double> value) { add(name, value ? exact_text(*value) : ""); }
   // Zero stands for what was not measured.
   void add_measured(const char* name, double value) {
     add(name, value > 0 ? std::optional<double>(value) : std::nullopt);

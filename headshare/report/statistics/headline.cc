@@ -194,14 +194,15 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts) 
   }
   if (seen.empty()) return "";
   std::sort(seen.begin(), seen.end());
-  const auto named = [&](const auto& one) { return join_text(format_fixed(one.first, digits), " (", one.second, ")"); };
+  const auto limit = [&](const auto& one) { return format_fixed(one.first, digits); };
   std::vector<std::string> limits;
-  for (const auto& one : seen) limits.push_back(named(one));
-  const std::string below = seen.size() <= kMostNamed ? "below " + list_text(limits)
-                                                      : join_text("below ", limits.front(), " to ", limits.back(),
-                                                                  ", depending on the ", "one compared,");
-  return join_text("Not significantly different does not mean equal: differences in ", compared_name(subject), " ",
-                   below, " cannot be seen with these seeds.");
+  for (const auto& one : seen) limits.push_back(join_text(limit(one), " (", one.second, ")"));
+  const std::string below = limit(seen.front()) == limit(seen.back()) ? limit(seen.front())
+                            : seen.size() <= kMostNamed
+                                ? list_text(limits)
+                                : join_text(limits.front(), " to ", limits.back(), ", depending on the one compared,");
+  return join_text("Not significantly different does not mean equal: differences in ", compared_name(subject),
+                   " below ", below, " cannot be seen with these seeds.");
 }
 
 void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,

@@ -33,7 +33,7 @@ TEST(HeadlineTest, NamesTheBestAndTheCheapestThatKeepsUp) {
             "The cheapest that loses less than 2% in perplexity (0.0198 in test loss) is mqa: 62% of mha's attention "
             "parameters and 25% of its cache, at +0.0050 test loss [-0.0082, +0.0182].");
   EXPECT_THAT(made.caveats, Contains("Not significantly different does not mean equal: differences in test loss below "
-                                     "0.0132 (mqa) cannot be seen with these seeds."));
+                                     "0.0132 cannot be seen with these seeds."));
 }
 
 // The noisiest would be recommended otherwise: its interval contains 0 most easily.

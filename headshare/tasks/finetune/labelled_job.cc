@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/number.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/jobs.h"
@@ -154,7 +155,7 @@ class LabelledJob : public FineTuneJob {
   static std::string text_of(const QuestionKind& kind, const Question& question, double answer) {
     switch (kind.form) {
       case AnswerForm::kNumber:
-        return join_text(answer);
+        return exact_text(answer);  // scored again, it gives the same scores
       case AnswerForm::kClass:
         return kind.labels.at(static_cast<size_t>(answer));
       case AnswerForm::kRow:
