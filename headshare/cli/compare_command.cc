@@ -112,8 +112,8 @@ int run_compare(const Words& words) {
   arguments.parse(words);
   // Named variants are what is compared, and schemes those that are named beside them.
   if (!command.comparison.variants.empty() && !arguments.given("schemes")) command.comparison.schemes.clear();
-  // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as few
-  // words a quarter of a text would be unknown, which is easy to predict.
+  // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
+  // few words a quarter of a text would be unknown, which is easy to predict.
   const TokenizerKind kind = command.comparison.language.tokenizer.kind;
   const bool pieces = kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece;
   if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
