@@ -274,7 +274,7 @@ def test_sts_b(run, encoder, tmp_path):
     assert first_part(done) == (8, {"pearson", "spearman"})
     # Answers are written with every digit: scored again, they give the same scores.
     reported = {one["name"]: one["values"][0] for one in json.loads(done.stdout)["tasks"][0]["parts"][0]["scores"]}
-    (answers,) = (tmp_path / "out" / "glue-stsb").glob("lr-*-seed-0/validation.tsv")
+    (answers,) = (tmp_path / "out" / "glue-sts-b").rglob("validation.tsv")
     scored = json.loads(run("score", "glue", answers, "--task", "stsb", "--gold", folder / "dev.tsv", "--json").stdout)
     assert {name: scored[name] for name in reported} == reported
 
