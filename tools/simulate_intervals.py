@@ -46,7 +46,9 @@ def situations(k):
     return {
         "all scatter alike": [1.0] * (k + 1),
         "one variant 5 times": [1.0] * k + [5.0],
+        "one variant 20 times": [1.0] * k + [20.0],
         "the reference 3 times": [3.0] + [1.0] * k,
+        "the reference 10 times": [10.0] + [1.0] * k,
         "half of them 3 times": [1.0] * (k // 2 + 1) + [3.0] * (k - k // 2),
         "the reference a fifth": [0.2] + [1.0] * k,
     }

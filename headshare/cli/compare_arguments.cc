@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/cli/resume.h"
 
 namespace headshare {
@@ -15,6 +16,15 @@ void make_paths_whole(ComparisonOptions* options) {
   for (const TaskFamily* family : task_families()) {
     for (std::string* path : family->paths(*options)) *path = whole_path(*path);
   }
+}
+
+std::vector<std::string> fine_tuned_tasks() {
+  std::vector<std::string> names;
+  for (const TaskFamily* family : task_families()) {
+    const std::vector<std::string> tasks = family->tasks();
+    if (!family->begins_with().empty()) names.insert(names.end(), tasks.begin(), tasks.end());
+  }
+  return names;
 }
 
 }  // namespace
@@ -50,9 +60,10 @@ Arguments CompareCommand::arguments() {
       "--variants compares any options: --schemes mha --variants wide:scheme=mqa,heads=8,rms:norm=rms trains mha, mqa "
       "with 8 heads, and mha with RMS norms.");
   made.note(
-      "With --task glue, superglue, squad, classify, pair or regress one encoder a scheme is pre-trained, or taken "
-      "from --encoders, and fine-tuned on every task with each of the --seeds. The options of `headshare finetune` "
-      "begin with finetune- here; those without it are of pre-training.");
+      join_text("With --task ", list_text(fine_tuned_tasks(), "or"),
+                " one encoder a scheme is pre-trained, or taken from --encoders, and fine-tuned on every task with "
+                "each of the --seeds. The options of `headshare finetune` begin with finetune- here; those without "
+                "it are of pre-training."));
   made.note(
       "PRR is the share of mha's quality a scheme keeps: 100 M / M_mha, for perplexities 100 (2 - M / M_mha). PEoP "
       "is the relative gain over sha per relative growth in attention parameters.");

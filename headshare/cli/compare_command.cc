@@ -1,16 +1,13 @@
 // headshare compare: the same model, once per attention scheme and seed; the paper's table on the
 // user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
-#include <algorithm>
-
-#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/output_mark.h"
 #include "headshare/cli/args.h"
 #include "headshare/cli/comparison_host.h"
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/interrupt.h"
-#include "headshare/cli/resume.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"

@@ -65,7 +65,7 @@ TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) 
 void add_scoring_options(TaskOptions& options, Arguments* arguments) {
   for (const TaskFamily* family : task_families()) {
     Fields own = family->scoring_fields(options);
-    if (!own.empty()) arguments->group(family->heading() + "s", std::move(own));
+    if (!own.empty()) arguments->group(family->heading(), std::move(own));
   }
 }
 

@@ -84,17 +84,6 @@ TEST(SweepTest, RefusesWhatCannotVary) {
   }
 }
 
-TEST(FineTuningOptionsTest, JobsOfASuite) {
-  ComparisonOptions options = preset_options("superglue", Preset::kQuick);
-  EXPECT_EQ(fine_tuning_jobs(options).size(), 8u);
-  options.own<FineTuningOptions>().tasks = {"RTE", "superglue/wic"};
-  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("superglue/rte", "superglue/wic"));
-  options.own<FineTuningOptions>().tasks = {"cola"};
-  EXPECT_THAT(error_message([&] { fine_tuning_jobs(options); }), HasSubstr("cola"));
-  options = preset_options("squad", Preset::kQuick);
-  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("squad"));
-}
-
 TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
   ComparisonOptions options = preset_options("glue", Preset::kSmall);
   options.schemes = {"el_lossless", "mha", "sha"};
@@ -109,11 +98,6 @@ TEST(FineTuningOptionsTest, PreTrainingIsAComparisonOfEncoders) {
   ComparisonOptions plain = preset_options("mlm", Preset::kSmall);
   plain.schemes = given.schemes;
   EXPECT_EQ(to_json(fields(given)), to_json(fields(plain)));
-}
-
-TEST(FineTuningOptionsTest, ErrorsNameTheOptionsOfThisCommand) {
-  EXPECT_EQ(in_fine_tuning_words("hold a part back with --validation-fraction, or --layers 2; --"),
-            "hold a part back with --finetune-validation-fraction, or --layers 2; --");
 }
 
 TEST(FineTuningOptionsTest, NamesAreTheirOwn) {

@@ -59,14 +59,6 @@ double covariance(std::span<const double> x, std::span<const double> y) {
   return sum / static_cast<double>(x.size() - 1);
 }
 
-std::optional<double> paired_p_value(const PairedDifference& difference) {
-  if (difference.count < kFewestPairsForPValue) return std::nullopt;
-  if (*difference.deviation == 0) return difference.mean == 0 ? 1.0 : 0.0;
-  const auto count = static_cast<double>(difference.count);
-  const double t = std::abs(difference.mean) / (*difference.deviation / std::sqrt(count));
-  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(count - 1), t));
-}
-
 double quantile_of_sorted(std::span<const double> sorted, double probability) {
   const double position = probability * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(position);
@@ -112,19 +104,6 @@ std::optional<Interval> mean_interval(std::span<const double> values, double con
   const double half = student_t(static_cast<double>(values.size() - 1), confidence) * *deviation /
                       std::sqrt(static_cast<double>(values.size()));
   return Interval{center - half, center + half};
-}
-
-PairedDifference paired_difference(std::span<const double> first, std::span<const double> second, double confidence) {
-  check_pairs(first.size(), second.size());
-  std::vector<double> differences(first.size());
-  std::transform(first.begin(), first.end(), second.begin(), differences.begin(), std::minus<>());
-  PairedDifference result{.count = static_cast<int64_t>(differences.size()),
-                          .mean = mean(differences),
-                          .deviation = sample_deviation(differences),
-                          .interval = mean_interval(differences, confidence),
-                          .p_value = {}};
-  result.p_value = paired_p_value(result);
-  return result;
 }
 
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,

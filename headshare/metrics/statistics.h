@@ -44,21 +44,7 @@ Summary summarize(std::span<const double> values);
 // two values. `confidence` is in (0, 1).
 std::optional<Interval> mean_interval(std::span<const double> values, double confidence = kConfidence);
 
-// first - second, paired by index (the same seed at the same index).
-struct PairedDifference {
-  int64_t count = 0;
-  double mean = 0;
-  std::optional<double> deviation;   // of the differences
-  std::optional<Interval> interval;  // mean_interval of the differences
-  std::optional<double> p_value;     // two-sided paired t-test; from kFewestPairsForPValue pairs on
-};
-
-// Throws Error when the lengths differ. The p-value is 1 when all differences are 0, and 0 when they
-// are all the same other number.
-PairedDifference paired_difference(std::span<const double> first, std::span<const double> second,
-                                   double confidence = kConfidence);
-
-// From so many values on a mean difference is judged: two give intervals as wide as their luck.
+// A mean difference is judged from so many values on: two may agree by luck.
 constexpr size_t kFewestToJudge = 3;
 
 // One of several differences to the same reference.
@@ -75,10 +61,10 @@ struct JudgedDifference {
 //
 //   t(df = (n - 1)(k + 2) / 3, 1 - (1 - confidence) / (2 k)) * max(s_i, s) / sqrt(n)
 //
-// Bonferroni's correction is for k; pooling, because three seeds tell little of how much they scatter: with s_i alone
-// and n - 1 degrees of freedom eight true differences of five deviations are seen in 21 % of the cases, so in 86 %. The
-// lists are correlated by their reference and may scatter differently, hence no s_i below s is used and df grow by a
-// third of what independent lists would give: tools/simulate_intervals.py counts how often any of the intervals errs.
+// Bonferroni's correction is for k. A deviation of three values is a poor estimate, hence the pooled one, and never
+// less than it. The degrees of freedom are between those of one list and of k independent ones, because the lists share
+// their reference and may scatter differently. With one list it is Student's paired t-test. How often an interval errs,
+// and what it sees: tools/simulate_intervals.py and docs/design/025-judging-differences.md.
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,
                                                                double confidence = kConfidence);
 

@@ -1,4 +1,4 @@
-// A family of tasks: what `train`, `compare` and `finetune` need to know of models that learn the same kind of thing.
+// A family of tasks: what `train`, `compare` and `evaluate` need to know of models that learn the same kind of thing.
 // Each has a folder here with its family.cc, and a line in families.inc.
 #pragma once
 

@@ -6,13 +6,11 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
-#include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 TaskOptions untouched(const std::string& task) {
@@ -85,15 +83,6 @@ TEST(CheckTaskTest, RefusesDifficultiesThatCannotBeMet) {
   TaskOptions options = untouched("recall");
   options.own<DiagnosticOptions>().pairs = 1000;
   EXPECT_THAT(error_message([&] { check_task(options, untouched("recall")); }), HasSubstr("--pairs"));
-}
-
-TEST(FineTuningTaskTest, EverySuiteTaskAndTableIsAJob) {
-  for (const FineTuningTask& one : fine_tuning_tasks()) {
-    TaskOptions options;
-    options.task = one.name;
-    EXPECT_EQ(fine_tuning_jobs(options).size() > 1, one.data == LabelledData::kSuite) << one.name;
-    EXPECT_FALSE(one.sentence.empty());
-  }
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Scale difference_scale(const std::vector<const VariantRow*>& rows) {
 }
 
 void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval, double y) {
-  constexpr const char* css = "seeds";
+  constexpr const char* css = "interval";
   const Box& frame = plot->frame();
   const double left = across(std::max(interval.low, across.low));
   const double right = across(std::min(interval.high, across.high));
@@ -81,7 +81,7 @@ HtmlFigure difference_figure(const ReportView& view) {
   SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
   plot.x_axis(across, difference_heading(view.results));
   plot.segment({across(0), kTop}, {across(0), bottom}, "zero");
-  const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
+  const bool lower = less_is_better(subject);
   plot.text({across(0) - 6, kTop - 8}, lower ? "← better" : "← worse", "tick", "end");
   plot.text({across(0) + 6, kTop - 8}, lower ? "worse →" : "better →", "tick");
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -37,7 +37,7 @@ struct Verdicts {
 };
 
 Verdicts judge(const Subject& subject, const std::vector<VariantRow>& rows) {
-  const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
+  const bool lower = less_is_better(subject);
   Verdicts verdicts;
   for (const VariantRow& row : rows) {
     if (!row.against_reference || !row.trained()) continue;
@@ -95,17 +95,15 @@ double margin(const Subject& subject, const VariantRow& reference) {
   return compares_loss(subject) ? std::log1p(kMargin) : kMargin * std::abs(reference.best.quality.mean);
 }
 
-// How much worse than the reference a variant is, and may be.
-struct Loss {
-  double mean;
-  double most;
-};
+// How much worse than the reference a variant is, in the compared number.
+double loss_of(const Subject& subject, const VariantRow& row) {
+  return less_is_better(subject) ? row.against_reference->mean : -row.against_reference->mean;
+}
 
-Loss loss_of(const Subject& subject, const VariantRow& row) {
-  const bool lower = compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
-  const Difference& difference = *row.against_reference;
-  const Interval interval = *difference.interval();
-  return lower ? Loss{difference.mean, interval.high} : Loss{-difference.mean, -interval.low};
+// How far the interval of its difference reaches to either side.
+double half_width(const VariantRow& row) {
+  const Interval interval = *row.against_reference->interval();
+  return (interval.high - interval.low) / 2;
 }
 
 std::string margin_text(const Subject& subject, const VariantRow& reference) {
@@ -143,7 +141,7 @@ std::string undecided_text(const Results& results, const VariantRow& reference, 
       join_text(" Whether ", which, " loses less than ", margin_text(results.subject, reference), " is not decided");
   int64_t most = 0;
   for (const VariantRow* row : undecided) {
-    const double room = std::abs(margin(results.subject, reference) - loss_of(results.subject, *row).mean);
+    const double room = std::abs(margin(results.subject, reference) - loss_of(results.subject, *row));
     const auto needed = values_needed(*row->against_reference->judged, room, kMostSeeds);
     most = std::max(most, needed.value_or(kMostSeeds + 1));
   }
@@ -158,13 +156,11 @@ std::string cheapest_sentence(const Results& results, const VariantRow& referenc
   for (const Rows* rows : {&verdicts.better, &verdicts.level, &verdicts.worse}) {
     for (const VariantRow* row : *rows) {
       if (row->attention_parameters >= reference.attention_parameters) continue;
-      const Loss loss = loss_of(results.subject, *row);
+      const double loss = loss_of(results.subject, *row);
       const double allowed = margin(results.subject, reference);
-      const Interval interval = *row->against_reference->interval();
-      const double least = 2 * loss.mean - loss.most;
-      if (loss.most < allowed) {
+      if (loss + half_width(*row) < allowed) {
         kept.push_back(row);
-      } else if (least < allowed && interval.high > interval.low) {
+      } else if (loss - half_width(*row) < allowed) {
         undecided.push_back(row);
       }
     }
@@ -187,8 +183,7 @@ std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts) 
   const int digits = difference_digits(subject);
   std::vector<std::pair<double, std::string>> seen;
   for (const VariantRow* row : verdicts.level) {
-    const Interval interval = *row->against_reference->interval();
-    const double half = (interval.high - interval.low) / 2;
+    const double half = half_width(*row);
     // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
     if (half >= std::pow(10.0, -digits) / 2) seen.emplace_back(half, row->variant);
   }

@@ -91,7 +91,7 @@ std::string difference_note(const Results& results, const std::vector<VariantRow
     if (row.against_reference && row.trained()) tests.add(row.variant, row.against_reference->test);
   }
   if (tests.empty()) return "";
-  const bool lower = compares_loss(results.subject) || results.subject.direction == Direction::kLowerIsBetter;
+  const bool lower = less_is_better(results.subject);
   const std::string& reference = results.references.quality;
   const std::string what = noun(results);
   return join_text("Difference to ", reference, ": ", compared_name(results.subject), " of the ", what,

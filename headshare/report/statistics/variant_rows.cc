@@ -127,12 +127,12 @@ void compare_with_reference(VariantRow* row, const Results& results, const Cells
   if (pairs.ours.empty()) return refuse("no seed is finished for both this variant and " + reference);
   const bool by_loss = compares_loss(results.subject);
   const auto read = [by_loss](const Cell& cell) { return compared(cell, by_loss); };
-  const PairedDifference seeds = paired_difference(column(pairs.ours, read), column(pairs.reference, read));
-  Difference difference{
-      .seeds = seeds.count, .mean = seeds.mean, .over_seeds = seeds.interval, .over_blocks = block_interval(pairs)};
+  Difference difference{.seeds = static_cast<int64_t>(pairs.ours.size()), .over_blocks = block_interval(pairs)};
   for (size_t i = 0; i < pairs.ours.size(); ++i) {
     difference.by_seed.push_back(read(*pairs.ours[i]) - read(*pairs.reference[i]));
   }
+  difference.mean = mean(difference.by_seed);
+  difference.over_seeds = mean_interval(difference.by_seed);
   row->against_reference = std::move(difference);
 }
 
@@ -248,6 +248,10 @@ VariantRow begin_row(const Results& results, const std::string& variant) {
 
 bool compares_loss(const Subject& subject) {
   return subject.measure == "perplexity" || subject.measure == "masked-perplexity";
+}
+
+bool less_is_better(const Subject& subject) {
+  return compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
 }
 
 std::string compared_name(const Subject& subject) {

@@ -92,6 +92,7 @@ std::vector<VariantRow> summarise(const Results& results);
 // scatter evenly around.
 bool compares_loss(const Subject& subject);
 std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
+bool less_is_better(const Subject& subject);        // of the compared number
 
 // The row's score of that name; a summary of none where it has none.
 Summary score_of(const SettingRow& row, const std::string& name);

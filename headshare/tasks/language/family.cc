@@ -5,6 +5,12 @@
 namespace headshare {
 namespace {
 
+DecoderOptions decoder_of(const TaskOptions& options, int64_t vocabulary) {
+  DecoderOptions model = options.language.model;
+  model.vocabulary = vocabulary;
+  return resolve(model);
+}
+
 class LanguageExperiment : public TextExperiment {
  public:
   using TextExperiment::TextExperiment;
@@ -18,9 +24,7 @@ class LanguageExperiment : public TextExperiment {
   }
 
   ModelOptions model(const TaskOptions& options) const override {
-    DecoderOptions model = options.language.model;
-    model.vocabulary = data_.tokenizer->vocabulary_size();
-    return resolve(model);
+    return decoder_of(options, data_.tokenizer->vocabulary_size());
   }
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
@@ -45,9 +49,7 @@ class LanguageFamily : public TaskFamily {
   void check(const TaskOptions&, const TaskOptions&) const override {}
 
   ModelOptions likely_model(const TaskOptions& options) const override {
-    DecoderOptions model = options.language.model;
-    model.vocabulary = likely_vocabulary(options.language);
-    return resolve(model);
+    return decoder_of(options, likely_vocabulary(options.language));
   }
 
   bool scores(const ModelOptions& model) const override { return is_causal(model); }

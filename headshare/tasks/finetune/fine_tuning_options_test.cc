@@ -1,0 +1,41 @@
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(FineTuningTaskTest, EverySuiteTaskAndTableIsAJob) {
+  for (const FineTuningTask& one : fine_tuning_tasks()) {
+    TaskOptions options;
+    options.task = one.name;
+    EXPECT_EQ(fine_tuning_jobs(options).size() > 1, one.data == LabelledData::kSuite) << one.name;
+    EXPECT_FALSE(one.sentence.empty());
+  }
+}
+
+TEST(FineTuningOptionsTest, JobsOfASuite) {
+  TaskOptions options;
+  options.task = "superglue";
+  EXPECT_EQ(fine_tuning_jobs(options).size(), 8u);
+  options.own<FineTuningOptions>().tasks = {"RTE", "superglue/wic"};
+  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("superglue/rte", "superglue/wic"));
+  options.own<FineTuningOptions>().tasks = {"cola"};
+  EXPECT_THAT(error_message([&] { fine_tuning_jobs(options); }), HasSubstr("cola"));
+  options = TaskOptions();
+  options.task = "squad";
+  EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("squad"));
+}
+
+TEST(FineTuningOptionsTest, ErrorsNameTheOptionsOfThisCommand) {
+  EXPECT_EQ(in_fine_tuning_words("hold a part back with --validation-fraction, or --layers 2; --"),
+            "hold a part back with --finetune-validation-fraction, or --layers 2; --");
+}
+
+}  // namespace
+}  // namespace headshare
