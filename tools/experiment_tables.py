@@ -1,16 +1,17 @@
 """Tables of docs/results/README.md: what the queue's comparisons (docs/results/compare/NAME.json) found.
 
-A function returns Markdown; what is not finished yet has no row, column or figure.
+Each function returns Markdown. An unfinished comparison has no row, column or figure.
 """
 
 import pathlib
 import re
 
 import comparison_results
+import judging
 
 HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
 LIST = HOME.parents[2] / "headshare/attention/schemes.inc"
-# Those that are trained: el_lossless computes with mha's weights.
+# The schemes that are trained: el_lossless computes with mha's weights.
 SCHEMES = tuple(name for name in re.findall(r"^HS_SCHEME\((\w+)\)", LIST.read_text(), re.MULTILINE) if name != "el_lossless")
 TASKS = ("offsets", "recall", "induction", "dyck")
 
@@ -26,7 +27,10 @@ def load(name):
 
 
 def rows_by_scheme(results):
-    return {row["scheme"]: row for row in results["rows"]}
+    """Each row has an "arrow": up or down where its difference to mha is significant (judging.py)."""
+    directions = {variant: difference.direction for variant, difference in judging.differences(results).items()}
+    arrows = {-1: " ↓", 0: "", 1: " ↑"}
+    return {row["scheme"]: row | {"arrow": arrows[directions.get(row["variant"], 0)]} for row in results["rows"]}
 
 
 def with_deviation(summary, digits):
@@ -44,18 +48,9 @@ def retention(value, digits):
     return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
-def mark(row):
-    """An arrow where the interval of the difference to mha, over seeds, is without 0."""
-    minus = row["minus_reference"]
-    if minus is None:
-        return ""
-    low, high = minus["interval_over_seeds"]
-    return " ↓" if high < 0 else " ↑" if low > 0 else ""
-
-
 def start_of(options):
     start = options["mhe-deviation"]
-    return "default" if start == "auto" else f"{start:g}"
+    return "0.1, 0.5" if start == "auto" else f"{start:g}"
 
 
 def task_runs():
@@ -77,7 +72,7 @@ def diagnostics():
         row = rows.get(scheme)
         if row is None or row["quality"] is None:
             return "-"
-        return f"{row['quality']['mean']:.3f}{mark(row)}"
+        return f"{row['quality']['mean']:.3f}{row['arrow']}"
 
     table_rows = []
     for _, start, name, results in task_runs():
@@ -191,20 +186,61 @@ def starts():
     return table(["start", *columns], rows)
 
 
+def settings_of(results):
+    """{setting as a dictionary's items: {scheme: its row for that setting}}, in the order of the sweep."""
+    found = {}
+    for row in results["rows"]:
+        for setting in row["settings"]:
+            values = tuple(item.split("=") for item in setting["setting"].split())
+            found.setdefault(tuple(map(tuple, values)), {})[row["scheme"]] = setting
+    return found
+
+
+def mean_loss(rows):
+    return f"{sum(row['validation_loss']['mean'] for row in rows) / len(rows):.3f}"
+
+
+def preset_positions():
+    """Which positions leave the plateau within the steps of the quick preset."""
+    results = load("preset-positions")
+    schemes = [row["scheme"] for row in results["rows"]]
+    body = []
+    for setting, rows in settings_of(results).items():
+        values = dict(setting)
+        losses = [with_deviation(rows[scheme]["validation_loss"], 2) for scheme in schemes]
+        body.append([values["positions"], values["learning-rate"], *losses])
+    return table(["positions", "learning rate", *(f"`{scheme}`" for scheme in schemes)], body)
+
+
+PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in TASKS}}
+
+
+def preset_rates():
+    """Validation loss of every scheme at the rates that were tried for a preset, and the mean over the schemes."""
+    body = []
+    for name, what in PRESETS.items():
+        results = load(name)
+        for setting, rows in settings_of(results).items() if results else ():
+            losses = [with_deviation(rows[scheme]["validation_loss"], 2) if scheme in rows else "-" for scheme in SCHEMES]
+            body.append([what, dict(setting)["learning-rate"], mean_loss(rows.values()), *losses])
+    return table(["quick preset on", "learning rate", "mean", *(f"`{scheme}`" for scheme in SCHEMES)], body)
+
+
 def share_of_mha(rows, scheme):
     return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
 
 
 def encoders():
-    """What masked-LM pre-training came to. One seed: the interval is over blocks of text."""
+    """Results of masked-LM pre-training. One seed has no intervals (those in the file are over blocks of text)."""
     results = load("encoders")
     rows = rows_by_scheme(results)
     body = []
     for scheme, row in rows.items():
         minus = row["minus_reference"]
-        over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval_over_blocks"])
+        over = "-" if minus is None else f"{minus['mean']:+.3f}"
         figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['scores']['pseudo-perplexity']['mean']:.1f}"]
-        body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
+        ratios = [retention(row[name] | {"interval": None}, digits) for name, digits in (("prr", 1), ("peop", 2))]
+        body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, *ratios])
     headings = ["scheme", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
     entropy = re.search(r"unigram entropy [\d.]+ nats", results["subject"]["data"])[0]
     return table(headings, body) + f"\n\nTest part; {entropy}."
@@ -234,7 +270,7 @@ def for_each_benchmark(headings, cells):
 
 def finetuned():
     """The MHE paper's first table: the average score of each scheme on each benchmark."""
-    return for_each_benchmark(lambda name: [name], lambda row: [with_deviation(row["quality"], 1) + mark(row)])
+    return for_each_benchmark(lambda name: [name], lambda row: [with_deviation(row["quality"], 1) + row["arrow"]])
 
 
 def finetuned_retention():
@@ -257,4 +293,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, texts, starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, texts, preset_positions, preset_rates, starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""How often simultaneous intervals err, and how often they see what is there.
+"""How often simultaneous intervals report a false difference, and how often they detect a true one.
 
-Judges made-up comparisons as headshare/metrics/statistics.h does (judge_differences) and in two other ways:
+Judges simulated comparisons by three rules:
+    ours    the rule of the program and of judging.py
     own     Bonferroni, each variant with its own deviation and n - 1 degrees of freedom
     pooled  Bonferroni, one deviation for all, k (n - 1) degrees of freedom
-A cell is two shares: of comparisons with at least one false difference (wanted: at most 5 %), and of true differences
-of five deviations that are seen. `ours` is what headshare does. docs/design/025-judging-differences.md has its output.
+Each cell has two shares: comparisons with at least one false difference (target: at most 5 %), and true differences of
+five deviations that are detected. docs/design/025-judging-differences.md has the output.
 """
 
 import argparse
 
+import judging
 import numpy as np
 from scipy import stats
 
@@ -24,7 +26,7 @@ def half_widths(differences):
     pooled = np.sqrt((own**2).mean(axis=1, keepdims=True))
     share = 1 - 0.025 / k
     return {
-        "ours": stats.t.ppf(share, (n - 1) * (k + 2) / 3) * np.maximum(own, pooled) / np.sqrt(n),
+        "ours": judging.half_width_factor(n, k) * np.maximum(own, pooled),
         "own": stats.t.ppf(share, n - 1) * own / np.sqrt(n),
         "pooled": stats.t.ppf(share, k * (n - 1)) * np.broadcast_to(pooled, own.shape) / np.sqrt(n),
     }

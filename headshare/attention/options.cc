@@ -31,7 +31,7 @@ Fields fields(AttentionOptions& o) {
             "RMS norms over each query and key before they are compared, with a weight per dimension"),
       field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values"),
       field("mhe-deviation", &o.mhe_deviation,
-            "head embeddings start from N(0, this squared); auto: 0.1 for mhe_add, 0.5 for mhe_mul",
+            "head embeddings start from N(0, this squared); auto: 0.02 for mhe_add, 0.5 for mhe_mul",
             {.min = 0, .max = 10}),
       field("mhe-mul-offset", &o.mhe_mul_offset, "mhe_mul multiplies by (offset + embedding)", {.min = 0, .max = 1}),
       field("mixing-deviation", &o.mixing_deviation, "collaborative mixing starts from N(0, this squared)",
@@ -80,7 +80,7 @@ AttentionOptions resolve(AttentionOptions o) {
   if (!o.key_width) o.key_width = o.heads * *o.head_width;
   HS_CHECK(*o.key_width >= 1, "key-width must be at least 1, not ", *o.key_width);
   check_sizes(o, scheme);
-  if (!o.mhe_deviation) o.mhe_deviation = 0.1;  // measured: docs/design/021-where-head-embeddings-start.md
+  if (!o.mhe_deviation) o.mhe_deviation = 0.02;  // measured: docs/design/021-where-head-embeddings-start.md
   if (!o.scale) o.scale = 1.0 / std::sqrt(static_cast<double>(*o.head_width));
   return o;
 }

@@ -154,7 +154,7 @@ TEST(AttentionOptions, InitialDeviationsReachTheParameters) {
   // 5 sigma of a standard deviation from n draws is 5 / sqrt(2 n) of it.
   for (const char* name : {"query_embedding", "key_embedding", "value_embedding"}) {
     EXPECT_NEAR(deviation({.scheme = "mhe_add", .mhe_deviation = 0.5}, name), 0.5, 0.5 * 0.23);
-    EXPECT_NEAR(deviation({.scheme = "mhe_add"}, name), 0.1, 0.1 * 0.23);
+    EXPECT_NEAR(deviation({.scheme = "mhe_add"}, name), 0.02, 0.02 * 0.23);
     EXPECT_NEAR(deviation({.scheme = "mhe_mul"}, name), 0.5, 0.5 * 0.23);
   }
   EXPECT_NEAR(deviation({.scheme = "collaborative"}, "mixing"), 0.2, 0.2 * 0.08);

@@ -22,6 +22,7 @@ std::string format_duration(double seconds) {
   if (seconds < 60) return fmt::format("{:.0f} s", seconds);
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  if (whole >= 2 * 86400) return format_count(static_cast<double>(whole / 86400)) + " days";
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
@@ -34,6 +35,14 @@ std::string format_count(double count) {
 }
 
 std::string format_fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
+
+std::string percent_text(double share) {
+  const double percent = 100 * share;
+  if (percent > 0 && percent < 0.01) return "less than 0.01%";
+  std::string digits = format_fixed(percent, percent >= 10 || percent == 0 ? 0 : percent >= 1 ? 1 : 2);
+  if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
+  return digits + "%";
+}
 
 std::string list_text(const std::vector<std::string>& names, const std::string& last) {
   std::string text;

@@ -8,11 +8,14 @@
 namespace headshare {
 
 std::string format_bytes(double bytes);       // "1.5 GiB", "640 B"
-std::string format_duration(double seconds);  // "850 ms", "12 s", "3:05", "2:10:00"
+std::string format_duration(double seconds);  // "850 ms", "12 s", "3:05", "2:10:00", "3 days"
 std::string format_count(double count);       // "8.88M", "27,648" below 100,000
 std::string format_fixed(double value, int digits);
 
 // "a, b and c"
 std::string list_text(const std::vector<std::string>& names, const std::string& last = "and");
+
+// A share from 0 to 1 as "37%", "4.1%", "0.03%": two digits that say something.
+std::string percent_text(double share);
 
 }  // namespace headshare

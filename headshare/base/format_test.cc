@@ -17,6 +17,8 @@ TEST(FormatTest, Durations) {
   EXPECT_EQ(format_duration(12.2), "12 s");
   EXPECT_EQ(format_duration(185), "3:05");
   EXPECT_EQ(format_duration(7800), "2:10:00");
+  EXPECT_EQ(format_duration(3.5 * 86400), "3 days");
+  EXPECT_EQ(format_duration(1e8 * 86400), "100.00M days");
 }
 
 TEST(FormatTest, Counts) {
@@ -25,6 +27,16 @@ TEST(FormatTest, Counts) {
   EXPECT_EQ(format_count(27648), "27,648");
   EXPECT_EQ(format_count(8875008), "8.88M");
   EXPECT_EQ(format_count(2.5e9), "2.50G");
+}
+
+TEST(FormatTest, Percents) {
+  EXPECT_EQ(percent_text(0.3666), "37%");
+  EXPECT_EQ(percent_text(0.0412), "4.1%");
+  EXPECT_EQ(percent_text(0.02), "2%");
+  EXPECT_EQ(percent_text(0.0003), "0.03%");
+  EXPECT_EQ(percent_text(1e-6), "less than 0.01%");
+  EXPECT_EQ(percent_text(0), "0%");
+  EXPECT_EQ(percent_text(1), "100%");
 }
 
 TEST(FormatTest, Lists) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kConfig = "config";
 constexpr const char* kHelp = "help";
+constexpr const char* kFullHelp = "help-all";
 
 // "--Learning_Rate" -> "learning-rate".
 std::string plain_name(const std::string& flag) {
@@ -28,7 +29,9 @@ std::string group_name(std::string heading) {
   return heading;
 }
 
-bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
+bool is_full_help(const std::string& word) { return word == "--help-all" || word == "--help_all"; }
+
+bool is_help(const std::string& word) { return word == "--help" || word == "-h" || is_full_help(word); }
 
 bool asks_for_help(const Words& words) {
   return std::any_of(words.begin(), std::find(words.begin(), words.end(), "--"), is_help);
@@ -47,7 +50,7 @@ void Arguments::group(std::string heading, Fields fields) {
     std::vector<std::string> names = one.aliases;
     names.push_back(one.name);
     for (const std::string& name : names) {
-      if (find(name) != nullptr || name == kConfig || name == kHelp) {
+      if (find(name) != nullptr || name == kConfig || name == kHelp || name == kFullHelp) {
         throw std::logic_error(page_.verb + " has two options called " + name);
       }
     }
@@ -71,6 +74,17 @@ void Arguments::one_or_more(std::string name, std::string help, std::vector<std:
 
 void Arguments::note(std::string paragraph) { page_.notes.push_back(std::move(paragraph)); }
 
+void Arguments::common(std::vector<std::string> names) {
+  for (const std::string& name : names) {
+    if (find(name) == nullptr) throw std::logic_error(page_.verb + " has no option called " + name);
+  }
+  page_.common = std::move(names);
+}
+
+void Arguments::example(std::string command, std::string purpose) {
+  page_.examples.push_back({std::move(command), std::move(purpose)});
+}
+
 Field* Arguments::find(const std::string& name) {
   for (OptionGroup& group : page_.groups) {
     if (Field* found = find_field(group.fields, name); found != nullptr) return found;
@@ -91,12 +105,12 @@ std::vector<std::string> Arguments::known_names() const {
 
 void Arguments::refuse_flag(const std::string& name) const {
   std::vector<std::string> known = known_names();
-  known.insert(known.end(), {kConfig, kHelp});
+  known.insert(known.end(), {kConfig, kHelp, kFullHelp});
   const bool negated = name.starts_with("no-");
   const std::string nearest = nearest_name(negated ? name.substr(3) : name, known);
   throw UsageError(join_text("unknown option --", name,
                              nearest.empty() ? "" : join_text("; did you mean --", negated ? "no-" : "", nearest, "?"),
-                             " `headshare ", page_.verb, " --help` lists them"));
+                             " `headshare ", page_.verb, " --help-all` lists them"));
 }
 
 void Arguments::set_flag(Field& field, const std::string& text) {
@@ -205,7 +219,9 @@ bool Arguments::parse_for_help(const Words& words) {
 bool Arguments::parse(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
   if (asks_for_help(words)) {
-    print_styled(help_text(page_, terminal_width(Stream::kOut)));
+    const int width = terminal_width(Stream::kOut);
+    print_styled(std::any_of(words.begin(), end, is_full_help) ? full_help_text(page_, width)
+                                                               : help_text(page_, width));
     return false;
   }
   std::string config;

@@ -48,16 +48,26 @@ struct Positional {
   std::vector<std::string>* all = nullptr;  // in place of target: takes every argument from here on
 };
 
-// Everything --help shows.
+// A command line to start from.
+struct Example {
+  std::string command;  // as typed
+  std::string purpose;  // what it does
+};
+
+// Everything --help and --help-all show.
 struct HelpPage {
   std::string verb;
   std::string summary;
   std::vector<Positional> positionals;
   std::vector<OptionGroup> groups;
-  std::vector<std::string> notes;  // paragraphs below the options
+  std::vector<std::string> common;  // names of the options that --help shows; empty: all
+  std::vector<Example> examples;
+  std::vector<std::string> notes;  // paragraphs below all options
 };
 
+// --help: the common options and the examples, on one screen. --help-all: every option with its range and other names.
 std::string help_text(const HelpPage& page, int width);
+std::string full_help_text(const HelpPage& page, int width);
 
 //   Arguments arguments("cost", "what every scheme takes");
 //   arguments.group("Model", fields(options.model));
@@ -74,8 +84,11 @@ class Arguments {
   void optional(std::string name, std::string help, std::string* target);
   void one_or_more(std::string name, std::string help, std::vector<std::string>* targets);  // the last to be named
   void note(std::string paragraph);
+  // The options that --help shows, in this order. Throws std::logic_error for one that is in no group.
+  void common(std::vector<std::string> names);
+  void example(std::string command, std::string purpose);
 
-  // False when --help was asked for; it is on standard output then. Throws UsageError.
+  // False when --help or --help-all was asked for; it is on standard output then. Throws UsageError.
   bool parse(const Words& words);
 
   // Where `words` ask for help, takes from them what can be understood and answers true: what --help shows as defaults

@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 enum class Shape { kRound, kSquare };
 
@@ -172,9 +173,22 @@ TEST_F(ArgumentsTest, HelpFitsTheWidth) {
   }
   const std::string help = help_text(arguments_->page(), 100);
   EXPECT_THAT(help, HasSubstr("Usage: headshare try MODEL [EXTRA] [options]"));
-  EXPECT_THAT(help, HasSubstr("--layers N                blocks (1..8; default 4; also --n-layer)"));
-  EXPECT_THAT(help, HasSubstr("--[no-]tie                tie embeddings (default true)"));
-  EXPECT_THAT(help, HasSubstr("--shape NAME              form (round|square; default round)"));
+  EXPECT_THAT(help, HasSubstr("--layers N              blocks (1..8; default 4; also --n-layer)"));
+  EXPECT_THAT(help, HasSubstr("--[no-]tie              tie embeddings (default true)"));
+  EXPECT_THAT(help, HasSubstr("--shape NAME            form (round|square; default round)"));
+}
+
+TEST_F(ArgumentsTest, HelpShowsCommonOptionsAndExamples) {
+  parse({"m"});
+  arguments_->common({"layers"});
+  arguments_->example("try m --layers 2 --learning-rate 0.1", "the smallest");
+  const std::string help = help_text(arguments_->page(), 40);
+  EXPECT_THAT(help, HasSubstr("--layers N              blocks\n"));
+  EXPECT_THAT(help, Not(HasSubstr("--shape")));
+  EXPECT_THAT(help, HasSubstr("  # the smallest\n  headshare try m --layers 2 \\\n    --learning-rate 0.1\n"));
+  EXPECT_THAT(help, HasSubstr("`headshare try --help-all` shows all"));
+  EXPECT_THAT(full_help_text(arguments_->page(), 80), HasSubstr("--shape NAME"));
+  EXPECT_THROW(arguments_->common({"no-such-option"}), std::logic_error);
 }
 
 TEST(ArgumentsListTest, TakesOneOrMore) {

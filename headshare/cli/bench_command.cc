@@ -253,6 +253,9 @@ int run_bench(const Words& words) {
   arguments.required("QUESTION", "what to measure: attention, products", &options.question);
   arguments.group("How to measure", own_fields(options));
   arguments.group("Cases of attention", fields(options.grid));
+  arguments.common({"quick", "schemes", "passes", "dropout", "seconds", "threads", "json"});
+  arguments.example("bench attention --schemes mha,mhe_add", "both passes, with and without masks and dropout");
+  arguments.example("bench attention --quick", "whether it works, in seconds");
   arguments.note(
       "Contenders in attention: headshare (the kernel it chooses), torch_sdpa (every head's queries, keys and values "
       "lie ready), and where keys are shared torch_sdpa_expanded (seen as H heads) and torch_sdpa_gqa (enable_gqa). "

@@ -35,7 +35,7 @@ Arguments CompareCommand::arguments() {
              {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
               field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
               field("overwrite", &overwrite, "delete the comparison in --out first"),
-              field("dry-run", &dry_run, "check the options, print what would be trained, train nothing"),
+              field("dry-run", &dry_run, "print what would be trained and how long it takes; train nothing"),
               field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
               field("json", &json, "print results.json instead of the table"),
               field("latex", &latex, "also write the table in LaTeX, table.tex")});
@@ -51,6 +51,11 @@ Arguments CompareCommand::arguments() {
     if (!list.empty()) made.group(heading, std::move(list));
   }
   made.group("Computing", fields(runtime));
+  made.common({"text", "task", "schemes", "preset", "seeds", "until-decided", "steps", "learning-rate", "sweep", "out",
+               "dry-run", "resume"});
+  made.example("compare --text book.txt --seeds 3 --out comparison", "every scheme on your own text, in minutes");
+  made.example("compare --task offsets --schemes mha,sha,mhe_mul --seeds 3 --out offsets",
+               "three schemes on a task that needs several heads, without data");
   made.note(
       "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
       "with the same initial values for what two schemes share. Figures are those of the test part for the "
@@ -82,7 +87,8 @@ CompareCommand resumed_command(const Words& words, const std::string& out) {
   const nlohmann::json now = to_json(fields(command.comparison));
   // Finished models are taken over, so that what they were trained with must not change. Schemes, variants and seeds
   // only add models, and references only compare them in another way.
-  refuse_changed(before, now, {"schemes", "variants", "seeds", "peop", "reference", "peop-reference"},
+  refuse_changed(before, now,
+                 {"schemes", "variants", "seeds", "peop", "reference", "peop-reference", "until-decided", "max-seeds"},
                  "the comparison");
   command.adds = before != now;
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.

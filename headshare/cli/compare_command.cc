@@ -4,6 +4,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/output_mark.h"
 #include "headshare/cli/args.h"
+#include "headshare/cli/compare_plan.h"
 #include "headshare/cli/comparison_host.h"
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
@@ -50,56 +51,6 @@ std::string command_line(const Words& words) {
   return line;
 }
 
-std::string plan_text(const ComparisonOptions& options) {
-  const std::vector<Variant> variants = chosen_variants(options);
-  TextTable table({{.heading = options.variants.empty() ? "scheme" : "variant", .align = Align::kLeft},
-                   {.heading = "attention parameters"},
-                   {.heading = "total parameters"},
-                   {.heading = "cache B/token"}});
-  for (const Variant& variant : variants) {
-    const std::string reason = why_not(options, variant);
-    if (!reason.empty()) {
-      table.add_spanning(variant.name, "left out: " + reason);
-      continue;
-    }
-    const ModelSize size = size_of(task_family(options.task).likely_model(with_variant(options, variant)));
-    table.add({variant.name, format_count(static_cast<double>(size.attention_parameters)),
-               format_count(static_cast<double>(size.total_parameters)),
-               format_count(static_cast<double>(size.cache_bytes_per_token))});
-  }
-  std::string text =
-      table.text(terminal_width(Stream::kOut)) +
-      join_text("\n", options.train.steps, " steps each, ", options.seeds, options.seeds == 1 ? " seed" : " seeds");
-  const size_t settings = sweep_settings(options).size();
-  if (settings > 1) text += join_text(", ", settings, " settings");
-  return text + "\n";
-}
-
-// What would be fine-tuned: below the sizes of the encoders, which are shown where these are there already.
-std::string tuned_plan_text(const ComparisonOptions& options) {
-  std::string text;
-  if (has_encoders(options)) {
-    TextTable table({{.heading = "encoder", .align = Align::kLeft},
-                     {.heading = "attention parameters"},
-                     {.heading = "total parameters"}});
-    for (const auto& [variant, model] : encoders_to_tune(options)) {
-      const ModelSize size = size_of(model);
-      table.add({variant, format_count(static_cast<double>(size.attention_parameters)),
-                 format_count(static_cast<double>(size.total_parameters))});
-    }
-    text = table.text(terminal_width(Stream::kOut)) + "\n";
-  }
-  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
-  return text + join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
-                          " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
-                          plural(learning_rates(tuning.tuning).size(), "learning rate"), "\n");
-}
-
-std::string dry_run_text(const ComparisonOptions& options) {
-  if (!fine_tunes(options)) return plan_text(options);
-  return (has_encoders(options) ? "" : plan_text(pre_training(options))) + tuned_plan_text(options);
-}
-
 }  // namespace
 
 int run_compare(const Words& words) {
@@ -108,6 +59,9 @@ int run_compare(const Words& words) {
   Arguments arguments = command.arguments();
   arguments.parse(words);
   // Named variants are what is compared, and schemes those that are named beside them.
+  if (command.comparison.until_decided > 0 && !arguments.given("seeds")) {
+    command.comparison.seeds = static_cast<int64_t>(kFewestToJudge);  // enough to begin with
+  }
   if (!command.comparison.variants.empty() && !arguments.given("schemes")) command.comparison.schemes.clear();
   // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
   // few words a quarter of a text would be unknown, which is easy to predict.
@@ -116,7 +70,8 @@ int run_compare(const Words& words) {
   if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
   if (command.dry_run) {
     as_usage([&] { check_comparison(command.comparison); });
-    print(dry_run_text(command.comparison));
+    catch_interrupts();
+    print(plan_text(command));
     return kOk;
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
@@ -128,11 +83,15 @@ int run_compare(const Words& words) {
     ComparisonCall call = command.call(command_line(words));
     CommandLineHost host(command);
     const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
-    command.json ? print_json(to_text(to_json(results))) : print_styled(comparison_text(results));
+    if (command.json) {
+      print_json(to_text(to_json(results)));
+    } else {
+      print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
+    }
     return results.failed.empty() ? kOk : kFailure;
   } catch (const Interrupted& stopped) {
     if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
-    throw Interrupted(join_text(stopped.what(), "; go on with: headshare compare --resume --out ", command.out));
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare compare --resume --out ", command.out));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "headshare/cli/comparison_host.h"
 
+#include <chrono>
+
 #include "headshare/cli/cell_process.h"
 #include "headshare/cli/grid_progress.h"
 #include "headshare/cli/interrupt.h"
@@ -36,6 +38,17 @@ CellRunner process_runner(const RuntimeOptions& runtime, const fs::path& home, G
 }  // namespace
 
 c10::Device CommandLineHost::start() { return start_runtime(command_.runtime); }
+
+double CommandLineHost::start_seconds() {
+  const auto began = std::chrono::steady_clock::now();
+  Observer nobody;
+  const CellProcess process{.words = {"--version"},
+                            .observer = &nobody,
+                            .on_note = [](const std::string&) {},
+                            .stop_requested = [] { return false; }};
+  process.run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
 
 nlohmann::ordered_json CommandLineHost::environment() { return describe_machine(); }
 

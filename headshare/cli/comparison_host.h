@@ -11,6 +11,7 @@ class CommandLineHost : public ComparisonHost {
   explicit CommandLineHost(const CompareCommand& command) : command_(command) {}
 
   c10::Device start() override;
+  double start_seconds() override;
   nlohmann::ordered_json environment() override;
   void check_interrupted() override;
   void show_reading(const std::function<void(const Progress& progress)>& read) override;

@@ -51,9 +51,8 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
   const bool benchmark = !results.subject.tasks.empty();  // the paper's table
   if (benchmark) columns.push_back({.heading = "attention parameters"});
   columns.push_back({.heading = "seeds"});
-  columns.push_back({.heading = "validation loss"});
-  const bool loss = results.subject.has_test_part && !settings;  // of 100 columns a setting takes its place
-  if (loss) columns.push_back({.heading = "test loss"});
+  const bool loss = compares_loss(results.subject) && !settings;  // a setting takes its place
+  if (loss) columns.push_back({.heading = compared_name(results.subject)});
   columns.push_back({.heading = quality_name(results.subject)});
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
@@ -64,7 +63,6 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
     if (settings) cells.push_back(shortened(row.best.setting, kLongestSetting));
     if (benchmark) cells.push_back(count_text(row.attention_parameters));
     cells.push_back(seeds_text(row.best));
-    cells.push_back(summary_text(row.best.validation_loss, 4));
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
     if (interval) cells.push_back(quality_interval_text(results.subject, row.best));
@@ -106,7 +104,6 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   const bool decoding = any_decoding(results);
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"},
-                                 {.heading = "effective"},
                                  {.heading = "total"},
                                  {.heading = "attention memory, saved"}};
   if (decoding) columns.push_back({.heading = "cache B/token"});
@@ -115,9 +112,9 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
   TextTable table(columns);
   for (const VariantRow& row : rows) {
-    std::vector<std::string> cells = {
-        name_cell(row, best), count_text(row.attention_parameters), count_text(row.attention_parameters_effective),
-        row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-", memory_text(results, row)};
+    std::vector<std::string> cells = {name_cell(row, best), count_text(row.attention_parameters),
+                                      row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-",
+                                      memory_text(results, row)};
     if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
     cells.push_back(rate_text(row, row.training_tokens_per_second));

@@ -97,6 +97,9 @@ int run_evaluate(const Words& words) {
   add_scoring_options(options.task, &arguments);
   arguments.group("Text", fields(options.data));
   arguments.group("Computing", fields(options.runtime));
+  arguments.common({"text", "part", "test-fraction", "validation-fraction", "context", "stride", "batch-size", "json"});
+  arguments.example("evaluate run --text book.txt --part test --test-fraction 0.1", "the part that training held out");
+  arguments.example("evaluate run --text other.txt --stride 32", "another text, each token with more before it");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
   const c10::Device device = start_runtime(options.runtime);

@@ -60,6 +60,12 @@ struct FineTuneCommand {
     append(&answers, fields(job.answers));
     made.group("Answers in texts", std::move(answers));
     made.group("Computing", fields(runtime));
+    made.common({"task", "out", "data", "train", "validation", "test", "validation-fraction", "epochs", "batch-size",
+                 "learning-rate", "seeds", "train-examples", "max-length", "keep-models", "resume"});
+    made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
+                 "your own table with the columns text and label");
+    made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
+                 "a task of GLUE, from the folder with all of them");
     made.note(
         "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
         "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
@@ -205,7 +211,7 @@ int run_finetune(const Words& words) {
   try {
     return finetune(command);
   } catch (const Interrupted& stopped) {
-    throw Interrupted(join_text(stopped.what(), "; go on with: headshare finetune --resume --out ", command.out));
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare finetune --resume --out ", command.out));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/decode/generate.h"
+#include "headshare/decode/sliding_window.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
@@ -44,21 +45,35 @@ bool has_position_limit(const DecoderOptions& options) {
 }
 
 std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel& loaded) {
-  std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
-  if (tokens.empty()) {
-    const std::optional<int32_t> start = loaded.tokenizer->special(SpecialToken::kEndOfText);
-    HS_CHECK(start.has_value(), "the prompt is empty, and this model's tokenizer (", loaded.tokenizer->kind(),
-             ") has no end-of-text token to start a document from; give a --prompt");
-    tokens = {*start};
+  const std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
+  if (!tokens.empty()) return tokens;
+  const std::optional<int32_t> start = loaded.tokenizer->special(SpecialToken::kEndOfText);
+  HS_CHECK(start.has_value(), "the prompt is empty, and this model's tokenizer (", loaded.tokenizer->kind(),
+           ") has no end-of-text token to start a document from; give a --prompt");
+  return {*start};
+}
+
+// How much of a text the model sees, and what that takes.
+struct Room {
+  bool slides = false;   // the window slides: positions end
+  int64_t capacity = 0;  // tokens that a cache must hold
+  int64_t prompt = 0;    // tokens of the prompt that the model reads
+};
+
+// Throws Error where that does not fit into memory.
+Room make_room(const DecoderOptions& model, int64_t prompt, int64_t new_tokens) {
+  Room room{.slides = has_position_limit(model), .capacity = prompt + new_tokens, .prompt = prompt};
+  if (room.slides) {
+    room.capacity = std::min(room.capacity, model.context);
+    room.prompt = std::min(room.prompt, model.context);
   }
-  const DecoderOptions& model = loaded.model->options();
-  const auto count = static_cast<int64_t>(tokens.size());
-  HS_CHECK(!has_position_limit(model) || count <= model.context, "the prompt has ", count,
-           " tokens, more than the model's context of ", model.context, "; shorten it");
   const double widths =
       8.0 * static_cast<double>(model.attention.d_model) + static_cast<double>(*model.feed_forward_width);
-  check_memory(4 * static_cast<double>(count) * widths, join_text("a prompt of ", count, " tokens"), "shorten it");
-  return tokens;
+  check_memory(4 * static_cast<double>(room.prompt) * widths, join_text("a prompt of ", room.prompt, " tokens"),
+               "shorten it");
+  check_memory(decoding_bytes(model, 1, room.capacity) - decoding_bytes(model, 1, 0), "the cache",
+               "use a smaller --max-new-tokens");
+  return room;
 }
 
 // Feeds the model through its cache; only the last position is turned into logits.
@@ -77,32 +92,35 @@ StepFunction make_step(const LoadedModel& loaded, int64_t capacity) {
   };
 }
 
-const char* reason_text(StopReason reason, bool at_limit) {
+const char* reason_text(StopReason reason) {
   if (reason == StopReason::kEndOfText) return "end_of_text";
   if (reason == StopReason::kStopString) return "stop_string";
-  return at_limit ? "context_limit" : "max_new_tokens";
+  return "max_new_tokens";
 }
 
-void print_object(const std::string& prompt, const Generated& made, const char* reason, double seconds) {
-  const nlohmann::ordered_json object = {
-      {"prompt", prompt}, {"text", made.text}, {"tokens", made.tokens}, {"stop_reason", reason}, {"seconds", seconds}};
+void print_object(const std::string& prompt, const Generated& made, double seconds) {
+  const nlohmann::ordered_json object = {{"prompt", prompt},
+                                         {"text", made.text},
+                                         {"tokens", made.tokens},
+                                         {"stop_reason", reason_text(made.reason)},
+                                         {"seconds", seconds}};
   print_json(object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   flush_output();
 }
 
-void continue_prompt(const GenerateOptions& options, const LoadedModel& loaded, const std::string& prompt,
-                     uint64_t sequence) {
-  const c10::InferenceMode inference;
-  const DecoderOptions& model = loaded.model->options();
+// Said once, behind the first continuation that it is about.
+void note_sliding(const DecoderOptions& model, int64_t slides) {
+  static bool said = false;
+  if (slides == 0 || said) return;
+  said = true;
+  print_note(join_text("the text is longer than the model's context of ", model.context,
+                       " tokens, where its positions end: each time the context was full, the model went on from its "
+                       "last half"));
+}
+
+GenerateRequest make_request(const GenerateOptions& options, const LoadedModel& loaded, const std::string& prompt,
+                             uint64_t sequence) {
   GenerateRequest request{.prompt = prompt_tokens(prompt, loaded), .sampling = options.sampling};
-  const auto prompt_length = static_cast<int64_t>(request.prompt.size());
-  // The last token is not fed back, so that one more than the context is possible.
-  const int64_t room = model.context - prompt_length + 1;
-  const bool limited = has_position_limit(model) && room < options.sampling.max_new_tokens;
-  if (limited) request.sampling.max_new_tokens = room;
-  const int64_t capacity = prompt_length + request.sampling.max_new_tokens;
-  check_memory(decoding_bytes(model, 1, capacity) - decoding_bytes(model, 1, 0), "the cache",
-               "use a smaller --max-new-tokens");
   request.end_of_text = loaded.tokenizer->special(SpecialToken::kEndOfText);
   request.decode = [&](std::span<const int32_t> ids) { return loaded.tokenizer->decode(ids); };
   request.sequence = sequence;
@@ -112,21 +130,33 @@ void continue_prompt(const GenerateOptions& options, const LoadedModel& loaded, 
     print_text(text);
     flush_output();
   };
+  return request;
+}
+
+void continue_prompt(const GenerateOptions& options, const LoadedModel& loaded, const std::string& prompt,
+                     uint64_t sequence) {
+  const c10::InferenceMode inference;
+  const DecoderOptions& model = loaded.model->options();
+  const GenerateRequest request = make_request(options, loaded, prompt, sequence);
+  const auto length = static_cast<int64_t>(request.prompt.size());
+  const Room room = make_room(model, length, options.sampling.max_new_tokens);
+  if (room.prompt < length) {
+    print_note(join_text("the prompt has ", length, " tokens and the model's context holds ", model.context,
+                         ": the model reads the last ", room.prompt, " of them"));
+  }
   if (!options.json && options.echo) print_text(prompt);
+  const auto begin = [&] { return make_step(loaded, room.capacity); };
+  SlidingWindow window(begin, room.slides ? model.context : std::numeric_limits<int64_t>::max());
   const auto started = std::chrono::steady_clock::now();
-  const Generated made = generate(make_step(loaded, capacity), request);
+  const Generated made = generate(std::ref(window), request);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
-  const bool at_limit = limited && made.reason == StopReason::kMaxNewTokens;
   if (options.json) {
-    print_object(prompt, made, reason_text(made.reason, at_limit), passed.count());
+    print_object(prompt, made, passed.count());
   } else {
     print("\n");
     flush_output();
   }
-  if (at_limit) {
-    print_note(join_text("stopped after ", made.tokens.size(), " tokens: the model's context of ", model.context,
-                         " is full (its positions end there)"));
-  }
+  note_sliding(model, window.slides());
 }
 
 }  // namespace
@@ -139,8 +169,13 @@ int run_generate(const Words& words) {
   arguments.group("Text", own_fields(options));
   arguments.group("Sampling", fields(options.sampling));
   arguments.group("Computing", fields(options.runtime));
+  arguments.common({"prompt", "max-new-tokens", "temperature", "top-k", "top-p", "samples", "seed", "json"});
+  arguments.example("generate run --prompt \"Once upon a time\"", "one continuation");
+  arguments.example("generate run --samples 3 --temperature 0.8 <prompts.txt", "three of every line");
   arguments.note(
-      "With learned or sinusoidal positions the text ends where the model's context does, with a note. Several "
+      "Learned and sinusoidal positions end with the model's context. When it is full, the model goes on from its last "
+      "half, with a note; a longer prompt is read from its last part. Rotary, ALiBi and no positions have no end: the "
+      "model sees the whole text, though beyond its context it was not trained for that. Several "
       "continuations are separated by a line of three dashes. The same seed gives the same text.");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();

@@ -11,13 +11,16 @@ std::string GridProgress::title() const {
   return join_text(number_, "/", count_, " ", key_.variant, setting, " seed ", key_.seed);
 }
 
-void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) {
+void GridProgress::on_taken_over(size_t finished, size_t count) {
+  notice(join_text(finished, " of ", count, " models were finished before and are taken over"));
+}
+
+void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count) {
   key_ = plan.key;
   unit_ = fine_tunes(plan.options) ? " examples/s" : " tokens/s";
   number_ = number;
   count_ = count;
   done_ = static_cast<double>(number - 1);
-  if (taken_over) notice(join_text(title(), ": finished before, taken over"));
 }
 
 void GridProgress::on_failure(const CellPlan&, const std::string& reason) {

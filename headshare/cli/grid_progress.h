@@ -16,7 +16,8 @@ class GridProgress : public ComparisonObserver, public Observer {
  public:
   GridProgress(fs::path home, ReportFiles files) : home_(std::move(home)), files_(files), line_("comparing") {}
 
-  void on_cell(const CellPlan& plan, int64_t number, int64_t count, bool taken_over) override;
+  void on_taken_over(size_t finished, size_t count) override;
+  void on_cell(const CellPlan& plan, int64_t number, int64_t count) override;
   void on_failure(const CellPlan& plan, const std::string& reason) override;
   void on_results(const Results& results) override;
 

@@ -1,4 +1,5 @@
-// What --help prints.
+// What --help and --help-all print.
+#include <algorithm>
 #include <string>
 
 #include "headshare/cli/args.h"
@@ -7,7 +8,7 @@
 namespace headshare {
 namespace {
 
-constexpr int kNameColumns = 28;
+constexpr int kNameColumns = 26;
 
 std::string placeholder(const Field& field, const nlohmann::json& value) {
   if (field.is_switch) return "";
@@ -71,26 +72,93 @@ std::string usage_line(const HelpPage& page) {
   return usage + " [options]";
 }
 
-}  // namespace
+std::string option_name(const OptionGroup& group, size_t i) {
+  const Field& field = group.fields[i];
+  const std::string name = field.is_switch && group.defaults[i] == true ? "[no-]" + field.name : field.name;
+  return "--" + name + placeholder(field, group.defaults[i]);
+}
 
-std::string help_text(const HelpPage& page, int width) {
+std::string heading(const std::string& text) { return "\n" + bold(text, Stream::kOut) + "\n"; }
+
+std::string opening(const HelpPage& page, int width) {
   std::string text = wrap(usage_line(page), width, 0) + "\n\n" + wrap(page.summary, width, 0) + "\n";
   if (!page.positionals.empty()) text += "\n";
   for (const Positional& one : page.positionals) text += entry(one.name, one.help, width);
-  for (const OptionGroup& group : page.groups) {
-    text += "\n" + bold(group.heading, Stream::kOut) + "\n";
-    for (size_t i = 0; i < group.fields.size(); ++i) {
-      const Field& field = group.fields[i];
-      const std::string name = field.is_switch && group.defaults[i] == true ? "[no-]" + field.name : field.name;
-      text += entry("--" + name + placeholder(field, group.defaults[i]), description(field, group.defaults[i]), width);
+  return text;
+}
+
+// A command that can be copied: a long one goes on behind a backslash.
+std::string command_lines(const std::string& command, int width) {
+  const auto room = static_cast<size_t>(std::max(width - 4, 1));
+  std::string text = "  ";
+  std::string rest = command;
+  while (rest.size() > room) {
+    const size_t end = rest.rfind(" --", room);
+    if (end == std::string::npos || end == 0) break;
+    text += rest.substr(0, end) + " \\\n    ";
+    rest.erase(0, end + 1);
+  }
+  return text + rest + "\n";
+}
+
+std::string examples_text(const HelpPage& page, int width) {
+  std::string text = page.examples.empty() ? "" : heading("Examples");
+  for (const Example& one : page.examples) {
+    text += "  " + wrap("# " + one.purpose, width, 2) + "\n" + command_lines("headshare " + one.command, width);
+  }
+  return text;
+}
+
+// What an option does, without the details: those, ranges and other names are --help-all's.
+std::string gist(const std::string& help) {
+  const size_t end = std::min(help.find(". "), help.find("; "));
+  return help.substr(0, end);
+}
+
+std::string common_options(const HelpPage& page, int width) {
+  std::string text;
+  for (const std::string& name : page.common) {
+    for (const OptionGroup& group : page.groups) {
+      for (size_t i = 0; i < group.fields.size(); ++i) {
+        if (group.fields[i].name != name) continue;
+        const std::string preset = default_text(group.defaults[i]);
+        const std::string help = gist(group.fields[i].help);
+        text += entry(option_name(group, i), preset.empty() ? help : help + " (default " + preset + ")", width);
+      }
     }
   }
-  text += "\n" + bold("Always", Stream::kOut) + "\n";
+  return text;
+}
+
+std::string all_options(const HelpPage& page, int width) {
+  std::string text;
+  for (const OptionGroup& group : page.groups) {
+    text += heading(group.heading);
+    for (size_t i = 0; i < group.fields.size(); ++i) {
+      text += entry(option_name(group, i), description(group.fields[i], group.defaults[i]), width);
+    }
+  }
+  text += heading("Always");
   text += entry("--config FILE.yaml", "read options from YAML, `name: value`; flags override it", width);
-  text += entry("--help", "this text", width);
-  text += "\n";
+  if (!page.common.empty()) text += entry("--help", "the common options", width);
+  return text + entry(page.common.empty() ? "--help" : "--help-all", "this text", width);
+}
+
+}  // namespace
+
+std::string full_help_text(const HelpPage& page, int width) {
+  std::string text = opening(page, width) + all_options(page, width) + examples_text(page, width) + "\n";
   for (const std::string& paragraph : page.notes) text += wrap(paragraph, width, 0) + "\n\n";
   return text + wrap("Names may be written with - or _. Switches: --name, --no-name, --name=false.", width, 0) + "\n";
+}
+
+std::string help_text(const HelpPage& page, int width) {
+  if (page.common.empty()) return full_help_text(page, width);
+  size_t options = 0;
+  for (const OptionGroup& group : page.groups) options += group.fields.size();
+  return opening(page, width) + heading("Common options") + common_options(page, width) + examples_text(page, width) +
+         "\n" + wrap(join_text("`headshare ", page.verb, " --help-all` shows all ", options, " options."), width, 0) +
+         "\n";
 }
 
 }  // namespace headshare

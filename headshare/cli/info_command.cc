@@ -150,6 +150,9 @@ int run_info(const Words& words) {
   arguments.group("Kernels", fields(options.problem));
   arguments.group("Model", fields(options.model));
   arguments.group("Computing", fields(options.runtime));
+  arguments.common({"json", "kernels", "keys", "scheme", "precision"});
+  arguments.example("info run", "what is in a model");
+  arguments.example("info --kernels --scheme mhe_add --keys 4096", "which attention kernel runs, and why");
   arguments.note(
       "The options under Kernels say which problem --kernels is about, those under Model for which model, when "
       "no MODEL is given.");

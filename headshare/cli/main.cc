@@ -37,6 +37,7 @@ constexpr std::array kVerbs = {
          /*keeps_options=*/true},
     Verb{"finetune", "adapts an encoder to GLUE, SuperGLUE, SQuAD or your own table", run_finetune, /*computes=*/true,
          /*keeps_options=*/true},
+    Verb{"predict", "labels new rows with a model that finetune made", run_predict, /*computes=*/true},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte, pseudo-perplexity", run_evaluate,
          /*computes=*/true},
     Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},

@@ -1,4 +1,4 @@
-// Text tables: columns as wide as their cells, numbers to the right, at most 100 columns.
+// Text tables: columns as wide as their cells, numbers to the right, folded to the width of the screen.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ class TextTable {
   // One text across all columns but the first.
   void add_spanning(std::string first, std::string text);
 
-  // The headings, a rule, the rows. Cells of the widest left-aligned column are wrapped where the
-  // table would be wider than `width`.
+  // The headings, a rule, the rows. Where the table would be wider than `width`, cells of the widest left-aligned
+  // column are wrapped; where that is not enough, the columns go on in further tables below, each with the first
+  // column.
   std::string text(int width) const;
 
  private:
@@ -33,7 +34,13 @@ class TextTable {
     bool spanning = false;
   };
 
-  std::vector<int> column_widths(int width) const;
+  // Of some of the columns, by their indices.
+  using Columns = std::vector<size_t>;
+  std::vector<int> column_widths(const Columns& columns, int width) const;
+  std::vector<Columns> folded(int width) const;  // columns that stand side by side
+  std::string part(const Columns& columns, int width, bool with_spanning) const;
+  void append_row(const std::vector<std::string>& cells, const Columns& columns, const std::vector<int>& widths,
+                  bool bottom, std::string* out) const;
 
   std::vector<Column> columns_;
   std::vector<Row> rows_;

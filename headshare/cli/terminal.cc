@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kNarrowest = 40;
 constexpr int kWidest = 100;
+constexpr int kNoTerminal = 80;  // a file or a pipe
 constexpr std::string_view kBold = "\033[1m";
 constexpr std::string_view kPlain = "\033[0m";
 
@@ -58,7 +59,7 @@ int terminal_width(Stream stream) {
   if (const char* chosen = std::getenv("COLUMNS"); chosen != nullptr) columns = std::atoi(chosen);
   winsize size{};
   if (columns <= 0 && ::ioctl(descriptor(stream), TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  return columns <= 0 ? kWidest : std::clamp(columns, kNarrowest, kWidest);
+  return columns <= 0 ? kNoTerminal : std::clamp(columns, kNarrowest, kWidest);
 }
 
 void print(std::string_view text) { write_out(visible(text)); }

@@ -110,6 +110,21 @@ TEST(TextTableTest, WideTextIsWrapped) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
 }
 
+TEST(TextTableTest, ColumnsThatDoNotFitGoOnBelow) {
+  TextTable table({{"name", Align::kLeft, /*wraps=*/false}, {"first"}, {"second"}, {"third"}});
+  table.add({"mha", "1,111,111", "2,222,222", "3,333,333"});
+  table.add_spanning("el", "left out");
+  EXPECT_EQ(table.text(26),
+            "name      first     second\n"
+            "----  ---------  ---------\n"
+            "mha   1,111,111  2,222,222\n"
+            "el    left out\n"
+            "\n"
+            "name      third\n"
+            "----  ---------\n"
+            "mha   3,333,333\n");
+}
+
 TEST(TextTableTest, WidthsCountCodePoints) {
   TextTable table({{"x", Align::kLeft}, {"y"}});
   table.add({"\xc3\xa9\xc3\xa9", "1"});

@@ -18,6 +18,8 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
+#include "headshare/tasks/language/score_text.h"
+#include "headshare/tasks/start_from.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/plateau.h"
 #include "headshare/train/trainer.h"
@@ -32,6 +34,7 @@ struct TrainCommand {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
+  std::string start_from;
   TaskOptions task;
   TrainOptions train;
   RuntimeOptions runtime;
@@ -44,6 +47,10 @@ struct TrainCommand {
         field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
               {.aliases = {"resume-from-checkpoint"}}),
         field("overwrite", &overwrite, "delete the run in --out first", {.aliases = {"overwrite-output-dir"}}),
+        field(
+            "start-from", &start_from,
+            "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
+            "and its tokenizer are then those of this model unless they are given"),
         field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
         field("json", &json, "print the result as one JSON object"),
     };
@@ -60,9 +67,16 @@ struct TrainCommand {
     std::erase_if(text, [known = fields(task.language.model)](const Field& one) {
       return std::any_of(known.begin(), known.end(), [&](const Field& other) { return other.name == one.name; });
     });
+    text.push_back(field("model-vocabulary", &task.language.vocabulary,
+                         "tokens that the model has room for; auto: those of its tokenizer",
+                         {.min = 1, .max = 1 << 30}));
     made.group("Text", std::move(text));
     made.group("Training", fields(train));
     made.group("Computing", fields(runtime));
+    made.common({"text", "task", "out", "scheme", "layers", "d-model", "heads", "context", "positions", "tokenizer",
+                 "steps", "batch-size", "learning-rate", "resume", "dry-run"});
+    made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
+    made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
     return made;
   }
 };
@@ -75,14 +89,38 @@ TrainCommand untouched(const std::string& task) {
   return command;
 }
 
-// The task comes first and everything else on top of what it starts with. False: --help.
-bool begin_with_task(const Words& words, TrainCommand* command) {
+// The task comes first, then the model to start from, and everything else on top of what these begin with. False:
+// --help.
+bool begin_with_task(const Words& words, TrainCommand* command, std::optional<StartModel>* start) {
   TrainCommand probe;
   Arguments arguments = probe.arguments();
   const bool help = arguments.parse_for_help(words);
   if (!help) arguments.parse(words);
-  *command = untouched(probe.task.task);
+  std::string task = probe.task.task;
+  if (!help && !probe.start_from.empty() && !probe.resume) {
+    *start = open_start(probe.start_from);
+    if (!arguments.given("task")) task = start_task(**start);
+  }
+  *command = untouched(task);
+  if (*start && task == start_task(**start)) take_options(**start, &command->task);
   return !help || command->arguments().parse(words);
+}
+
+// What the user asks for beside the model to start from.
+void check_start(const StartModel& start, const Arguments& arguments, TrainCommand* command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  const std::vector<std::string> differing = as_usage([&] { return keep_to_start(start, given, &command->task); });
+  if (differing.empty()) return;
+  notice(join_text("the model differs from ", start.directory.string(), " in ", list_text(differing)));
+}
+
+// --overwrite must not delete the weights that it starts from.
+void refuse_start_in_out(const StartModel& start, const fs::path& out) {
+  const fs::path from = fs::weakly_canonical(start.directory);
+  const fs::path to = fs::weakly_canonical(out);
+  const auto [end, rest] = std::mismatch(to.begin(), to.end(), from.begin(), from.end());
+  HS_CHECK(end != to.end(), "--start-from ", start.directory.string(), " lies in --out ", out.string(),
+           ", which the new run replaces; choose another --out");
 }
 
 // What the options mean together, before any text is read. Returns the model as far as it is known.
@@ -114,6 +152,7 @@ void print_dry_run(const TrainCommand& command) {
 void make_paths_whole(TrainCommand* command) {
   make_paths_whole(&command->task.language.data);
   command->task.language.tokenizer_path = whole_path(command->task.language.tokenizer_path);
+  command->start_from = whole_path(command->start_from);
 }
 
 // What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
@@ -144,7 +183,7 @@ OutputMark run_mark(const fs::path& directory) {
 void check_target(const TrainCommand& command, const RunDirectory& directory, const OutputMark& mark) {
   mark.check();
   HS_CHECK(command.resume || command.overwrite || !directory.has_run(), directory.path().string(),
-           " holds a run already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+           " holds a run already; --resume continues it, --overwrite deletes it, or choose another --out");
 }
 
 // Writes down what repeats the run, or goes on with it.
@@ -202,6 +241,35 @@ std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
   return std::make_unique<PlateauWatch>(*entropy);
 }
 
+void note_unknown(const Experiment& experiment) {
+  const double share = experiment.subject().unknown_share;
+  if (share > 0) notice(unknown_line("", share));
+}
+
+// The task with its model: new, or with the weights that it starts from. A checkpoint of this run brings its own.
+std::unique_ptr<Task> make_task(const TrainCommand& command, const RunDirectory& directory, c10::Device device) {
+  ProgressLine reading("text");
+  const std::unique_ptr<Experiment> experiment =
+      task_family(command.task.task).open(command.task, show_reading(reading));
+  reading.hide();
+  note_unknown(*experiment);
+  std::unique_ptr<Task> task =
+      experiment->trial(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train))
+          .task;
+  const bool goes_on = command.resume && !directory.resumable().empty();
+  if (!command.start_from.empty() && !goes_on) load_start(open_start(command.start_from), *task->model());
+  return task;
+}
+
+// Scores the test part, keeps the result and prints it.
+void finish(const TrainCommand& command, Task& task, const TrainResult& result) {
+  const std::optional<Evaluation> test = score_test(task, result);
+  nlohmann::json object = result_object(result, test);
+  if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
+  write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
+  command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
+}
+
 int train(TrainCommand& command) {
   RunDirectory directory(command.out);
   const OutputMark mark = run_mark(directory.path());
@@ -211,14 +279,7 @@ int train(TrainCommand& command) {
   command.train.precision = resolve_precision(command.train.precision, device);
 
   KeptInputs kept(directory.path(), &command.task.language.data);
-  ProgressLine reading("text");
-  const std::unique_ptr<Task> task = kept.reading([&] {
-    return task_family(command.task.task)
-        .open(command.task, show_reading(reading))
-        ->trial(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train))
-        .task;
-  });
-  reading.hide();
+  const std::unique_ptr<Task> task = kept.reading([&] { return make_task(command, directory, device); });
   TrainingProgress progress("training");
   std::vector<Observer*> observers = {&progress};
   const std::unique_ptr<PlateauWatch> plateau = watch_plateau(*task);
@@ -246,11 +307,7 @@ int train(TrainCommand& command) {
   }
   const TrainResult result = trainer.run();
   progress.finish();
-  const std::optional<Evaluation> test = score_test(*task, result);
-  nlohmann::json object = result_object(result, test);
-  if (const auto entropy = task->unigram_entropy()) object["unigram_entropy"] = *entropy;
-  write_file(directory.path() / "result.json", object.dump(2) + "\n");
-  command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
+  finish(command, *task, result);
   return kOk;
 }
 
@@ -258,15 +315,18 @@ int train(TrainCommand& command) {
 
 int run_train(const Words& words) {
   TrainCommand command;
-  if (!begin_with_task(words, &command)) return kOk;
+  std::optional<StartModel> start;
+  if (!begin_with_task(words, &command, &start)) return kOk;
   Arguments arguments = command.arguments();
   arguments.parse(words);
+  if (start) check_start(*start, arguments, &command);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;
   }
   if (command.out.empty()) throw UsageError("--out is missing: where should the run be kept?");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (start) as_usage([&] { refuse_start_in_out(*start, command.out); });
   if (command.resume) command = parse_resumed(words, command.out);
   check_options(command);
   catch_interrupts();
@@ -274,7 +334,7 @@ int run_train(const Words& words) {
     return train(command);
   } catch (const Interrupted& stopped) {
     if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
-    throw Interrupted(join_text(stopped.what(), "; go on with: headshare train --resume --out ", command.out));
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare train --resume --out ", command.out));
   }
 }
 

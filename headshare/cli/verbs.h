@@ -16,6 +16,7 @@ int run_fill(const Words& words);
 int run_finetune(const Words& words);
 int run_generate(const Words& words);
 int run_info(const Words& words);
+int run_predict(const Words& words);
 int run_report(const Words& words);
 int run_score(const Words& words);
 int run_train(const Words& words);

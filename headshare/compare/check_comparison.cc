@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/variants.h"
+#include "headshare/metrics/statistics.h"
 
 namespace headshare {
 namespace {
@@ -15,6 +16,13 @@ void check_references(const ComparisonOptions& options) {
   std::vector<Variant> variants = chosen_variants(options);
   if (fine_tunes(options)) std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
   chosen_references(options, variants);
+}
+
+void check_seeds_to_add(const ComparisonOptions& options) {
+  HS_CHECK(options.seeds >= static_cast<int64_t>(kFewestToJudge), "--until-decided judges differences, which takes ",
+           kFewestToJudge, " seeds to begin with, not --seeds ", options.seeds);
+  HS_CHECK(options.max_seeds >= options.seeds, "--max-seeds ", options.max_seeds, " is less than --seeds ",
+           options.seeds, "; ask for more, or leave --until-decided out");
 }
 
 // Throws Error when no variant can be trained with a setting of the sweep.
@@ -33,6 +41,7 @@ void check_comparison(const ComparisonOptions& options) {
   check_task(options, preset_options(options.task, options.preset));
   check_pre_training(options);
   check_scheme_steps(options);
+  if (options.until_decided > 0) check_seeds_to_add(options);
   // Of --encoders their own comparison says what they are.
   if (!has_encoders(options)) check_references(options);
   for (const SweepSetting& setting : sweep_settings(options)) check_setting(with_setting(options, setting));

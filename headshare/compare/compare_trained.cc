@@ -3,9 +3,11 @@
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
+#include "headshare/compare/cell_time.h"
 #include "headshare/compare/comparison.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/measure.h"
+#include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
 
 namespace headshare {
@@ -34,9 +36,11 @@ void find_matching_steps(const Experiment& experiment, c10::Device device, Compa
 
 double measured_seconds(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home,
                         c10::Device device, ComparisonHost& host) {
+  std::optional<double> start;
   return estimated_seconds(plans, home, [&](const ComparisonOptions& cell) {
     host.check_interrupted();
-    return seconds_per_step(experiment, cell, device);
+    if (!start) start = host.start_seconds();
+    return measure_cell(experiment, cell, device, *start);
   });
 }
 
@@ -49,36 +53,65 @@ void check_same(const ComparisonCall& call, const std::vector<CellPlan>& plans, 
   check_same_models(plans, experiment, call.out);
 }
 
+// What is trained on what, found before anything is written.
+struct Preparation {
+  c10::Device device = c10::Device(c10::kCPU);
+  std::unique_ptr<Experiment> experiment = {};
+  Subject subject = {};
+  std::vector<CellPlan> plans = {};  // of the first seeds
+  Forecast forecast = {};
+};
+
+Preparation prepare(ComparisonCall& call, const KeptInputs& kept, ComparisonHost& host) {
+  Preparation made{.device = host.start()};
+  warn_if_no_faster(call.options.train.precision, made.device);
+  call.options.train.precision = resolve_precision(call.options.train.precision, made.device);
+  explain_left_out(call.options);
+  made.experiment = read_data(call.options, kept, host);
+  made.subject = made.experiment->subject();
+  find_matching_steps(*made.experiment, made.device, &call.options);
+  made.plans = plan_cells(call.options, *made.experiment);
+  made.forecast = with_added_seeds(
+      {.data = made.subject.data,
+       .models = made.plans.size(),
+       .seconds = measured_seconds(made.plans, *made.experiment, finished_home(call), made.device, host)},
+      call.options);
+  return made;
+}
+
 }  // namespace
+
+Forecast forecast_trained(ComparisonCall call, ComparisonHost& host) {
+  const KeptInputs kept(call.out, &call.options.language.data);
+  return prepare(call, kept, host).forecast;
+}
 
 Results compare_trained(ComparisonCall& call, ComparisonHost& host, const std::function<void()>& beginning) {
   const DirectoryLock lock(call.out);
   call.out = lock.path();
   check_directory(call);
-  const c10::Device device = host.start();
-  warn_if_no_faster(call.options.train.precision, device);
-  call.options.train.precision = resolve_precision(call.options.train.precision, device);
-  explain_left_out(call.options);
   KeptInputs kept(call.out, &call.options.language.data);
-  const std::unique_ptr<Experiment> experiment = read_data(call.options, kept, host);
-  const Subject subject = experiment->subject();
-  find_matching_steps(*experiment, device, &call.options);
-  std::vector<CellPlan> plans = plan_cells(call.options, *experiment);
-  check_time(call, plans.size(), measured_seconds(plans, *experiment, call.out, device, host));
-  check_disk(plans, *experiment, call.out);
+  const Preparation made = prepare(call, kept, host);
+  check_time(call, made.forecast);
+  check_disk(made.plans, *made.experiment, call.out);
   if (call.resume) {
-    check_same(call, plans, *experiment, subject);
+    check_same(call, made.plans, *made.experiment, made.subject);
     go_on(call, kept, host);
   } else {
     if (beginning) beginning();
     begin_anew(call, kept, host);  // only now: nothing of an earlier comparison is touched by a mistake
   }
 
+  say_forecast(call, made.forecast);
   ComparisonOptions shared = call.options;
-  experiment->share(call.out, &shared);
-  for (CellPlan& plan : plans) plan.options.language.tokenizer_path = shared.language.tokenizer_path;
-  Results results = begin_results(call, subject, chosen_variants(call.options), host);
-  run_cells(call, plans, host, &results);
+  made.experiment->share(call.out, &shared);
+  const auto plan = [&](const ComparisonOptions& options) {
+    std::vector<CellPlan> cells = plan_cells(options, *made.experiment);
+    for (CellPlan& cell : cells) cell.options.language.tokenizer_path = shared.language.tokenizer_path;
+    return cells;
+  };
+  Results results = begin_results(call, made.subject, chosen_variants(call.options), host);
+  run_until_decided(call, plan, host, &results);
   return results;
 }
 

@@ -12,6 +12,7 @@
 #include "headshare/compare/compare_trained.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/encoders.h"
+#include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
@@ -106,7 +107,7 @@ double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& ho
   double cell = 0;
   for (const BenchmarkTask& task : tasks) cell += task.training_seconds;
   const auto left = std::count_if(plans.begin(), plans.end(), [&](const CellPlan& plan) {
-    return !fs::exists(cell_home(home, plan.key) / "cell.json");
+    return home.empty() || !fs::exists(cell_home(home, plan.key) / "cell.json");
   });
   return cell * static_cast<double>(left);
 }
@@ -139,6 +140,7 @@ struct TuningPlan {
   std::vector<Variant> variants;
   std::vector<CellPlan> cells;
   Subject subject;
+  Forecast forecast = {};
 };
 
 TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c10::Device device) {
@@ -155,7 +157,10 @@ TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c
   say_notes(tasks);
   plan.subject = benchmark_subject(options, tasks, encoders.described());
   plan.cells = plan_fine_tuning(options, plan.variants);
-  check_time(call, plan.cells.size(), unfinished_seconds(plan.cells, call.out, tasks));
+  plan.forecast = with_added_seeds({.data = plan.subject.data,
+                                    .models = plan.cells.size(),
+                                    .seconds = unfinished_seconds(plan.cells, finished_home(call), tasks)},
+                                   call.options);
   return plan;
 }
 
@@ -181,6 +186,25 @@ void check_pre_training(const ComparisonOptions& options) {
   }
 }
 
+Forecast forecast_tuned(ComparisonCall call, ComparisonHost& host) {
+  if (has_encoders(call.options)) {
+    const c10::Device device = host.start();
+    resolve_precisions(device, &call.options);
+    return plan_tuning(call, find_encoders(call.options.own<FineTuningOptions>().encoders), device).forecast;
+  }
+  ComparisonCall encoders = call;
+  encoders.options = pre_training(call.options);
+  Forecast forecast = forecast_trained(encoders, host);
+  const std::vector<BenchmarkTask> tasks = read_benchmark(
+      {.options = call.options, .encoder = stand_in_encoder(call.options), .device = host.start(), .timed = true});
+  const std::vector<CellPlan> cells = plan_fine_tuning(call.options, trainable_variants(call.options));
+  const Forecast tuning = with_added_seeds(
+      {.data = "", .models = cells.size(), .seconds = unfinished_seconds(cells, {}, tasks)}, call.options);
+  forecast.models += tuning.models;
+  forecast.seconds += tuning.seconds;
+  return forecast;
+}
+
 Results compare_tuned(ComparisonCall& call, ComparisonHost& host) {
   const DirectoryLock lock(call.out);
   call.out = lock.path();
@@ -199,6 +223,7 @@ Results compare_tuned(ComparisonCall& call, ComparisonHost& host) {
   }
   const EncoderSet encoders = find_encoders(with_encoders(call).own<FineTuningOptions>().encoders);
   const TuningPlan plan = plan_tuning(call, encoders, device);
+  check_time(call, plan.forecast);
   if (call.resume) {
     check_same_data(call.out, plan.subject);
     check_same_variants(call.out, plan.variants);
@@ -206,11 +231,20 @@ Results compare_tuned(ComparisonCall& call, ComparisonHost& host) {
   } else if (trained) {
     begin_anew(call, kept, host);
   }
+  say_forecast(call, plan.forecast);
   note_finished(plan.cells, encoders, call.out);
   Results results = begin_results(call, plan.subject, plan.variants, host);
   results.match =
       encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps
-  run_cells(call, plan.cells, host, &results);
+  const ComparisonOptions of_cells = with_encoders(call);
+  run_until_decided(
+      call,
+      [&](const ComparisonOptions& options) {
+        ComparisonOptions cells = of_cells;
+        cells.seeds = options.seeds;
+        return plan_fine_tuning(cells, plan.variants);
+      },
+      host, &results);
   return results;
 }
 

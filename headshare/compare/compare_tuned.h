@@ -9,6 +9,9 @@ namespace headshare {
 // and found in order.
 Results compare_tuned(ComparisonCall& call, ComparisonHost& host);
 
+// As forecast_trained. Without encoders, of their pre-training and of fine-tuning one untrained encoder on every task.
+Forecast forecast_tuned(ComparisonCall call, ComparisonHost& host);
+
 // Whether the encoders to fine-tune are there already, and not to be trained first.
 bool has_encoders(const ComparisonOptions& options);
 

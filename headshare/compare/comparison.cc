@@ -24,6 +24,8 @@ Cell without_shared(Cell cell, const nlohmann::json& shared) {
 void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, const CellRunner& runner,
                     ComparisonObserver& observer, Results* results) {
   std::vector<std::optional<Cell>> finished;
+  results->planned.clear();
+  results->failed.clear();
   for (const CellPlan& plan : plans) {
     results->planned.push_back(plan.key);
     finished.push_back(finished_cell(home, plan.key));
@@ -36,11 +38,11 @@ void run_comparison(const std::vector<CellPlan>& plans, const fs::path& home, co
     observer.on_results(*results);
   };
   report();  // what an earlier call finished is there from the beginning, even if nothing else will be
+  if (!results->cells.empty()) observer.on_taken_over(results->cells.size(), plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {
     const CellPlan& plan = plans[i];
-    const bool taken_over = finished[i].has_value();
-    observer.on_cell(plan, static_cast<int64_t>(i) + 1, static_cast<int64_t>(plans.size()), taken_over);
-    if (taken_over) continue;
+    if (finished[i]) continue;
+    observer.on_cell(plan, static_cast<int64_t>(i) + 1, static_cast<int64_t>(plans.size()));
     if (const std::optional<std::string> failure = runner(plan)) {
       results->failed.push_back({.key = plan.key, .reason = *failure});
       observer.on_failure(plan, *failure);
@@ -72,21 +74,6 @@ void check_disk(const std::vector<CellPlan>& plans, const Experiment& experiment
   HS_CHECK(needed <= static_cast<double>(space.available), "the models and checkpoints of this comparison take about ",
            format_bytes(needed), " and ", format_bytes(static_cast<double>(space.available)), " are free where ",
            home.string(), " lies; use another --out, fewer --schemes or --seeds, or smaller models");
-}
-
-double estimated_seconds(const std::vector<CellPlan>& plans, const fs::path& home,
-                         const std::function<double(const ComparisonOptions& cell)>& seconds_per_step) {
-  double total = 0;
-  std::map<std::string, double>
-      measured;  // one scheme stands for all that share a setting; other variants for themselves
-  for (const CellPlan& plan : plans) {
-    if (plan.weights_of || fs::exists(cell_home(home, plan.key) / "cell.json")) continue;
-    const bool is_scheme = plan.key.variant == plan.options.language.model.attention.scheme;
-    const std::string like = plan.key.setting + (is_scheme ? "" : " " + plan.key.variant);
-    if (!measured.contains(like)) measured[like] = seconds_per_step(plan.options);
-    total += measured[like] * static_cast<double>(plan.options.train.steps);
-  }
-  return total;
 }
 
 }  // namespace headshare

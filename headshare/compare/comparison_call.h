@@ -19,12 +19,22 @@ struct ComparisonCall {
   ComparisonOptions options;
 };
 
+// What a comparison would take: its data is read and speeds are measured, and nothing is written into its directory.
+struct Forecast {
+  std::string data;    // "book.txt: 90k + 5k + 5k tokens ..."
+  size_t models = 0;   // that are trained, those of all seeds that may be added included
+  double seconds = 0;  // for all of them that are not finished
+};
+
 class ComparisonHost {
  public:
   virtual ~ComparisonHost() = default;
 
   // Begins to compute: threads and memory are set. Throws Error when there is no such device.
   virtual c10::Device start() = 0;
+
+  // How long a process of this program takes until it can open the data.
+  virtual double start_seconds() = 0;
 
   // The machine and the libraries, for readers of the results.
   virtual nlohmann::ordered_json environment() = 0;

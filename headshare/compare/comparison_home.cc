@@ -15,6 +15,11 @@ namespace {
 
 constexpr double kSecondsPerDay = 24 * 60 * 60;
 
+std::string models_text(const ComparisonCall& call, const Forecast& forecast) {
+  return join_text(call.options.until_decided > 0 ? "up to " : "", forecast.models,
+                   forecast.models == 1 ? " model" : " models");
+}
+
 // What `compare` writes. Encoders are a comparison of their own below it, with a mark of their own.
 OutputMark comparison_mark(const fs::path& home) {
   return OutputMark(home, {.verb = "compare",
@@ -48,7 +53,7 @@ void check_directory(const ComparisonCall& call) {
   const bool begun = path_exists(call.out / "cells") || path_exists(call.out / "results.json") ||
                      path_exists(call.out / kEncoders / kResolvedFile);
   HS_CHECK(call.resume || call.overwrite || !begun, call.out.string(),
-           " holds a comparison already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+           " holds a comparison already; --resume continues it, --overwrite deletes it, or choose another --out");
 }
 
 void check_same_data(const fs::path& home, const Subject& subject) {
@@ -93,13 +98,29 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
   });
 }
 
-void check_time(const ComparisonCall& call, size_t models, double seconds) {
-  HS_CHECK(call.beyond_a_day || seconds <= kSecondsPerDay, "training these ", models, " models would take about ",
-           format_duration(seconds), " (hours:minutes:seconds; ", at::get_num_threads(),
-           " threads), longer than a day; take fewer --steps, --seeds or --schemes, a smaller ",
-           "--preset, or start it all the same with --beyond-a-day");
-  if (seconds > 60) notice(join_text("training ", models, " models takes about ", format_duration(seconds)));
+std::string time_text(const Forecast& forecast) {
+  const int threads = at::get_num_threads();
+  const double seconds = forecast.seconds;
+  const bool clock = seconds >= 60 && seconds < 2 * kSecondsPerDay;
+  const char* unit = !clock ? "" : seconds < 3600 ? " minutes" : " hours";  // of "4:10" and "2:04:10"
+  return join_text("about ", format_duration(seconds), unit, " on ", threads, threads == 1 ? " thread" : " threads");
 }
+
+void check_time(const ComparisonCall& call, const Forecast& forecast) {
+  HS_CHECK(call.beyond_a_day || forecast.seconds <= kSecondsPerDay, "training ", models_text(call, forecast),
+           " would take ", time_text(forecast), ", longer than a day; take fewer --steps, --seeds or --schemes, a ",
+           "smaller --preset, or start it all the same with --beyond-a-day");
+}
+
+void say_forecast(const ComparisonCall& call, const Forecast& forecast) {
+  constexpr double kSoon = 5;
+  notice("data: " + forecast.data);
+  if (forecast.seconds > kSoon) {
+    notice(join_text("training ", models_text(call, forecast), ": ", time_text(forecast)));
+  }
+}
+
+fs::path finished_home(const ComparisonCall& call) { return call.resume ? call.out : fs::path(); }
 
 void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host, Encoders encoders) {
   comparison_mark(call.out).clear(kept.names());

@@ -26,8 +26,17 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
 // now: with other schemes the largest model may be another one.
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home);
 
-// Throws Error for more than a day, unless that is wanted; says how long it will take.
-void check_time(const ComparisonCall& call, size_t models, double seconds);
+// Throws Error for more than a day, unless that is wanted.
+void check_time(const ComparisonCall& call, const Forecast& forecast);
+
+// Says what a comparison that begins learns from and how long it will take.
+void say_forecast(const ComparisonCall& call, const Forecast& forecast);
+
+// "about 4:10 on 2 threads"
+std::string time_text(const Forecast& forecast);
+
+// Where finished cells may be: nowhere when an earlier comparison is overwritten.
+fs::path finished_home(const ComparisonCall& call);
 
 // Forgets an earlier comparison and writes down what this one is: its mark, its inputs, its options.
 enum class Encoders { kForgotten, kKept };

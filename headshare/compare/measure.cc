@@ -17,6 +17,8 @@ constexpr int kRepetitions = 3;
 constexpr int64_t kDecodedTokens = 64;
 constexpr double kProbeSeconds = 0.5;
 
+int64_t timed_tokens(int64_t context) { return std::max<int64_t>(1, std::min(kDecodedTokens, context / 2)); }
+
 // Fills a cache up to `context` token by token, the last `timed` of them against the clock.
 double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
   DecodingState state = model->new_state(context);
@@ -52,7 +54,7 @@ DecodingSpeed decoding_speed(Decoder model) {
   const bool training = model->is_training();
   model->eval();
   const int64_t context = model->options().context;
-  const int64_t timed = std::max<int64_t>(1, std::min(kDecodedTokens, context / 2));
+  const int64_t timed = timed_tokens(context);
   std::vector<double> seconds;
   decoding_seconds(model, context, timed);  // warms up
   for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
@@ -82,6 +84,34 @@ double seconds_per_step(Task& task, const TrainOptions& train, c10::Device devic
   std::vector<double> steps;
   for (const double begin = now(); now() - begin < kProbeSeconds;) steps.push_back(step());
   return median(steps);
+}
+
+double measuring_seconds(const Trial& trial) {
+  if (trial.decoder.is_empty()) return 0;
+  const at::NoGradGuard no_grad;
+  const int64_t context = trial.decoder->options().context;
+  return (1 + kRepetitions) * decoding_seconds(trial.decoder, context, timed_tokens(context));
+}
+
+namespace {
+struct SeenEnough {};
+}  // namespace
+
+double evaluation_seconds(Task& task, Part part) {
+  if (!task.has(part)) return 0;
+  const double began = now();
+  double estimate = 0;
+  try {
+    task.evaluate(part, [&](int64_t done, int64_t total) {
+      const double passed = now() - began;
+      if (done <= 0 || done >= total || passed < kProbeSeconds) return;
+      estimate = passed * static_cast<double>(total) / static_cast<double>(done);
+      throw SeenEnough();
+    });
+  } catch (const SeenEnough&) {
+    return estimate;
+  }
+  return now() - began;
 }
 
 }  // namespace headshare

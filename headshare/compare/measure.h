@@ -22,4 +22,10 @@ DecodingSpeed decoding_speed(Decoder model);
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);
 double seconds_per_step(Task& task, const TrainOptions& train, c10::Device device);
 
+// The time that memory and decoding of a trained model take to be measured.
+double measuring_seconds(const Trial& trial);
+
+// The time of judging a part of the data, from half a second's; 0 without that part.
+double evaluation_seconds(Task& task, Part part);
+
 }  // namespace headshare

@@ -20,7 +20,8 @@ Fields own_fields(ComparisonOptions& o) {
   return {
       task_field(o),
       field("preset", &o.preset,
-            "sizes and steps to start from: quick is minutes, small an hour, base a night on 2 cores", preset_names()),
+            "sizes and steps to start from: quick takes minutes, small an hour, base a night on 2 cores",
+            preset_names()),
       field("schemes", &o.schemes, "attention schemes to compare, or all; with --variants none unless named"),
       field("variants", &o.variants,
             "sets of options to compare besides, each under a name: wide:scheme=mqa,heads=8,rms:norm=rms; any option "
@@ -30,6 +31,11 @@ Fields own_fields(ComparisonOptions& o) {
       field("peop-reference", &o.peop_reference, "what PEoP is measured against; empty: sha"),
       field("seeds", &o.seeds, "models per scheme or variant, each with its own initial values and batches",
             {.min = 1, .max = 1000}),
+      field("until-decided", &o.until_decided,
+            "add seeds until it is decided which cheaper schemes lose less than this share of quality, such as 0.02; "
+            "0: train --seeds and no more",
+            {.min = 0, .max = 1}),
+      field("max-seeds", &o.max_seeds, "seeds that --until-decided may reach", {.min = 1, .max = 1000}),
       field("peop", &o.peop, "PEoP is wanted: sha, which it is relative to, joins the schemes"),
       field("match", &o.match,
             "what is made equal: optimizer steps, training time (of mha in --steps), or total parameters (by wider "

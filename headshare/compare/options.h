@@ -18,7 +18,9 @@ struct ComparisonOptions : TaskOptions {
   std::string reference = {};              // the variant of differences and PRR; "": mha
   std::string peop_reference = {};         // of PEoP; "": sha
   int64_t seeds = 1;
-  bool peop = false;  // sha joins the schemes
+  double until_decided = 0;  // the share of the reference's measure that may be lost; 0: the seeds are fixed
+  int64_t max_seeds = 20;    // where seeds are added until it is decided
+  bool peop = false;         // sha joins the schemes
   Match match = Match::kSteps;
   std::vector<std::string> scheme_steps =
       {};                               // by variant, "mha=400": what matching time came to; empty: to be measured

@@ -132,6 +132,8 @@ std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector
   return judged;
 }
 
+double judging_confidence(size_t looks) { return 1 - (1 - kConfidence) * std::pow(0.5, static_cast<double>(looks)); }
+
 std::optional<int64_t> values_needed(const JudgedDifference& difference, double half, int64_t most, double confidence) {
   for (auto n = static_cast<int64_t>(kFewestToJudge); n <= most; ++n) {
     const auto count = static_cast<size_t>(n);

@@ -68,6 +68,11 @@ struct JudgedDifference {
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,
                                                                double confidence = kConfidence);
 
+// The confidence of the judgement after so many looks at growing data, so that all looks together err in at most 1 -
+// kConfidence of the cases, however many there will be: look number l may spend (1 - kConfidence) / 2^l. No look: the
+// amount of data was fixed beforehand, and there is one judgement, with kConfidence.
+double judging_confidence(size_t looks);
+
 // How many values each list would need so that an interval like this one is no wider than `half` to either side;
 // nothing where more than `most` would not do.
 std::optional<int64_t> values_needed(const JudgedDifference& difference, double half, int64_t most,

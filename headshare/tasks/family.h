@@ -27,6 +27,9 @@ class TaskFamily {
   // The task whose trained models these begin with and are fine-tuned from; "" where they begin from nothing.
   virtual std::string begins_with() const { return ""; }
 
+  // Whether its models, or those it begins with, learn from --text.
+  virtual bool learns_from_text() const { return true; }
+
   // Whether `train` trains such models by themselves: those that are of use outside a comparison.
   virtual bool trains_alone() const { return false; }
 

@@ -31,6 +31,12 @@ class Page:
 
         ActionChains(self._driver).send_keys(key).perform()
 
+    def point_at(self, selector):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        [found] = self._driver.find_elements("css selector", selector)[:1]
+        ActionChains(self._driver).move_to_element(found).perform()
+
     def pdf(self):
         return base64.b64decode(self._cdp("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
 

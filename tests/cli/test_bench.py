@@ -46,7 +46,7 @@ def test_decoding_together(bench):
 
 
 def test_table(run):
-    done = run(*[word for word in TINY if word != "--json"], "--schemes", "mha", "--passes", "forward")
+    done = run(*[word for word in TINY if word != "--json"], "--schemes", "mha", "--passes", "forward", env={"COLUMNS": "100"})
     assert "mha forward causal B7 H4 T70 D16" in done.stdout
     assert "torch_sdpa" in done.stdout and "1 thread, libtorch" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
@@ -62,7 +62,7 @@ def test_products(run):
             assert row["gflops"] == pytest.approx(work / row["median_ms"] / 1e6)
     table = run("bench", "products", "--quick", "--threads", 1).stdout
     assert "scores of a chunk" in table and "GFLOP/s" in table and "1 thread, libtorch" in table
-    assert all(len(line) <= 100 for line in table.splitlines())
+    assert all(len(line) <= 80 for line in table.splitlines())
 
 
 def test_what_cannot_be_measured_is_refused(refused):

@@ -90,9 +90,9 @@ def test_results(run, text, tmp_path):
     assert "PEoP" in table and "over" in table
     for row in ("mha", "sha", "el_lossless"):
         assert any(line.startswith(row) for line in table.splitlines())
-    assert "as mha" in table and all(len(line) <= 100 for line in table.splitlines())
+    assert "as mha" in table and all(len(line) <= 80 for line in table.splitlines())
     assert el["peak_memory_bytes"] is None and el["training_tokens_per_second"] is None
-    cost = next(line for line in table[table.index("Cost") :].splitlines() if line.startswith("el_lossless"))
+    cost = " ".join(line for line in table[table.index("Cost") :].splitlines() if line.startswith("el_lossless"))
     assert cost.count("as mha") == 3 and el["decoding_tokens_per_second"] > 0
     # The command is the one that made the models.
     assert json.loads((out / "results.json").read_text())["command"] == results["command"]
@@ -118,13 +118,13 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
     partial = json.loads((killed / "out" / "results.json").read_text())
     assert not partial["complete"] and len(partial["cells"]) == 3 and len(partial["planned"]) == 4
     done = run("compare", "--resume", "--out", "out", cwd=killed)
-    assert done.stderr.count("finished before, taken over") == 3
+    assert "3 of 4 models were finished before" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     results = [json.loads((folder / "out" / "results.json").read_text()) for folder in (whole, killed)]
     assert without_times(results[0]) == without_times(results[1])
     # Once more: nothing is trained.
     again = run("compare", "--resume", "--out", "out", cwd=killed)
-    assert again.stderr.count("finished before, taken over") == 4
+    assert "4 of 4 models were finished before" in again.stderr
 
 
 def test_ctrl_c(run, program, text, tmp_path):
@@ -132,10 +132,10 @@ def test_ctrl_c(run, program, text, tmp_path):
     arguments = [*TINY, "--schemes", "mha,mqa", "--steps", 150, "--text", text, "--out", out]
     metrics = out / "cells" / "mqa-seed0" / "metrics.jsonl"
     process = stop_when([program, "compare", *arguments], lambda: lines_in(metrics) >= 10, signal.SIGINT)
-    assert f"; go on with: headshare compare --resume --out {out}" in process.said
+    assert f"; continue with: headshare compare --resume --out {out}" in process.said
     assert (out / "cells/mqa-seed0/checkpoints/last").exists()
     assert not json.loads((out / "results.json").read_text())["complete"]
-    assert "1/2 mha seed 0: finished before" in run("compare", "--resume", "--out", out).stderr
+    assert "1 of 2 models were finished before" in run("compare", "--resume", "--out", out).stderr
 
 
 def children(process):
@@ -330,10 +330,63 @@ def test_dry_run(run, refused, tmp_path):
     assert "did you mean 'mhe_add'?" in refused(2, "compare", "--dry-run", "--schemes", "mha,mhe_ad")
 
 
+def test_a_dry_run_with_data_says_how_long_it_takes(run, text, tmp_path):
+    flags = ("compare", "--dry-run", *TINY, "--schemes", "mha,sha", "--steps", 20, "--seeds", 3)
+    printed = run(*flags, "--text", text, "--out", tmp_path / "out").stdout
+    assert f"Data: {text.name}: " in printed and "tokens to train, validate and test on" in " ".join(printed.split())
+    assert re.search(r"^Time: about .* on \d threads? for 6 models$", printed, re.MULTILINE)
+    printed = run(*flags, "--text", text, "--until-decided", 0.02, "--max-seeds", 5).stdout
+    assert "for up to 10 models" in printed
+    assert "With --text FILE" in run(*flags).stdout
+    assert "about" in run("compare", "--dry-run", "--task", "dyck", "--schemes", "mha", "--steps", 5).stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_the_report_is(run, text, tmp_path):
+    printed = run("compare", *TINY, "--schemes", "mha", "--steps", 4, "--text", text, "--out", tmp_path / "out").stdout
+    assert printed.splitlines()[-1] == f"Report: {tmp_path / 'out' / 'report.html'}"
+
+
+def test_seeds_are_added_until_it_is_decided(run, refused, text, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--schemes", "mha,sha", "--steps", 12, "--text", text, "--out", out)
+    # A margin of 1e-6 is never decided: as far as it may.
+    done = run("compare", "--json", *TINY, *flags, "--until-decided", 1e-6, "--max-seeds", 4)
+    results = json.loads(done.stdout)
+    assert results["looks"] == [3, 4] and len(results["cells"]) == 8 and results["complete"]
+    assert "not decided with 3 seeds: sha; continuing to 4 seeds" in done.stderr
+    assert "at this look and the 1 before it" in rows_of(results)["sha"]["minus_reference"]["test"]
+    assert json.loads((out / "results.json").read_text())["looks"] == [3, 4]
+    # Everything is there: nothing is trained again, and the same comes out.
+    again = run("compare", "--resume", "--out", out)
+    assert "8 of 8 models were finished before" in again.stderr
+    assert without_times(json.loads((out / "results.json").read_text())) == without_times(results)
+    # A margin of 100 % is decided at the first look.
+    wide = compare(run, *flags, "--until-decided", 1, "--max-seeds", 4, "--overwrite")
+    assert wide["looks"] == [3] and len(wide["cells"]) == 6
+    one_line_error(refused(2, "compare", *TINY, *flags, "--until-decided", 0.02, "--seeds", 2), "--seeds 2", "takes 3 seeds")
+    one_line_error(refused(2, "compare", *TINY, *flags, "--until-decided", 0.02, "--max-seeds", 2), "--max-seeds 2")
+
+
+def test_unknown_words_are_said_wherever_a_perplexity_stands(run, text, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--tokenizer", "words", "--vocabulary-size", 20, "--schemes", "mha", "--steps", 4, "--text", text)
+    sizes = [flag for flag in TINY if flag not in ("--tokenizer", "bytes", "characters")]
+    printed = run("compare", *sizes, *flags, "--out", out).stdout
+    assert "of the test tokens are unknown to the tokenizer" in " ".join(printed.split())
+    results = json.loads((out / "results.json").read_text())
+    share = results["subject"]["unknown_share"]
+    assert 0.05 < share < 1
+    assert "unknown to the tokenizer" in (out / "report.html").read_text()
+    scored = ("evaluate", out / results["cells"][0]["model"], "--text", text, "--part", "test", "--test-fraction", 0.1)
+    assert json.loads(run(*scored, "--json").stdout)["unknown_share"] == pytest.approx(share)
+    assert "of the tokens are unknown to the tokenizer" in run(*scored).stdout
+
+
 def test_what_takes_too_long_is_said_before_it_starts(run, refused, text, tmp_path):
     out = tmp_path / "out"
     arguments = [*TINY, "--schemes", "mha", "--text", text, "--out", out]
-    one_line_error(refused(1, "compare", *arguments, "--steps", 10**12), "1 models", "about", "--beyond-a-day")
+    one_line_error(refused(1, "compare", *arguments, "--steps", 10**12), "training 1 model would take about", "--beyond-a-day")
     assert not (out / "cells").exists()
 
 
@@ -384,7 +437,7 @@ def test_variants(run, refused, text, tmp_path):
         assert {"scheme", "heads", "head-width", "feed-forward-width", "mhe-deviation"} <= shared
         assert [(name, of_cell[name]) for name in shared] == [(name, stored[name]) for name in shared]
     page = (out / "report.html").read_text()
-    assert "wide: heads 4, scheme mqa. rms: norm rms, qk-norm true." in page and "ifference in test loss to rms" in page
+    assert "wide: heads 4, scheme mqa. rms: norm rms, QK norm yes." in page and "ifference in test loss to rms" in page
     assert "Variant" in page and "Variants compared" in page
     # More of them may come; none may change.
     added = flags[3] + ",late:norm=rms"
@@ -477,7 +530,7 @@ def test_resuming_adds_schemes_but_changes_nothing_else(run, refused, text, tmp_
     assert not (out / "cells/sha-seed0").exists()
     more = run("compare", "--resume", "--out", out, "--schemes", "mha,sha", "--json")
     assert [row["scheme"] for row in json.loads(more.stdout)["rows"]] == ["mha", "sha"]
-    assert "mha seed 0: finished before" in more.stderr
+    assert "1 of 2 models were finished before" in more.stderr
     first, second = json.loads(more.stdout)["command"].splitlines()
     assert "--steps 5" in first and "--resume" in second
     # The directory's configuration is that of all it holds.

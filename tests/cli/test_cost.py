@@ -4,6 +4,7 @@ import json
 
 import pytest
 from conftest import SCHEMES
+from tiny_model import model  # noqa: F401 (a fixture)
 
 # Encoder table: 12 layers, width 768, 12 heads; attention parameters without biases.
 ENCODER = {
@@ -107,4 +108,106 @@ def test_table_states_its_defaults_and_fits(run):
     stated_text = " ".join(text.split())
     for stated in ("decoder", "vocabulary 50257", "gqa: 3 groups", "collaborative: key width 384", "float32"):
         assert stated in stated_text
-    assert all(len(line) <= 100 for line in text.splitlines())
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+# config.json of published models; their totals are the publishers'.
+LLAMA3 = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "vocab_size": 128256,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 8192,
+    "tie_word_embeddings": False,
+}
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(values):
+        (tmp_path / "config.json").write_text(json.dumps(values))
+        return tmp_path / "config.json"
+
+    return write
+
+
+def test_the_shape_of_a_published_model(cost, run, config):
+    path = config(LLAMA3)
+    costs = cost(path)
+    assert costs[0]["scheme"] == "gqa" and [one["own"] for one in costs] == [True] + [False] * (len(SCHEMES) - 1)
+    assert costs[0]["total_parameters"] == 8_030_261_248
+    assert costs[0]["groups"] == 8 and costs[0]["kv_cache_elements_per_token"] == 2048
+    assert cost(path.parent) == costs
+    mha = by_scheme(costs)["mha"]
+    assert mha["kv_cache_elements_per_token"] == 8192 and mha["attention_parameters"] == 32 * 4 * 4096**2
+    text = " ".join(run("cost", path).stdout.split())
+    assert "(llama), decoder language model: layers 32" in text and "The model's own scheme is gqa" in text
+    # Options come on top of the model's.
+    [half] = cost(path, "--layers", 16, "--schemes", "gqa")
+    assert half["attention_parameters"] * 2 == costs[0]["attention_parameters"]
+    assert cost(path, "--heads", 64, "--head-width", 64, "--schemes", "gqa")[0]["groups"] == 8
+    swept = cost(path, "--sweep", "heads=32,64", "--schemes", "mha,mqa")
+    assert [one["head_width"] for one in swept] == [128, 64] * 2
+
+
+def test_types_of_elements_within_a_budget(cost, run, config):
+    path = config(LLAMA3)
+    budget = ("--memory-budget", "24GiB", "--schemes", "gqa")
+    [whole] = cost(path, *budget)
+    assert whole["largest_batch"] == 0 and whole["weight_type"] == "fp32"
+    [half] = cost(path, *budget, "--weight-type", "bf16", "--cache-type", "bf16")
+    assert half["kv_cache_bytes_per_token"] == 32 * 2048 * 2 == whole["kv_cache_bytes_per_token"] // 2
+    room = (24 << 30) - 2 * 8_030_261_248
+    assert half["longest_context"] == room // (32 * 2048 * 2)
+    assert half["largest_batch"] == room // (32 * 2048 * 2 * 8192)
+    [small] = cost(path, *budget, "--weight-type", "int8", "--cache-type", "int8")
+    assert small["longest_context"] == ((24 << 30) - 8_030_261_248) // (32 * 2048)
+    text = " ".join(run("cost", path, "--cache-type", "int8").stdout.split())
+    assert "weights fp32, cache int8 (int8 without its scales)" in text
+
+
+def test_other_model_types(cost, run, refused, config):
+    [gpt2] = cost(config({"model_type": "gpt2"}), "--schemes", "mha")
+    assert gpt2["total_parameters"] == 124_439_808 and gpt2["own"]
+    done = run("cost", config({"model_type": "bert"}), "--json", "--schemes", "mha")
+    [bert] = json.loads(done.stdout)
+    assert bert["total_parameters"] == 109_482_240 and bert["kind"] == "encoder"
+    assert "the encoder and its pooler (BertModel)" in done.stderr
+    mistral = {**LLAMA3, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": 32000}
+    done = run("cost", config({**mistral, "sliding_window": 4096}), "--json", "--schemes", "gqa")
+    assert json.loads(done.stdout)[0]["total_parameters"] == 7_241_732_096
+    assert "sliding_window is 4096" in done.stderr
+    sizes = {"vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28}
+    heads = {"num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 32768}
+    qwen = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], **sizes, **heads}
+    assert cost(config(qwen), "--schemes", "gqa")[0]["total_parameters"] == 7_615_616_512
+    assert "--memory-budget" in refused(2, "cost", config({"model_type": "bert"}), "--memory-budget", "1GiB")
+    assert "leave it out" in refused(2, "cost", config({"model_type": "bert"}), "--kind", "decoder")
+
+
+def test_a_headshare_model(cost, model):
+    [own, *others] = cost(model)
+    assert own["scheme"] == "mha" and own["own"] and own["attention_parameters"] == 2 * 4 * 16 * 16
+    assert own["vocabulary"] == 256 and own["context"] == 32
+    assert {one["scheme"] for one in others} == set(SCHEMES) - {"mha"}
+    # Other schemes have their own defaults, as without a model.
+    sizes = ("--layers", 2, "--d-model", 16, "--heads", 2, "--vocabulary", 256, "--context", 32)
+    plain = by_scheme(cost(*sizes))
+    for one in (own, *others):
+        assert one["total_parameters"] == plain[one["scheme"]]["total_parameters"]
+
+
+def test_what_is_no_configuration(refused, config, tmp_path):
+    assert "headshare knows bert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
+    assert "model_type is missing" in refused(1, "cost", config({}))
+    assert "hidden_size" in refused(1, "cost", config({**LLAMA3, "hidden_size": -4}))
+    assert "intermediate_size is missing" in refused(1, "cost", config({**LLAMA3, "intermediate_size": None}))
+    config({}).write_text("{")
+    assert "config.json" in refused(1, "cost", tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "has no config.json" in refused(1, "cost", tmp_path / "empty")
+    assert "nothing of that name" in refused(1, "cost", tmp_path / "none")

@@ -60,8 +60,8 @@ def test_a_comparison_notices_it_too(run, corpus, tmp_path):
 
 def test_help_shows_what_masked_language_models_begin_with(run):
     for verb in ("train", "compare"):
-        masked = " ".join(run(verb, "--help", "--task", "mlm").stdout.split())
-        causal = " ".join(run(verb, "--help").stdout.split())
+        masked = " ".join(run(verb, "--help-all", "--task", "mlm").stdout.split())
+        causal = " ".join(run(verb, "--help-all").stdout.split())
         assert "default gelu_erf" in masked and "default 1e-12" in masked and "default wordpiece" in masked
         assert "default gelu_tanh" in causal and "default wordpiece" not in causal
 
@@ -197,7 +197,7 @@ def test_compare(run, refused, corpus, tmp_path):
     )
     assert scored["masked_lm_loss"] == pytest.approx(cells["mha"]["test_loss"], rel=1e-5)
     page = (out / "report.html").read_text()
-    assert "Pseudo-perplexity" in page and "Decoding" not in page and "Quality against cache" not in page
+    assert "Pseudo-perplexity" in page and "Decoding" not in page and 'id="c1-cache"' not in page
     shown = run("report", out).stdout
     assert "pseudo-perplexity" in shown and "cache" not in shown.lower()
     header, first, *_ = (out / "cells.csv").read_text().splitlines()

@@ -467,7 +467,7 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
         assert not (tmp_path / "out").exists(), "a mistake in the call leaves nothing"
     quick = (*own, "--validation", dev, *QUICK, "--epochs", 1, "--seeds", 1, *out)
     run("finetune", encoder, *quick)
-    assert "--resume goes on with it" in refused(1, "finetune", encoder, *quick)
+    assert "--resume continues it" in refused(1, "finetune", encoder, *quick)
     run("finetune", encoder, *quick, "--overwrite", "--no-keep-models")
     home = tmp_path / "out" / "classify" / "lr-0.003-seed-0"
     assert not list((home / "checkpoints").glob("*/model.safetensors")) and (home / "result.json").is_file()

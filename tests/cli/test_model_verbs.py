@@ -183,17 +183,50 @@ def test_prompts_from_standard_input(run, refused, model):
     assert samples[0]["tokens"] != samples[1]["tokens"]
 
 
-def test_the_context_ends_learned_positions(run, refused, model, tmp_path):
-    done = run("generate", model, "--prompt", "x" * 30, "--json")
+def test_a_window_slides_where_positions_end(run, model, tmp_path):
+    flags = ("--prompt", "x" * 30, "--max-new-tokens", 100, "--json")
+    done = run("generate", model, *flags)
     [one] = [json.loads(line) for line in done.stdout.splitlines()]
-    assert one["stop_reason"] == "context_limit" and len(one["tokens"]) == 3
-    assert "note: stopped after 3 tokens: the model's context of 32" in done.stderr
-    message = refused(1, "generate", model, "--prompt", "x" * 33)
-    assert "33" in message and "32" in message
-    assert "10000000 tokens" in refused(1, "generate", model, text_in="x" * 10_000_000)
+    assert one["stop_reason"] == "max_new_tokens" and len(one["tokens"]) == 100
+    assert done.stderr.count("note: ") == 1 and "longer than the model's context of 32 tokens" in done.stderr
+    # Said once, however many continuations there are.
+    assert run("generate", model, *flags, "--samples", 3).stderr.count("note: ") == 1
+    # 33 tokens fit: the last one is not fed back.
+    assert "note: " not in run("generate", model, "--prompt", "x" * 30, "--max-new-tokens", 3, "--json").stderr
+    sinusoidal = write_model(tmp_path / "sinusoidal", positions="sinusoidal")
+    [one] = generate(run, sinusoidal, *flags[:-1])
+    assert len(one["tokens"]) == 100
+    # Rotary positions have no end: the model sees all of the text, and nothing is said.
     rotary = write_model(tmp_path / "rotary", positions="rotary")
-    [one] = generate(run, rotary, "--prompt", "x" * 30, "--max-new-tokens", 20)
-    assert len(one["tokens"]) == 20
+    done = run("generate", rotary, *flags)
+    assert len(json.loads(done.stdout)["tokens"]) == 100 and "note: " not in done.stderr
+
+
+def test_a_sliding_window_is_the_last_half_of_the_context(run, model):
+    """Behind a slide the model answers as it does to a prompt of the last 16 tokens."""
+    compared = 0
+    for start in range(26):
+        prompt = "".join(chr(97 + (start + i * i) % 26) for i in range(32))
+        [whole] = generate(run, model, "--prompt", prompt, "--max-new-tokens", 2, "--greedy")
+        first, second = whole["tokens"]
+        if not 0x20 <= first < 0x7F:
+            continue  # prompts on the command line are text
+        [slid] = generate(run, model, "--prompt", prompt[-15:] + chr(first), "--max-new-tokens", 1, "--greedy")
+        assert slid["tokens"] == [second]
+        compared += 1
+        if compared == 3:
+            break
+    assert compared > 0
+
+
+def test_a_long_prompt_keeps_its_last_part(run, model):
+    done = run("generate", model, "--prompt", "abc" * 20, "--max-new-tokens", 1, "--greedy", "--json")
+    [one] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "the prompt has 60 tokens" in done.stderr and "the last 32 of them" in done.stderr
+    [cut] = generate(run, model, "--prompt", ("abc" * 20)[-32:], "--max-new-tokens", 1, "--greedy")
+    assert one["tokens"] == cut["tokens"] and one["prompt"] == "abc" * 20
+    done = run("generate", model, "--max-new-tokens", 1, "--json", text_in="x" * 10_000_000)
+    assert "the prompt has 10000000 tokens" in done.stderr
 
 
 def test_an_empty_prompt(run, refused, model, tmp_path):

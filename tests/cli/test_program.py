@@ -29,10 +29,13 @@ def test_version(run, root):
 def test_help_of_a_verb(verb, run):
     text = run(verb, "--help").stdout
     assert text.startswith(f"Usage: headshare {verb}")
-    assert "--config FILE.yaml" in text
-    assert all(len(line) <= 100 for line in text.splitlines())
+    assert len(text.splitlines()) <= 50
+    assert all(len(line) <= 80 for line in text.splitlines())
     assert run("help", verb).stdout == text
-    narrow = run(verb, "--help", env={"COLUMNS": "60"}).stdout
+    everything = run(verb, "--help-all").stdout
+    assert "--config FILE.yaml" in everything
+    assert set(re.findall(r"--[a-z][-a-z0-9]+", text)) <= set(re.findall(r"--[a-z][-a-z0-9]+", everything))
+    narrow = run(verb, "--help-all", env={"COLUMNS": "60"}).stdout
     long_words = {word for word in narrow.split() if len(word) > 30}
     assert all(len(line) <= 60 or long_words & set(line.split()) for line in narrow.splitlines())
 
@@ -50,7 +53,7 @@ def test_unknown_verbs(refused):
 @pytest.mark.parametrize("verb", VERBS)
 def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
     assert "did you mean --config?" in refused(2, verb, "--confg", "x")
-    assert f"`headshare {verb} --help`" in refused(2, verb, "--no-such-thing-here")
+    assert f"`headshare {verb} --help-all`" in refused(2, verb, "--no-such-thing-here")
 
 
 def test_config_files(run, refused, tmp_path):

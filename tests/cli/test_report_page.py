@@ -1,13 +1,14 @@
 """report.html in headless Chromium: nothing is loaded, nothing goes wrong, everybody can read it."""
 
 import itertools
+import re
 
 import pytest
 import report_cases as cases
 from browser import page  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
-TAB, ENTER = "\ue004", "\ue007"
+TAB, ENTER, ESCAPE, LEFT, RIGHT = "\ue004", "\ue007", "\ue00c", "\ue012", "\ue014"
 
 WIDTHS = [400, 1280]
 
@@ -21,6 +22,7 @@ def reports(run, tmp_path_factory):
         "plain": [cases.results(cases.grid())],
         "sweep": [cases.sweep()],
         "hostile": [cases.hostile()],
+        "one seed": [cases.results(cases.grid(seeds=[0]))],
         "partial": [cases.results(cases.grid(["mha"], seeds=[0]), missing=[("sha", "", 0)])],
         "nothing": [cases.results([], missing=[("mha", "", 0)])],
         "two": [cases.sweep(), offsets],
@@ -35,7 +37,7 @@ def reports(run, tmp_path_factory):
     return paths
 
 
-CASES = ["plain", "sweep", "hostile", "partial", "nothing", "two", "benchmark", "benchmarks"]
+CASES = ["plain", "sweep", "hostile", "one seed", "partial", "nothing", "two", "benchmark", "benchmarks"]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -59,10 +61,12 @@ def test_has_every_part(page, reports):  # noqa: F811
     page.open(reports["sweep"])
     text = page.run("return document.body.innerText")
     for part in [
+        "Language model: 4 schemes lose about 4% to 10% against mha; for 4 schemes a loss of 2% is not excluded",
         "mha has the best test perplexity of 9 schemes",
         "Read with care",
         "Predict the next token",
-        "Quality, and what it is worth against mha and sha",
+        "The stepped line is the Pareto frontier",
+        "Quality, with differences to mha and sha",
         "Cost",
         "PRR = 100",
         "PEoP = ",
@@ -70,17 +74,18 @@ def test_has_every_part(page, reports):  # noqa: F811
         "Models that failed",
         "out of memory <script>",
         "headshare compare --text book.txt",
+        "It ran headshare 0.1.0 with libtorch 2.13.0+cpu.",
         "Example 9000",
     ]:
         assert part in text, part
     titles = page.run("return [...document.querySelectorAll('figure h4')].map(e => e.textContent)")
     assert titles == [
-        "Learning curves",
-        "Differences to mha",
-        "Quality against attention parameters",
-        "Quality against cache",
-        "Every seed",
-        "Settings of the sweep",
+        "mqa, gqa and el_lossless lie on the Pareto frontier against cache",
+        "7 schemes lie on the Pareto frontier against attention parameters",
+        "4 schemes are significantly worse than mha; 4 schemes are not significantly different",
+        "All 9 schemes have their lowest validation loss at the end",
+        "Test perplexity differs by up to 5.60 between seeds of one scheme and by up to 9.58 between schemes",
+        "All 9 schemes have their lowest validation loss with learning rate 0.001",
     ]
     # Each figure is named and described, and its data stand in a table.
     assert page.run(
@@ -93,31 +98,147 @@ def test_has_every_part(page, reports):  # noqa: F811
     assert levels[0] == 1 and levels.count(1) == 1
 
 
+def test_no_key_of_a_file_is_left(page, reports):  # noqa: F811
+    """What was written for programs is told in words."""
+    page.open(reports["sweep"])
+    page.run("for (const details of document.querySelectorAll('details')) details.open = true")
+    names = page.run("return [...document.querySelectorAll('dt, summary, h3, h4, thead th')].map(e => e.textContent)")
+    assert "Model width" in names and "Blocked" in names
+    keys = [name for name in names if re.search(r"[_\[]|[a-z]\.[a-z]", name)]
+    assert [name for name in keys if not any(scheme in name for scheme in cases.SCHEMES)] == []
+
+
+def test_key_figures_follow_the_headline(page, reports):  # noqa: F811
+    page.open(reports["plain"])
+    order = page.run(
+        "return [...document.querySelectorAll('h1, .finding, .care, figure, dl.facts, table.sortable')]"
+        ".map(e => e.id || e.className || e.tagName)"
+    )
+    assert order[:6] == ["c1-h", "finding", "care", "c1-cache", "c1-parameters", "facts"]
+    # Members of the frontier are ringed, and the line steps from one to the next.
+    for figure in ("c1-cache", "c1-parameters"):
+        rings = page.run(
+            "return [...document.querySelectorAll(arguments[0] + ' .ring')].map(r => [r.cx.baseVal.value,"
+            " r.cy.baseVal.value])", f"#{figure}"
+        )  # fmt: skip
+        line = page.run("return document.querySelector(arguments[0] + ' .frontier').getAttribute('d')", f"#{figure}")
+        assert rings and all(f"{x:.1f} {y:.1f}" in line for x, y in rings)
+
+
 def test_two_comparisons_are_two_sections(page, reports):  # noqa: F811
     page.open(reports["two"])
-    assert page.run("return [...document.querySelectorAll('section h2')].map(e => e.textContent)") == [
-        "Language model",
-        "Offsets",
-    ]
+    assert [
+        heading.split(":")[0]
+        for heading in page.run("return [...document.querySelectorAll('section h2')].map(e => e.textContent)")
+    ] == ["Language model", "Offsets"]
     targets = page.run("return [...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.hash))")
     assert targets == [True, True]
 
 
-def test_names_do_not_cover_one_another(page, reports):  # noqa: F811
-    page.open(reports["plain"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_do_not_cover_one_another(page, reports, width):  # noqa: F811
+    page.open(reports["plain"], width=width)
     boxes = page.run(
         "return [...document.querySelectorAll('svg.plot')].map(s => [...s.querySelectorAll('text.name')].map("
         "t => { const b = t.getBoundingClientRect(); return [b.left, b.top + 2, b.right, b.bottom - 2]; }))"
     )
-    assert [len(names) for names in boxes] == [9, 8, 10, 10, 10]
+    assert [len(names) for names in boxes] == [10, 10, 8, 9, 10]
     for names in boxes:
         for a, b in itertools.combinations(names, 2):
             assert min(a[2], b[2]) <= max(a[0], b[0]) + 1 or min(a[3], b[3]) <= max(a[1], b[1]) + 1
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_in_a_figure_is_cut(page, reports, case, width):  # noqa: F811
+    page.open(reports[case], width=width)
+    outside = page.run(
+        "return [...document.querySelectorAll('svg.plot')].flatMap(s => { const f = s.getBoundingClientRect();"
+        " return [...s.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect();"
+        "  return b.left < f.left - 1 || b.right > f.right + 1 || b.top < f.top - 1 || b.bottom > f.bottom + 1; })"
+        " .map(t => t.textContent); })"
+    )
+    assert outside == []
+    smallest = page.run(
+        "return Math.min(99, ...[...document.querySelectorAll('svg.plot text')].map(t =>"
+        " parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a))"
+    )
+    assert smallest >= 9.5
+
+
+def test_no_curve_leaves_its_figure_below(page, reports):  # noqa: F811
+    page.open(reports["plain"])
+    below = page.run(
+        "return [...document.querySelectorAll('#c1-curves polyline')].filter(line => {"
+        " const frame = line.ownerSVGElement; const end = frame.y.baseVal.value + frame.height.baseVal.value;"
+        " return [...line.points].some(point => point.y > end); }).length"
+    )
+    assert page.run("return document.querySelectorAll('#c1-curves polyline').length") == 9 * 4 and below == 0
+
+
+def test_error_bars_do_not_hide_each_other(page, reports):  # noqa: F811
+    page.open(reports["plain"])
+    for figure in ("c1-cache", "c1-parameters"):
+        bars = page.run(
+            "return [...document.querySelectorAll(arguments[0] + ' .e')].map(e => { const b = e.getBBox();"
+            " return [b.x + b.width / 2, b.y, b.y + b.height]; })", f"#{figure}"
+        )  # fmt: skip
+        assert len(bars) == 10
+        for a, b in itertools.combinations(bars, 2):
+            assert abs(a[0] - b[0]) >= 8 or min(a[2], b[2]) <= max(a[1], b[1])
+
+
+SHOWN = "const t = document.querySelector('.tip'); return t.hidden ? '' : t.textContent"
+
+
+def test_every_value_shows_when_pointed_at_and_focused(page, reports):  # noqa: F811
+    page.open(reports["sweep"])
+    marks = page.run("return document.querySelectorAll('.mark').length")
+    assert marks > 100
+    for i in range(marks):
+        wanted = page.run("return document.querySelectorAll('.mark')[arguments[0]].getAttribute('aria-label')", i)
+        assert any(character.isdigit() for character in wanted)
+        page.run("document.querySelectorAll('.mark')[arguments[0]].focus()", i)
+        assert page.run(SHOWN) == wanted
+    page.press(ESCAPE)
+    assert page.run(SHOWN) == ""
+    # The arrow keys go through the points of a line and back to it; the pointer shows what it is over.
+    page.run("document.querySelector('#c1-curves .mark').focus()")
+    page.press(RIGHT)
+    assert re.fullmatch(r"mha: validation loss \d\.\d{4} at step \d+", page.run(SHOWN))
+    page.press(LEFT)
+    assert page.run(SHOWN) == page.run("return document.querySelector('#c1-curves .mark').getAttribute('aria-label')")
+    page.run("document.activeElement.blur(); document.querySelector('#c1-cache').scrollIntoView()")
+    page.point_at("#c1-cache .mark .m")
+    assert page.run(SHOWN).startswith("mqa: test perplexity")
+    page.point_at("h1")
+    assert page.run(SHOWN) == ""
+    for width in WIDTHS:
+        page.open(reports["sweep"], width=width)
+        for i in range(0, marks, 7):
+            page.run("document.querySelectorAll('.mark')[arguments[0]].focus()", i)
+            left, right = page.run(
+                "const b = document.querySelector('.tip').getBoundingClientRect(); return [b.left, b.right]"
+            )
+            assert left >= 0 and right <= width
+
+
+def test_intervals_beyond_the_axis_have_their_numbers(page, run, tmp_path):  # noqa: F811
+    what = cases.results(cases.grid(["mha", "mqa", "sha"]))
+    for one in what["cells"]:
+        if one["variant"] == "sha":
+            one["test_loss"] += 3 * (one["seed"] - 1)
+    run("report", cases.save(tmp_path, what))
+    page.open(tmp_path / "report.html")
+    text = page.run("return document.querySelector('#c1-differences').textContent")
+    assert "An arrow marks an interval that goes on beyond the axis" in text
+    numbers = page.run("return [...document.querySelectorAll('#c1-differences .small')].map(e => e.textContent)")
+    assert len(numbers) == 2 and all(number.startswith("[−") and ", +" in number for number in numbers)
+
+
 def test_everything_is_reached_by_keyboard(page, reports):  # noqa: F811
     page.open(reports["plain"])
-    wanted = page.run("return document.querySelectorAll('a, button, summary, .scroll').length") - page.run(
+    wanted = page.run("return document.querySelectorAll('a, button, summary, .scroll, .mark[tabindex=\"0\"]').length") - page.run(
         "return document.querySelectorAll('details:not([open]) .scroll').length"  # closed: not to be reached
     )
     page.run(
@@ -241,6 +362,10 @@ def test_prints(page, reports):  # noqa: F811
     page.open(reports["two"], dark=True, media="print", width=695)
     assert page.run("return document.documentElement.scrollWidth") <= 695
     assert page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    # A heading stays with what follows it; figures, rows and notes are not broken.
+    style = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e)[arguments[1]])"
+    assert set(page.run(style, "h1, h2, h3, h4, caption, figcaption", "breakAfter")) == {"avoid"}
+    assert set(page.run(style, "figure, tr, .care, .notes li, pre", "breakInside")) == {"avoid"}
 
 
 def test_four_benchmarks_print_side_by_side(page, reports):  # noqa: F811

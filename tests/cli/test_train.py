@@ -188,7 +188,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run, program, text, tmp_path):
         command = [program, "train", *(["--resume"] if stopped.exists() else arguments), "--out", stopped]
         process = stop_when(command, lambda: lines_in(stopped / "metrics.jsonl") >= moment, number)
         assert process.printed == ""
-        assert f"; go on with: headshare train --resume --out {stopped}" in process.said
+        assert f"; continue with: headshare train --resume --out {stopped}" in process.said
         step = int(process.said.split("stopped after step ")[1].split()[0])
         state = json.loads((stopped / "checkpoints/last/training.json").read_text())
         assert state["step"] == step >= moment - 10

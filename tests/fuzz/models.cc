@@ -1,7 +1,8 @@
-// Models: our checkpoints, Hugging Face's GPT-2 and BERT, the state of a training run.
+// Models: our checkpoints, Hugging Face's GPT-2 and BERT, the shapes of others, the state of a training run.
 #include <ATen/ATen.h>
 
 #include "headshare/convert/foreign.h"
+#include "headshare/convert/hf/shape.h"
 #include "headshare/convert/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
@@ -56,6 +57,20 @@ void read_foreign(const fs::path& folder) {
   }
 }
 
+// What `headshare cost` reads.
+void read_shape(const fs::path& folder) {
+  const HfShape shape = read_hf_shape(folder);
+  use(static_cast<uint64_t>(size_of(shape.options).total_parameters));
+}
+
+Case llama_config() {
+  return {{"config.json",
+           R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 100, "hidden_size": 16,
+               "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+               "head_dim": 8, "max_position_embeddings": 32, "rope_theta": 5e5, "rms_norm_eps": 1e-5,
+               "tie_word_embeddings": false, "hidden_act": "silu", "sliding_window": 8})"}};
+}
+
 void read_state(const fs::path& folder) {
   may_refuse([&] { use(static_cast<uint64_t>(read_training_state(folder / "training.json").step)); });
   Decoder model = small_decoder(decoder_options());
@@ -87,6 +102,7 @@ std::vector<Target> targets() {
   const Case bert = made_by([](const fs::path& to) { FakeBert().write(to); });
   return {{.name = "model", .read = read_model, .seeds = {decoder, encoder}},
           {.name = "hugging-face", .read = read_foreign, .seeds = {gpt2, bert}},
+          {.name = "hugging-face-shape", .read = read_shape, .seeds = {llama_config(), gpt2, bert}},
           {.name = "training-state", .read = read_state, .seeds = {training_state()}}};
 }
 

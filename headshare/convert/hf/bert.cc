@@ -16,18 +16,18 @@ using Directory = std::shared_ptr<const HfDirectory>;
 using Names = std::vector<std::pair<std::string, std::string>>;  // theirs, ours
 
 // BertConfig's numbers.
-const Names& number_keys() {
-  static const Names keys = {{"vocab_size", "vocabulary"},
-                             {"max_position_embeddings", "context"},
-                             {"type_vocab_size", "segments"},
-                             {"hidden_size", "d-model"},
-                             {"num_hidden_layers", "layers"},
-                             {"num_attention_heads", "heads"},
-                             {"intermediate_size", "feed-forward-width"},
-                             {"hidden_dropout_prob", "dropout"},
-                             {"attention_probs_dropout_prob", "attention-dropout"},
-                             {"layer_norm_eps", "norm-epsilon"},
-                             {"initializer_range", "init-deviation"}};
+const std::vector<HfKey>& number_keys() {
+  static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
+                                          {"max_position_embeddings", "context"},
+                                          {"type_vocab_size", "segments"},
+                                          {"hidden_size", "d-model"},
+                                          {"num_hidden_layers", "layers"},
+                                          {"num_attention_heads", "heads"},
+                                          {"intermediate_size", "feed-forward-width"},
+                                          {"hidden_dropout_prob", "dropout"},
+                                          {"attention_probs_dropout_prob", "attention-dropout"},
+                                          {"layer_norm_eps", "norm-epsilon"},
+                                          {"initializer_range", "init-deviation"}};
   return keys;
 }
 
@@ -94,15 +94,15 @@ std::string plain_name(const std::string& full) {
   return name;
 }
 
-void refuse_what_encoders_lack(const HfDirectory& directory) {
-  refuse_what_we_lack(directory);
-  refuse_other_classes(directory, {"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel",
-                                   "BertForNextSentencePrediction", "BertForSequenceClassification", kMultipleChoice,
-                                   "BertForQuestionAnswering"});
-  HS_CHECK(!directory.flag("is_decoder", false), directory.config_key("is_decoder"),
+void refuse_what_encoders_lack(const HfConfig& config) {
+  refuse_what_we_lack(config);
+  refuse_other_classes(
+      config, {"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel", "BertForNextSentencePrediction",
+               "BertForSequenceClassification", kMultipleChoice, "BertForQuestionAnswering"});
+  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"),
            " is true: headshare reads BERT as an encoder");
-  const nlohmann::json& positions = directory.value("position_embedding_type");
-  HS_CHECK(positions.is_null() || positions == "absolute", directory.config_key("position_embedding_type"), " is ",
+  const nlohmann::json& positions = config.value("position_embedding_type");
+  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
            brief_json(positions), "; headshare reads absolute positions");
 }
 
@@ -117,11 +117,11 @@ void check_problem_type(const HfDirectory& directory, int64_t outputs) {
 }
 
 // The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
-TaskHeadOptions read_classes(const HfDirectory& directory) {
+TaskHeadOptions read_classes(const HfConfig& config) {
   TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
-  const nlohmann::json& names = directory.value("id2label");
+  const nlohmann::json& names = config.value("id2label");
   if (names.is_null()) return head;
-  const std::string where = directory.config_key("id2label");
+  const std::string where = config.config_key("id2label");
   HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
   head.outputs = static_cast<int64_t>(names.size());
   for (int64_t i = 0; i < head.outputs; ++i) {
@@ -142,9 +142,9 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
   return head;
 }
 
-// The options of the configuration; pooler and heads are told by the tensors.
-EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
-  refuse_what_encoders_lack(directory);
+// The options of the configuration; pooler and heads are not among them.
+EncoderOptions read_options(const HfConfig& config) {
+  refuse_what_encoders_lack(config);
   EncoderOptions options;  // BertConfig's defaults, where they are not ours:
   options.vocabulary = 30522;
   options.context = 512;
@@ -153,23 +153,20 @@ EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tenso
   options.attention.d_model = 768;
   options.attention.heads = 12;
   options.feed_forward_width = 3072;
-  Fields list = stored_fields(options);
-  for (const auto& [theirs, ours] : number_keys()) {
-    const nlohmann::json& value = directory.value(theirs);
-    const std::string where = directory.config_key(theirs);
-    if (!value.is_null()) set_field(list, ours, field_text(value, where), where);
-  }
-  HS_CHECK(options.segments > 0, directory.config_key("type_vocab_size"), " is 0, and BERT has at least 1");
-  options.activation = read_activation(directory, "hidden_act", ActivationKind::kGeluErf);
-  options.tie_embeddings = directory.flag("tie_word_embeddings", true);
+  read_keys(config, number_keys(), stored_fields(options));
+  HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and BERT has at least 1");
+  options.activation = read_activation(config, "hidden_act", ActivationKind::kGeluErf);
+  options.tie_embeddings = config.flag("tie_word_embeddings", true);
+  return options;
+}
+
+// Pooler and heads as the tensors have them.
+EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
+  EncoderOptions options = read_options(directory);
   options.pooler = tensors.has("pooler.dense.weight");
   options.task_head = read_task_head(directory, tensors);
   options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
-  try {
-    return resolve(options);
-  } catch (const Error& error) {
-    throw Error((directory.path() / "config.json").string() + ": " + error.what());
-  }
+  return resolve_read(directory, options);
 }
 
 // The shape of each of our tensors, those of blocks by the first block's names.
@@ -202,6 +199,18 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
 }
 
 }  // namespace
+
+EncoderOptions bert_options(const HfConfig& config) {
+  EncoderOptions options = read_options(config);
+  const std::string name = config.architecture().value_or("BertModel");
+  const bool pre_training = name == "BertForPreTraining";
+  options.masked_head = pre_training || name == "BertForMaskedLM" || name == "BertLMHeadModel";
+  options.pooler = pre_training || (!options.masked_head && name != "BertForQuestionAnswering");
+  if (name == "BertForQuestionAnswering") options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (name == kMultipleChoice) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
+  if (name == "BertForSequenceClassification") options.task_head = read_classes(config);
+  return resolve_read(config, options);
+}
 
 ForeignModel map_bert(const Directory& directory) {
   HfMapping mapping(directory, plain_name);
@@ -293,7 +302,7 @@ nlohmann::json bert_config(EncoderOptions options) {
       {kExportMark, kModelFormatVersion},
   };
   const nlohmann::json values = to_json(stored_fields(options));
-  for (const auto& [theirs, ours] : number_keys()) config[theirs] = values.at(ours);
+  for (const HfKey& key : number_keys()) config[key.theirs] = values.at(key.ours);
   add_classes(options.task_head, &config);
   return config;
 }

@@ -12,6 +12,10 @@ namespace headshare {
 // The key in config.json by which our own directories are known; transformers ignores it.
 inline constexpr const char* kExportMark = "headshare_format_version";
 
+// The options of a configuration alone. Pooler and heads are those of the class that `architectures` names; without one
+// it is a BertModel, which has the pooler. A next-sentence head is not counted. Throws Error as map_bert does.
+EncoderOptions bert_options(const HfConfig& config);
+
 // The model as our encoder: `mha` with learned positions, biases everywhere and norms after the sums; pooler and
 // heads where the directory has them; the head of BertForMultipleChoice is a text head of one output. Tensors are taken
 // as they stand, with or without the prefix "bert.", norms also under their old names gamma and beta; position_ids are

@@ -11,7 +11,6 @@
 namespace headshare {
 namespace {
 
-constexpr uint64_t kMostConfigBytes = 16 << 20;
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
@@ -20,16 +19,19 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-}  // namespace
-
-HfDirectory::HfDirectory(const fs::path& path) : path_(path) {
+// config.json of a directory.
+fs::path config_in(const fs::path& path) {
   std::error_code ignored;
   HS_CHECK(fs::is_directory(path, ignored), path.string(),
            " is not a directory; wanted is one with config.json and model.safetensors");
   const fs::path config = path / "config.json";
   HS_CHECK(is_file(config), path.string(), " has no config.json: it is not a Hugging Face model directory");
-  config_ = read_json_input(config, kMostConfigBytes);
-  HS_CHECK(config_.is_object(), config.string(), ": must be a JSON object, not ", brief_json(config_));
+  return config;
+}
+
+}  // namespace
+
+HfDirectory::HfDirectory(const fs::path& path) : HfConfig(config_in(path)), path_(path) {
   if (is_file(path / kWeights)) {
     files_.push_back(std::make_unique<SafetensorsFile>(path / kWeights));
     tensors_ = files_.back()->tensors();
@@ -56,28 +58,6 @@ void HfDirectory::open_shards(const fs::path& index_path) {
     HS_CHECK(tensors_.contains(name), index_path.string(), ": tensor '", name, "' is not in ",
              file.filename().string());
   }
-}
-
-std::string HfDirectory::config_key(const std::string& key) const {
-  return (path_ / "config.json").string() + ": " + key;
-}
-
-const nlohmann::json& HfDirectory::value(const std::string& key) const {
-  static const nlohmann::json kNull;
-  const auto found = config_.find(key);
-  return found == config_.end() ? kNull : *found;
-}
-
-std::optional<std::string> HfDirectory::architecture() const {
-  const nlohmann::json& list = value("architectures");
-  if (list.is_null() || (list.is_array() && list.empty())) return std::nullopt;
-  const std::string where = config_key("architectures");
-  HS_CHECK(list.is_array(), where, " is ", brief_json(list), ", not a list of class names");
-  return json_string(list.front(), where);
-}
-
-bool HfDirectory::flag(const std::string& key, bool otherwise) const {
-  return config_.contains(key) ? json_bool(config_.at(key), config_key(key)) : otherwise;
 }
 
 Tensor HfDirectory::read(const std::string& name) const {

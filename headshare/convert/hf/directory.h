@@ -6,31 +6,19 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "headshare/convert/foreign.h"
+#include "headshare/convert/hf/config.h"
 #include "headshare/data/safetensors.h"
 
 namespace headshare {
 
-class HfDirectory {
+class HfDirectory : public HfConfig {
  public:
   // Throws Error when there is no config.json, no safetensors file, or one of them is damaged.
   explicit HfDirectory(const fs::path& path);
-
-  const nlohmann::json& config() const { return config_; }
-  // config.json and a key of it, to lead messages.
-  std::string config_key(const std::string& key) const;
-
-  // The value of `key`, or null where it is absent.
-  const nlohmann::json& value(const std::string& key) const;
-  // The class of transformers that wrote the model, where config.json names one.
-  std::optional<std::string> architecture() const;
-  // A truth value, `otherwise` where it is absent.
-  bool flag(const std::string& key, bool otherwise) const;
 
   // Tensors by name, from all shards.
   const TensorMap& tensors() const { return tensors_; }
@@ -45,7 +33,6 @@ class HfDirectory {
   void open_shards(const fs::path& index);
 
   fs::path path_;
-  nlohmann::json config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   TensorMap tensors_;  // views into files_
 };

@@ -35,35 +35,13 @@ constexpr Key kKeys[] = {
 };
 
 // The value of a key under either of its names; null where both are absent.
-const nlohmann::json& either(const HfDirectory& directory, const Key& key) {
-  const nlohmann::json& value = directory.value(key.theirs);
+const nlohmann::json& either(const HfConfig& config, const Key& key) {
+  const nlohmann::json& value = config.value(key.theirs);
   if (key.general == nullptr) return value;
-  const nlohmann::json& general = directory.value(key.general);
-  HS_CHECK(value.is_null() || general.is_null() || value == general, directory.config_key(key.theirs), " is ",
+  const nlohmann::json& general = config.value(key.general);
+  HS_CHECK(value.is_null() || general.is_null() || value == general, config.config_key(key.theirs), " is ",
            brief_json(value), " and ", key.general, " is ", brief_json(general), "; they must agree: remove one");
   return value.is_null() ? general : value;
-}
-
-DecoderOptions read_options(const HfDirectory& directory) {
-  refuse_what_we_lack(directory);
-  refuse_other_classes(directory, {"GPT2Model", "GPT2LMHeadModel"});
-  // GPT2Config's defaults, where they are not ours.
-  DecoderOptions options{.context = 1024, .layers = 12, .dropout = 0.1};
-  options.attention = {.d_model = 768, .heads = 12, .projection_bias = true, .attention_dropout = 0.1};
-  Fields list = stored_fields(options);
-  for (const Key& key : kKeys) {
-    const nlohmann::json& value = either(directory, key);
-    const std::string where = directory.config_key(key.theirs);
-    if (!value.is_null()) set_field(list, key.ours, field_text(value, where), where);
-  }
-  options.activation = read_activation(directory, "activation_function", ActivationKind::kGeluTanh);
-  options.tie_embeddings = directory.flag("tie_word_embeddings", true);
-  if (!directory.flag("scale_attn_weights", true)) options.attention.scale = 1;
-  try {
-    return resolve(options);
-  } catch (const Error& error) {
-    throw Error((directory.path() / "config.json").string() + ": " + error.what());
-  }
 }
 
 std::string layer_prefix(int64_t layer) { return join_text("h.", layer, "."); }
@@ -166,8 +144,26 @@ class Gpt2Mapping {
 
 }  // namespace
 
+DecoderOptions gpt2_options(const HfConfig& config) {
+  refuse_what_we_lack(config);
+  refuse_other_classes(config, {"GPT2Model", "GPT2LMHeadModel"});
+  // GPT2Config's defaults, where they are not ours.
+  DecoderOptions options{.context = 1024, .layers = 12, .dropout = 0.1};
+  options.attention = {.d_model = 768, .heads = 12, .projection_bias = true, .attention_dropout = 0.1};
+  Fields list = stored_fields(options);
+  for (const Key& key : kKeys) {
+    const nlohmann::json& value = either(config, key);
+    const std::string where = config.config_key(key.theirs);
+    if (!value.is_null()) set_field(list, key.ours, field_text(value, where), where);
+  }
+  options.activation = read_activation(config, "activation_function", ActivationKind::kGeluTanh);
+  options.tie_embeddings = config.flag("tie_word_embeddings", true);
+  if (!config.flag("scale_attn_weights", true)) options.attention.scale = 1;
+  return resolve_read(config, options);
+}
+
 ForeignModel map_gpt2(const Directory& directory) {
-  const DecoderOptions options = read_options(*directory);
+  const DecoderOptions options = gpt2_options(*directory);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
   const bool by_layer = directory->flag("scale_attn_by_inverse_layer_idx", false);
   Gpt2Mapping mapping(directory, options);

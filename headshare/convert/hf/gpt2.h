@@ -8,6 +8,9 @@
 
 namespace headshare {
 
+// The options of a configuration. Throws Error for one that we cannot reproduce, naming the key.
+DecoderOptions gpt2_options(const HfConfig& config);
+
 // The model as our decoder: `mha` with learned positions and biases everywhere. Its linear layers
 // (Conv1D) are [in, out] and c_attn holds queries, keys and values side by side, so they are cut and
 // transposed. Names stand with or without the prefix "transformer."; causal masks among the tensors

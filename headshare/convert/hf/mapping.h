@@ -50,13 +50,4 @@ class HfMapping {
   std::vector<std::string> unused_;
 };
 
-// The value of a configuration's activation key, by the names transformers gives them; null is `otherwise`.
-ActivationKind read_activation(const HfDirectory& directory, const std::string& key, ActivationKind otherwise);
-
-// Throws Error when config.json names a class that is not among `known`: it may compute something else.
-void refuse_other_classes(const HfDirectory& directory, const std::vector<std::string>& known);
-
-// Throws Error for what neither GPT-2 nor BERT can have here: cross-attention, quantised weights, pruned heads.
-void refuse_what_we_lack(const HfDirectory& directory);
-
 }  // namespace headshare

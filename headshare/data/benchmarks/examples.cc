@@ -197,7 +197,8 @@ TextExamples read_own_table(const OwnTable& options, const std::string& path, co
   TableReader table(path, {.format = options.format});
   const ColumnChoice pair{.names = options.pair.empty() ? std::vector<std::string>() : std::vector{options.pair}};
   table.choose(chosen_columns({.names = {options.text}}, pair,
-                              {.names = {options.label}, .required = column == LabelColumn::kRequired}));
+                              {.names = options.label.empty() ? std::vector<std::string>() : std::vector{options.label},
+                               .required = column == LabelColumn::kRequired}));
   ExampleReader reader(&table, /*lenient=*/false);
   std::vector<std::string> found;  // of each row, where the classes are not known yet
   const auto set_label = [&](const std::string& label, const std::string& where, TextExample* example) {
@@ -214,6 +215,7 @@ TextExamples read_own_table(const OwnTable& options, const std::string& path, co
     HS_CHECK(examples.labelled, examples.source, ": no row has a label in '", options.label, "'");
   } else if (!examples.labelled) {
     examples.labels = labels;
+    if (options.label.empty()) return examples;
     examples.notes.push_back(
         join_text(examples.source, " has no column '", options.label, "': its texts are answered, and not scored"));
     return examples;

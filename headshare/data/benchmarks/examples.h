@@ -37,9 +37,9 @@ TextExamples read_examples(const TaskInfo& task, const std::string& path);
 // The user's own table.
 struct OwnTable {
   std::string text = "text";
-  std::string pair = {};  // the second text's column; empty: single texts
-  std::string label = "label";
-  bool numbers = false;  // the label is a number, not a class
+  std::string pair = {};        // the second text's column; empty: single texts
+  std::string label = "label";  // "" where the column may be missing: labels are not read
+  bool numbers = false;         // the label is a number, not a class
   TableFormat format = TableFormat::kByName;
 };
 

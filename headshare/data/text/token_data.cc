@@ -91,4 +91,18 @@ std::string TokenData::fingerprint() const {
   return empty() ? "" : join_text(storage_->hash, "[", begin_, ",", end_, ")");
 }
 
+double unknown_share(const TokenData& tokens, const Tokenizer& tokenizer) {
+  const std::optional<int32_t> unknown = tokenizer.special(SpecialToken::kUnknown);
+  if (!unknown || tokens.empty()) return 0;
+  constexpr int64_t kChunk = 1 << 16;
+  std::vector<int32_t> chunk(static_cast<size_t>(std::min(kChunk, tokens.size())));
+  int64_t found = 0;
+  for (int64_t begin = 0; begin < tokens.size(); begin += kChunk) {
+    const int64_t count = std::min(kChunk, tokens.size() - begin);
+    tokens.copy(begin, count, chunk.data());
+    found += std::count(chunk.begin(), chunk.begin() + count, *unknown);
+  }
+  return static_cast<double>(found) / static_cast<double>(tokens.size());
+}
+
 }  // namespace headshare

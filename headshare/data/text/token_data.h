@@ -58,4 +58,8 @@ class TokenData {
   uint64_t byte_end_ = 0;
 };
 
+// The share of the tokens that stand for text the tokenizer does not know (<unk>, [UNK]): easy to predict, so that
+// perplexities are low where it is large. 0 for a tokenizer that knows every text, and of no tokens.
+double unknown_share(const TokenData& tokens, const Tokenizer& tokenizer);
+
 }  // namespace headshare

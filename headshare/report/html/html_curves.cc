@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/wording.h"
@@ -63,7 +64,7 @@ struct CurveAxes {
 };
 
 // The first losses are so large that the differences at the end, which matter, would vanish: what lies
-// above the losses after a third of the training runs off the top.
+// above the losses after a third of the training runs off the top. Nothing runs off the bottom.
 CurveAxes curve_axes(const std::vector<Curve>& curves, bool by_time) {
   CurveAxes axes{.by_time = by_time, .across = {}, .up = {}};
   double x_end = 0;
@@ -76,6 +77,9 @@ CurveAxes curve_axes(const std::vector<Curve>& curves, bool by_time) {
       if (3 * axes.x(point) >= x_end) highest = std::max(highest, point.validation_loss);
     }
     highest = std::max(highest, curve.mean.back().validation_loss);
+    for (const auto& seed : curve.seeds) {
+      for (const CurvePoint& point : seed) losses.push_back(point.validation_loss);
+    }
   }
   axes.cut = std::erase_if(losses, [highest](double loss) { return loss > highest; }) > 0;
   axes.across = {.low = 0, .high = x_end > 0 ? x_end : 1, .from = kLineFrame.left, .to = kLineFrame.right};
@@ -103,35 +107,71 @@ std::string curve_data(const std::vector<Curve>& curves, const std::string& capt
   return table.html(caption, /*sortable=*/false);
 }
 
+constexpr size_t kMostDots = 25;  // of a curve, that show their values
+
+// How many have their lowest loss before the end, or that none has.
+std::string title_of(const ReportView& view, const std::vector<Curve>& curves) {
+  const auto early = static_cast<size_t>(std::count_if(curves.begin(), curves.end(), [](const Curve& curve) {
+    const auto lowest = std::min_element(curve.mean.begin(), curve.mean.end(), [](const auto& a, const auto& b) {
+      return a.validation_loss < b.validation_loss;
+    });
+    return lowest + 1 != curve.mean.end();
+  }));
+  const std::string when = early == 0 ? " lowest validation loss at the end" : " lowest validation loss before the end";
+  return some_of(view.results, early == 0 ? curves.size() : early, curves.size()) + when;
+}
+
+std::string caption_of(const std::vector<Curve>& curves, const CurveAxes& axes) {
+  const bool many_seeds =
+      std::any_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.seeds.size() > 1; });
+  return join_text("Validation loss in nats over ", axes.by_time ? "seconds of training" : "optimizer steps",
+                   many_seeds ? ", mean over seeds; faint lines are the single seeds." : ".",
+                   axes.cut ? " The first losses lie above the figure." : "");
+}
+
+std::string point_text(const CurveAxes& axes, const CurvePoint& point) {
+  return join_text("validation loss ", format_fixed(point.validation_loss, 4),
+                   axes.by_time ? " after " + format_fixed(point.seconds, 1) + " seconds"
+                                : " at step " + std::to_string(point.step));
+}
+
+void draw_curve(SvgPlot* plot, const ReportView& view, const CurveAxes& axes, const Curve& curve, double height) {
+  const SeriesStyle style = view.style(curve.variant);
+  const std::vector<PlotPoint> points = axes.place(curve.mean);
+  plot->line(points, style);
+  name_line_end(plot, view, curve.variant, points.back(), height);
+  plot->hit({kLineNames - 4, height - 8, SvgPlot::kWidth, height + 8});
+  const size_t stride = (points.size() + kMostDots - 1) / kMostDots;
+  for (size_t i = (points.size() - 1) % stride; i < points.size(); i += stride) {
+    if (points[i].y < kLineFrame.top) continue;
+    plot->mark(join_text(curve.variant, ": ", point_text(axes, curve.mean[i])), [&] { plot->dot(points[i], style); });
+  }
+}
+
 }  // namespace
 
 HtmlFigure curve_figure(const ReportView& view) {
-  HtmlFigure figure{.id = view.id + "-curves", .title = "Learning curves", .caption = {}, .svg = {}, .data = {}};
+  HtmlFigure figure{.id = view.id + "-curves", .title = {}, .caption = {}, .svg = {}, .data = {}};
   const std::vector<Curve> curves = curves_of(view);
   if (curves.empty()) return figure;
   const CurveAxes axes = curve_axes(curves, view.results.match == "time");
-  const bool many_seeds =
-      std::any_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.seeds.size() > 1; });
-  figure.caption = std::string("Validation loss in nats over ") +
-                   (axes.by_time ? "seconds of training" : "optimizer steps") +
-                   (many_seeds ? ", mean over seeds; faint lines are the single seeds." : ".") +
-                   (axes.cut ? " The first losses run off the top, so that the last can be told apart." : "");
+  figure.title = title_of(view, curves);
+  figure.caption = caption_of(curves, axes);
   SvgPlot plot(kFigureHeight, kLineFrame);
   plot.x_axis(axes.across, axes.by_time ? "seconds of training" : "step");
   plot.y_axis(axes.up, "validation loss (lower is better)");
-  std::vector<std::string> names;
   std::vector<PlotPoint> ends;
   for (const Curve& curve : curves) {
+    ends.push_back(axes.place(curve.mean).back());
     if (curve.seeds.size() < 2) continue;
     for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.variant), /*faint=*/true);
   }
-  for (const Curve& curve : curves) {
-    const std::vector<PlotPoint> points = axes.place(curve.mean);
-    plot.line(points, view.style(curve.variant));
-    names.push_back(curve.variant);
-    ends.push_back(points.back());
+  const std::vector<double> heights = name_heights(ends);
+  for (size_t i = 0; i < curves.size(); ++i) {
+    plot.mark(join_text(curves[i].variant, ": ", point_text(axes, curves[i].mean.back()), ", ",
+                        seeds_in_words(curves[i].seeds.size())),
+              [&] { draw_curve(&plot, view, axes, curves[i], heights[i]); });
   }
-  name_line_ends(&plot, view, names, ends);
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = curve_data(curves, figure.title);
   return figure;

@@ -2,32 +2,38 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/base/error.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/findings.h"
+#include "headshare/report/statistics/verdicts.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
-constexpr double kLane = 27;
 constexpr double kTop = 52;
-const Box kColumns{116, kTop, 450, 0};  // names to the left, numbers to the right
+constexpr double kHalf = kLane / 2;
+const Box kColumns{kNameColumn, kTop, 292, 0};  // names to the left, numbers to the right
 
-// Intervals that are so wide that all points would fall together leave the frame instead.
+// Half of the intervals fit. Those that are much wider leave the frame, so that the points do not fall together; their
+// numbers stand beside.
 Scale difference_scale(const std::vector<const VariantRow*>& rows) {
-  std::vector<double> core = {0};
-  std::vector<double> all = {0};
+  std::vector<double> means = {0};
+  std::vector<double> ends = {0};
+  std::vector<double> widths = {0};
   for (const VariantRow* row : rows) {
-    const Difference& d = *row->against_reference;
-    core.push_back(d.mean);
-    all.push_back(d.mean);
-    if (const std::optional<Interval> interval = d.interval()) {
-      all.insert(all.end(), {interval->low, interval->high});
+    means.push_back(row->against_reference->mean);
+    if (const std::optional<Interval> interval = row->against_reference->interval()) {
+      ends.insert(ends.end(), {interval->low, interval->high});
+      widths.push_back(half_width(*row));
     }
   }
-  const auto [low, high] = std::minmax_element(core.begin(), core.end());
-  const double most = 1.5 * std::max(*high - *low, 1e-9);
-  for (double& value : all) value = std::clamp(value, *low - most, *high + most);
-  return fitted_scale(all, false, kColumns.left, kColumns.right);
+  const auto [low, high] = std::minmax_element(means.begin(), means.end());
+  std::nth_element(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(widths.size() / 2), widths.end());
+  const double most = std::max({1.5 * (*high - *low), 1.05 * widths[widths.size() / 2], 1e-9});
+  for (double& end : ends) end = std::clamp(end, *low - most, *high + most);
+  ends.insert(ends.end(), means.begin(), means.end());
+  return fitted_scale(ends, false, kColumns.left, kColumns.right);
 }
 
 void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval, double y) {
@@ -45,6 +51,12 @@ void draw_interval(SvgPlot* plot, const Scale& across, const Interval& interval,
   end(right, right >= frame.right, -6);
 }
 
+// Real minus signs, as in tables.
+std::string shown(std::string number) {
+  for (size_t at = number.find('-'); at != std::string::npos; at = number.find('-', at)) number.replace(at, 1, "−");
+  return number;
+}
+
 std::string difference_data(const ReportView& view, const std::vector<const VariantRow*>& rows,
                             const std::string& caption) {
   HtmlTable table({{.text = noun(view.results), .number = false},
@@ -60,39 +72,65 @@ std::string difference_data(const ReportView& view, const std::vector<const Vari
   return table.html(caption, /*sortable=*/false);
 }
 
+std::string value_text(const ReportView& view, const VariantRow& row) {
+  const Difference& d = *row.against_reference;
+  const std::string interval = difference_interval_text(view.results.subject, d.interval());
+  return join_text(row.variant, ": ", difference_heading(view.results), " ", difference_text(view.results.subject, row),
+                   interval.empty() ? ", no interval" : ", 95% interval " + interval, ", ", plural(d.seeds, "seed"));
+}
+
+void draw_row(SvgPlot* plot, const ReportView& view, const VariantRow& row, const Scale& across, double y) {
+  const Subject& subject = view.results.subject;
+  const Difference& d = *row.against_reference;
+  plot->hit({0, y - kHalf, SvgPlot::kWidth, y + kHalf});
+  plot->text({kColumns.left - 10, y + 4}, shortened(row.variant, 13), "name", "end");
+  const std::optional<Interval> interval = d.interval();
+  if (interval) draw_interval(plot, across, *interval, y);
+  plot->marker({across(d.mean), y}, view.style(row.variant), 4.5);
+  const std::string number = shown(difference_text(subject, row));
+  plot->text({SvgPlot::kWidth - 4, interval ? y - 2 : y + 4}, number, "figure", "end");
+  if (interval)
+    plot->text({SvgPlot::kWidth - 4, y + 10}, shown(difference_interval_text(subject, interval)), "small", "end");
+}
+
+std::string caption_of(const ReportView& view, const std::vector<const VariantRow*>& rows, const Scale& across) {
+  const Verdicts verdicts = verdicts_of(view.results.subject, view.rows);
+  std::string text = join_text("Mean difference in ", compared_name(view.results.subject), " to ",
+                               view.results.references.quality, ", paired by seed. ");
+  if (verdicts.judged() == 0) return join_text(text, "No intervals below ", kFewestToJudge, " seeds.");
+  text +=
+      verdicts.judged() > 1 ? "Lines: 95% intervals that hold all at once (Bonferroni). " : "Line: the 95% interval. ";
+  text += "An interval that contains 0 shows no significant difference.";
+  const bool beyond = std::any_of(rows.begin(), rows.end(), [&](const VariantRow* row) {
+    const std::optional<Interval> interval = row->against_reference->interval();
+    return interval && !(across.holds(interval->low) && across.holds(interval->high));
+  });
+  return beyond ? text + " An arrow marks an interval that goes on beyond the axis; its ends stand on the right."
+                : text;
+}
+
 }  // namespace
 
 HtmlFigure difference_figure(const ReportView& view) {
-  const Subject& subject = view.results.subject;
-  HtmlFigure figure{.id = view.id + "-differences",
-                    .title = "Differences to " + view.results.references.quality,
-                    .caption =
-                        "Paired by seed. With 95% all intervals hold at once (Bonferroni); one that contains 0 "
-                        "shows no significant difference.",
-                    .svg = {},
-                    .data = {}};
+  HtmlFigure figure{.id = view.id + "-differences", .title = {}, .caption = {}, .svg = {}, .data = {}};
   std::vector<const VariantRow*> rows;
   for (const VariantRow& row : view.rows) {
     if (row.against_reference && row.trained()) rows.push_back(&row);
   }
   if (rows.empty()) return figure;
   const Scale across = difference_scale(rows);
+  figure.title = difference_finding(view.results, view.rows);
+  figure.caption = caption_of(view, rows, across);
   const double bottom = kTop + kLane * static_cast<double>(rows.size());
   SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
   plot.x_axis(across, difference_heading(view.results));
   plot.segment({across(0), kTop}, {across(0), bottom}, "zero");
-  const bool lower = less_is_better(subject);
+  const bool lower = less_is_better(view.results.subject);
   plot.text({across(0) - 6, kTop - 8}, lower ? "← better" : "← worse", "tick", "end");
   plot.text({across(0) + 6, kTop - 8}, lower ? "worse →" : "better →", "tick");
   for (size_t i = 0; i < rows.size(); ++i) {
     const double y = kTop + kLane * (static_cast<double>(i) + 0.5);
-    const Difference& d = *rows[i]->against_reference;
-    plot.text({kColumns.left - 10, y + 4}, shortened(rows[i]->variant, 14), "name", "end");
-    if (const std::optional<Interval> interval = d.interval()) draw_interval(&plot, across, *interval, y);
-    plot.marker({across(std::clamp(d.mean, across.low, across.high)), y}, view.style(rows[i]->variant), 4.5);
-    std::string number = difference_text(subject, *rows[i]);
-    if (number.starts_with('-')) number = "−" + number.substr(1);
-    plot.text({SvgPlot::kWidth - 14, y + 4}, number, "figure", "end");
+    plot.mark(value_text(view, *rows[i]), [&] { draw_row(&plot, view, *rows[i], across, y); });
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = difference_data(view, rows, figure.title);

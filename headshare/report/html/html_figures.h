@@ -21,24 +21,34 @@ struct ReportView {
 };
 
 // For figures of lines: their frame, and the column right of it where the names stand.
-inline constexpr double kFigureHeight = 380;
-inline constexpr Box kLineFrame{58, 40, 424, 330};
-inline constexpr double kLineNames = 436;
+inline constexpr double kFigureHeight = 340;
+inline constexpr Box kLineFrame{54, 40, 302, 290};
+inline constexpr double kLineNames = 312;
+inline constexpr double kLane = 30;         // of figures with a lane for each variant
+inline constexpr double kNameColumn = 104;  // left of the lanes
 
-// Names at the ends of lines, spread so that none covers another, with a leader to each.
-void name_line_ends(SvgPlot* plot, const ReportView& view, const std::vector<std::string>& names,
-                    const std::vector<PlotPoint>& ends);
+// Heights of the names at the ends of lines, so that none covers another.
+std::vector<double> name_heights(const std::vector<PlotPoint>& ends);
+// The name of a line that ends there, with a leader to it.
+void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height);
 
-// Those there is data for: learning curves, differences to the reference, quality against attention parameters and
-// against cache, seeds one by one, settings of a sweep.
-std::vector<HtmlFigure> report_figures(const ReportView& view);
+// What quality costs: quality against cache and against attention parameters, with the Pareto frontier; where the
+// variants differ in that cost.
+std::vector<HtmlFigure> key_figures(const ReportView& view);
+
+// The others there is data for: differences to the reference, learning curves, seeds one by one, settings of a sweep.
+std::vector<HtmlFigure> more_figures(const ReportView& view);
 
 // The single figures; without data their svg is empty.
 HtmlFigure curve_figure(const ReportView& view);
 HtmlFigure difference_figure(const ReportView& view);
-HtmlFigure parameter_figure(const ReportView& view);
-HtmlFigure cache_figure(const ReportView& view);
 HtmlFigure seed_figure(const ReportView& view);
 HtmlFigure sweep_figure(const ReportView& view);
+
+// "3 of 9 schemes have their", "Both schemes have their", "The scheme has its"
+std::string some_of(const Results& results, size_t some, size_t all);
+
+// "mean of 3 seeds", "one seed"
+std::string seeds_in_words(size_t seeds);
 
 }  // namespace headshare

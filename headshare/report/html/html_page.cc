@@ -9,6 +9,6 @@ const char* const kPageStyle =
 const char* const kPageScript =
 #include "page.js.inc"
     ;
-const char* const kPageScriptHash = "b1rLmqJWJF4xFIWY/DgjEyNHFny8v0Z29ul8DerQ3IU=";
+const char* const kPageScriptHash = "SLjAXN8m8R6FgyVpzoro4Qc/kOwlqX2wttBkcMl6Th8=";
 
 }  // namespace headshare

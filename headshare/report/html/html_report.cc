@@ -7,17 +7,18 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/html/html_origin.h"
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
+#include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/task_columns.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string list_items(const std::vector<std::string>& texts) {
   std::string made;
@@ -46,9 +47,9 @@ std::string facts_html(const Results& results, const std::vector<VariantRow>& ro
   std::string made = "<dl class=\"facts\">" + fact("Data", results.subject.data, /*wide=*/true);
   made += fact((capitalised(noun(results)) + "s").c_str(), std::to_string(rows.size())) +
           fact("Seeds", std::to_string(seeds.size()));
-  made += fact("Models", models) + fact("Made equal", results.match);
+  made += fact("Models", models) + fact("Held equal", results.match);
   if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
-  made += fact("Judged by", quality_name(results.subject));
+  made += fact("Measure", quality_name(results.subject));
   return made + "</dl>\n";
 }
 
@@ -66,7 +67,8 @@ HtmlCell scheme_cell(const ReportView& view, const VariantRow& row, bool best) {
   HtmlCell cell{view.key(row.variant)};
   if (best) cell.html += "<span class=\"badge\">best</span>";
   for (const std::string& line :
-       {row.best.setting, row.trained() ? std::string() : join_text("from ", row.weights_of, ", not trained")}) {
+       {setting_text(row.best.setting),
+        row.trained() ? std::string() : join_text("from ", row.weights_of, ", not trained")}) {
     if (!line.empty()) cell.html += "<span class=\"sub\">" + escape_html(line) + "</span>";
   }
   return cell;
@@ -135,7 +137,7 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
     table.add(std::move(cells), &row == best);
   }
   return table.html(
-      join_text("Quality, and what it is worth against ", results.references.quality, " and ", results.references.peop),
+      join_text("Quality, with differences to ", results.references.quality, " and ", results.references.peop),
       /*sortable=*/true);
 }
 
@@ -206,7 +208,7 @@ std::string failed_html(const ReportView& view) {
                    {.text = "Reason", .number = false}});
   for (const FailedCell& cell : view.results.failed) {
     table.add({{view.key(cell.key.variant)},
-               text_cell(cell.key.setting),
+               text_cell(setting_text(cell.key.setting)),
                number_cell(std::to_string(cell.key.seed)),
                {"<span class=\"reason\">" + escape_html(cell.reason) + "</span>"}});
   }
@@ -214,62 +216,53 @@ std::string failed_html(const ReportView& view) {
          table.html("Models that failed", /*sortable=*/false) + "</div>\n";
 }
 
-// Nested values under names with dots: {"a": {"b": 1}} is "a.b: 1".
-void add_pairs(const Json& value, const std::string& name, std::string* made) {
-  if (value.is_object() && !value.empty()) {
-    for (const auto& [key, inner] : value.items()) add_pairs(inner, name.empty() ? key : name + "." + key, made);
-  } else if (value.is_array() && std::any_of(value.begin(), value.end(), [](const Json& v) { return v.is_object(); })) {
-    for (size_t i = 0; i < value.size(); ++i) add_pairs(value[i], join_text(name, "[", i, "]"), made);
-  } else {
-    const std::string text =
-        value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    *made += "<dt>" + escape_html(name) + "</dt><dd>" + escape_html(text) + "</dd>\n";
-  }
+std::string figures_html(const std::vector<HtmlFigure>& figures) {
+  if (figures.empty()) return "";
+  std::string made = "<div class=\"figures\">\n";
+  for (const HtmlFigure& figure : figures) made += to_html(figure);
+  return made + "</div>\n";
 }
 
-std::string pairs_html(const Json& object) {
-  std::string made;
-  add_pairs(object, "", &made);
-  return "<dl class=\"pairs\">" + made + "</dl>\n";
+// What decides, before everything else: what each quality costs.
+std::string key_figures_html(const ReportView& view) {
+  const std::string figures = figures_html(key_figures(view));
+  if (figures.empty()) return "";
+  return fmt::format(
+      "<h3 id=\"{0}-key\">Quality for its cost</h3>\n<p class=\"explains\">The stepped line is the Pareto frontier: no "
+      "{1} has both a smaller cost and a better mean than one on it (ringed and bold). The frontier compares means "
+      "only; neighbours on it need not differ significantly.</p>\n{2}",
+      view.id, noun(view.results), figures);
 }
 
-std::string provenance_html(const ReportView& view) {
-  const Results& results = view.results;
-  std::string commands;
-  for (size_t at = 0; at <= results.command.size();) {
-    const size_t end = std::min(results.command.find('\n', at), results.command.size());
-    commands += (commands.empty() ? "" : "\n") + escape_html(results.command.substr(at, end - at));
-    at = end + 1;
-  }
-  return "<h3 id=\"" + view.id + "-origin\">How it was made</h3>\n<pre><code>" + commands + "</code></pre>\n" +
-         pairs_html(results.environment) + "<details><summary>All options</summary>\n" + pairs_html(results.options) +
-         "</details>\n";
+std::string more_figures_html(const ReportView& view) {
+  const std::string figures = figures_html(more_figures(view));
+  return figures.empty() ? "" : fmt::format("<h3 id=\"{}-figures\">More figures</h3>\n{}", view.id, figures);
+}
+
+std::string section_heading(const Results& results, const std::vector<VariantRow>& rows, const std::string& id,
+                            const char* heading) {
+  return fmt::format("<p class=\"eyebrow\">{} compared{}</p>\n<{} id=\"{}-h\">{}</{}>\n",
+                     noun(results) == "scheme" ? "Attention schemes" : "Variants",
+                     is_complete(results) ? "" : " · <span class=\"partial\">partial</span>", heading, id,
+                     escape_numbers(subject_title(results.subject) + ": " + comparison_finding(results, rows)),
+                     heading);
 }
 
 std::string section_html(const Results& results, const std::string& id, const char* heading) {
   const std::vector<VariantRow> rows = summarise(results);
   const ReportView view{results, rows, id};
   const VariantRow* best = best_row(results.subject, rows);
-  std::string made = fmt::format(
-      "<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n<p class=\"eyebrow\">{4} compared{3}</p>\n"
-      "<{1} id=\"{0}-h\">{2}</{1}>\n",
-      id, heading, escape_html(subject_title(results.subject)),
-      is_complete(results) ? "" : " · <span class=\"partial\">partial</span>",
-      noun(results) == "scheme" ? "Attention schemes" : "Variants");
+  std::string made = fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n", id);
+  made += section_heading(results, rows, id, heading);
   if (!results.subject.sentence.empty()) {
-    made += "<p class=\"asks\">What the task asks of the heads: " + escape_html(results.subject.sentence) + "</p>\n";
+    made += "<p class=\"asks\">The task: " + escape_html(results.subject.sentence) + "</p>\n";
   }
-  made += headline_html(headline(results, rows)) + facts_html(results, rows);
-  made += fmt::format("<h3 id=\"{}-table\">Results</h3>\n", id) + quality_table(view, best) + task_table(view, best) +
-          cost_table(view, best);
+  made += headline_html(headline(results, rows)) + key_figures_html(view) + facts_html(results, rows);
+  made += fmt::format("<h3 id=\"{}-table\">All numbers</h3>\n", id) + quality_table(view, best) +
+          task_table(view, best) + cost_table(view, best);
   made += "<ul class=\"notes\">" + list_items(footnotes(results, rows)) + "</ul>\n";
-  const std::vector<HtmlFigure> figures = report_figures(view);
-  if (!figures.empty()) {
-    made += fmt::format("<h3 id=\"{}-figures\">Figures</h3>\n<div class=\"figures\">\n", id);
-    for (const HtmlFigure& figure : figures) made += to_html(figure);
-    made += "</div>\n";
-  }
-  return made + failed_html(view) + provenance_html(view) + "</section>\n";
+  made += more_figures_html(view) + failed_html(view);
+  return made + fmt::format("<h3 id=\"{}-origin\">How it was made</h3>\n", id) + origin_html(results) + "</section>\n";
 }
 
 // The paper's table: all benchmarks side by side.

@@ -1,11 +1,16 @@
 // The figure of a sweep.
 #include <algorithm>
+#include <map>
 
+#include "headshare/base/error.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
+
+constexpr double kLine = 15;  // of text below the axis
 
 std::vector<std::string> settings_of(const Results& results) {
   std::vector<std::string> settings;
@@ -26,7 +31,7 @@ std::string sweep_data(const ReportView& view, const std::string& caption) {
     for (const SettingRow& setting : row.settings) {
       const bool chosen = setting.setting == row.best.setting && !setting.seeds.empty();
       table.add({{view.key(row.variant)},
-                 text_cell(setting.setting),
+                 text_cell(setting_text(setting.setting)),
                  number_cell(seeds_text(setting)),
                  number_cell(summary_text(setting.validation_loss, 4)),
                  number_cell(quality_text(view.results.subject, setting.quality)),
@@ -58,67 +63,126 @@ std::vector<double> losses_of(const ReportView& view) {
   return losses;
 }
 
-// Of "learning-rate=0.001" the name or the value; a setting of several options stays whole.
-std::string part_of(const std::string& setting, bool name) {
-  const size_t equals = setting.find('=');
-  if (equals == std::string::npos || setting.find('=', equals + 1) != std::string::npos) {
-    return name ? "setting" : setting;
+// How the settings are written below the axis: the values of their options one below the other, in two rows where they
+// do not fit side by side.
+struct SettingLabels {
+  explicit SettingLabels(const Axes& axes) {
+    double width = 0;
+    for (const std::string& setting : axes.settings) {
+      options.push_back(setting_options(setting));
+      for (const auto& option : options.back()) width = std::max(width, text_width(shortened(option.second, 12)));
+    }
+    staggered = width > axes.place(1) - axes.place(0);
   }
-  return name ? setting.substr(0, equals) : setting.substr(equals + 1);
-}
 
-void draw_axes(SvgPlot* plot, const Axes& axes) {
+  double row() const { return kLine * static_cast<double>(options.front().size()); }
+  double name_y() const { return kLineFrame.bottom + 22 + row() * (staggered ? 2 : 1); }
+
+  std::vector<std::vector<std::pair<std::string, std::string>>> options;  // of each setting
+  bool staggered = false;
+};
+
+void draw_axes(SvgPlot* plot, const Axes& axes, const SettingLabels& labels) {
   plot->y_axis(axes.up, "validation loss (lower is better)");
   plot->segment({kLineFrame.left, kLineFrame.bottom}, {kLineFrame.right, kLineFrame.bottom}, "axis");
-  const bool two_rows = axes.settings.size() > 4;  // of labels
   for (size_t i = 0; i < axes.settings.size(); ++i) {
-    plot->text({axes.place(i), kLineFrame.bottom + (two_rows && i % 2 == 1 ? 30 : 16)},
-               shortened(part_of(axes.settings[i], /*name=*/false), 18), "tick", "middle");
+    double y = kLineFrame.bottom + 16 + (labels.staggered && i % 2 == 1 ? labels.row() : 0);
+    for (const auto& [name, value] : labels.options[i]) {
+      plot->text({axes.place(i), y}, shortened(value, 12), "tick", "middle");
+      y += kLine;
+    }
   }
-  plot->text({(kLineFrame.left + kLineFrame.right) / 2, kLineFrame.bottom + 46},
-             shortened(part_of(axes.settings.back(), /*name=*/true), 40), "label", "middle");
+  std::string names;
+  for (const auto& [name, value] : labels.options.front()) names += (names.empty() ? "" : ", then ") + name;
+  plot->x_name(labels.name_y(), names);
 }
 
-std::vector<PlotPoint> points_of(const VariantRow& row, const Axes& axes) {
-  std::vector<PlotPoint> points;
+struct Place {
+  const SettingRow* setting;
+  PlotPoint at;
+};
+
+std::vector<Place> places_of(const VariantRow& row, const Axes& axes) {
+  std::vector<Place> places;
   for (size_t i = 0; i < axes.settings.size(); ++i) {
     for (const SettingRow& setting : row.settings) {
       if (setting.setting != axes.settings[i] || setting.seeds.empty()) continue;
-      points.push_back({axes.place(i), axes.up(setting.validation_loss.mean)});
+      places.push_back({&setting, {axes.place(i), axes.up(setting.validation_loss.mean)}});
     }
   }
-  return points;
+  return places;
+}
+
+std::string value_text(const std::string& variant, const SettingRow& setting) {
+  return join_text(variant, ", ", setting_text(setting.setting), ": validation loss ",
+                   summary_text(setting.validation_loss, 4), ", ", seeds_in_words(setting.seeds.size()));
+}
+
+void draw_variant(SvgPlot* plot, const ReportView& view, const VariantRow& row, const std::vector<Place>& places,
+                  double height) {
+  const SeriesStyle style = view.style(row.variant);
+  std::vector<PlotPoint> points;
+  for (const Place& place : places) points.push_back(place.at);
+  plot->line(points, style);
+  name_line_end(plot, view, row.variant, points.back(), height);
+  plot->hit({kLineNames - 4, height - 8, SvgPlot::kWidth, height + 8});
+  for (const Place& place : places) {
+    plot->mark(value_text(row.variant, *place.setting), [&] {
+      if (place.setting->setting == row.best.setting) plot->marker(place.at, style);
+      plot->dot(place.at, style);
+    });
+  }
 }
 
 void draw_variants(SvgPlot* plot, const ReportView& view, const Axes& axes) {
-  std::vector<std::string> names;
+  std::vector<const VariantRow*> rows;
+  std::vector<std::vector<Place>> places;
   std::vector<PlotPoint> ends;
   for (const VariantRow& row : view.rows) {
     if (!row.finished() || !row.trained()) continue;
-    const std::vector<PlotPoint> points = points_of(row, axes);
-    const auto chosen = std::find(axes.settings.begin(), axes.settings.end(), row.best.setting) - axes.settings.begin();
-    plot->line(points, view.style(row.variant));
-    plot->marker({axes.place(static_cast<size_t>(chosen)), axes.up(row.best.validation_loss.mean)},
-                 view.style(row.variant));
-    names.push_back(row.variant);
-    ends.push_back(points.back());
+    rows.push_back(&row);
+    places.push_back(places_of(row, axes));
+    ends.push_back(places.back().back().at);
   }
-  name_line_ends(plot, view, names, ends);
+  const std::vector<double> heights = name_heights(ends);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    plot->mark("Chosen: " + value_text(rows[i]->variant, rows[i]->best),
+               [&] { draw_variant(plot, view, *rows[i], places[i], heights[i]); });
+  }
+}
+
+// The setting that most variants have their lowest validation loss with.
+std::string title_of(const ReportView& view) {
+  std::map<std::string, size_t> chosen;
+  size_t all = 0;
+  for (const VariantRow& row : view.rows) {
+    if (!row.finished() || !row.trained()) continue;
+    ++chosen[row.best.setting];
+    ++all;
+  }
+  const auto most =
+      std::max_element(chosen.begin(), chosen.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (2 * most->second <= all && all > 1) {
+    return join_text("No setting has the lowest validation loss for most ", noun(view.results), "s");
+  }
+  return join_text(some_of(view.results, most->second, all), " lowest validation loss with ",
+                   setting_text(most->first));
 }
 
 }  // namespace
 
 HtmlFigure sweep_figure(const ReportView& view) {
-  HtmlFigure figure{.id = view.id + "-sweep",
-                    .title = "Settings of the sweep",
-                    .caption = "Mean validation loss of every setting; the one each row is shown with has a marker.",
-                    .svg = {},
-                    .data = {}};
+  HtmlFigure figure{.id = view.id + "-sweep", .title = {}, .caption = {}, .svg = {}, .data = {}};
   const std::vector<double> losses = losses_of(view);
   const Axes axes{settings_of(view.results), fitted_scale(losses, false, kLineFrame.bottom, kLineFrame.top)};
   if (axes.settings.size() < 2 || losses.empty()) return figure;
-  SvgPlot plot(kFigureHeight, kLineFrame);
-  draw_axes(&plot, axes);
+  figure.title = title_of(view);
+  figure.caption =
+      "Mean validation loss of every setting. A marker shows the chosen one, with the lowest loss: the one in the "
+      "tables.";
+  const SettingLabels labels(axes);
+  SvgPlot plot(labels.name_y() + 12, kLineFrame);
+  draw_axes(&plot, axes, labels);
   draw_variants(&plot, view, axes);
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);
   figure.data = sweep_data(view, figure.title);

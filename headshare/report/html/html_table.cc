@@ -65,8 +65,7 @@ std::string to_html(const HtmlFigure& figure) {
   return fmt::format(
       "<figure id=\"{0}\"><figcaption><h4>{1}</h4><p>{2}</p></figcaption>\n{3}"
       "<details><summary>The data of this figure<span class=\"vh\">: {1}</span></summary>\n{4}</details></figure>\n",
-      figure.id, escape_html(figure.title), escape_html(figure.caption), region("figure: " + figure.title, figure.svg),
-      figure.data);
+      figure.id, escape_numbers(figure.title), escape_numbers(figure.caption), figure.svg, figure.data);
 }
 
 }  // namespace headshare

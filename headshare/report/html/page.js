@@ -29,3 +29,40 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+
+// The value of what is pointed at or focused in a figure, in a box beside it. Without this the browser shows titles.
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+tip.setAttribute("aria-hidden", "true");
+document.body.append(tip);
+for (const mark of document.querySelectorAll(".mark")) {
+  const title = mark.querySelector(":scope > title");
+  mark.setAttribute("aria-label", title.textContent);
+  title.remove();
+}
+const show = (mark) => {
+  tip.hidden = !mark;
+  if (!mark) return;
+  tip.textContent = mark.getAttribute("aria-label");
+  const at = mark.getBoundingClientRect();
+  const wide = document.documentElement.clientWidth;
+  const left = Math.min(Math.max(8, (at.left + at.right - tip.offsetWidth) / 2), wide - tip.offsetWidth - 8);
+  const above = at.top - tip.offsetHeight - 8;
+  tip.style.left = `${left + scrollX}px`;
+  tip.style.top = `${(above < 0 ? at.bottom + 8 : above) + scrollY}px`;
+};
+const markAt = (event) => event.target.closest?.(".mark");
+document.addEventListener("pointerover", (event) => show(markAt(event) ?? markAt({ target: document.activeElement })));
+document.addEventListener("focusin", (event) => show(markAt(event)));
+document.addEventListener("focusout", () => show(null));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") show(null);
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const outer = document.activeElement.closest(".mark[tabindex='0']");
+  if (!step || !outer) return;
+  const marks = [outer, ...outer.querySelectorAll(".mark")];
+  if (marks.length === 1) return;
+  event.preventDefault();
+  marks[(marks.indexOf(document.activeElement) + step + marks.length) % marks.length].focus();
+});

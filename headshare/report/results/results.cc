@@ -32,6 +32,18 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 constexpr const char* kHigher = "higher is better";
 constexpr const char* kLower = "lower is better";
 
+std::vector<int64_t> looks_from_json(const nlohmann::json& list, const std::string& where) {
+  constexpr size_t kMostLooks = 1000;
+  HS_CHECK(list.is_array() && list.size() <= kMostLooks, where, ": \"looks\" is not a list of numbers of seeds");
+  std::vector<int64_t> looks;
+  for (const nlohmann::json& seeds : list) {
+    HS_CHECK(seeds.is_number_integer() && seeds.get<int64_t>() > (looks.empty() ? 0 : looks.back()), where,
+             ": \"looks\" is not a list of growing numbers of seeds: ", list.dump());
+    looks.push_back(seeds.get<int64_t>());
+  }
+  return looks;
+}
+
 FailedCell failed_from_json(const nlohmann::json& object, const std::string& where) {
   return {.key = key_from_json(object, where), .reason = JsonReader(object, where).text("reason")};
 }
@@ -102,6 +114,7 @@ nlohmann::ordered_json to_json(const Subject& s) {
                                    {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()},
                                    {"full_scale", s.full_scale}};
   if (!s.tasks.empty()) object["tasks"] = s.tasks;
+  if (s.unknown_share > 0) object["unknown_share"] = s.unknown_share;
   if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
   return object;
 }
@@ -129,6 +142,7 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .chance = read.optional_number("chance"),
           .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
           .tasks = tasks_from_json(read),
+          .unknown_share = read.optional_number("unknown_share").value_or(0),
           .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : ""};
 }
 
@@ -327,6 +341,7 @@ nlohmann::ordered_json to_json(const Results& results) {
                                    {"headline", headline(results, rows).text()}};
   object["reference"] = results.references.quality;
   object["peop_reference"] = results.references.peop;
+  if (!results.looks.empty()) object["looks"] = results.looks;
   for (const char* list : {"variants", "rows", "planned", "failed", "cells"})
     object[list] = nlohmann::ordered_json::array();
   object["environment"] = results.environment;
@@ -364,6 +379,7 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
     results.variants = read.list("variants", variant_from_json);
     results.references = {.quality = read.text("reference"), .peop = read.text("peop_reference")};
   }
+  if (read.has("looks")) results.looks = looks_from_json(object["looks"], where);
   check_variants(results, where);
   check_grid(results, where);
   check_tasks(results, where);

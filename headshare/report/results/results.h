@@ -31,6 +31,7 @@ struct Subject {
   double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
   // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
   std::vector<std::string> tasks = {};
+  double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
   std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
 };
 
@@ -132,6 +133,9 @@ struct Results {
   nlohmann::json options = {};         // all of them, by name
   std::vector<Variant> variants = {};  // may leave out what is only the scheme of its name
   References references = {};
+  // Seeds after which it was looked whether the question is decided, where seeds are added until it is (each look is
+  // another chance to err); empty where their number was fixed beforehand.
+  std::vector<int64_t> looks = {};
   std::vector<CellKey> planned = {};
   std::vector<Cell> cells = {};  // in the order of `planned`, as far as they are finished
   std::vector<FailedCell> failed = {};

@@ -52,7 +52,7 @@ TEST(HeadlineTest, JudgesNobodyBelowThreeSeeds) {
   std::erase_if(results.planned, [](const CellKey& key) { return key.seed == 2; });
   const Headline made = of(results);
   EXPECT_THAT(made.text(), Not(HasSubstr("ignificantly")));
-  EXPECT_THAT(made.caveats, Contains(HasSubstr("Two seeds tell no noise from difference")));
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("Two seeds cannot separate noise from a real difference")));
 }
 
 // A task that everybody solves: seeds that agree say nothing of what they would miss.
@@ -106,7 +106,7 @@ TEST(HeadlineTest, IsHonestAboutWhatIsMissing) {
   const Headline made = of(results);
   EXPECT_THAT(made.caveats, Contains(HasSubstr("Partial: 2 of 4 models finished")));
   EXPECT_THAT(made.caveats, Contains(HasSubstr("1 model failed")));
-  EXPECT_THAT(made.caveats, Contains(HasSubstr("One seed tells no noise from difference")));
+  EXPECT_THAT(made.caveats, Contains(HasSubstr("One seed cannot separate noise from a real difference")));
   EXPECT_THAT(made.caveats, Contains(HasSubstr("selection-biased")));
   EXPECT_THAT(made.text(), HasSubstr("validation perplexity"));
 }

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -52,16 +53,16 @@ class Grouped {
 std::string figures_note(const Results& results, const std::vector<VariantRow>& rows) {
   size_t most = 0;
   for (const VariantRow& row : rows) most = std::max(most, row.best.seeds.size());
-  const std::string spread = most > 1 ? "; mean ± deviation over seeds" : "";
+  const std::string spread = most > 1 ? " Shown are means ± standard deviations over seeds." : "";
   if (results.subject.has_test_part) {
-    return "Figures are those of the test part for the checkpoint best on validation" + spread + ".";
+    return "All numbers come from the test part, for the checkpoint with the best validation loss." + spread;
   }
-  return "There is no test part: figures are of the validation part, which also chose each checkpoint, and so flatter "
-         "every " +
-         noun(results) + " a little (selection bias)" + spread + ".";
+  return "There is no test part: all numbers come from the validation part, which also chose each checkpoint. They "
+         "flatter every " +
+         noun(results) + " a little (selection bias)." + spread;
 }
 
-// "wide: heads 8, scheme mqa. rms: norm rms.": what variants are that are more than a scheme; "" without such.
+// "wide: heads 8, scheme mqa. rms: norm rms.": the options of variants that are more than a scheme; "" without such.
 std::string variants_note(const Results& results) {
   std::string text;
   for (const std::string& name : variant_names(results)) {
@@ -69,11 +70,10 @@ std::string variants_note(const Results& results) {
     if (variant == scheme_variant(name)) continue;
     std::string options;
     for (const auto& [option, value] : variant.options.items()) {
-      const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-      options += join_text(options.empty() ? "" : ", ", option, " ", shown);
+      options += join_text(options.empty() ? "" : ", ", option_name(option), " ", option_value(value));
     }
     text +=
-        join_text(text.empty() ? "" : " ", name, ": ", options.empty() ? "as the options of all say" : options, ".");
+        join_text(text.empty() ? "" : " ", name, ": ", options.empty() ? "the options of all models" : options, ".");
   }
   return text;
 }
@@ -136,6 +136,35 @@ std::string steps_and_seconds(const Results& results, const std::vector<VariantR
   return text;
 }
 
+// How many times as fast the fastest seed of a variant was as its slowest; 1 where no variant has two seeds.
+double largest_speed_ratio(const Results& results, const std::vector<VariantRow>& rows) {
+  double largest = 1;
+  for (const VariantRow& row : rows) {
+    if (!row.finished() || !row.trained()) continue;
+    std::vector<double> speeds;
+    for (const Cell* cell : cells_of(results, row.variant, row.best.setting)) {
+      if (cell->training_tokens_per_second > 0) speeds.push_back(cell->training_tokens_per_second);
+    }
+    if (speeds.empty()) continue;
+    const auto [slowest, fastest] = std::minmax_element(speeds.begin(), speeds.end());
+    largest = std::max(largest, *fastest / *slowest);
+  }
+  return largest;
+}
+
+// How far the speeds can be trusted: variants are trained in turns, seed after seed.
+std::string speed_note(const Results& results, const std::vector<VariantRow>& rows) {
+  constexpr double kBusy = 1.25;
+  const bool seeds =
+      std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) { return row.best.seeds.size() > 1; });
+  if (!seeds) return "Speeds are of one run each: whatever else the machine did meanwhile is in them.";
+  const double ratio = largest_speed_ratio(results, rows);
+  const std::string spread = join_text("Speeds are medians over seeds; training speeds of one ", noun(results),
+                                       " differ by up to ", percent_text(ratio - 1), " between its seeds.");
+  return ratio < kBusy ? spread
+                       : spread + " The machine was busy: measure again on an idle one before comparing speeds.";
+}
+
 void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
   if (results.match == "time") {
     notes->push_back(join_text("Every ", noun(results), " was given the same training time, not the same steps: ") +
@@ -161,7 +190,7 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
     if (row.decoding_tokens_per_second > 0) contexts.add(row.variant, std::to_string(row.decoding_context));
   }
   if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
-  if (!memory.empty()) notes->push_back(memory + "Speeds and memory are medians over seeds.");
+  if (!memory.empty()) notes->push_back(memory + "Memory: the median over seeds. " + speed_note(results, rows));
   for (const VariantRow& row : rows) {
     if (row.trained()) continue;
     notes->push_back(join_text(row.variant, ": the weights of ", row.weights_of,
@@ -175,8 +204,14 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Var
   std::vector<std::string> notes = {figures_note(results, rows)};
   if (const std::string variants = variants_note(results); !variants.empty()) notes.push_back(variants);
   if (any_setting(results)) {
-    notes.push_back("Of the settings of a sweep a " + noun(results) +
-                    "'s row shows the one with the best mean validation loss.");
+    notes.push_back("The row of a " + noun(results) +
+                    " shows the setting of the sweep with the lowest mean validation loss.");
+  }
+  if (results.subject.unknown_share > 0) {
+    notes.push_back(join_text(percent_text(results.subject.unknown_share), " of the ",
+                              results.subject.has_test_part ? "test" : "validation",
+                              " tokens are unknown to the tokenizer. They are easy to predict: perplexities of another "
+                              "tokenizer or vocabulary cannot be compared with these."));
   }
   Grouped intervals;
   for (const VariantRow& row : rows) {

@@ -136,8 +136,15 @@ void compare_with_reference(VariantRow* row, const Results& results, const Cells
   row->against_reference = std::move(difference);
 }
 
+// "; with 95% all of 8 intervals hold (Bonferroni), at this look and the 2 before"
+std::string judgement_text(size_t compared, const std::vector<int64_t>& looks) {
+  const size_t before = looks.empty() ? 0 : looks.size() - 1;
+  return join_text("with 95% all of ", compared, " intervals hold (Bonferroni)",
+                   before == 0 ? "" : join_text(", at this look and the ", before, " before it"));
+}
+
 // Judges the differences of all trained variants together.
-void judge(std::vector<VariantRow>* rows) {
+void judge(const std::vector<int64_t>& looks, std::vector<VariantRow>* rows) {
   std::vector<Difference*> differences;
   std::vector<std::vector<double>> lists;
   for (VariantRow& row : *rows) {
@@ -147,12 +154,12 @@ void judge(std::vector<VariantRow>* rows) {
     differences.push_back(&*row.against_reference);
     lists.push_back(row.against_reference->by_seed);
   }
-  const auto judged = judge_differences(lists);
+  const auto judged = judge_differences(lists, judging_confidence(looks.size()));
   for (size_t i = 0; i < differences.size(); ++i) {
     Difference& difference = *differences[i];
     difference.judged = judged[i];
-    difference.test = judged[i] ? join_text("paired by seed, ", difference.seeds, " seeds; with 95% all of ",
-                                            judged[i]->compared, " intervals hold (Bonferroni)")
+    difference.test = judged[i] ? join_text("paired by seed, ", difference.seeds, " seeds; ",
+                                            judgement_text(judged[i]->compared, looks))
                                 : join_text("no interval: it takes ", kFewestToJudge, " seeds");
   }
 }
@@ -305,7 +312,7 @@ std::vector<VariantRow> summarise(const Results& results) {
       row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / reference_memory);
     }
   }
-  judge(&rows);
+  judge(results.looks, &rows);
   return rows;
 }
 

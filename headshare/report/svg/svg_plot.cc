@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -111,7 +112,15 @@ void SvgPlot::x_axis(const Scale& scale, const std::string& label) {
     text({x, frame_.bottom + 16}, tick.label, "tick", "middle");
   }
   segment({frame_.left, frame_.bottom}, {frame_.right, frame_.bottom}, "axis");
-  text({(frame_.left + frame_.right) / 2, frame_.bottom + 36}, label, "label", "middle");
+  x_name(frame_.bottom + 36, label);
+}
+
+void SvgPlot::x_name(double y, const std::string& label) {
+  const std::string shown = shortened(label, 60);
+  const double half = text_width(shown) / 2;
+  const double wished = (frame_.left + frame_.right) / 2;
+  text({std::clamp(wished, std::min(half, kWidth / 2), std::max(kWidth - half, kWidth / 2)), y}, shown, "label",
+       "middle");
 }
 
 void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
@@ -121,7 +130,23 @@ void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
     text({frame_.left - 8, y + 4}, tick.label, "tick", "end");
   }
   // Above the axis, level: easier to read than a line on its side.
-  text({8, frame_.top - 14}, label, "label");
+  text({4, frame_.top - 14}, shortened(label, 60), "label");
+}
+
+void SvgPlot::mark(const std::string& text, const std::function<void()>& draw) {
+  const size_t begin = body_.size();
+  ++depth_;
+  draw();
+  --depth_;
+  const bool has_marks = body_.find("<g class=\"mark\"", begin) != std::string::npos;
+  body_.insert(begin, fmt::format("<g class=\"mark\" tabindex=\"{}\" role=\"{}\"><title>{}</title>\n",
+                                  depth_ == 0 ? 0 : -1, has_marks ? "group" : "img", escape_html(text)));
+  body_ += "</g>\n";
+}
+
+void SvgPlot::hit(const Box& box) {
+  body_ += fmt::format("<rect class=\"hit\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n", box.left,
+                       box.top, box.right - box.left, box.bottom - box.top);
 }
 
 void SvgPlot::line(const std::vector<PlotPoint>& points, SeriesStyle style, bool faint) {
@@ -141,6 +166,16 @@ void SvgPlot::line(const std::vector<PlotPoint>& points, SeriesStyle style, bool
 
 void SvgPlot::marker(PlotPoint at, SeriesStyle style, double size) { body_ += shape(at.x, at.y, size, style) + "\n"; }
 
+void SvgPlot::ring(PlotPoint around, double radius) {
+  body_ +=
+      fmt::format("<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>\n", around.x, around.y, radius);
+}
+
+void SvgPlot::dot(PlotPoint at, SeriesStyle style) {
+  body_ +=
+      fmt::format("<circle class=\"dot s{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>\n", colour_of(style), at.x, at.y);
+}
+
 void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style) {
   body_ += fmt::format("<path class=\"e s{}\" d=\"M{:.1f} {:.1f}h6m-3 0V{:.1f}m-3 0h6\"/>\n", colour_of(style), x - 3,
                        y1, y2);
@@ -151,6 +186,13 @@ void SvgPlot::segment(PlotPoint from, PlotPoint to, const std::string& css) {
                        from.y, to.x, to.y);
 }
 
+void SvgPlot::path(const std::vector<PlotPoint>& points, const std::string& css) {
+  std::string list;
+  for (const PlotPoint& point : points)
+    list += fmt::format("{}{:.1f} {:.1f}", list.empty() ? "M" : "L", point.x, point.y);
+  body_ += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", css, list);
+}
+
 void SvgPlot::text(PlotPoint at, const std::string& text, const std::string& css, const std::string& anchor) {
   body_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", css, at.x, at.y,
                        anchor == "start" ? "" : fmt::format(" text-anchor=\"{}\"", anchor), escape_html(text));
@@ -158,7 +200,8 @@ void SvgPlot::text(PlotPoint at, const std::string& text, const std::string& css
 
 std::string SvgPlot::svg(const std::string& id, const std::string& title, const std::string& description) const {
   return fmt::format(
-      "<svg class=\"plot\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" aria-labelledby=\"{2}-t {2}-d\">"
+      "<svg class=\"plot\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"group\" aria-labelledby=\"{2}-t\" "
+      "aria-describedby=\"{2}-d\">"
       "<title id=\"{2}-t\">{3}</title><desc id=\"{2}-d\">{4}</desc>\n{5}</svg>\n",
       kWidth, height_, id, escape_html(title), escape_html(description), body_);
 }

@@ -1,6 +1,7 @@
 // A figure as static SVG, to stand inside an HTML page that holds its colours (docs/design/010-report.md).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,22 +24,31 @@ struct PlotPoint {
   double y = 0;
 };
 
-// Lengths are units of the view box: 540 wide, so that the type has its size in half of a page.
+// Lengths are units of the view box. It is so narrow that its type can be read on a telephone too.
 class SvgPlot {
  public:
   SvgPlot(double height, Box frame);  // `frame`: what the axes enclose
 
-  static constexpr double kWidth = 540;
+  static constexpr double kWidth = 420;
   const Box& frame() const { return frame_; }
 
   // Lines across at the ticks, labels, the name of the axis.
   void x_axis(const Scale& scale, const std::string& label);
+  void x_name(double y, const std::string& label);  // the name alone: below the frame's middle, inside the figure
   void y_axis(const Scale& scale, const std::string& label);
+
+  // What `draw` draws is one thing with a value: `text` shows when it is pointed at or focused (page.js; without it,
+  // the browser's own tooltip). It can be reached by Tab; a mark inside another one by the arrow keys.
+  void mark(const std::string& text, const std::function<void()>& draw);
+  void hit(const Box& box);  // where a mark can be pointed at, beside what can be seen of it
 
   void line(const std::vector<PlotPoint>& points, SeriesStyle style, bool faint = false);  // inside the frame only
   void marker(PlotPoint at, SeriesStyle style, double size = 5);
+  void ring(PlotPoint around, double radius);
+  void dot(PlotPoint at, SeriesStyle style);                             // shows only when its mark does
   void vertical_bar(double x, double y1, double y2, SeriesStyle style);  // an error bar with caps
   void segment(PlotPoint from, PlotPoint to, const std::string& css);
+  void path(const std::vector<PlotPoint>& points, const std::string& css);
   void text(PlotPoint at, const std::string& text, const std::string& css, const std::string& anchor = "start");
 
   // The whole element. The title is its short name, the description what it shows, for screen readers;
@@ -52,6 +62,7 @@ class SvgPlot {
   double height_;
   Box frame_;
   std::string body_;
+  int depth_ = 0;  // of marks
 };
 
 }  // namespace headshare

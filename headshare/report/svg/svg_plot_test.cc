@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "headshare/report/statistics/wording.h"
+
 namespace headshare {
 namespace {
 
@@ -66,8 +68,8 @@ Box text_box(const LabelRequest& request, const PlacedLabel& label) {
 
 // Names as crowded as results are: two at one point, columns whose points are nearer than lines of text.
 TEST(LabelsTest, NoneCoversAnother) {
-  const std::vector<LabelRequest> requests = {{480, 250, "mha"},
-                                              {480, 250, "el_lossless"},
+  const std::vector<LabelRequest> requests = {{380, 250, "mha"},
+                                              {380, 250, "el_lossless"},
                                               {80, 60, "sha"},
                                               {82, 100, "mhe_add"},
                                               {82, 118, "mhe_mul"},
@@ -79,7 +81,7 @@ TEST(LabelsTest, NoneCoversAnother) {
                                               {400, 100, "a"},
                                               {400, 108, "b"},
                                               {400, 116, "c"}};
-  const Box frame{58, 40, 524, 330};
+  const Box frame{54, 40, 400, 290};
   const std::vector<PlacedLabel> placed = place_labels(requests, {{78, 40, 86, 140}}, frame);
   ASSERT_EQ(placed.size(), requests.size());
   for (size_t i = 0; i < placed.size(); ++i) {
@@ -99,6 +101,50 @@ TEST(LabelsTest, SpreadKeepsOrderDistanceAndBounds) {
   EXPECT_THAT(spread({195, 196}, 16, 0, 200), ElementsAre(176, 192));
   EXPECT_THAT(spread({0, 10, 40}, 16, 0, 200), ElementsAre(8, 24, 40));
   EXPECT_TRUE(spread({}, 16, 0, 200).empty());
+}
+
+TEST(DodgeTest, NothingHidesAnother) {
+  // Two at one place, a third that the second is moved onto, one above all of them, one apart.
+  const std::vector<Upright> bars = {{100, 50, 90}, {100, 60, 80}, {110, 55, 70}, {100, 10, 30}, {200, 50, 90}};
+  const std::vector<double> places = dodge(bars, 12, 0, 300);
+  for (size_t i = 0; i < bars.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const bool beside = bars[i].top < bars[j].bottom && bars[j].top < bars[i].bottom;
+      EXPECT_TRUE(!beside || std::abs(places[i] - places[j]) >= 12 - 1e-9) << i << " " << j;
+    }
+  }
+  EXPECT_LT(places[0], places[1]);
+  EXPECT_LT(places[1], places[2]);
+  EXPECT_EQ(places[3], 100);  // nothing hides these
+  EXPECT_EQ(places[4], 200);
+  EXPECT_THAT(dodge({{2, 0, 9}, {2, 0, 9}}, 12, 0, 300), ElementsAre(6, 18));  // within the frame
+}
+
+// A mark inside another one is reached by the arrow keys alone.
+TEST(SvgPlotTest, MarksHaveTheirValue) {
+  SvgPlot plot(100, {0, 0, 10, 10});
+  plot.mark("mha: <1>", [&] {
+    plot.marker({1, 1}, {0});
+    plot.mark("seed 0: 1", [&] { plot.marker({2, 2}, {0}); });
+  });
+  plot.mark("mqa: 2", [&] { plot.marker({3, 3}, {1}); });
+  const std::string svg = plot.svg("id", "title", "desc");
+  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"group\"><title>mha: &lt;1&gt;</title>"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"-1\" role=\"img\"><title>seed 0: 1</title>"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"img\"><title>mqa: 2</title>"));
+}
+
+// In the middle of the frame where it fits there, and always inside the figure.
+TEST(SvgPlotTest, NamesOfAxesAreNotCut) {
+  for (const std::string& name : {std::string("x"), std::string(40, 'm'), std::string(100, 'i')}) {
+    SvgPlot plot(100, {300, 0, 400, 10});
+    plot.x_name(50, name);
+    const std::string svg = plot.svg("id", "", "");
+    const double x = std::stod(svg.substr(svg.find(" x=\"") + 4));
+    const double half = std::min(text_width(shortened(name, 60)), SvgPlot::kWidth) / 2;
+    EXPECT_GE(x - half, -1);
+    EXPECT_LE(x + half, SvgPlot::kWidth + 1);
+  }
 }
 
 TEST(SvgPlotTest, TextIsNeverMarkup) {

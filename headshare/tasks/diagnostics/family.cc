@@ -72,6 +72,7 @@ class DiagnosticsFamily : public TaskFamily {
     return names;
   }
   std::string learns() const override { return "sequences made of random numbers, which need no data (decoders)"; }
+  bool learns_from_text() const override { return false; }
   std::string heading() const override { return "Diagnostic tasks"; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<DiagnosticOptions>()); }

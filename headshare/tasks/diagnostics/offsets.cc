@@ -50,7 +50,7 @@ DiagnosticDefaults defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kOffsets, .sequence_length = 64, .alphabet = 32, .offsets = {1, 3, 7, 12}},
       .steps = 400,
-      .learning_rate = 3e-3};
+      .learning_rate = 6e-3};
   d.options.model.layers = 1;
   d.options.model.attention.d_model = 64;
   return d;

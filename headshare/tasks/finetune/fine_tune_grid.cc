@@ -74,7 +74,7 @@ void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::pa
   mark.check();
   const bool begun = path_exists(grid.out / kResolvedFile);
   HS_CHECK(!begun || grid.resume || grid.overwrite, grid.out.string(),
-           " holds a fine-tuning already; --resume goes on with it, --overwrite deletes it, or choose another --out");
+           " holds a fine-tuning already; --resume continues it, --overwrite deletes it, or choose another --out");
   if (!grid.resume) mark.clear();  // also what a call noted that ended before it wrote its options
   mark.set();
   note_weights(grid.out, checkpoint);

@@ -11,8 +11,6 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kSquad = "squad";
-
 const std::vector<std::string>& own_tables() {
   static const std::vector<std::string> names = {"classify", "pair", "regress"};
   return names;
@@ -105,7 +103,7 @@ Fields fields(TaskFiles& o) {
 std::vector<std::string> job_names() {
   std::vector<std::string> names = suite_jobs(Suite::kGlue);
   for (std::string& name : suite_jobs(Suite::kSuperGlue)) names.push_back(std::move(name));
-  names.emplace_back(kSquad);
+  names.emplace_back(kSquadTask);
   names.insert(names.end(), own_tables().begin(), own_tables().end());
   return names;
 }
@@ -143,7 +141,7 @@ std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions&
   check_files_differ({{"--train", files.train}, {"--validation", files.validation}, {"--test", files.test}});
   HS_CHECK(files.validation.empty() || options.tuning.validation_fraction == 0,
            "--validation names a file and --validation-fraction holds a part of another back; leave one out");
-  if (name == kSquad) return open_squad_job(options, trained);
+  if (name == kSquadTask) return open_squad_job(options, trained);
   const auto& tables = own_tables();
   if (std::find(tables.begin(), tables.end(), name) != tables.end()) return open_table_job(name, options, trained);
   const size_t slash = name.find('/');

@@ -5,7 +5,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/number.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/jobs.h"
@@ -45,6 +44,8 @@ class LabelledJob : public FineTuneJob {
     data_.kind = std::move(kind);
     data_.padding = rows_.padding();
     data_.tokenizer = trained.tokenizer;
+    data_.note = {.task = data_.kind.name, .max_length = rows_.length()};
+    if (data_.kind.task == nullptr) data_.note.table = options.table;
   }
 
   RowEncoder& rows() { return rows_; }
@@ -152,19 +153,6 @@ class LabelledJob : public FineTuneJob {
                                "; models learn better where they are scaled to a few units"));
   }
 
-  static std::string text_of(const QuestionKind& kind, const Question& question, double answer) {
-    switch (kind.form) {
-      case AnswerForm::kNumber:
-        return exact_text(answer);  // scored again, it gives the same scores
-      case AnswerForm::kClass:
-        return kind.labels.at(static_cast<size_t>(answer));
-      case AnswerForm::kRow:
-        break;
-    }
-    return kind.answers_are_texts() ? question.choices.at(static_cast<size_t>(answer))
-                                    : join_text(static_cast<int64_t>(answer));
-  }
-
   // A model that has learnt nothing but which class is the most frequent one has scores that look like some.
   static void note_single_answer(const QuestionKind& kind, const QuestionSet& set, const Answers& answers) {
     const auto same = [&](double answer) { return answer == answers.front(); };
@@ -184,7 +172,7 @@ class LabelledJob : public FineTuneJob {
     for (size_t i = 0; i < answers.size(); ++i) {
       const Question& question = set.questions[i];
       lines.push_back({.index = question.index,
-                       .answer = text_of(kind, question, answers[i]),
+                       .answer = answer_text(kind, question, answers[i]),
                        .question = question.group,
                        .passage = question.passage});
     }

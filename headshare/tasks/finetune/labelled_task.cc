@@ -8,7 +8,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
-#include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
 namespace {
@@ -22,27 +21,16 @@ double goal_of(const std::vector<Score>& scores) {
   return std::isfinite(mean) ? mean : -1;
 }
 
-// Tokens of each question's longest row.
-std::vector<int64_t> lengths_of(const QuestionSet& set) {
-  std::vector<int64_t> lengths;
-  for (const Question& question : set.questions) {
-    size_t longest = 0;
-    for (const EncodedRow& row : question.rows) longest = std::max(longest, row.ids.size());
-    lengths.push_back(static_cast<int64_t>(longest));
-  }
-  return lengths;
-}
-
 }  // namespace
 
 LabelledTask::LabelledTask(const LabelledData& data, const FineTuneOptions& options, Encoder model, uint64_t seed,
                            c10::Device device, TrainingShape shape)
-    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train), options, seed, device, shape),
+    : FineTuneTask(std::move(model), data.tokenizer, data.note, lengths_of(data.train), options, seed, device, shape),
       data_(data),
       options_(options),
       row_key_(stream_key(seed, "rows of examples")) {}
 
-LabelledTask::Asked LabelledTask::draw_rows(const Question& question) const {
+Asked LabelledTask::draw_rows(const Question& question) const {
   Asked asked{.question = &question, .rows = {}};
   const size_t rows = question.rows.size();
   if (rows <= kMostTrainingRows || question.label < 0) {
@@ -61,7 +49,7 @@ LabelledTask::Asked LabelledTask::draw_rows(const Question& question) const {
 
 int64_t LabelledTask::draw(int64_t micro_batches) {
   drawn_.assign(static_cast<size_t>(micro_batches), {});
-  for (Batch& batch : drawn_) {
+  for (AskedBatch& batch : drawn_) {
     for (int64_t i = 0; i < options_.batch_size; ++i) {
       const int64_t place = order_.next();
       batch.push_back(draw_rows(data_.train.questions[static_cast<size_t>(place)]));
@@ -70,18 +58,7 @@ int64_t LabelledTask::draw(int64_t micro_batches) {
   return micro_batches * options_.batch_size;
 }
 
-Tensor LabelledTask::row_scores(const Batch& batch) const {
-  RowPointers rows;
-  for (const Asked& asked : batch) {
-    for (const size_t row : asked.rows) rows.push_back(&asked.question->rows[row]);
-  }
-  const c10::Device device = model_->device();
-  const EncoderInput input = to_input(rows, data_.padding, model_->options(), device);
-  if (data_.kind.head == TaskHeadKind::kText) return model_->text_scores(input);
-  return model_->word_scores(input, word_weights(rows, input.ids.size(1), device));
-}
-
-Tensor LabelledTask::losses(const Batch& batch, const Tensor& scores) const {
+Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const {
   if (data_.kind.form == AnswerForm::kRow) {
     std::vector<Tensor> each;
     int64_t first = 0;
@@ -113,51 +90,12 @@ Tensor LabelledTask::losses(const Batch& batch, const Tensor& scores) const {
 }
 
 Tensor LabelledTask::loss_sum(int64_t index) {
-  const Batch& batch = drawn_.at(static_cast<size_t>(index));
-  return losses(batch, row_scores(batch)).sum();
-}
-
-Answers LabelledTask::answers_of(const Batch& batch, const Tensor& scores) const {
-  const Tensor values = scores.to(at::kCPU, at::kFloat);
-  Answers answers;
-  int64_t first = 0;
-  for (const Asked& asked : batch) {
-    const auto count = static_cast<int64_t>(asked.rows.size());
-    const Tensor own = values.narrow(0, first, count);
-    answers.push_back(data_.kind.form == AnswerForm::kNumber ? own.item<double>()
-                                                             : static_cast<double>(own.argmax().item<int64_t>()));
-    first += count;
-  }
-  return answers;
-}
-
-Answers LabelledTask::judge(const QuestionSet& set, const Task::Progress& progress, double* loss_sum) {
-  const EvaluationMode evaluating(model());
-  const at::NoGradGuard no_grad;
-  const size_t most = most_rows_;
-  const std::vector<size_t> order = shortest_first(lengths_of(set));
-  Answers answers(order.size());
-  for (size_t done = 0; done < order.size();) {
-    Batch batch;
-    const size_t first = done;
-    for (size_t rows = 0; done < order.size() && rows < most; ++done) {
-      const Question& question = set.questions[order[done]];
-      Asked asked{.question = &question, .rows = std::vector<size_t>(question.rows.size())};
-      std::iota(asked.rows.begin(), asked.rows.end(), size_t{0});
-      rows += question.rows.size();
-      batch.push_back(std::move(asked));
-    }
-    const Tensor scores = row_scores(batch);
-    if (loss_sum != nullptr) *loss_sum += losses(batch, scores).sum(at::kDouble).item<double>();
-    const Answers some = answers_of(batch, scores);
-    for (size_t i = 0; i < some.size(); ++i) answers[order[first + i]] = some[i];
-    if (progress) progress(static_cast<int64_t>(done), static_cast<int64_t>(order.size()));
-  }
-  return answers;
+  const AskedBatch& batch = drawn_.at(static_cast<size_t>(index));
+  return losses(batch, row_scores(answerer(), batch)).sum();
 }
 
 Answers LabelledTask::answers(const QuestionSet& set, const Task::Progress& progress) {
-  return judge(set, progress, /*loss_sum=*/nullptr);
+  return ask_all(answerer(), set, progress, {});
 }
 
 void LabelledTask::add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const {
@@ -177,7 +115,10 @@ Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
   const QuestionSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.questions.size())};
   double sum = 0;
-  const Answers all = judge(set, progress, &sum);
+  const auto add_losses = [&](const AskedBatch& batch, std::span<const size_t>, const Tensor& scores) {
+    sum += losses(batch, scores).sum(at::kDouble).item<double>();
+  };
+  const Answers all = ask_all(answerer(), set, progress, add_losses);
   result.loss = sum / static_cast<double>(result.targets);
   add_scores(set, all, &result);
   return result;

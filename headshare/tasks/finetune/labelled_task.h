@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "headshare/tasks/finetune/asking.h"
 #include "headshare/tasks/finetune/fine_tune_task.h"
-#include "headshare/tasks/finetune/questions.h"
 
 namespace headshare {
 
@@ -16,6 +16,7 @@ struct LabelledData {
   QuestionSet validation = {};
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
+  TaskNote note = {};  // what is kept with a model
 };
 
 class LabelledTask : public FineTuneTask {
@@ -38,27 +39,15 @@ class LabelledTask : public FineTuneTask {
   Answers answers(const QuestionSet& set, const Task::Progress& progress);
 
  private:
-  // A question and those of its rows that are looked at.
-  struct Asked {
-    const Question* question;
-    std::vector<size_t> rows;
-  };
-  using Batch = std::vector<Asked>;
-
+  Answerer answerer() const { return {model_, data_.kind, data_.padding, most_rows_}; }
   Asked draw_rows(const Question& question) const;
-  Tensor row_scores(const Batch& batch) const;                         // [R, C], the rows of all questions
-  Tensor losses(const Batch& batch, const Tensor& scores) const;       // [N]
-  Answers answers_of(const Batch& batch, const Tensor& scores) const;  // [N]
-
-  // What the model answers to all questions, by their order in the set; short ones are asked first, so that batches
-  // have little padding. `loss_sum` (may be null) grows by their losses.
-  Answers judge(const QuestionSet& set, const Task::Progress& progress, double* loss_sum);
+  Tensor losses(const AskedBatch& batch, const Tensor& scores) const;  // [N]
   void add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const;
 
   const LabelledData& data_;
   FineTuneOptions options_;
   uint64_t row_key_;
-  std::vector<Batch> drawn_;
+  std::vector<AskedBatch> drawn_;
 };
 
 }  // namespace headshare

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/number.h"
 #include "headshare/data/benchmarks/superglue.h"
 #include "headshare/metrics/answers.h"
 #include "headshare/tasks/finetune/subset.h"
@@ -283,6 +284,19 @@ std::vector<Score> score_texts(const QuestionSet& set, const Answers& answers) {
 }
 
 }  // namespace
+
+std::string answer_text(const QuestionKind& kind, const Question& question, double answer) {
+  switch (kind.form) {
+    case AnswerForm::kNumber:
+      return exact_text(answer);  // scored again, it gives the same scores
+    case AnswerForm::kClass:
+      return kind.labels.at(static_cast<size_t>(answer));
+    case AnswerForm::kRow:
+      break;
+  }
+  return kind.answers_are_texts() ? question.choices.at(static_cast<size_t>(answer))
+                                  : join_text(static_cast<int64_t>(answer));
+}
 
 std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers) {
   if (kind.answers_are_texts()) return score_texts(set, answers);

@@ -85,6 +85,9 @@ void add_to(ContentHash* hash, const QuestionSet& set);
 // What a model answered to each question: a class, a number or a row.
 using Answers = std::vector<double>;
 
+// An answer as files have it: a label, a number with every digit, a choice by its text or its place.
+std::string answer_text(const QuestionKind& kind, const Question& question, double answer);
+
 // The task's scores of answers to a labelled set.
 std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers);
 

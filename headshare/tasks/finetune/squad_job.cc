@@ -13,7 +13,7 @@ constexpr int64_t kUsualLength = 384;
 class SquadJob : public FineTuneJob {
  public:
   SquadJob(const JobOptions& options, const LoadedEncoder& trained)
-      : FineTuneJob("squad"),
+      : FineTuneJob(kSquadTask),
         options_(options.tuning),
         answers_(options.answers),
         model_(trained.model->options()),
@@ -35,6 +35,8 @@ class SquadJob : public FineTuneJob {
     data_.validation = make_windows(std::move(validation), rows_, options.windows, /*teach=*/false);
     data_.padding = rows_.padding();
     data_.tokenizer = trained.tokenizer;
+    data_.note = {
+        .task = kSquadTask, .max_length = rows_.length(), .windows = options.windows, .answers = options.answers};
     for (const SquadSet* set : {&data_.train, &data_.validation}) {
       notes_.insert(notes_.end(), set->notes.begin(), set->notes.end());
     }

@@ -2,105 +2,21 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-#include <unordered_set>
-
 #include "headshare/base/error.h"
 #include "headshare/metrics/answers.h"
-#include "headshare/tasks/evaluation_mode.h"
 
 namespace headshare {
-namespace {
-
-// The places of the `count` largest of scores[first .. last - 1], the largest first.
-std::vector<int64_t> largest(const float* scores, int64_t first, int64_t last, int64_t count) {
-  std::vector<int64_t> places(static_cast<size_t>(last - first));
-  std::iota(places.begin(), places.end(), first);
-  const auto kept = std::min<int64_t>(count, last - first);
-  std::partial_sort(places.begin(), places.begin() + kept, places.end(),
-                    [&](int64_t a, int64_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-  places.resize(static_cast<size_t>(kept));
-  return places;
-}
-
-// The best of all windows' candidates, no text twice.
-void keep_best(int64_t most, std::vector<AnswerCandidate>* candidates) {
-  std::stable_sort(candidates->begin(), candidates->end(),
-                   [](const AnswerCandidate& a, const AnswerCandidate& b) { return a.score > b.score; });
-  std::unordered_set<std::string> seen;
-  std::vector<AnswerCandidate> kept;
-  for (AnswerCandidate& one : *candidates) {
-    if (static_cast<int64_t>(kept.size()) == most) break;
-    if (seen.insert(one.text).second) kept.push_back(std::move(one));
-  }
-  *candidates = std::move(kept);
-}
-
-std::vector<int64_t> lengths_of(const std::vector<SquadWindow>& windows) {
-  std::vector<int64_t> lengths;
-  for (const SquadWindow& window : windows) lengths.push_back(static_cast<int64_t>(window.row.ids.size()));
-  return lengths;
-}
-
-}  // namespace
-
-Fields fields(AnswerOptions& o) {
-  return {
-      field("n-best", &o.best, "squad: candidates kept for each question",
-            {.min = 1, .max = 1000, .aliases = {"n-best-size"}}),
-      field("answer-length", &o.answer_length, "squad: longest answer in tokens",
-            {.min = 1, .aliases = {"max-answer-length"}}),
-  };
-}
-
-void add_candidates(const SquadSet& set, const SquadWindow& window, const WindowScores& scores,
-                    const AnswerOptions& options, std::vector<AnswerCandidate>* candidates) {
-  const SquadQuestion& question = set.data.questions[window.question];
-  const std::string& text = set.data.paragraphs[question.paragraph].context;
-  const std::vector<TextSpan>& spans = set.paragraph_spans[question.paragraph];
-  const int64_t begin = window.row.second;
-  const int64_t end = begin + window.tokens();
-  const auto span_at = [&](int64_t place) { return spans[static_cast<size_t>(window.first + place - begin)]; };
-  const std::vector<int64_t> ends = largest(scores.end, begin, end, options.best);
-  for (const int64_t from : largest(scores.start, begin, end, options.best)) {
-    for (const int64_t to : ends) {
-      if (to < from || to - from >= options.answer_length) continue;
-      const size_t first = span_at(from).begin;
-      candidates->push_back({.text = text.substr(first, span_at(to).end - first),
-                             .score = static_cast<double>(scores.start[from]) + static_cast<double>(scores.end[to])});
-    }
-  }
-}
-
-SquadPredictions to_predictions(const SquadData& data, const SquadAnswers& answers) {
-  SquadPredictions predictions;
-  if (data.rules == SquadRules::kV2) {
-    predictions.null_odds.emplace();
-    predictions.null_threshold = 0;
-  }
-  for (size_t i = 0; i < data.questions.size(); ++i) {
-    const std::string& id = data.questions[i].id;
-    const auto& candidates = answers.candidates[i];
-    predictions.answers[id] = candidates.empty() ? "" : candidates.front().text;
-    if (predictions.null_odds) predictions.null_odds->emplace_back(id, answers.null_odds[i]);
-  }
-  return predictions;
-}
-
-double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.best_f1->score : scores.all.f1; }
-
 SquadTask::SquadTask(const SquadTrainingData& data, const FineTuneOptions& options, const AnswerOptions& answers,
                      Encoder model, uint64_t seed, c10::Device device, TrainingShape shape)
-    : FineTuneTask(std::move(model), data.tokenizer, lengths_of(data.train.windows), options, seed, device, shape),
+    : FineTuneTask(std::move(model), data.tokenizer, data.note, lengths_of(data.train.windows), options, seed, device,
+                   shape),
       data_(data),
       options_(options),
       answers_(answers) {}
 
 int64_t SquadTask::draw(int64_t micro_batches) {
   drawn_.assign(static_cast<size_t>(micro_batches), {});
-  for (Windows& windows : drawn_) {
+  for (SquadWindows& windows : drawn_) {
     for (int64_t i = 0; i < options_.batch_size; ++i) {
       windows.push_back(&data_.train.windows[static_cast<size_t>(order_.next())]);
     }
@@ -108,16 +24,7 @@ int64_t SquadTask::draw(int64_t micro_batches) {
   return micro_batches * options_.batch_size;
 }
 
-Tensor SquadTask::place_scores(const Windows& windows) const {
-  RowPointers rows;
-  for (const SquadWindow* window : windows) rows.push_back(&window->row);
-  const EncoderInput input = to_input(rows, data_.padding, model_->options(), model_->device());
-  const Tensor scores = model_->token_scores(input).to(at::kFloat);
-  if (!input.visible.defined()) return scores;
-  return scores.masked_fill(input.visible.logical_not().unsqueeze(2), -std::numeric_limits<float>::infinity());
-}
-
-Tensor SquadTask::losses(const Windows& windows, const Tensor& scores) const {
+Tensor SquadTask::losses(const SquadWindows& windows, const Tensor& scores) const {
   std::vector<int64_t> places;
   for (const SquadWindow* window : windows) places.insert(places.end(), {window->start, window->end});
   const Tensor targets = at::tensor(places, at::kLong).view({-1, 2}).to(scores.device());
@@ -126,55 +33,25 @@ Tensor SquadTask::losses(const Windows& windows, const Tensor& scores) const {
 }
 
 Tensor SquadTask::loss_sum(int64_t index) {
-  const Windows& windows = drawn_.at(static_cast<size_t>(index));
-  return losses(windows, place_scores(windows)).sum();
-}
-
-SquadAnswers SquadTask::judge(const SquadSet& set, const Task::Progress& progress, double* loss) {
-  const EvaluationMode evaluating(model());
-  const at::NoGradGuard no_grad;
-  const size_t questions = set.data.questions.size();
-  SquadAnswers found{.candidates = std::vector<std::vector<AnswerCandidate>>(questions),
-                     .null_odds = std::vector<double>(questions, std::numeric_limits<double>::infinity())};
-  const size_t most = most_rows_;
-  const std::vector<size_t> order = shortest_first(lengths_of(set.windows));
-  double sum = 0;
-  for (size_t first = 0; first < order.size(); first += most) {
-    Windows windows;
-    for (size_t i = first; i < std::min(order.size(), first + most); ++i) windows.push_back(&set.windows[order[i]]);
-    const Tensor scores = place_scores(windows);
-    sum += losses(windows, scores).sum(at::kDouble).item<double>();
-    const Tensor by_end = scores.cpu().transpose(1, 2).contiguous();  // [B, 2, T]
-    const int64_t T = by_end.size(2);
-    for (size_t i = 0; i < windows.size(); ++i) {
-      const float* start = by_end.const_data_ptr<float>() + static_cast<int64_t>(i) * 2 * T;
-      const size_t question = windows[i]->question;
-      add_candidates(set, *windows[i], {start, start + T}, answers_, &found.candidates[question]);
-      keep_best(answers_.best, &found.candidates[question]);
-      const double null_score = static_cast<double>(start[0]) + static_cast<double>(start[T]);
-      found.null_odds[question] = std::min(found.null_odds[question], null_score);
-    }
-    if (progress) {
-      progress(static_cast<int64_t>(first + windows.size()), static_cast<int64_t>(set.windows.size()));
-    }
-  }
-  for (size_t i = 0; i < questions; ++i) {
-    if (!found.candidates[i].empty()) found.null_odds[i] -= found.candidates[i].front().score;
-  }
-  *loss = sum / static_cast<double>(set.windows.size());
-  return found;
+  const SquadWindows& windows = drawn_.at(static_cast<size_t>(index));
+  return losses(windows, place_scores(answerer(), windows)).sum();
 }
 
 SquadAnswers SquadTask::answers(const SquadSet& set, const Task::Progress& progress) {
-  double ignored = 0;
-  return judge(set, progress, &ignored);
+  return answer_all(answerer(), set, progress, {});
 }
 
 Evaluation SquadTask::evaluate(Part part, const Task::Progress& progress) {
   HS_CHECK(has(part), "SQuAD's test part is not public");
   const SquadSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.data.questions.size())};
-  const SquadPredictions predictions = to_predictions(set.data, judge(set, progress, &result.loss));
+  double sum = 0;
+  const SquadAnswers answers =
+      answer_all(answerer(), set, progress, [&](const SquadWindows& windows, const Tensor& scores) {
+        sum += losses(windows, scores).sum(at::kDouble).item<double>();
+      });
+  result.loss = sum / static_cast<double>(set.windows.size());
+  const SquadPredictions predictions = to_predictions(set.data, answers);
   const std::vector<SquadGold> gold = gold_answers(set.data);
   const SquadScores scores = score_squad(gold, predictions, set.data.rules);
   result.scores = to_scores(scores);

@@ -4,48 +4,16 @@
 #include <memory>
 
 #include "headshare/tasks/finetune/fine_tune_task.h"
-#include "headshare/tasks/finetune/squad_windows.h"
+#include "headshare/tasks/finetune/squad_answers.h"
 
 namespace headshare {
-
-struct AnswerOptions {
-  int64_t best = 20;           // candidates kept for each question
-  int64_t answer_length = 30;  // tokens
-};
-
-Fields fields(AnswerOptions& options);
-
-// A piece of a paragraph.
-struct AnswerCandidate {
-  std::string text;
-  double score = 0;  // start score + end score
-};
-
-// What a model answers to the questions of a set, by their order there.
-struct SquadAnswers {
-  std::vector<std::vector<AnswerCandidate>> candidates;  // of each question, the best first, no text twice
-  std::vector<double> null_odds;  // the score of "no answer", the least over its windows, less the best candidate's
-};
-
-// The scores of one window's row, [T] each: candidates and the score of "no answer" that it gives.
-struct WindowScores {
-  const float* start;
-  const float* end;
-};
-void add_candidates(const SquadSet& set, const SquadWindow& window, const WindowScores& scores,
-                    const AnswerOptions& options, std::vector<AnswerCandidate>* candidates);
-
-// Predictions as score_squad wants them. A question without a candidate is answered with "".
-SquadPredictions to_predictions(const SquadData& data, const SquadAnswers& answers);
-
-// f1 in per cent; where a question may have no answer, best_f1: with the threshold that makes it best.
-double squad_goal(const SquadScores& scores);
 
 struct SquadTrainingData {
   SquadSet train;
   SquadSet validation;
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
+  TaskNote note = {};  // what is kept with a model
 };
 
 class SquadTask : public FineTuneTask {
@@ -66,17 +34,13 @@ class SquadTask : public FineTuneTask {
   SquadAnswers answers(const SquadSet& set, const Task::Progress& progress);
 
  private:
-  using Windows = std::vector<const SquadWindow*>;
-
-  // -> [B, T, 2]; where a row has no token, -inf.
-  Tensor place_scores(const Windows& windows) const;
-  Tensor losses(const Windows& windows, const Tensor& scores) const;  // [B]
-  SquadAnswers judge(const SquadSet& set, const Task::Progress& progress, double* loss);
+  SquadAnswerer answerer() const { return {model_, data_.padding, most_rows_, answers_}; }
+  Tensor losses(const SquadWindows& windows, const Tensor& scores) const;  // [B]
 
   const SquadTrainingData& data_;
   FineTuneOptions options_;
   AnswerOptions answers_;
-  std::vector<Windows> drawn_;
+  std::vector<SquadWindows> drawn_;
 };
 
 }  // namespace headshare

@@ -24,7 +24,7 @@ class LanguageExperiment : public TextExperiment {
   }
 
   ModelOptions model(const TaskOptions& options) const override {
-    return decoder_of(options, data_.tokenizer->vocabulary_size());
+    return decoder_of(options, model_vocabulary(options.language, *data_.tokenizer));
   }
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
@@ -45,6 +45,9 @@ class LanguageFamily : public TaskFamily {
   void set_defaults(TaskOptions*, TrainOptions*) const override {}
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     set_text_preset(preset, options, train);
+    // Within a preset's steps ALiBi learns text that learned positions do not begin to (docs/results/README.md), and
+    // every scheme takes it, unlike rotary positions.
+    options->language.model.positions = PositionKind::kAlibi;
   }
   void check(const TaskOptions&, const TaskOptions&) const override {}
 

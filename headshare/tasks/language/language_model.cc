@@ -32,8 +32,9 @@ std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
   });
 }
 
-DecoderOptions model_options(DecoderOptions model, const Tokenizer& tokenizer) {
-  model.vocabulary = tokenizer.vocabulary_size();
+DecoderOptions model_options(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
+  DecoderOptions model = options.model;
+  model.vocabulary = model_vocabulary(options, tokenizer);
   return resolve(model);
 }
 
@@ -64,7 +65,16 @@ Fields fields(LanguageModelOptions& o) {
   return list;
 }
 
+int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
+  const int64_t tokens = tokenizer.vocabulary_size();
+  const int64_t vocabulary = options.vocabulary.value_or(tokens);
+  HS_CHECK(tokens <= vocabulary, "the tokenizer has ", tokens, " tokens and the model room for ", vocabulary,
+           "; leave --model-vocabulary out, or make it at least ", tokens);
+  return vocabulary;
+}
+
 int64_t likely_vocabulary(const LanguageModelOptions& options) {
+  if (options.vocabulary) return *options.vocabulary;
   if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
   return options.tokenizer.vocabulary_size.value_or(8192);
 }
@@ -102,7 +112,7 @@ void TextTask::restore(const nlohmann::json& state, const std::string& where) {
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed,
                                      c10::Device device, TrainingShape shape)
     : TextTask(data, batch_options(options, seed)), options_(options) {
-  const DecoderOptions resolved = model_options(options.model, *data_.tokenizer);
+  const DecoderOptions resolved = model_options(options, *data_.tokenizer);
   shape.batch = options.batch.batch_size;
   shape.length = resolved.context;
   evaluation_batch_ = evaluation_batch(resolved, shape);

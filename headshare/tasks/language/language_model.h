@@ -22,13 +22,17 @@ struct LanguageModelOptions {
   BatchOptions batch = {};                        // its context is the model's
   std::optional<int64_t> stride = {};             // of the evaluation windows; default the context: disjoint windows
   std::optional<int64_t> evaluation_tokens = {};  // the first so many of a part; default all
+  std::optional<int64_t> vocabulary = {};         // of the model; default the tokenizer's
 };
 
 Fields fields(LanguageModelOptions& options);
 
-// The vocabulary the tokenizer will have, as far as that is known before the text is read: 256 for
-// bytes, else what is asked for, else 8192.
+// The model's vocabulary, as far as that is known before the text is read: what is asked for; else the one that the
+// tokenizer will have, 256 for bytes, else what it is asked for, else 8192.
 int64_t likely_vocabulary(const LanguageModelOptions& options);
+
+// The model's vocabulary. Throws Error where it has no room for the tokenizer's.
+int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer);
 
 // The text of a run as tokens: read once, shared by every model that is compared on it.
 struct LanguageData {

@@ -11,6 +11,7 @@ namespace {
 
 struct Perplexities {
   Score perplexity;
+  double unknown = 0;                  // share of the tokens
   std::optional<Score> bits_per_byte;  // with a lossless tokenizer only
   LanguageSums sums;
 };
@@ -20,7 +21,10 @@ Perplexities score(const LoadedModel& loaded, const TokenData& tokens, const Win
   const LanguageSums sums = evaluate_language(loaded.model, tokens, *loaded.tokenizer, windows, progress);
   const LanguageSetup setup{
       .tokenizer = tokenizer_label(*loaded.tokenizer), .context = windows.context, .stride = windows.stride};
-  Perplexities result{.perplexity = perplexity(sums, setup), .bits_per_byte = {}, .sums = sums};
+  Perplexities result{.perplexity = perplexity(sums, setup),
+                      .unknown = unknown_share(tokens, *loaded.tokenizer),
+                      .bits_per_byte = {},
+                      .sums = sums};
   if (loaded.tokenizer->lossless() && sums.bytes > 0) result.bits_per_byte = bits_per_byte(sums, setup);
   return result;
 }
@@ -30,6 +34,7 @@ nlohmann::ordered_json to_object(const Perplexities& result, const WindowOptions
                                    {"loss", result.sums.nats / static_cast<double>(result.sums.tokens)}};
   if (result.bits_per_byte) object["bits_per_byte"] = result.bits_per_byte->value;
   object["tokens"] = result.sums.tokens;
+  object["unknown_share"] = result.unknown;
   object["bytes"] = result.sums.bytes;
   object["context"] = windows.context;
   object["stride"] = windows.stride;
@@ -44,6 +49,7 @@ std::string to_text(const Perplexities& result, const WindowOptions& windows) {
   text += "bits per byte  ";
   text += result.bits_per_byte ? format_fixed(result.bits_per_byte->value, 4)
                                : "not defined: the tokenizer does not give every text back";
+  text += unknown_line("\nunknown        ", result.unknown);
   const char* kind = windows.stride == windows.context ? ", disjoint windows" : "";
   return text + join_text("\nscored         ", result.sums.tokens, " tokens, ", result.sums.bytes, " bytes; context ",
                           windows.context, ", stride ", windows.stride, kind, "\nsignature      ",
@@ -51,6 +57,11 @@ std::string to_text(const Perplexities& result, const WindowOptions& windows) {
 }
 
 }  // namespace
+
+std::string unknown_line(const std::string& heading, double share) {
+  return share > 0 ? heading + percent_text(share) + " of the tokens are unknown to the tokenizer and easy to predict"
+                   : "";
+}
 
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,
                               int64_t longest) {

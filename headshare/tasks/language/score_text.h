@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "headshare/data/text/token_data.h"
 #include "headshare/data/text/windows.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/model_options.h"
@@ -31,6 +32,10 @@ struct TextScores {
 // below 256 MiB and fit into memory. Throws Error when a batch does not fit.
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,
                               int64_t longest);
+
+// `heading` and "4.1% of the tokens are unknown to the tokenizer and easy to predict"; "" where the tokenizer knows
+// every token.
+std::string unknown_line(const std::string& heading, double share);
 
 // Perplexity, and bits per byte where the tokenizer is lossless.
 TextScores score_text(const TextToScore& asked, std::optional<int64_t> stride);

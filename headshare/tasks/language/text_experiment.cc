@@ -48,6 +48,7 @@ Subject TextExperiment::text_subject() const {
   subject.direction = Direction::kLowerIsBetter;
   subject.block = "text windows";
   subject.has_test_part = !s.test.empty();
+  subject.unknown_share = unknown_share(subject.has_test_part ? s.test : s.validation, *data_.tokenizer);
   subject.fingerprint = content(s);
   return subject;
 }

@@ -32,7 +32,7 @@ class MaskedExperiment : public TextExperiment {
   }
 
   ModelOptions model(const TaskOptions& options) const override {
-    return encoder_of(options, data_.tokenizer->vocabulary_size());
+    return encoder_of(options, model_vocabulary(options.language, *data_.tokenizer));
   }
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,

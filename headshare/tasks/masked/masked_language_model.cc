@@ -57,7 +57,7 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
       masker_(*data_.tokenizer, masked.masking, language.tokenizer_path),
       mask_key_(stream_key(seed, "masks")),
       unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
-  language_.model.vocabulary = data_.tokenizer->vocabulary_size();
+  language_.model.vocabulary = model_vocabulary(language, *data_.tokenizer);
   const EncoderOptions resolved = encoder_options(language_, masked);
   shape.batch = language.batch.batch_size;
   shape.length = resolved.context;

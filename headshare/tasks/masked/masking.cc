@@ -138,8 +138,9 @@ void check_maskable(const TokenData& tokens, const Masker& masker, const std::st
   for (int64_t i = 0; i < tokens.size(); ++i) {
     if (masker.ordinary(tokens[i])) return;
   }
-  throw Error(
-      join_text("the ", what, " holds no token that could be masked: all its words are unknown to the tokenizer"));
+  throw Error(join_text("the ", what, " holds no token that could be masked: all its words are unknown to the ",
+                        "tokenizer; use a tokenizer of such text, with blanks between words (a word of more than 100 ",
+                        "characters is unknown)"));
 }
 
 MaskedWindows::MaskedWindows(TokenData tokens, const Masker& masker, int64_t context, std::optional<int64_t> most)

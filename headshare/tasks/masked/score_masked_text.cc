@@ -61,7 +61,10 @@ TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& opti
   const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
   const MaskedResult result = score(loaded, tokens, options, setup, asked.progress);
   nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
+  const double unknown = unknown_share(tokens, *loaded.tokenizer);
+  object["unknown_share"] = unknown;
   std::string text = to_text(object);
+  if (unknown > 0) text += unknown_line("unknown            ", unknown) + "\n";
   return {.object = std::move(object), .text = std::move(text)};
 }
 

@@ -1,0 +1,165 @@
+#include "headshare/cli/cost_table.h"
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/cli/table.h"
+#include "headshare/cli/terminal.h"
+
+namespace headshare {
+namespace {
+
+void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_json* to) {
+  nlohmann::ordered_json& object = *to;
+  const AttentionOptions& attention = shared_options(cost.model).attention;
+  object["head_width"] = *attention.head_width;
+  object["groups"] = *attention.groups;
+  object["key_width"] = *attention.key_width;
+  object["attention_parameters"] = cost.size.attention_parameters;
+  object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
+  object["total_parameters"] = cost.size.total_parameters;
+  if (options.kind == ModelKind::kDecoder) {
+    object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
+    object["kv_cache_bytes_per_token"] = cost.cache_bytes_per_token;
+    object["cache_type"] = element_name(options.cache_type);
+  }
+  object["weight_type"] = element_name(options.weight_type);
+  object["weight_bytes"] = cost.size.total_parameters * element_bytes(options.weight_type);
+  if (!options.memory_budget) return;
+  object["memory_budget_bytes"] = *options.memory_budget;
+  object["largest_batch"] = cost.largest_batch;
+  object["longest_context"] = cost.longest_context;
+  object["longest_context_batch"] = options.batch_size;
+}
+
+nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
+  nlohmann::ordered_json object;
+  const SchemeRecord& scheme = scheme_record(cost.scheme);
+  object["scheme"] = scheme.name;
+  if (!options.own_scheme.empty()) object["own"] = cost.scheme == options.own_scheme;
+  object["shares"] = scheme.sentence;
+  object["paper"] = scheme.paper;
+  if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
+  const TransformerOptions& model = shared_options(cost.model);
+  object["kind"] = options.kind == ModelKind::kDecoder ? "decoder" : "encoder";
+  object["layers"] = model.layers;
+  object["d_model"] = model.attention.d_model;
+  object["heads"] = model.attention.heads;
+  object["vocabulary"] = model.vocabulary;
+  object["context"] = model.context;
+  if (cost.impossible.empty()) {
+    add_counts(cost, options, &object);
+  } else {
+    object["impossible"] = cost.impossible;
+  }
+  return object;
+}
+
+std::string exact(int64_t count) {
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+// What the numbers stand on, defaults included.
+std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
+  const TransformerOptions& model = options.model;
+  const auto size = [&](const char* name, int64_t value) {
+    return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
+  };
+  const bool decoder = options.kind == ModelKind::kDecoder;
+  const std::string kind = decoder                       ? "decoder language model: "
+                           : options.encoder.masked_head ? "masked-LM encoder: "
+                                                         : "encoder: ";
+  const std::string from =
+      options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
+  std::string text = from + kind + size("layers", model.layers) + size("d-model", model.attention.d_model) +
+                     size("heads", model.attention.heads) + size("vocabulary", model.vocabulary) +
+                     size("context", model.context);
+  for (const Cost& one : costs) {
+    if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
+    const AttentionOptions& attention = shared_options(one.model).attention;
+    const auto sizes = scheme_record(one.scheme).sizes;
+    if (sizes != nullptr) text += join_text(one.scheme, ": ", sizes(attention), ", ");
+  }
+  if (options.weight_type == ElementType::kFp32 && options.cache_type == ElementType::kFp32) return text + "float32.";
+  text += "weights " + element_name(options.weight_type);
+  if (decoder) text += ", cache " + element_name(options.cache_type);
+  const bool scaled = options.weight_type == ElementType::kInt8 || options.cache_type == ElementType::kInt8;
+  return text + (scaled ? " (int8 without its scales)." : ".");
+}
+
+TextTable make_table(const CostOptions& options, const Sweep& sweep) {
+  std::vector<Column> columns = {{"scheme", Align::kLeft}};
+  if (!sweep.name.empty()) columns.push_back({sweep.name});
+  columns.insert(columns.end(),
+                 {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
+  if (options.kind == ModelKind::kDecoder) {
+    columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
+  }
+  if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
+  return TextTable(columns);
+}
+
+std::string percent_of_mha(const Cost& cost) {
+  DecoderOptions mha = shared_options(cost.model);  // decoders and encoders have the same attention
+  mha.attention.scheme = "mha";
+  mha.attention.key_width.reset();
+  mha.attention.scale.reset();
+  const auto whole = static_cast<double>(measure(resolve(mha)).attention_parameters);
+  return format_fixed(100 * static_cast<double>(cost.size.attention_parameters) / whole, 1);
+}
+
+std::vector<std::string> cells_of(const Cost& one, const CostOptions& options) {
+  std::vector<std::string> cells = {one.scheme};
+  if (!one.sweep_value.empty()) cells.push_back(one.sweep_value);
+  cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
+                             exact(one.size.total_parameters), percent_of_mha(one)});
+  if (options.kind == ModelKind::kDecoder) {
+    cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
+                               format_bytes(static_cast<double>(one.cache_bytes_per_token))});
+  }
+  if (options.memory_budget) cells.insert(cells.end(), {exact(one.largest_batch), exact(one.longest_context)});
+  return cells;
+}
+
+// Sentences above the table.
+std::string explanations(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
+  std::string text = wrap(assumptions(costs, options, sweep), width, 0) + "\n";
+  const bool decoder = options.kind == ModelKind::kDecoder;
+  text += join_text("Attention parameters count no biases",
+                    decoder ? "; the cache of one layer is in elements" : "; an encoder keeps no cache", ".\n");
+  if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
+  if (!options.memory_budget) return text;
+  const std::string budget =
+      join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
+                options.model.context, ", longest context at batch ", options.batch_size, ".");
+  return text + wrap(budget, width, 0) + "\n";
+}
+
+}  // namespace
+
+std::string costs_json(const std::vector<Cost>& costs, const CostOptions& options) {
+  std::string text = "[";
+  for (const Cost& one : costs) text += (text.size() > 1 ? ",\n " : "") + to_object(one, options).dump();
+  return text + "]\n";
+}
+
+std::string costs_text(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
+  TextTable table = make_table(options, sweep);
+  for (const Cost& one : costs) {
+    const std::string value = sweep.name.empty() ? "" : " " + sweep.name + "=" + one.sweep_value;
+    if (one.impossible.empty()) {
+      table.add(cells_of(one, options));
+    } else {
+      table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
+    }
+  }
+  return explanations(costs, options, sweep, width) + "\n" + table.text(width);
+}
+
+}  // namespace headshare

@@ -1,0 +1,60 @@
+// A model's config.json as Hugging Face transformers writes it. It is untrusted.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/base/file.h"
+#include "headshare/models/model_options.h"
+
+namespace headshare {
+
+class HfConfig {
+ public:
+  // Throws Error when the file is missing or holds no JSON object.
+  explicit HfConfig(fs::path file);
+
+  // The file and a key of it, to lead messages.
+  std::string config_key(const std::string& key) const;
+
+  // The value of `key`, or null where it is absent.
+  const nlohmann::json& value(const std::string& key) const;
+  // The class of transformers that wrote the model, where the file names one.
+  std::optional<std::string> architecture() const;
+  // A truth value, `otherwise` where it is absent.
+  bool flag(const std::string& key, bool otherwise) const;
+
+  const fs::path& file() const { return file_; }
+
+ private:
+  fs::path file_;
+  nlohmann::json config_;
+};
+
+// A key of theirs and the option of ours that it sets.
+struct HfKey {
+  const char* theirs;
+  const char* ours;
+  bool required = false;
+};
+
+// Sets our options from the keys that the configuration has. Throws Error, naming file and key, for a value that is not
+// the option's, and for a required key that is missing.
+void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields options);
+
+// resolve(), with errors led by the file.
+DecoderOptions resolve_read(const HfConfig& config, const DecoderOptions& options);
+EncoderOptions resolve_read(const HfConfig& config, const EncoderOptions& options);
+
+// The value of a configuration's activation key, by the names transformers gives them; null is `otherwise`.
+ActivationKind read_activation(const HfConfig& config, const std::string& key, ActivationKind otherwise);
+
+// Throws Error when config.json names a class that is not among `known`: it may compute something else.
+void refuse_other_classes(const HfConfig& config, const std::vector<std::string>& known);
+
+// Throws Error for what no model of ours has: cross-attention, quantised weights, pruned heads.
+void refuse_what_we_lack(const HfConfig& config);
+
+}  // namespace headshare

@@ -1,0 +1,60 @@
+#include "headshare/convert/hf/shape.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
+#include "headshare/convert/hf/bert.h"
+#include "headshare/convert/hf/gpt2.h"
+#include "headshare/convert/hf/llama.h"
+
+namespace headshare {
+namespace {
+
+std::string heads_of(const EncoderOptions& o) {
+  std::vector<std::string> parts;
+  if (o.pooler) parts.emplace_back("its pooler");
+  if (o.masked_head) parts.emplace_back("its masked-LM head");
+  if (o.task_head.kind != TaskHeadKind::kNone) parts.emplace_back("the head of its task");
+  return parts.empty() ? "no head" : list_text(parts);
+}
+
+HfShape bert_shape(const HfConfig& config) {
+  const EncoderOptions options = bert_options(config);
+  return {.options = options,
+          .model_type = "bert",
+          .notes = {join_text("the count of parameters includes the encoder and ", heads_of(options), " (",
+                              config.architecture().value_or("BertModel"), ")")}};
+}
+
+}  // namespace
+
+std::vector<std::string> shape_types() { return {"bert", "gpt2", "llama", "mistral", "qwen2"}; }
+
+int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
+  if (shape.output_bias || !resolved.attention.projection_bias) return 0;
+  return resolved.layers * resolved.attention.d_model;
+}
+
+HfShape read_hf_shape(const fs::path& path) {
+  HS_CHECK(path_exists(path), "no model at ", path.string(), ": there is nothing of that name");
+  const bool directory = fs::is_directory(path);
+  const fs::path file = directory ? path / "config.json" : path;
+  HS_CHECK(path_exists(file), path.string(), " has no config.json: it is not the directory of a model");
+  const HfConfig config(file);
+  const nlohmann::json& value = config.value("model_type");
+  const std::string where = config.config_key("model_type");
+  const std::vector<std::string> known = shape_types();
+  HS_CHECK(!value.is_null(), where, " is missing: this is not the configuration of a Hugging Face model; known are ",
+           list_text(known));
+  const std::string& type = json_string(value, where);
+  HS_CHECK(std::find(known.begin(), known.end(), type) != known.end(), where, " is ", brief_text(type),
+           did_you_mean(type, known), "; headshare knows ", list_text(known));
+  if (type == "bert") return bert_shape(config);
+  if (type == "gpt2") return {.options = gpt2_options(config), .model_type = type};
+  return llama_shape(config, type);
+}
+
+}  // namespace headshare

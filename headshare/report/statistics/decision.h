@@ -1,0 +1,24 @@
+// Which cheaper variants lose less than the margin (non-inferiority), and how many seeds would tell.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "headshare/report/statistics/verdicts.h"
+
+namespace headshare {
+
+// The judged variants with fewer attention parameters than the reference: what the schemes were invented to save.
+struct Decision {
+  Rows kept = {};       // whole interval within the margin: they lose less
+  Rows lost = {};       // whole interval beyond it: they lose more
+  Rows undecided = {};  // the rest
+};
+Decision decide(const Results& results, const std::vector<VariantRow>& rows, const VariantRow& reference);
+
+// Seeds that would decide every undecided row if means and deviations stay as they are; nothing where `most` would not
+// do. After so many more looks at the data than Results::looks has.
+std::optional<int64_t> seeds_to_decide(const Results& results, const VariantRow& reference, const Rows& undecided,
+                                       int64_t most, size_t more_looks = 0);
+
+}  // namespace headshare

@@ -1,0 +1,26 @@
+// What sections and figures are called: what they show, in one line, and never more than the seeds can say. Plain text.
+#pragma once
+
+#include <string>
+
+#include "headshare/report/statistics/pareto.h"
+
+namespace headshare {
+
+// "One seed cannot separate noise from a real difference": below kFewestToJudge seeds.
+std::string few_seeds_text(size_t seeds);
+
+// "gqa and mqa lose less than 2% against mha; sha loses about 5%; for skv a loss of 2% is not excluded"
+std::string comparison_finding(const Results& results, const std::vector<VariantRow>& rows);
+
+// "sha is significantly worse than mha; mqa is not significantly different"
+std::string difference_finding(const Results& results, const std::vector<VariantRow>& rows);
+
+// "mqa and mha lie on the Pareto frontier against cache"; `cost` names the cost.
+std::string frontier_finding(const Results& results, const std::vector<VariantRow>& rows, const Rows& frontier,
+                             const std::string& cost);
+
+// "Test accuracy differs by up to 0.031 between seeds of one scheme and by up to 0.060 between schemes"
+std::string seed_finding(const Results& results, const std::vector<VariantRow>& rows);
+
+}  // namespace headshare

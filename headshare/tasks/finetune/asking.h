@@ -1,0 +1,45 @@
+// Questions put to an encoder with a task's head: in training, in evaluations and by `predict` the same way.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "headshare/tasks/finetune/questions.h"
+#include "headshare/train/task.h"
+
+namespace headshare {
+
+// A question and those of its rows that are looked at.
+struct Asked {
+  const Question* question;
+  std::vector<size_t> rows;
+};
+using AskedBatch = std::vector<Asked>;
+
+// An encoder whose head answers questions of a kind. Both are referred to.
+struct Answerer {
+  const Encoder& model;
+  const QuestionKind& kind;
+  int64_t padding = 0;   // the token that fills rows
+  size_t most_rows = 1;  // that are looked at together
+};
+
+// The scores of all rows of all questions, one after the other: [R, C].
+Tensor row_scores(const Answerer& answerer, const AskedBatch& batch);
+
+// What these scores answer, [N].
+Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores);
+
+// `places`: where the questions of a batch stand in the set.
+using OnBatch = std::function<void(const AskedBatch& batch, std::span<const size_t> places, const Tensor& scores)>;
+
+// What the model answers to all questions, by their order in the set; it is in evaluation mode meanwhile, and nothing
+// has gradients. Short questions are asked first, so that batches have little padding. The last digits of a score may
+// depend on the rows beside it: the same set with the same `most_rows` gives the same scores. `seen` may be empty.
+Answers ask_all(const Answerer& answerer, const QuestionSet& set, const Task::Progress& progress, const OnBatch& seen);
+
+// Tokens of each question's longest row.
+std::vector<int64_t> lengths_of(const QuestionSet& set);
+
+}  // namespace headshare

@@ -1,0 +1,33 @@
+// What a fine-tuned model was made for: kept beside its weights, and read by `predict`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headshare/base/file.h"
+#include "headshare/data/benchmarks/examples.h"
+#include "headshare/tasks/finetune/squad_answers.h"
+
+namespace headshare {
+
+inline constexpr const char* kTaskNoteFile = "task.json";
+inline constexpr const char* kSquadTask = "squad";
+inline constexpr int64_t kTaskNoteVersion = 1;
+
+struct TaskNote {
+  std::string task = {};        // "glue/cola", "squad", "classify", ...: a name of job_names()
+  int64_t max_length = 0;       // tokens of a row
+  int64_t most_rows = 1;        // rows that evaluations looked at together
+  OwnTable table = {};          // the columns of the user's own table; another file may have another format
+  WindowsOptions windows = {};  // of SQuAD
+  AnswerOptions answers = {};   // likewise
+};
+
+// Writes task.json into the directory of a model.
+void write_task_note(const fs::path& directory, const TaskNote& note);
+
+// Reads it. Throws Error, with the way out, where there is none (models of headshare before it wrote any, and other
+// models), where it is damaged, of a newer version, or about an unknown task.
+TaskNote read_task_note(const fs::path& directory);
+
+}  // namespace headshare

@@ -1,0 +1,183 @@
+#include "headshare/tasks/start_from.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "headshare/base/error.h"
+#include "headshare/base/notice.h"
+#include "headshare/tasks/family.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kPositions = "position_embedding";
+constexpr const char* kMaskedHead = "masked_head";
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+Shapes shapes_of(const ModelOptions& options) {
+  const DeclareOn meta(at::kMeta);
+  Shapes shapes;
+  const auto note = [&](const auto& model) {
+    for (const auto& [name, tensor] : model_tensors(*model)) shapes.emplace(name, tensor.sizes().vec());
+  };
+  if (is_causal(options)) {
+    note(Decoder(std::get<DecoderOptions>(options)));
+  } else {
+    note(Encoder(std::get<EncoderOptions>(options)));
+  }
+  return shapes;
+}
+
+// The model's own options among those of a task.
+Fields model_fields(TaskOptions& options) {
+  Fields list = fields(options.language.model);
+  append(&list, task_family(options.task).model_fields(options));
+  return list;
+}
+
+ModelOptions model_of(const TaskOptions& options) { return task_family(options.task).likely_model(options); }
+
+fs::path tokenizer_of(const fs::path& checkpoint) { return checkpoint / "tokenizer.json"; }
+
+std::string as_text(const nlohmann::json& value) { return field_text(value, "an option"); }
+
+// What refuses an option of the model, or "": one that would change the shape of a tensor.
+std::string why_not(const TaskOptions& trained, const std::string& name, const std::string& wanted) {
+  TaskOptions changed = trained;
+  Fields list = model_fields(changed);
+  set_field(list, name, wanted, "--" + name);
+  try {
+    const Shapes before = shapes_of(model_of(trained));
+    const Shapes after = shapes_of(model_of(changed));
+    if (before == after) return "";
+    if (name == "context") {
+      const int64_t learned = before.at(kPositions).front();
+      return after.at(kPositions).front() <= learned
+                 ? ""
+                 : join_text("its positions are learned, and it has ", learned, " of them; choose --context ", learned,
+                             " or less, or start from a model with rotary, ALiBi or sinusoidal positions");
+    }
+  } catch (const Error& error) {
+    return join_text(error.what(), "; leave --", name, " out");
+  }
+  return join_text("the weights would have other shapes; leave --", name, " out, or train without --start-from");
+}
+
+void refuse_other_shapes(const StartModel& start, const TaskOptions& trained, TaskOptions options) {
+  TaskOptions before = trained;
+  const nlohmann::json values = to_json(model_fields(before));
+  for (const Field& one : model_fields(options)) {
+    const nlohmann::json wanted = one.value();
+    const nlohmann::json& had = values.at(one.name);
+    if (wanted == had) continue;
+    const std::string reason = why_not(trained, one.name, as_text(wanted));
+    HS_CHECK(reason.empty(), "--", one.name, " is ", as_text(wanted), " and that of ", start.directory.string(), " is ",
+             as_text(had), ": ", reason);
+  }
+}
+
+void refuse_other_tokenizer(const StartModel& start, const std::function<bool(const std::string&)>& given,
+                            const LanguageModelOptions& options) {
+  const std::string model = start.directory.string();
+  const Tokenizer& own = *start.tokenizer;
+  const std::string way_out = "; leave it out: each row of the embedding belongs to a token of the model's own";
+  if (given("tokenizer-path") && !options.tokenizer_path.empty()) {
+    const std::unique_ptr<Tokenizer> other = load_tokenizer(options.tokenizer_path);
+    HS_CHECK(fingerprint(*other) == fingerprint(own), "--tokenizer-path ", options.tokenizer_path, " (", other->kind(),
+             ", ", other->vocabulary_size(), " tokens) is not the tokenizer of ", model, " (", own.kind(), ", ",
+             own.vocabulary_size(), " tokens)", way_out);
+  }
+  TokenizerOptions asked = options.tokenizer;
+  const std::string kind = as_text(to_json(fields(asked)).at("tokenizer"));
+  HS_CHECK(!given("tokenizer") || kind == own.kind(), "--tokenizer is ", kind, " and that of ", model, " is ",
+           own.kind(), way_out);
+  const std::optional<int64_t> size = options.tokenizer.vocabulary_size;
+  if (given("vocabulary-size") && size && *size != own.vocabulary_size()) {
+    notice(join_text("--vocabulary-size ", *size, " is about new tokenizers and does nothing here: that of ", model,
+                     " has ", own.vocabulary_size(), " tokens"));
+  }
+  const int64_t vocabulary = shared_options(start.options).vocabulary;
+  HS_CHECK(!given("model-vocabulary") || options.vocabulary.value_or(vocabulary) == vocabulary,
+           "--model-vocabulary is ", options.vocabulary.value_or(0), " and that of ", model, " is ", vocabulary,
+           way_out);
+}
+
+std::vector<std::string> differences(const ModelOptions& trained, const ModelOptions& wanted) {
+  const nlohmann::json before = option_values(trained);
+  const nlohmann::json after = option_values(wanted);
+  std::vector<std::string> list;
+  for (const auto& [name, value] : after.items()) {
+    if (before.at(name) != value)
+      list.push_back(join_text(name, " ", as_text(value), " instead of ", as_text(before.at(name))));
+  }
+  return list;
+}
+
+// What the two models do not share is said; a decoder has all that another has.
+void note_parts(const StartModel& start) {
+  const auto* encoder = std::get_if<EncoderOptions>(&start.options);
+  if (encoder == nullptr) return;
+  if (encoder->task_head.kind != TaskHeadKind::kNone) {
+    notice(join_text(start.directory.string(), " was fine-tuned: the head of its task is left out"));
+  }
+  if (!encoder->masked_head) {
+    notice(join_text(start.directory.string(),
+                     " has no layer that predicts masked tokens: that one starts from random values"));
+  }
+}
+
+}  // namespace
+
+StartModel open_start(const fs::path& path) {
+  StartModel start;
+  start.directory = find_checkpoint(path);
+  start.options = read_options(start.directory);
+  const fs::path tokenizer = tokenizer_of(start.directory);
+  HS_CHECK(path_exists(tokenizer), start.directory.string(),
+           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
+  start.tokenizer = load_tokenizer(tokenizer);
+  check_vocabulary(*start.tokenizer, shared_options(start.options), tokenizer.string());
+  check_weights(start.directory, start.options);
+  return start;
+}
+
+std::string start_task(const StartModel& start) { return scoring_family(start.options).tasks().front(); }
+
+void take_options(const StartModel& start, TaskOptions* options) {
+  options->task = start_task(start);
+  const nlohmann::json values = option_values(start.options);
+  Fields list = model_fields(*options);
+  for (Field& one : list) one.parse(as_text(values.at(one.name)));
+  options->language.vocabulary = shared_options(start.options).vocabulary;
+  options->language.tokenizer_path = tokenizer_of(start.directory).string();
+}
+
+std::vector<std::string> keep_to_start(const StartModel& start, const std::function<bool(const std::string&)>& given,
+                                       TaskOptions* options) {
+  TaskOptions trained;
+  take_options(start, &trained);
+  HS_CHECK(options->task == trained.task, "--task is ", options->task, " and ", start.directory.string(),
+           " is a model of --task ", trained.task, "; leave --task out");
+  refuse_other_tokenizer(start, given, options->language);
+  options->language.vocabulary = trained.language.vocabulary;
+  options->language.tokenizer_path = trained.language.tokenizer_path;
+  refuse_other_shapes(start, trained, *options);
+  return differences(model_of(trained), model_of(*options));
+}
+
+void load_start(const StartModel& start, torch::nn::Module& model) {
+  const fs::path weights = start.directory / "model.safetensors";
+  NamedTensors tensors = read_tensors(weights);
+  const NamedTensors wanted = model_tensors(model);
+  if (const auto positions = wanted.find(kPositions); positions != wanted.end()) {
+    Tensor& learned = tensors.at(kPositions);
+    learned = learned.narrow(0, 0, positions->second.size(0));
+  }
+  note_parts(start);
+  load_shared_tensors(model, tensors, {kMaskedHead}, weights.string());
+}
+
+}  // namespace headshare

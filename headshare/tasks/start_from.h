@@ -1,0 +1,46 @@
+// Training that starts from the weights of a trained model (`train --start-from`) instead of random ones.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/models/checkpoint.h"
+#include "headshare/tasks/task_options.h"
+
+namespace headshare {
+
+// A trained model: everything but its weights.
+struct StartModel {
+  fs::path directory;  // the checkpoint
+  ModelOptions options;
+  std::shared_ptr<Tokenizer> tokenizer;
+};
+
+// The model of a checkpoint or run directory. Throws Error as load_model does; weights are checked, not read.
+StartModel open_start(const fs::path& path);
+
+// The task that trains models of this kind: "language-model", "mlm".
+std::string start_task(const StartModel& start);
+
+// Sets the task, the model, the vocabulary and the tokenizer of `options` to those of `start`. Whatever the user asks
+// for comes on top of that, and is then looked at by keep_to_start().
+void take_options(const StartModel& start, TaskOptions* options);
+
+// Refuses what the weights do not fit. Throws Error naming the option, both values and the way out for
+//   an option of the model with which some tensor would have another shape. Learned positions are the exception: a
+//     shorter context takes the first of them; a longer one is refused, because nothing was learned for the rest
+//   another tokenizer: the rows of the embedding belong to the tokens of the one that the model was trained with. A
+//     size for new tokenizers alone is passed over with a notice
+// `given`: whether the user set the option of that name. Returns the options of the model that differ from `start`
+// without harm: "context 64 instead of 128".
+std::vector<std::string> keep_to_start(const StartModel& start, const std::function<bool(const std::string&)>& given,
+                                       TaskOptions* options);
+
+// Copies the weights into a model that was made with options that keep_to_start() let pass. What only the trained model
+// has (a pooler, the head of a task) is left out; what it lacks (the masked-LM head of a fine-tuned encoder) keeps its
+// initial values. A notice says either.
+void load_start(const StartModel& start, torch::nn::Module& model);
+
+}  // namespace headshare

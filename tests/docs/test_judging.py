@@ -1,0 +1,46 @@
+"""tools/judging.py, which marks the tables of docs/results, judges as the program does."""
+
+import json
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import comparison_results  # noqa: E402
+import judging  # noqa: E402
+
+# Perplexity and accuracy, one and several variants, three and five seeds, two seeds (not judged), a sweep, fine-tuned.
+FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck", "dyck-mhe", "offsets-rotary", "shakespeare", "superglue"))]
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [2, 4, 16 / 3, 13.3, 40])
+@pytest.mark.parametrize("probability", [0.75, 0.975, 1 - 0.025 / 8, 0.9999])
+def test_student_t(degrees_of_freedom, probability):
+    stats = pytest.importorskip("scipy.stats")
+    assert judging.student_t(degrees_of_freedom, probability) == pytest.approx(
+        stats.t.ppf(probability, degrees_of_freedom), rel=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_judges_as_the_program(name, run, tmp_path):
+    path = ROOT / f"docs/results/{name}.json"
+    ours = judging.differences(comparison_results.read(path))
+    rows = json.loads(run("report", path, "--json", "--out", tmp_path).stdout)["rows"]
+    theirs = {row["variant"]: row["minus_reference"] for row in rows if row["minus_reference"] and row["trained"]}
+    assert ours.keys() == theirs.keys()
+    for variant, difference in ours.items():
+        assert difference.mean == pytest.approx(theirs[variant]["mean"], abs=1e-12)
+        interval = theirs[variant]["interval"]
+        assert difference.interval == (None if interval is None else pytest.approx(tuple(interval), abs=1e-9))
+
+
+def test_direction():
+    lists = {"better": [0.2, 0.21, 0.19], "worse": [-0.2, -0.21, -0.19], "close": [0.01, -0.01, 0.0]}
+    assert [one.direction for one in judging.judge(lists).values()] == [1, -1, 0]
+
+
+def test_two_seeds_judge_nothing():
+    difference = judging.judge({"far": [9.0, 9.0]})["far"]
+    assert difference.interval is None and difference.direction == 0

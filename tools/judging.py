@@ -1,0 +1,86 @@
+"""Which differences of a comparison are significant: the rule of docs/design/025-judging-differences.md.
+
+The program's own is judge_differences in headshare/metrics/statistics.cc; tests/docs/test_judging.py holds both together.
+Standard library only, because `make check` runs on a machine without the virtual environment.
+"""
+
+import dataclasses
+import functools
+import math
+import statistics
+
+CONFIDENCE = 0.95  # of all intervals of one comparison together
+FEWEST_SEEDS = 3
+INTERVALS = 2000  # of Simpson's rule
+
+
+def student_t(degrees_of_freedom, probability):
+    """The t with P(T <= t) = probability, for a probability from 0.5 to 1."""
+    # With t = sqrt(df) tan(a) the density of a is cos(a)^(df - 1), up to a factor.
+    half = math.sqrt(math.pi) / 2 * math.gamma(degrees_of_freedom / 2) / math.gamma((degrees_of_freedom + 1) / 2)
+
+    def density(angle):
+        return math.cos(angle) ** (degrees_of_freedom - 1)
+
+    def mass(angle):  # between 0 and angle
+        step = angle / INTERVALS
+        inner = sum((2 + 2 * (i % 2)) * density(i * step) for i in range(1, INTERVALS))
+        return step / 3 * (density(0) + inner + density(angle))
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 0.5 + mass(middle) / half / 2 < probability else (low, middle)
+    return math.sqrt(degrees_of_freedom) * math.tan(low)
+
+
+@functools.cache
+def half_width_factor(seeds, compared):
+    """Half width of an interval over its deviation: Bonferroni's correction is for `compared` variants."""
+    degrees_of_freedom = (seeds - 1) * (compared + 2) / 3
+    return student_t(degrees_of_freedom, 1 - (1 - CONFIDENCE) / 2 / compared) / math.sqrt(seeds)
+
+
+@dataclasses.dataclass
+class Difference:
+    """A variant minus the reference; the interval is None where the seeds are too few to judge."""
+
+    mean: float
+    interval: tuple[float, float] | None
+
+    def __post_init__(self):
+        low, high = self.interval or (-math.inf, math.inf)
+        self.direction = (low > 0) - (high < 0)  # 1 or -1 where the difference is significant
+
+
+def judge(lists):
+    """The paired differences by seed of each variant -> Difference."""
+    judged = {name: values for name, values in lists.items() if len(values) >= FEWEST_SEEDS}
+    squares = sum(statistics.variance(values) * (len(values) - 1) for values in judged.values())
+    freedom = sum(len(values) - 1 for values in judged.values())
+
+    def one(name, values):
+        center = statistics.fmean(values)
+        if name not in judged:
+            return Difference(center, None)
+        deviation = max(statistics.stdev(values), math.sqrt(squares / freedom))
+        half = half_width_factor(len(values), len(judged)) * deviation
+        return Difference(center, (center - half, center + half))
+
+    return {name: one(name, values) for name, values in lists.items()}
+
+
+def differences(results, reference="mha"):
+    """{variant: Difference} of a results.json (read by comparison_results.py), each at the setting it chose."""
+    figure = "test_loss" if results["subject"]["measure"] in ("perplexity", "masked-perplexity") else "quality"
+    chosen = {row["variant"]: row["setting"] for row in results["rows"]}
+    by_seed = {}
+    for cell in results["cells"]:
+        trained = cell["weights_of"] is None
+        if trained and cell["setting"] == chosen[cell["variant"]]:
+            by_seed.setdefault(cell["variant"], {})[cell["seed"]] = cell[figure]
+    theirs = by_seed.pop(reference, {})
+    pairs = {
+        variant: [value - theirs[seed] for seed, value in ours.items() if seed in theirs] for variant, ours in by_seed.items()
+    }
+    return judge({variant: values for variant, values in pairs.items() if values})
