@@ -26,11 +26,29 @@ def load(name):
     return comparison_results.read(path) if path.exists() else None
 
 
+ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
+# Differences to mha that are smaller carry no arrow.
+SMALLEST_ACCURACY = 0.01
+SMALLEST_SCORE = 1.0  # of 100
+CEILING = 0.99  # accuracy that nothing can be said above
+
+
 def rows_by_scheme(results):
-    """Each row has an "arrow": up or down where its difference to mha is significant (judging.py)."""
-    directions = {variant: difference.direction for variant, difference in judging.differences(results).items()}
-    arrows = {-1: " ↓", 0: "", 1: " ↑"}
-    return {row["scheme"]: row | {"arrow": arrows[directions.get(row["variant"], 0)]} for row in results["rows"]}
+    return {row["scheme"]: row for row in results["rows"]}
+
+
+def arrows_of(comparisons, smallest):
+    """Of a table of several comparisons {name: results}: {(name, scheme): " ↓" or " ↑"} (judging.arrows)."""
+    found = judging.arrows({name: judging.differences(results) for name, results in comparisons.items()}, smallest)
+    schemes = {name: {row["variant"]: row["scheme"] for row in results["rows"]} for name, results in comparisons.items()}
+    return {(name, schemes[name][variant]): ARROWS[direction] for (name, variant), direction in found.items()}
+
+
+def is_told(results):
+    """Whether an accuracy says something of the schemes: some learned half of what chance leaves, and not all are perfect."""
+    means = [row["quality"]["mean"] for row in results["rows"] if row["quality"]]
+    chance = results["subject"]["chance"]
+    return max(means) - chance >= (1 - chance) / 2 and min(means) < CEILING
 
 
 def with_deviation(summary, digits):
@@ -40,11 +58,12 @@ def with_deviation(summary, digits):
     return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
 
 
-def retention(value, digits):
+def retention(value, digits, seeds=judging.FEWEST_SEEDS):
+    """With its interval, unless it rests on so few seeds that these may agree by luck."""
     if value["value"] is None:
         return "-"
     text = f"{value['value']:.{digits}f}"
-    interval = value["interval"]
+    interval = value["interval"] if seeds >= judging.FEWEST_SEEDS else None
     return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
@@ -68,17 +87,20 @@ def task_runs():
 
 
 def diagnostics():
-    def cell(rows, scheme):
+    runs = task_runs()
+    arrows = arrows_of({index: run[-1] for index, run in enumerate(runs) if is_told(run[-1])}, SMALLEST_ACCURACY)
+
+    def cell(index, rows, scheme):
         row = rows.get(scheme)
         if row is None or row["quality"] is None:
             return "-"
-        return f"{row['quality']['mean']:.3f}{row['arrow']}"
+        return f"{row['quality']['mean']:.3f}{arrows.get((index, scheme), '')}"
 
     table_rows = []
-    for _, start, name, results in task_runs():
+    for index, (_, start, name, results) in enumerate(runs):
         options, rows = results["options"], rows_by_scheme(results)
         what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start]
-        table_rows.append([*what, *(cell(rows, scheme) for scheme in SCHEMES)])
+        table_rows.append([*what, *(cell(index, rows, scheme) for scheme in SCHEMES)])
     headings = ["task", "positions", "layers", "seeds", "MHE from", *(f"`{scheme}`" for scheme in SCHEMES)]
     return table(headings, table_rows)
 
@@ -91,7 +113,7 @@ def texts():
         row = rows[name].get(scheme)
         if row is None:
             return ["-", "-"]
-        return [with_deviation(row["quality"], 2), retention(row["prr"], 1)]
+        return [with_deviation(row["quality"], 2), retention(row["prr"], 1, row["quality"]["count"])]
 
     headings = ["scheme", "attention parameters"]
     for name in names:
@@ -252,7 +274,12 @@ BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1"
 def finished_benchmarks():
     """{name: rows by scheme} of the benchmarks that encoders were fine-tuned on, or of the half that has mha."""
     found = {name: load(name) or load(f"{name}-1") for name in BENCHMARKS}
-    return {name: rows_by_scheme(results) for name, results in found.items() if results}
+    finished = {name: results for name, results in found.items() if results}
+    arrows = arrows_of(finished, SMALLEST_SCORE)
+    return {
+        name: {scheme: row | {"arrow": arrows.get((name, scheme), "")} for scheme, row in rows_by_scheme(results).items()}
+        for name, results in finished.items()
+    }
 
 
 def for_each_benchmark(headings, cells):

@@ -34,6 +34,18 @@ def student_t(degrees_of_freedom, probability):
     return math.sqrt(degrees_of_freedom) * math.tan(low)
 
 
+def tail(degrees_of_freedom, t):
+    """P(|T| >= t), two-sided, by the same rule."""
+    if math.isinf(t):
+        return 0.0
+    half = math.sqrt(math.pi) / 2 * math.gamma(degrees_of_freedom / 2) / math.gamma((degrees_of_freedom + 1) / 2)
+    first = math.atan(t / math.sqrt(degrees_of_freedom))  # the rest of the way to pi / 2 is summed: no cancellation
+    step = (math.pi / 2 - first) / INTERVALS
+    density = [math.cos(first + i * step) ** (degrees_of_freedom - 1) for i in range(INTERVALS)] + [0.0]
+    inner = sum((2 + 2 * (i % 2)) * density[i] for i in range(1, INTERVALS))
+    return min(1.0, step / 3 * (density[0] + inner + density[-1]) / half)
+
+
 @functools.cache
 def half_width_factor(seeds, compared):
     """Half width of an interval over its deviation: Bonferroni's correction is for `compared` variants."""
@@ -47,6 +59,7 @@ class Difference:
 
     mean: float
     interval: tuple[float, float] | None
+    p: float = 1.0  # two-sided, of this difference alone
 
     def __post_init__(self):
         low, high = self.interval or (-math.inf, math.inf)
@@ -65,7 +78,9 @@ def judge(lists):
             return Difference(center, None)
         deviation = max(statistics.stdev(values), math.sqrt(squares / freedom))
         half = half_width_factor(len(values), len(judged)) * deviation
-        return Difference(center, (center - half, center + half))
+        freedom_of_one = (len(values) - 1) * (len(judged) + 2) / 3
+        t = abs(center) / (deviation / math.sqrt(len(values))) if deviation > 0 else math.inf if center else 0.0
+        return Difference(center, (center - half, center + half), tail(freedom_of_one, t))
 
     return {name: one(name, values) for name, values in lists.items()}
 
@@ -84,3 +99,25 @@ def differences(results, reference="mha"):
         variant: [value - theirs[seed] for seed, value in ours.items() if seed in theirs] for variant, ours in by_seed.items()
     }
     return judge({variant: values for variant, values in pairs.items() if values})
+
+
+def holm(p_values):
+    """Which hypotheses Holm's step-down procedure (1979) rejects, so that all errors together stay below 1 - CONFIDENCE."""
+    order = sorted(p_values, key=p_values.get)
+    rejected = set()
+    for rank, name in enumerate(order):
+        if p_values[name] > (1 - CONFIDENCE) / (len(order) - rank):
+            break
+        rejected.add(name)
+    return rejected
+
+
+def arrows(comparisons, smallest):
+    """{(comparison, variant): 1 or -1} of a table of many comparisons: {name: {variant: Difference}}. An arrow is for a
+    difference that Holm's correction over the whole table leaves significant and that is at least `smallest`."""
+    p_values = {(name, variant): one.p for name, found in comparisons.items() for variant, one in found.items() if one.interval}
+    return {
+        key: 1 if comparisons[key[0]][key[1]].mean > 0 else -1
+        for key in holm(p_values)
+        if abs(comparisons[key[0]][key[1]].mean) >= smallest
+    }

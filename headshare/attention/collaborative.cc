@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
@@ -59,8 +60,12 @@ class Collaborative : public Scheme {
 
 namespace {
 
-// Even, so that rotary positions can be had.
+// A key width that is even, so that rotary positions can be had; the temperature of heads that are E / H wide, whatever
+// the width of the values (docs/mathematics.md).
 void set_defaults(AttentionOptions* options) {
+  if (!options->scale) {
+    options->scale = std::sqrt(static_cast<double>(options->heads) / static_cast<double>(options->d_model));
+  }
   if (!options->key_width) options->key_width = std::max<int64_t>(2, options->d_model / 4 * 2);
 }
 

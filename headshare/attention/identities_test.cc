@@ -128,6 +128,7 @@ TEST(Identities, MheMulIsCollaborativeAttention) {
     options.content_bias = true;
     const Attention mhe = random_attention(options, 1);
     options.scheme = "collaborative";
+    options.scale = mhe->scheme().options().scale;
     options.key_width = kD;
     const Attention mixed = random_attention(options, 2);
     copy_shared(mhe, mixed);
@@ -170,7 +171,7 @@ TEST(Identities, CollaborativeScaleDoesNotFollowItsWidth) {
   for (const int64_t R : {2, 6, 8}) {
     AttentionOptions options = options_of("collaborative");
     options.key_width = R;
-    EXPECT_DOUBLE_EQ(*resolve(options).scale, 1 / std::sqrt(2.0));
+    EXPECT_DOUBLE_EQ(*resolve(options).scale, std::sqrt(static_cast<double>(kH) / kE));
   }
 }
 

@@ -18,17 +18,17 @@ enum class DropoutMaskKind { kPerHead, kShared };
 const EnumNames<DropoutMaskKind>& dropout_mask_names();
 
 struct AttentionOptions {
-  std::string scheme = "mha";                // a SchemeRecord::name
-  int64_t d_model = 256;                     // E
-  int64_t heads = 4;                         // H
-  std::optional<int64_t> head_width = {};    // D; default E / H
-  std::optional<int64_t> groups = {};        // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
-  std::optional<int64_t> key_width = {};     // R, for mha (default H D) and collaborative (default E / 2, even)
-  std::optional<double> scale = {};          // s; default 1 / sqrt(D), for a narrowed mha 1 / sqrt(R / H)
-  bool projection_bias = false;              // on queries, keys, values and output: all schemes or none
-  bool content_bias = false;                 // u_h: every scheme's option (docs/mathematics.md#content-bias)
-  bool qk_norm = false;                      // RMS norms over each query and key before they are compared
-  bool shared_qk = false;                    // skv: share queries and keys instead of keys and values
+  std::string scheme = "mha";              // a SchemeRecord::name
+  int64_t d_model = 256;                   // E
+  int64_t heads = 4;                       // H
+  std::optional<int64_t> head_width = {};  // D; default E / H
+  std::optional<int64_t> groups = {};      // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
+  std::optional<int64_t> key_width = {};   // R, for mha (default H D) and collaborative (default E / 2, even)
+  std::optional<double> scale = {};  // s; default 1 / sqrt(D); narrowed mha sqrt(H / R), collaborative sqrt(H / E)
+  bool projection_bias = false;      // on queries, keys, values and output: all schemes or none
+  bool content_bias = false;         // u_h: every scheme's option (docs/mathematics.md#content-bias)
+  bool qk_norm = false;              // RMS norms over each query and key before they are compared
+  bool shared_qk = false;            // skv: share queries and keys instead of keys and values
   std::optional<double> mhe_deviation = {};  // head embeddings start from N(0, this^2); default 0.02, mhe_mul 0.5
   double mhe_mul_offset = 1;                 // mhe_mul multiplies by (offset + embedding): 1 or 0
   double mixing_deviation = 0.2;             // collaborative mixing starts from N(0, this^2)

@@ -28,7 +28,7 @@ bool begin_with_preset(const Words& words, CompareCommand* command) {
   Arguments arguments = probe.arguments();
   const bool help = arguments.parse_for_help(words);
   if (!help) arguments.parse(words);
-  command->comparison = preset_options(probe.comparison.task, probe.comparison.preset);
+  command->comparison = preset_options(probe.comparison.task, probe.comparison.preset, probe.comparison);
   return !help || command->arguments().parse(words);
 }
 

@@ -63,8 +63,12 @@ std::string tuned_models_text(const ComparisonOptions& options) {
 }
 
 std::string all_models_text(const ComparisonOptions& options) {
-  if (!fine_tunes(options)) return models_text(options);
-  return (has_encoders(options) ? "" : models_text(pre_training(options))) + tuned_models_text(options);
+  std::string text = fine_tunes(options) ? (has_encoders(options) ? "" : models_text(pre_training(options))) +
+                                               tuned_models_text(options)
+                                         : models_text(options);
+  const std::string caveat = seeds_caveat(options);
+  if (!caveat.empty()) text += wrap(caveat + ".", terminal_width(Stream::kOut), 0) + "\n";
+  return text;
 }
 
 // Sizes can be planned before there is a text. Standard input is left to the comparison: it can be read only once.

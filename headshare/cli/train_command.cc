@@ -81,11 +81,11 @@ struct TrainCommand {
   }
 };
 
-// What a task starts with, without the user's own options.
-TrainCommand untouched(const std::string& task) {
+// What a task starts with, without the user's own options but those that decide it.
+TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
   TrainCommand command;
   command.task.task = task;
-  task_family(task).set_defaults(&command.task, &command.train);
+  task_family(task).set_defaults(asked, &command.task, &command.train);
   return command;
 }
 
@@ -101,7 +101,7 @@ bool begin_with_task(const Words& words, TrainCommand* command, std::optional<St
     *start = open_start(probe.start_from);
     if (!arguments.given("task")) task = start_task(**start);
   }
-  *command = untouched(task);
+  *command = untouched(task, probe.task);
   if (*start && task == start_task(**start)) take_options(**start, &command->task);
   return !help || command->arguments().parse(words);
 }
@@ -126,7 +126,7 @@ void refuse_start_in_out(const StartModel& start, const fs::path& out) {
 // What the options mean together, before any text is read. Returns the model as far as it is known.
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
-    check_task(command.task, untouched(command.task.task).task);
+    check_task(command.task, untouched(command.task.task, command.task).task);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
     return task_family(command.task.task).likely_model(command.task);
   });
@@ -236,9 +236,9 @@ nlohmann::json result_object(const TrainResult& result, const std::optional<Eval
 std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
   const std::optional<double> entropy = task.unigram_entropy();
   if (!entropy) return nullptr;
-  notice(join_text("unigram entropy of the training text: ", format_fixed(*entropy, 3),
-                   " nats a token; a loss that stays above it has learnt frequencies alone"));
-  return std::make_unique<PlateauWatch>(*entropy);
+  notice(join_text("unigram entropy of the training text: ", format_fixed(*entropy, 3), " nats a token; a loss above ",
+                   percent_text(kPlateauShare), " of it has learnt little more than frequencies"));
+  return std::make_unique<PlateauWatch>(*entropy, task.plateau_advice());
 }
 
 void note_unknown(const Experiment& experiment) {

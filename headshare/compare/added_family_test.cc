@@ -92,7 +92,7 @@ class CountingFamily : public TaskFamily {
   std::string learns() const override { return "the next number"; }
   std::string heading() const override { return "Counting"; }
   Fields fields(TaskOptions& options) const override { return counting_fields(options.own<CountingOptions>()); }
-  void set_defaults(TaskOptions* options, TrainOptions*) const override {
+  void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions*) const override {
     options->language.model.attention = {.d_model = 16, .heads = 2};
     options->language.model.layers = 1;
   }

@@ -9,6 +9,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/report/statistics/variant_rows.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/plateau.h"
 
@@ -20,17 +21,24 @@ constexpr size_t kMostBlocks = 200;
 
 constexpr uint64_t kMostCellBytes = 1 << 28;
 
-// Means over runs of neighbouring blocks of equal number, at most kMostBlocks of them.
-std::vector<double> gathered(const std::vector<double>& blocks) {
-  const size_t run = (blocks.size() + kMostBlocks - 1) / kMostBlocks;
-  std::vector<double> means;
-  for (size_t begin = 0; begin < blocks.size(); begin += run) {
-    const size_t end = std::min(begin + run, blocks.size());
+// Takes runs of equally many neighbouring blocks for one, so that at most kMostBlocks are left; blocks weigh as many
+// targets as they hold.
+void take_blocks(const Evaluation& found, Cell* cell) {
+  cell->blocks.clear();
+  cell->block_targets.clear();
+  const size_t count = found.blocks.size();
+  const size_t run = (count + kMostBlocks - 1) / kMostBlocks;
+  for (size_t begin = 0; begin < count; begin += run) {
     double sum = 0;
-    for (size_t i = begin; i < end; ++i) sum += blocks[i];
-    means.push_back(sum / static_cast<double>(end - begin));
+    int64_t targets = 0;
+    for (size_t i = begin; i < std::min(begin + run, count); ++i) {
+      const int64_t weight = found.block_targets.empty() ? 1 : found.block_targets[i];
+      sum += static_cast<double>(weight) * found.blocks[i];
+      targets += weight;
+    }
+    cell->blocks.push_back(sum / static_cast<double>(targets));
+    cell->block_targets.push_back(targets);
   }
-  return means;
 }
 
 void load_weights(Task& task, const fs::path& checkpoint) {
@@ -44,7 +52,7 @@ void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
   const Evaluation found =
       task.evaluate(part, [&observer](int64_t done, int64_t total) { observer.on_evaluation_progress(done, total); });
   cell->test_loss = found.loss;
-  cell->blocks = gathered(found.blocks);
+  take_blocks(found, cell);
   cell->scores.clear();
   for (const Score& score : found.scores) {
     if (score.name == subject.measure) {
@@ -75,7 +83,9 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
   const auto metrics = make_jsonl_observer(home / "metrics.jsonl", resumed_after);
   trainer.observe(metrics.get());
   std::optional<PlateauWatch> plateau;
-  if (const std::optional<double> entropy = task.unigram_entropy()) trainer.observe(&plateau.emplace(*entropy));
+  if (const std::optional<double> entropy = task.unigram_entropy()) {
+    trainer.observe(&plateau.emplace(*entropy, task.plateau_advice()));
+  }
   const TrainResult result = trainer.run();
   HS_CHECK(!result.best_model.empty(), "no finite validation loss was ever reached; try a smaller --learning-rate");
   load_weights(task, result.best_model);
@@ -96,11 +106,13 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   const Trial trial = open_trial(experiment, plan.options, device);
   const TrainResult result = train(plan, *trial.task, home, observer, stop_requested);
   take_result(result, &cell);
-  cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps));
+  const Subject subject = experiment.subject();
+  cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps),
+                          compares_loss(subject) ? "" : subject.measure);
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
   describe_model(trial.options, &cell);
   cell.options = resolved_options(plan.options, trial.options);
-  score(*trial.task, experiment.subject(), observer, &cell);
+  score(*trial.task, subject, observer, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
   cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.language.batch.batch_size, device);
   measure_decoding(trial, &cell);

@@ -47,8 +47,13 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
     ASSERT_EQ(cell.curve.size(), 2u);
     EXPECT_EQ(cell.curve[1].step, 4);
     EXPECT_EQ(std::min(cell.curve[0].validation_loss, cell.curve[1].validation_loss), cell.validation_loss);
-    EXPECT_EQ(cell.blocks.size(), 13u);                    // 99 tokens in windows of 8
-    EXPECT_NEAR(mean(cell.blocks), cell.test_loss, 0.05);  // the last window is shorter
+    EXPECT_EQ(cell.blocks.size(), 13u);  // 99 tokens in windows of 8
+    ASSERT_EQ(cell.block_targets.size(), 13u);
+    EXPECT_LT(cell.block_targets.back(), cell.block_targets.front());  // the last window is shorter
+    double sum = 0;
+    for (size_t i = 0; i < 13; ++i) sum += cell.blocks[i] * static_cast<double>(cell.block_targets[i]);
+    const auto targets = std::accumulate(cell.block_targets.begin(), cell.block_targets.end(), int64_t{0});
+    EXPECT_NEAR(sum / static_cast<double>(targets), cell.test_loss, 1e-9);
     EXPECT_GT(cell.decoding_tokens_per_second, 0);
     EXPECT_EQ(cell.decoding_context, 8);
 
@@ -72,7 +77,7 @@ TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
   const TemporaryDirectory home;
   ComparisonOptions options = small_text({"mha", "mhe_mul"}, home.path());
   options.task = "mlm";
-  set_masked_defaults(&options.language);
+  set_masked_defaults(&options.language, &options.own<MaskedOptions>());
   options.language.tokenizer.vocabulary_size = 60;
   options.language.model.context = 10;
   options.language.model.layers = 1;
@@ -174,13 +179,15 @@ TEST(LearningCurve, EvaluationsWithoutALossArePassedOver) {
              R"({"event": "evaluation", "step": 2, "loss": 3.5}
 {"event": "evaluation", "step": 4, "loss": null}
 {"event": "evaluation", "step": 6}
-{"event": "evaluation", "step": 8, "loss": 3.25}
+{"event": "evaluation", "step": 8, "loss": 3.25, "accuracy": 0.5}
 )");
-  const std::vector<CurvePoint> curve = read_curve(metrics, 0.5);
+  const std::vector<CurvePoint> curve = read_curve(metrics, 0.5, "accuracy");
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve[1].step, 8);
   EXPECT_EQ(curve[1].seconds, 4);
   EXPECT_EQ(curve[1].validation_loss, 3.25);
+  EXPECT_EQ(curve[1].validation_score, 0.5);
+  EXPECT_FALSE(curve[0].validation_score || read_curve(metrics, 0.5)[1].validation_score);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void check_setting(const ComparisonOptions& options) {
 }  // namespace
 
 void check_comparison(const ComparisonOptions& options) {
-  check_task(options, preset_options(options.task, options.preset));
+  check_task(options, preset_options(options.task, options.preset, options));
   check_pre_training(options);
   check_scheme_steps(options);
   if (options.until_decided > 0) check_seeds_to_add(options);

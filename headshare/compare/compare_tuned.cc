@@ -43,31 +43,30 @@ std::vector<Variant> wanted_variants(const ComparisonOptions& options, const Enc
 std::vector<Variant> variants_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
   std::vector<Variant> variants;
   for (const Variant& one : wanted_variants(options, encoders)) {
-    const auto missing = encoders.missing.find(one.name);
+    const auto missing = encoders.missing.find({one.name, encoders.seeds.front()});
     const bool named = is_named(options, one.name);
     if (!is_trained(one.scheme)) {
       const std::string& trained = scheme_record(one.scheme).weights_of;
       if (named) {
         notice(join_text(one.name, " is left out: its weights are ", trained, "'s, and so is what they learn"));
       }
-    } else if (encoders.checkpoints.contains(one.name) ||
-               (!has_encoders(options) && missing != encoders.missing.end())) {
+    } else if (encoders.has(one.name) || (!has_encoders(options) && missing != encoders.missing.end())) {
       variants.push_back(one);
     } else if (has_encoders(options) && named) {
-      encoder_of(encoders, one.name);  // says why there is none
+      first_encoder(encoders, one.name);  // says why there is none
     } else if (missing != encoders.missing.end()) {
       notice(join_text(one.name, " is left out: there is no encoder of it in ", encoders.home.string(), ": ",
                        missing->second));
     }
   }
-  const bool any = std::any_of(variants.begin(), variants.end(),
-                               [&](const Variant& one) { return encoders.checkpoints.contains(one.name); });
+  const bool any =
+      std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return encoders.has(one.name); });
   HS_CHECK(any, "there is no encoder to fine-tune in ", encoders.home.string());
   return variants;
 }
 
 std::vector<Variant> with_encoder(std::vector<Variant> variants, const EncoderSet& encoders) {
-  std::erase_if(variants, [&](const Variant& one) { return !encoders.checkpoints.contains(one.name); });
+  std::erase_if(variants, [&](const Variant& one) { return !encoders.has(one.name); });
   return variants;
 }
 
@@ -81,7 +80,11 @@ ComparisonCall pre_training_call(const ComparisonCall& call, ComparisonHost& hos
   made.resume = begun;
   made.latex = false;
   made.options = begun ? host.begun(own).options : wanted;
-  made.adds = made.options.schemes != wanted.schemes || made.options.variants != wanted.variants;
+  // One encoder for all seeds serves added ones, too.
+  const int64_t seeds = made.options.seeds == 1 ? 1 : std::max(made.options.seeds, wanted.seeds);
+  made.adds =
+      made.options.schemes != wanted.schemes || made.options.variants != wanted.variants || made.options.seeds != seeds;
+  made.options.seeds = seeds;
   made.options.schemes = wanted.schemes;
   made.options.variants = wanted.variants;
   return made;
@@ -115,9 +118,9 @@ double unfinished_seconds(const std::vector<CellPlan>& plans, const fs::path& ho
 // What a finished cell was fine-tuned from must be what its encoder is now.
 void note_finished(const std::vector<CellPlan>& plans, const EncoderSet& encoders, const fs::path& home) {
   for (const CellPlan& plan : plans) {
-    const auto encoder = encoders.checkpoints.find(plan.key.variant);
-    if (encoder == encoders.checkpoints.end() || !finished_cell(home, plan.key)) continue;
-    note_weights(cell_home(home, plan.key), encoder->second);
+    if (!finished_cell(home, plan.key)) continue;
+    const auto encoder = encoders.checkpoints.find({plan.key.variant, encoder_seed(encoders, plan.key.seed)});
+    if (encoder != encoders.checkpoints.end()) note_weights(cell_home(home, plan.key), encoder->second);
   }
 }
 
@@ -126,6 +129,14 @@ void resolve_precisions(c10::Device device, ComparisonOptions* options) {
   warn_if_no_faster(tuning, device);
   tuning = resolve_precision(tuning, device);
   options->train.precision = resolve_precision(options->train.precision, device);
+}
+
+// Every seed that may be fine-tuned begins with an encoder.
+void check_seeds(const ComparisonOptions& options, const EncoderSet& encoders) {
+  const int64_t seeds = options.until_decided > 0 ? options.max_seeds : options.seeds;
+  const auto first = static_cast<int64_t>(options.train.seed);
+  encoder_seed(encoders, first);
+  encoder_seed(encoders, first + seeds - 1);
 }
 
 // The options of the cells: the encoders are there by now.
@@ -147,11 +158,12 @@ TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c
   const ComparisonOptions options = with_encoders(call);
   TuningPlan plan{.variants = variants_to_tune(call.options, encoders), .cells = {}, .subject = {}};
   const std::vector<Variant> there = with_encoder(plan.variants, encoders);
+  check_seeds(call.options, encoders);
   check_comparable(encoders, there);
   chosen_references(options, plan.variants);  // refuses a name that is not among them, before anything is forgotten
   const std::vector<BenchmarkTask> tasks =
       read_benchmark({.options = options,
-                      .encoder = load_encoder_model(encoder_of(encoders, there.front().name)),
+                      .encoder = load_encoder_model(first_encoder(encoders, there.front().name)),
                       .device = device,
                       .timed = true});
   say_notes(tasks);
@@ -169,9 +181,19 @@ TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c
 bool has_encoders(const ComparisonOptions& options) { return !options.own<FineTuningOptions>().encoders.empty(); }
 
 void check_pre_training(const ComparisonOptions& options) {
+  if (!fine_tunes(options)) return;
+  const std::optional<int64_t> encoder_seeds = options.own<FineTuningOptions>().encoder_seeds;
+  HS_CHECK(!has_encoders(options) || !encoder_seeds,
+           "--encoder-seeds is of pre-training, and the --encoders are trained already; leave it out");
+  HS_CHECK(!encoder_seeds || *encoder_seeds == 1 || *encoder_seeds >= options.seeds, "--encoder-seeds ",
+           encoder_seeds.value_or(0), " is less than --seeds ", options.seeds,
+           ", and each seed begins with its own encoder; use 1 for one encoder for all, or at least ", options.seeds);
+  HS_CHECK(has_encoders(options) || options.until_decided == 0 || encoder_seeds, "--until-decided adds seeds of ",
+           "fine-tuning, and each begins with its own encoder; use --encoder-seeds ", options.max_seeds,
+           ", --encoder-seeds 1 for one encoder for all seeds, or --encoders of a finished comparison");
   if (!has_encoders(options)) return;
   ComparisonOptions given = options;
-  ComparisonOptions untouched = preset_options(options.task, options.preset);
+  ComparisonOptions untouched = preset_options(options.task, options.preset, options);
   const nlohmann::json defaults = to_json(fields(untouched));
   Fields list = fields(given.language);
   std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
@@ -254,7 +276,7 @@ std::vector<std::pair<std::string, ModelOptions>> encoders_to_tune(const Compari
   const FineTuningOptions& tuning = options.own<FineTuningOptions>();
   const EncoderSet encoders = find_encoders(tuning.encoders);
   for (const Variant& one : with_encoder(variants_to_tune(options, encoders), encoders)) {
-    const ModelOptions model = read_options(encoder_of(encoders, one.name));
+    const ModelOptions model = read_options(first_encoder(encoders, one.name));
     models.emplace_back(one.name, starting_options(std::get<EncoderOptions>(model), {}, tuning.job.tuning));
   }
   return models;

@@ -9,6 +9,7 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/variants.h"
 #include "headshare/ops/tensor_memory.h"
+#include "headshare/report/statistics/findings.h"
 
 namespace headshare {
 namespace {
@@ -112,12 +113,19 @@ void check_time(const ComparisonCall& call, const Forecast& forecast) {
            "smaller --preset, or start it all the same with --beyond-a-day");
 }
 
+std::string seeds_caveat(const ComparisonOptions& options) {
+  if (options.until_decided > 0) return "";  // as many as it takes
+  return plan_caveat(trainable_variants(options).size(), static_cast<size_t>(options.seeds));
+}
+
 void say_forecast(const ComparisonCall& call, const Forecast& forecast) {
   constexpr double kSoon = 5;
   notice("data: " + forecast.data);
   if (forecast.seconds > kSoon) {
     notice(join_text("training ", models_text(call, forecast), ": ", time_text(forecast)));
   }
+  const std::string caveat = seeds_caveat(call.options);
+  if (!caveat.empty()) notice(caveat);
 }
 
 fs::path finished_home(const ComparisonCall& call) { return call.resume ? call.out : fs::path(); }

@@ -29,7 +29,10 @@ void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& exp
 // Throws Error for more than a day, unless that is wanted.
 void check_time(const ComparisonCall& call, const Forecast& forecast);
 
-// Says what a comparison that begins learns from and how long it will take.
+// What a comparison of so few seeds cannot decide; "" where they are enough, or more are added until it is decided.
+std::string seeds_caveat(const ComparisonOptions& options);
+
+// Says what a comparison that begins learns from, how long it will take and what its seeds cannot decide.
 void say_forecast(const ComparisonCall& call, const Forecast& forecast);
 
 // "about 4:10 on 2 threads"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <set>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
@@ -50,6 +52,36 @@ std::string size_text(const nlohmann::json& options) {
   return join_text(number("layers"), " layers of ", number("d-model"), ", ", number("steps"), " steps");
 }
 
+// Throws Error where more than the variants' own options differs.
+void check_same(const EncoderSet& set, const std::pair<Variant, Description>& first,
+                const std::pair<Variant, Description>& other) {
+  const auto& [variant, one] = other;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", variant.name,
+                          " and of ", first.first.name, " differ"));
+  };
+  if (one.tokenizer != first.second.tokenizer) refuse("the tokenizers");
+  for (const char* option : kShared) {
+    if (set.parameters_matched() && option == std::string(kWidth)) continue;
+    if (variant.options.contains(option) || first.first.options.contains(option)) continue;
+    const nlohmann::json& a = one.options.at(option);
+    const nlohmann::json& b = first.second.options.at(option);
+    if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));
+  }
+}
+
+void add_encoder(const Results& results, const CellKey& key, EncoderSet* set) {
+  const EncoderSet::Key encoder{key.variant, key.seed};
+  const Cell* cell = find_cell(results, key);
+  if (cell == nullptr) {
+    set->missing[encoder] = why_missing(results, key);
+  } else if (!fs::exists(set->home / cell->model / "model.safetensors")) {
+    set->missing[encoder] = join_text("its model is gone from ", (set->home / cell->model).string());
+  } else {
+    set->checkpoints[encoder] = set->home / cell->model;
+  }
+}
+
 }  // namespace
 
 EncoderSet find_encoders(const fs::path& home) {
@@ -59,52 +91,62 @@ EncoderSet find_encoders(const fs::path& home) {
   const Results results = read_results(file);
   HS_CHECK(results.subject.name == kSubject, "--encoders ", home.string(), " holds a comparison of another kind (",
            results.subject.name, "); encoders come from compare --task mlm");
+  HS_CHECK(!results.planned.empty(), "--encoders ", home.string(), " holds a comparison of no model");
   EncoderSet set{
       .home = home, .data = results.subject.data, .size = size_text(results.options), .match = results.match};
-  for (size_t i = 0; i < results.planned.size(); ++i) {
-    set.seed = i == 0 ? results.planned[i].seed : std::min(set.seed, results.planned[i].seed);
-  }
+  std::set<int64_t> seeds;
+  for (const CellKey& key : results.planned) seeds.insert(key.seed);
+  set.seeds.assign(seeds.begin(), seeds.end());
   for (const VariantRow& row : summarise(results)) {
     if (!is_trained(row.scheme)) continue;
     set.variants.push_back(variant_of(results, row.variant));
-    const CellKey key{row.variant, row.best.setting, set.seed};
-    const Cell* cell = find_cell(results, key);
-    if (cell == nullptr) {
-      set.missing[row.variant] = why_missing(results, key);
-    } else if (!fs::exists(home / cell->model / "model.safetensors")) {
-      set.missing[row.variant] = join_text("its model is gone from ", (home / cell->model).string());
-    } else {
-      set.checkpoints[row.variant] = home / cell->model;
-    }
+    for (const int64_t seed : set.seeds) add_encoder(results, {row.variant, row.best.setting, seed}, &set);
   }
   return set;
 }
 
-fs::path encoder_of(const EncoderSet& set, const std::string& variant) {
-  const auto found = set.checkpoints.find(variant);
+bool EncoderSet::has(const std::string& variant) const {
+  const auto first = checkpoints.lower_bound({variant, std::numeric_limits<int64_t>::min()});
+  return first != checkpoints.end() && first->first.first == variant;
+}
+
+int64_t encoder_seed(const EncoderSet& set, int64_t seed) {
+  if (set.seeds.size() == 1) return set.seeds.front();
+  const bool there = std::find(set.seeds.begin(), set.seeds.end(), seed) != set.seeds.end();
+  HS_CHECK(there, "fine-tuning with seed ", seed, " begins with the encoder of that seed, and the encoders in ",
+           set.home.string(), " have the seeds ", set.seeds.front(), " to ", set.seeds.back(), "; use --seed ",
+           set.seeds.front(), " and at most --seeds ", set.seeds.size(), ", or train more encoders");
+  return seed;
+}
+
+fs::path encoder_of(const EncoderSet& set, const std::string& variant, int64_t seed) {
+  const EncoderSet::Key key{variant, encoder_seed(set, seed)};
+  const auto found = set.checkpoints.find(key);
   if (found != set.checkpoints.end()) return found->second;
-  const auto reason = set.missing.find(variant);
-  throw Error(join_text("there is no encoder of ", variant, " in ", set.home.string(), ": ",
+  const auto reason = set.missing.find(key);
+  throw Error(join_text("there is no encoder of ", variant, set.seeds.size() > 1 ? join_text(" seed ", key.second) : "",
+                        " in ", set.home.string(), ": ",
                         reason == set.missing.end() ? "it was not among the --schemes and --variants of that comparison"
                                                     : reason->second));
+}
+
+fs::path first_encoder(const EncoderSet& set, const std::string& variant) {
+  for (const int64_t seed : set.seeds) {
+    const auto found = set.checkpoints.find({variant, seed});
+    if (found != set.checkpoints.end()) return found->second;
+  }
+  return encoder_of(set, variant, set.seeds.front());  // says why there is none
 }
 
 void check_comparable(const EncoderSet& set, const std::vector<Variant>& variants) {
   std::optional<Description> first;
   for (const Variant& variant : variants) {
-    const Description one = describe(encoder_of(set, variant.name));
-    if (!first) first = one;
-    const auto refuse = [&](const std::string& what) {
-      throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", variant.name,
-                            " and of ", variants.front().name, " differ"));
-    };
-    if (one.tokenizer != first->tokenizer) refuse("the tokenizers");
-    for (const char* option : kShared) {
-      if (set.parameters_matched() && option == std::string(kWidth)) continue;
-      if (variant.options.contains(option) || variants.front().options.contains(option)) continue;
-      const nlohmann::json& a = one.options.at(option);
-      const nlohmann::json& b = first->options.at(option);
-      if (a != b) refuse(join_text(option, " ", a.dump(), " and ", b.dump()));
+    for (const int64_t seed : set.seeds) {
+      const auto found = set.checkpoints.find({variant.name, seed});
+      if (found == set.checkpoints.end()) continue;
+      const Description one = describe(found->second);
+      if (!first) first = one;
+      check_same(set, {variants.front(), *first}, {variant, one});
     }
   }
 }

@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step) {
+std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step, const std::string& score) {
   std::vector<CurvePoint> curve;
   std::ifstream in(metrics);
   for (std::string line; std::getline(in, line);) {
@@ -19,6 +19,8 @@ std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_s
     curve.push_back({.step = *step,
                      .seconds = seconds_per_step * static_cast<double>(*step),
                      .validation_loss = loss->get<double>()});
+    const auto noted = event.find(score);
+    if (noted != event.end() && noted->is_number()) curve.back().validation_score = noted->get<double>();
   }
   return curve;
 }

@@ -7,7 +7,8 @@
 
 namespace headshare {
 
-// The evaluations in metrics.jsonl, those before a resumption included; empty where there is no such file.
-std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step);
+// The evaluations in metrics.jsonl, those before a resumption included; empty where there is no such file. `score` is
+// the metric to note beside the loss, or "".
+std::vector<CurvePoint> read_curve(const fs::path& metrics, double seconds_per_step, const std::string& score = "");
 
 }  // namespace headshare

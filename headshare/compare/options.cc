@@ -105,7 +105,8 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
   ComparisonOptions encoders = options;
   encoders.task = task_family(options.task).begins_with();
   encoders.own<FineTuningOptions>() = {};
-  encoders.seeds = 1;
+  encoders.seeds = options.own<FineTuningOptions>().encoder_seeds.value_or(options.seeds);
+  encoders.until_decided = 0;
   encoders.reference = encoders.peop_reference = "";
   encoders.peop = false;
   encoders.schemes.clear();
@@ -118,14 +119,14 @@ ComparisonOptions pre_training(const ComparisonOptions& options) {
 
 std::string match_name(Match match) { return enum_name(match_names(), match); }
 
-ComparisonOptions preset_options(const std::string& task, Preset preset) {
+ComparisonOptions preset_options(const std::string& task, Preset preset, const TaskOptions& asked) {
   ComparisonOptions options;
   options.task = task;
   options.preset = preset;
   options.train.keep_last = 1;
   options.train.tensorboard = false;
   const TaskFamily& family = task_family(task);
-  family.set_defaults(&options, &options.train);
+  family.set_defaults(asked, &options, &options.train);
   family.set_preset(preset, &options, &options.train);
   return options;
 }

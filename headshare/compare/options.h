@@ -37,7 +37,7 @@ bool fine_tunes(const ComparisonOptions& options);
 ComparisonOptions pre_training(const ComparisonOptions& options);
 
 // The task's and preset's sizes, steps and rates, to be set before the user's own.
-ComparisonOptions preset_options(const std::string& task, Preset preset);
+ComparisonOptions preset_options(const std::string& task, Preset preset, const TaskOptions& asked = {});
 
 // The schemes that "all" and the names in the list stand for, in the registry's order. An unknown name
 // is refused with the nearest.

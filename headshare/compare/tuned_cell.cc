@@ -61,7 +61,8 @@ class TunedCell {
         rates_(learning_rates(options_.tuning)),
         progress_(observer, static_cast<int64_t>(jobs_.size() * rates_.size())),
         stop_requested_(stop_requested),
-        checkpoint_(encoder_of(find_encoders(options_.encoders), plan.key.variant)),
+        encoders_(find_encoders(options_.encoders)),
+        checkpoint_(encoder_of(encoders_, plan.key.variant, plan.key.seed)),
         encoder_(load_encoder_model(checkpoint_)) {
     note_weights(home_, checkpoint_);
   }
@@ -170,7 +171,7 @@ class TunedCell {
   }
 
   Cell gathered(const std::vector<TunedRun>& best, bool test_part) const {
-    Cell cell{.key = plan_.key};
+    Cell cell{.key = plan_.key, .encoder_seed = encoder_seed(encoders_, plan_.key.seed)};
     const auto count = static_cast<double>(best.size());
     for (size_t i = 0; i < best.size(); ++i) {
       const TunedRun& run = best[i];
@@ -205,6 +206,7 @@ class TunedCell {
   std::vector<double> rates_;
   ManyRuns progress_;
   const std::function<bool()>& stop_requested_;
+  EncoderSet encoders_;
   fs::path checkpoint_;
   LoadedEncoder encoder_;
 };

@@ -20,8 +20,13 @@ using testing::HasSubstr;
 
 constexpr int64_t kSeed = 7;
 
-// A comparison of encoders of which `schemes` are finished, untrained as they are, below `home`.
-void write_encoders(const fs::path& home, const std::vector<std::string>& schemes) {
+std::string encoder_directory(const std::string& scheme, int64_t seed) {
+  return join_text("cells/", scheme, "-seed", seed, "/checkpoints/best");
+}
+
+// A comparison of encoders of which `schemes` are finished with every seed, untrained as they are, below `home`.
+void write_encoders(const fs::path& home, const std::vector<std::string>& schemes,
+                    const std::vector<int64_t>& seeds = {kSeed}) {
   Results results = loss_results({});
   results.subject.name = "masked-language-model";
   results.subject.measure = "masked-perplexity";
@@ -30,11 +35,13 @@ void write_encoders(const fs::path& home, const std::vector<std::string>& scheme
     EncoderOptions options = small_encoder_options(scheme_record(scheme).name);
     options.vocabulary = tokenizer->vocabulary_size();
     options.context = 16;
-    Cell cell = loss_cell(scheme, kSeed, 3.0);
-    cell.model = "cells/" + scheme + "/checkpoints/best";
-    save_model(home / cell.model, small_encoder(options), tokenizer.get());
-    results.planned.push_back(cell.key);
-    results.cells.push_back(cell);
+    for (const int64_t seed : seeds) {
+      Cell cell = loss_cell(scheme, seed, 3.0);
+      cell.model = encoder_directory(scheme, seed);
+      save_model(home / cell.model, small_encoder(options), tokenizer.get());
+      results.planned.push_back(cell.key);
+      results.cells.push_back(cell);
+    }
   }
   write_file(home / "results.json", to_text(to_json(results)));
 }
@@ -85,6 +92,7 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
   EXPECT_EQ(cell.steps, 2 * 3);
   EXPECT_EQ(cell.tokens, 6 * 4);
   EXPECT_EQ(cell.curve.size(), 2u);
+  EXPECT_EQ(cell.encoder_seed, kSeed);
   EXPECT_EQ(cell.cache_bytes_per_token, 0);
   double best = -1;
   for (const char* rate : {"lr-0.001", "lr-0.01"}) {
@@ -115,14 +123,38 @@ TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
 
 TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
   const EncoderSet encoders = find_encoders(home_.path() / "encoders");
-  EXPECT_EQ(encoders.seed, kSeed);
-  EXPECT_EQ(encoder_of(encoders, "sha"), home_.path() / "encoders/cells/sha/checkpoints/best");
-  EXPECT_THAT(error_message([&] { encoder_of(encoders, "gqa"); }),
+  EXPECT_THAT(encoders.seeds, ElementsAre(kSeed));
+  for (const int64_t seed : {0, 7}) {  // one encoder serves all of them
+    EXPECT_EQ(encoder_of(encoders, "sha", seed), home_.path() / "encoders" / encoder_directory("sha", kSeed));
+  }
+  EXPECT_EQ(first_encoder(encoders, "sha"), encoder_of(encoders, "sha", 0));
+  EXPECT_THAT(error_message([&] { encoder_of(encoders, "gqa", 0); }),
               AllOf(HasSubstr("no encoder of gqa"), HasSubstr("--schemes")));
   check_comparable(encoders, {scheme_variant("mha"), scheme_variant("sha")});
-  fs::remove(home_.path() / "encoders/cells/sha/checkpoints/best/model.safetensors");
-  EXPECT_THAT(error_message([&] { encoder_of(find_encoders(home_.path() / "encoders"), "sha"); }),
+  fs::remove(home_.path() / "encoders" / encoder_directory("sha", kSeed) / "model.safetensors");
+  EXPECT_THAT(error_message([&] { encoder_of(find_encoders(home_.path() / "encoders"), "sha", 0); }),
               HasSubstr("its model is gone"));
+}
+
+TEST_F(TunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
+  write_encoders(home_.path() / "encoders", {"mha", "sha"}, {0, 1, 2});
+  const EncoderSet encoders = find_encoders(home_.path() / "encoders");
+  EXPECT_EQ(encoder_of(encoders, "mha", 2), home_.path() / "encoders" / encoder_directory("mha", 2));
+  EXPECT_THAT(error_message([&] { encoder_of(encoders, "mha", 3); }),
+              AllOf(HasSubstr("seed 3"), HasSubstr("seeds 0 to 2"), HasSubstr("--seeds 3")));
+  const ComparisonOptions options = small_classification(home_.path());
+  for (const CellPlan& plan : plan_fine_tuning(options, {scheme_variant("mha")})) {
+    const Cell cell = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+    EXPECT_EQ(cell.encoder_seed, plan.key.seed);
+    EXPECT_EQ(finished_cell(home_.path(), plan.key)->encoder_seed, plan.key.seed);
+  }
+  // A seed whose encoder is gone is missing, and the others serve.
+  fs::remove(home_.path() / "encoders" / encoder_directory("sha", 1) / "model.safetensors");
+  const EncoderSet damaged = find_encoders(home_.path() / "encoders");
+  EXPECT_TRUE(damaged.has("sha"));
+  EXPECT_FALSE(damaged.has("shared"));
+  EXPECT_EQ(encoder_of(damaged, "sha", 0), first_encoder(damaged, "sha"));
+  EXPECT_THAT(error_message([&] { encoder_of(damaged, "sha", 1); }), HasSubstr("no encoder of sha seed 1"));
 }
 
 TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {

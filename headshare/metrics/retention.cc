@@ -103,13 +103,14 @@ double mean_or_nan(std::span<const double> values) {
 
 void add_seed_interval(Retention* result, const Line& line, std::span<const double> quality,
                        std::span<const double> reference, double confidence) {
-  const std::optional<Interval> ratio = ratio_interval(quality, reference, confidence);
   const size_t seeds = quality.size();
-  if (ratio) {
+  if (seeds < kFewestToJudge) {
+    result->interval_rule =
+        join_text("no interval: ", seeds == 1 ? "one seed says nothing of the spread" : "two seeds may agree by luck",
+                  "; run at least ", kFewestToJudge, ", better 5");
+  } else if (const std::optional<Interval> ratio = ratio_interval(quality, reference, confidence)) {
     result->interval = line(*ratio);
     result->interval_rule = join_text(100 * confidence, "% Fieller interval over ", seeds, " paired seeds");
-  } else if (seeds < 2) {
-    result->interval_rule = "no interval: one seed says nothing about the spread; run at least 2, better 5";
   } else {
     result->interval_rule =
         join_text("no interval: over ", seeds, " seeds the reference is not distinguishable from 0");

@@ -58,8 +58,8 @@ Retention peop(const PeopQuestion& question);
 
 // One quality per seed on each side, paired by index; `quality` fields of the question are ignored.
 // The value is the ratio of the means (what the paper prints), the interval is Fieller's
-// (ratio_interval): exact for normal scores with two seeds or more, and honest, that is wide, with
-// few. The parameter counts are exact numbers and add nothing to it.
+// (ratio_interval), exact for normal scores; given from kFewestToJudge seeds on, because those of two may be narrow by
+// accident. The parameter counts are exact numbers and add nothing to it.
 Retention prr_over_seeds(PrrQuestion question, std::span<const double> quality, std::span<const double> quality_mha,
                          double confidence = kConfidence);
 Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality, std::span<const double> quality_sha,

@@ -38,11 +38,6 @@ double student_t(double degrees_of_freedom, double confidence) {
 // Of a list of n among k.
 double judging_freedom(size_t n, size_t k) { return static_cast<double>((n - 1) * (k + 2)) / 3; }
 
-double judging_half_width(double deviation, size_t n, size_t k, double confidence) {
-  const double each = 1 - (1 - confidence) / static_cast<double>(k);
-  return student_t(judging_freedom(n, k), each) * deviation / std::sqrt(static_cast<double>(n));
-}
-
 double judging_p_value(double difference, double deviation, size_t n, size_t k) {
   if (deviation == 0) return difference == 0 ? 1.0 : 0.0;
   const double t = std::abs(difference) / (deviation / std::sqrt(static_cast<double>(n)));
@@ -104,6 +99,11 @@ std::optional<Interval> mean_interval(std::span<const double> values, double con
   const double half = student_t(static_cast<double>(values.size() - 1), confidence) * *deviation /
                       std::sqrt(static_cast<double>(values.size()));
   return Interval{center - half, center + half};
+}
+
+double judging_half_width(double deviation, size_t n, size_t k, double confidence) {
+  const double each = 1 - (1 - confidence) / static_cast<double>(k);
+  return student_t(judging_freedom(n, k), each) * deviation / std::sqrt(static_cast<double>(n));
 }
 
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,

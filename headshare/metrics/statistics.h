@@ -68,6 +68,10 @@ struct JudgedDifference {
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,
                                                                double confidence = kConfidence);
 
+// Half the width of the interval of one of k such means of n values, at least kFewestToJudge, whose interval rests on
+// `deviation`.
+double judging_half_width(double deviation, size_t n, size_t k, double confidence = kConfidence);
+
 // The confidence of the judgement after so many looks at growing data, so that all looks together err in at most 1 -
 // kConfidence of the cases, however many there will be: look number l may spend (1 - kConfidence) / 2^l. No look: the
 // amount of data was fixed beforehand, and there is one judgement, with kConfidence.

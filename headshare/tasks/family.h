@@ -43,8 +43,9 @@ class TaskFamily {
   // The files and directories that its own options name.
   virtual std::vector<std::string*> paths(TaskOptions&) const { return {}; }
 
-  // What options->task begins with where a user says nothing, and the sizes, steps and rates of a comparison.
-  virtual void set_defaults(TaskOptions* options, TrainOptions* train) const = 0;
+  // What options->task begins with where a user says nothing, and the sizes, steps and rates of a comparison. `asked`
+  // is what the user says: a choice that other defaults follow from is read there, before it is applied.
+  virtual void set_defaults(const TaskOptions& asked, TaskOptions* options, TrainOptions* train) const = 0;
   virtual void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const = 0;
 
   // Throws Error for options that exclude each other, or that this task ignores and that differ from those `untouched`

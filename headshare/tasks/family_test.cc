@@ -17,7 +17,7 @@ TaskOptions untouched(const std::string& task) {
   TaskOptions options;
   TrainOptions train;
   options.task = task;
-  task_family(task).set_defaults(&options, &train);
+  task_family(task).set_defaults({}, &options, &train);
   return options;
 }
 
@@ -38,6 +38,20 @@ TEST(TaskOptionsTest, ACopyHasOptionsOfItsOwn) {
   EXPECT_EQ(options.own<MaskedOptions>().pseudo_tokens, 5);
   const TaskOptions empty;
   EXPECT_EQ(empty.own<MaskedOptions>().pseudo_tokens, MaskedOptions().pseudo_tokens);
+}
+
+TEST(TaskFamilyTest, EncodersHaveBertsFormWhereItIsAskedFor) {
+  const auto form = [](const TaskOptions& asked) {
+    TaskOptions options;
+    TrainOptions train;
+    options.task = "mlm";
+    task_family("glue").set_defaults(asked, &options, &train);  // as its encoders begin
+    return std::pair(options.own<MaskedOptions>().encoder.norms, options.language.model.positions);
+  };
+  EXPECT_EQ(form({}), std::pair(NormPlacement::kBefore, PositionKind::kRotary));
+  TaskOptions bert;
+  bert.own<MaskedOptions>().bert = true;
+  EXPECT_EQ(form(bert), std::pair(NormPlacement::kAfter, PositionKind::kLearned));
 }
 
 TEST(TaskFamilyTest, EveryTaskHasOneFamilyThatSaysWhatItIs) {
@@ -64,7 +78,8 @@ TEST(TaskFamilyTest, TheTaskOptionListsAllTasksOrThoseThatTrainAlone) {
 TEST(CheckTaskTest, RefusesOptionsOfOtherTasks) {
   EXPECT_THAT(refused("language-model", "mask-rate", "0.5"),
               HasSubstr("--mask-rate belongs to --task mlm; the task is language-model"));
-  EXPECT_THAT(refused("offsets", "pairs", "4"), HasSubstr("--pairs belongs to --task recall; the task is offsets"));
+  EXPECT_THAT(refused("offsets", "pairs", "4"),
+              HasSubstr("--pairs belongs to --task recall or joint-recall; the task is offsets"));
   EXPECT_THAT(refused("mlm", "finetune-epochs", "9"), HasSubstr("or regress; the task is mlm"));
   EXPECT_THAT(refused("mlm", "stride", "9"), HasSubstr("--stride"));
   EXPECT_THAT(refused("dyck", "validation-fraction", "0.3"), HasSubstr("--validation-fraction is about text"));

@@ -11,7 +11,7 @@ void PlateauWatch::on_step(const StepReport& report) {
   const int64_t tenth = (report.step - 1) * 10 / report.total_steps;
   if (tenth != tenth_) {
     if (tenth_ == kFifthTenth) judge();
-    *this = PlateauWatch(entropy_);
+    *this = PlateauWatch(entropy_, advice_);
     tenth_ = tenth;
     first_step_ = report.step;
   }
@@ -23,12 +23,11 @@ void PlateauWatch::on_step(const StepReport& report) {
 
 void PlateauWatch::judge() const {
   const double mean = sum_ / static_cast<double>(count_);
-  if (mean < entropy_) return;
+  if (mean < kPlateauShare * entropy_) return;
   notice(join_text("the training loss, ", format_fixed(mean, 3), " on average from step ", first_step_, " to ",
-                   last_step_, ", is not below ", format_fixed(entropy_, 3),
-                   ", the unigram entropy of the text: the model has learnt how frequent each token is and no more. ",
-                   "Such models leave this plateau late; train with more --steps, a larger --batch-size or another ",
-                   "--learning-rate"));
+                   last_step_, ", is not below ", percent_text(kPlateauShare), " of ", format_fixed(entropy_, 3),
+                   ", the unigram entropy of the text: the model has learnt which tokens are frequent and which go ",
+                   "together, and little else. Such models leave this plateau late; ", advice_));
 }
 
 }  // namespace headshare

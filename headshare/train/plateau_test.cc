@@ -9,6 +9,7 @@
 namespace headshare {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -17,7 +18,7 @@ using testing::IsEmpty;
 std::vector<std::string> notices(const std::function<double(int64_t)>& loss, int64_t log_every = 1) {
   std::vector<std::string> said;
   const NoticeHandler before = set_notice_handler([&](const std::string& one) { said.push_back(one); });
-  PlateauWatch watch(/*unigram_entropy=*/5);
+  PlateauWatch watch(/*unigram_entropy=*/5, "train longer");
   for (int64_t step = 1; step <= 100; ++step) {
     if (step != 1 && step % log_every != 0) continue;
     watch.on_step({.step = step, .total_steps = 100, .loss = loss(step)});
@@ -27,15 +28,16 @@ std::vector<std::string> notices(const std::function<double(int64_t)>& loss, int
 }
 
 TEST(Plateau, IsNoticedHalfwayAndAtTheEnd) {
-  EXPECT_THAT(notices([](int64_t) { return 5.5; }),
-              ElementsAre(HasSubstr("5.500 on average from step 41 to 50, is not below 5.000"),
+  EXPECT_THAT(notices([](int64_t) { return 4.1; }),
+              ElementsAre(AllOf(HasSubstr("4.100 on average from step 41 to 50, is not below 80% of 5.000"),
+                                HasSubstr("; train longer")),
                           HasSubstr("from step 91 to 100")));
-  EXPECT_THAT(notices([](int64_t step) { return step < 60 ? 5.5 : 4.0; }), ElementsAre(HasSubstr("41 to 50")));
-  EXPECT_THAT(notices([](int64_t step) { return step < 40 ? 9.0 : 4.9; }), IsEmpty());
+  EXPECT_THAT(notices([](int64_t step) { return step < 60 ? 5.5 : 3.9; }), ElementsAre(HasSubstr("41 to 50")));
+  EXPECT_THAT(notices([](int64_t step) { return step < 40 ? 9.0 : 3.9; }), IsEmpty());
 }
 
 TEST(Plateau, AverageOfWhatIsReported) {
-  EXPECT_THAT(notices([](int64_t step) { return step % 2 == 0 ? 5.6 : 4.2; }), IsEmpty());
+  EXPECT_THAT(notices([](int64_t step) { return step % 2 == 0 ? 4.6 : 3.2; }), IsEmpty());
   EXPECT_EQ(notices([](int64_t) { return 6.0; }, /*log_every=*/10).size(), 2u);
 }
 

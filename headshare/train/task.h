@@ -24,6 +24,7 @@ struct Evaluation {
   // The number that models are compared by, in each block of the part, for intervals: the mean loss of a
   // window of text, the accuracy of a diagnostic sequence.
   std::vector<double> blocks = {};
+  std::vector<int64_t> block_targets = {};  // what each block weighs; empty: all the same
   std::optional<double> goal =
       {};  // what a better model has more of, where that is not a smaller loss: a task's metric
 
@@ -62,6 +63,9 @@ class Task {
 
   // The loss of a model that has learnt how frequent each target is and nothing else, where the task knows it.
   virtual std::optional<double> unigram_entropy() const { return std::nullopt; }
+
+  // What leaves the plateau of a loss near that entropy, as an imperative.
+  virtual std::string plateau_advice() const { return ""; }
 };
 
 }  // namespace headshare

@@ -44,3 +44,33 @@ def test_direction():
 def test_two_seeds_judge_nothing():
     difference = judging.judge({"far": [9.0, 9.0]})["far"]
     assert difference.interval is None and difference.direction == 0
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [2, 16 / 3, 13.3, 40])
+@pytest.mark.parametrize("t", [0.0, 0.5, 2.1, 9.0, 60.0])
+def test_tail(degrees_of_freedom, t):
+    stats = pytest.importorskip("scipy.stats")
+    assert judging.tail(degrees_of_freedom, t) == pytest.approx(2 * stats.t.sf(t, degrees_of_freedom), rel=1e-6)
+
+
+def test_p_values_agree_with_intervals():
+    """Bonferroni over the comparison: below 0.05 / k exactly where the interval does not contain 0."""
+    for name in ("dyck", "offsets-rotary"):
+        found = judging.differences(comparison_results.read(ROOT / f"docs/results/compare/{name}.json"))
+        for one in found.values():
+            assert (one.p < 0.05 / len(found)) == (one.direction != 0)
+
+
+def test_holm():
+    # 0.005 <= 0.05 / 4 and 0.01 <= 0.05 / 3; 0.03 > 0.05 / 2 ends it, though 0.04 <= 0.05.
+    assert judging.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}) == {"a", "d"}
+    assert judging.holm({}) == set()
+
+
+def test_arrows_need_a_size_and_survive_the_whole_table():
+    sure = judging.Difference(0.5, (0.4, 0.6), 1e-9)
+    small = judging.Difference(-0.001, (-0.002, -0.0005), 1e-9)
+    weak = judging.Difference(-0.5, (-0.9, -0.1), 0.02)
+    two_seeds = judging.Difference(0.5, None)
+    assert judging.arrows({"row": {"sure": sure, "small": small, "weak": weak, "few": two_seeds}}, 0.01) == {("row", "sure"): 1}
+    assert judging.arrows({"row": {"weak": weak}}, 0.01) == {("row", "weak"): -1}

@@ -52,7 +52,8 @@ CurvePoint point_from_json(const nlohmann::json& object, const std::string& wher
   const JsonReader read(object, where);
   return {.step = read.integer("step", 0),
           .seconds = read.number_from("seconds", 0),
-          .validation_loss = read.number("validation_loss")};
+          .validation_loss = read.number("validation_loss"),
+          .validation_score = read.optional_number("validation_score")};
 }
 
 Score score_from_json(const nlohmann::json& object, const std::string& where) {
@@ -167,6 +168,7 @@ void check_finite(const Cell& cell) {
   for (const CurvePoint& point : cell.curve) {
     check(point.seconds, "the time of a curve point");
     check(point.validation_loss, "the loss of a curve point");
+    check(point.validation_score.value_or(0), "the score of a curve point");
   }
 }
 
@@ -229,6 +231,19 @@ void check_tasks(const Results& results, const std::string& where) {
   }
 }
 
+std::vector<int64_t> block_targets(const JsonReader& read) {
+  if (!read.has("block_targets")) return {};
+  std::vector<int64_t> targets = read.list("block_targets", [](const nlohmann::json& value, const std::string& where) {
+    const std::optional<int64_t> count = json_integer(value);
+    HS_CHECK(count && *count >= 1, where, " is not a whole number above 0");
+    return *count;
+  });
+  const size_t blocks = read.numbers("blocks").size();
+  HS_CHECK(targets.size() == blocks, read.name("block_targets"), " has ", targets.size(), " numbers, and there are ",
+           blocks, " blocks");
+  return targets;
+}
+
 }  // namespace
 
 std::string name_of(const CellKey& key) {
@@ -263,6 +278,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
   nlohmann::ordered_json curve = nlohmann::ordered_json::array();
   for (const CurvePoint& point : c.curve) {
     curve.push_back({{"step", point.step}, {"seconds", point.seconds}, {"validation_loss", point.validation_loss}});
+    if (point.validation_score) curve.back()["validation_score"] = *point.validation_score;
   }
   nlohmann::ordered_json object = to_json(c.key);
   object.update({{"options", c.options},
@@ -291,6 +307,8 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"model", c.model},
                  {"curve", std::move(curve)},
                  {"blocks", c.blocks}});
+  if (!c.block_targets.empty()) object["block_targets"] = c.block_targets;
+  if (c.encoder_seed) object["encoder_seed"] = *c.encoder_seed;
   if (!c.tasks.empty()) {
     object["tasks"] = nlohmann::ordered_json::array();
     for (const TunedTask& task : c.tasks) object["tasks"].push_back(to_json(task));
@@ -302,6 +320,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   return {.key = key_from_json(object, where),
           .weights_of = weights_of(read),
+          .encoder_seed = read.has("encoder_seed") ? std::optional(read.integer("encoder_seed", 0)) : std::nullopt,
           .options = read.has("options") ? read.object("options") : nlohmann::json::object(),
           .attention_parameters = read.integer("attention_parameters", 1),
           .attention_parameters_effective = read.integer("attention_parameters_effective", 1),
@@ -315,6 +334,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .signature = read.text("signature"),
           .scores = read.has("scores") ? read.list("scores", score_from_json) : scores_of_format_2(read),
           .blocks = read.numbers("blocks"),
+          .block_targets = block_targets(read),
           .steps = read.integer("steps", 0),
           .best_step = read.integer("best_step", 0),
           .tokens = read.integer("tokens", 0),

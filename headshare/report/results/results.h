@@ -39,6 +39,8 @@ struct CurvePoint {
   int64_t step = 0;
   double seconds = 0;          // of training so far
   double validation_loss = 0;  // mean nats per target
+  // The measure on the validation part, where it is more than exp of the loss; files from before have none.
+  std::optional<double> validation_score = {};
 };
 
 // One of what stands side by side: a set of options under a name.
@@ -85,6 +87,9 @@ struct TunedTask {
 struct Cell {
   CellKey key;
   std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself (el_lossless)
+  // Of a fine-tuned encoder: the seed of its pre-training. Files from before it was kept have none: one encoder for
+  // all.
+  std::optional<int64_t> encoder_seed = {};
   // With the defaults of the model and of its evaluations filled in; only those that differ from the comparison's.
   // Empty in files of format 2.
   nlohmann::json options = nlohmann::json::object();
@@ -104,6 +109,7 @@ struct Cell {
   // The compared number (test loss where the measure is a perplexity, else the measure) in each block of
   // the reported part: the same blocks for every cell, so that differences can be taken block by block.
   std::vector<double> blocks = {};
+  std::vector<int64_t> block_targets = {};  // what each block weighs; empty in files from before: all the same
 
   int64_t steps = 0;
   int64_t best_step = 0;

@@ -176,6 +176,8 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
       {"/cells/0/test_loss", nullptr, "f.json: cells[0]: \"test_loss\" is not a number"},
       {"/cells/0/test_loss", 1e300, "f.json: cells[0]: \"test_loss\" is 1e+300, which nothing can have measured"},
       {"/cells/0/blocks/2", "x", "f.json: cells[0]: blocks[2] is not a number"},
+      {"/cells/0/block_targets", {1, 2}, "f.json: cells[0]: \"block_targets\" has 2 numbers, and there are 4 blocks"},
+      {"/cells/0/block_targets", {1, 2, 3, 0}, "f.json: cells[0]: block_targets[3] is not a whole number above 0"},
       {"/cells/0/curve/1/step", gone, "f.json: cells[0]: curve[1]: \"step\" is missing"},
       {"/cells/0/training_seconds", -1, "f.json: cells[0]: \"training_seconds\" must be at least 0"},
       {"/failed/0/reason", gone, "f.json: failed[0]: \"reason\" is missing"},

@@ -66,6 +66,18 @@ std::string few_seeds_text(size_t seeds) {
   return join_text(seeds == 1 ? "One seed" : "Two seeds", " cannot separate noise from a real difference");
 }
 
+std::string plan_caveat(size_t variants, size_t seeds) {
+  constexpr size_t kEnough = 5;
+  if (variants < 2 || seeds >= kEnough) return "";
+  const auto visible = [variants](size_t n) { return format_fixed(judging_half_width(1, n, variants - 1), 1); };
+  if (seeds < kFewestToJudge) {
+    return join_text(few_seeds_text(seeds), ": take ", kFewestToJudge, " seeds or more, better ", kEnough);
+  }
+  return join_text("With ", seeds, " seeds a difference must be ", visible(seeds),
+                   " times as large as the deviation of differences between seeds to be significant; with ", kEnough,
+                   " seeds ", visible(kEnough), " times");
+}
+
 std::string comparison_finding(const Results& results, const std::vector<VariantRow>& rows) {
   const size_t seeds = most_seeds(rows);
   if (seeds == 0) {

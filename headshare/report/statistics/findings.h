@@ -10,6 +10,10 @@ namespace headshare {
 // "One seed cannot separate noise from a real difference": below kFewestToJudge seeds.
 std::string few_seeds_text(size_t seeds);
 
+// What a plan of `variants` with fewer than five seeds cannot decide; "" for more, and where there is nothing to
+// compare.
+std::string plan_caveat(size_t variants, size_t seeds);
+
 // "gqa and mqa lose less than 2% against mha; sha loses about 5%; for skv a loss of 2% is not excluded"
 std::string comparison_finding(const Results& results, const std::vector<VariantRow>& rows);
 

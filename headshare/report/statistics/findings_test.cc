@@ -141,5 +141,15 @@ TEST(ParetoTest, RewrittenWeightsAreAsGoodAsTheirOrigin) {
             "mha and mqa lie on the Pareto frontier against cache");
 }
 
+TEST(PlanCaveatTest, SaysWhatFewSeedsCannotDecide) {
+  EXPECT_EQ(plan_caveat(9, 1), "One seed cannot separate noise from a real difference: take 3 seeds or more, better 5");
+  // Student's t of 2 and 4 degrees of freedom over the root of 3 and 5, where two are compared (R: qt(0.975, 2)).
+  EXPECT_EQ(plan_caveat(2, 3),
+            "With 3 seeds a difference must be 2.5 times as large as the deviation of differences between seeds to be "
+            "significant; with 5 seeds 1.2 times");
+  EXPECT_EQ(plan_caveat(9, 5), "");
+  EXPECT_EQ(plan_caveat(1, 1), "");
+}
+
 }  // namespace
 }  // namespace headshare

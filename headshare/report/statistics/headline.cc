@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -140,6 +141,14 @@ void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t se
   if (!resolution.empty()) caveats->push_back(resolution);
 }
 
+// Whether several seeds of a variant were fine-tuned from one encoder.
+bool shares_encoders(const Results& results) {
+  std::set<std::pair<std::string, int64_t>> seen;
+  return std::any_of(results.cells.begin(), results.cells.end(), [&](const Cell& cell) {
+    return !cell.encoder_seed || !seen.emplace(cell.key.variant, *cell.encoder_seed).second;
+  });
+}
+
 std::vector<std::string> caveats_of(const Results& results, const Verdicts& verdicts, size_t seeds) {
   std::vector<std::string> caveats;
   if (!is_complete(results)) {
@@ -150,7 +159,7 @@ std::vector<std::string> caveats_of(const Results& results, const Verdicts& verd
     caveats.push_back(plural(results.failed.size(), "model") + " failed, for the reasons listed below.");
   }
   if (seeds > 0) add_seed_caveat(results, verdicts, seeds, &caveats);
-  if (!results.subject.tasks.empty() && seeds > 0) {
+  if (!results.subject.tasks.empty() && seeds > 0 && shares_encoders(results)) {
     caveats.push_back(join_text("All seeds of a ", noun(results),
                                 " begin with one pre-trained encoder: intervals are of fine-tuning alone, and another "
                                 "pre-training may change the order."));

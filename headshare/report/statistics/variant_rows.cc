@@ -43,17 +43,32 @@ std::vector<std::pair<std::string, Summary>> summarise_scores(const Cells& cells
   return summaries;
 }
 
-double mean_at(const Column& values, std::span<const int64_t> indices) {
+// Mean of the chosen values, each with its weight.
+double mean_at(const Column& values, const Column& weights, std::span<const int64_t> indices) {
   double sum = 0;
-  for (const int64_t index : indices) sum += values[static_cast<size_t>(index)];
-  return sum / static_cast<double>(indices.size());
+  double weight = 0;
+  for (const int64_t index : indices) {
+    sum += weights[static_cast<size_t>(index)] * values[static_cast<size_t>(index)];
+    weight += weights[static_cast<size_t>(index)];
+  }
+  return sum / weight;
+}
+
+Column block_weights(const Cell& cell) {
+  if (cell.block_targets.empty()) return Column(cell.blocks.size(), 1);
+  return {cell.block_targets.begin(), cell.block_targets.end()};
 }
 
 void add_quality_interval(SettingRow* row, const Cells& cells) {
-  if (!cells.empty()) row->quality_interval = mean_interval(column(cells, [](const Cell& c) { return c.quality; }));
-  row->quality_interval_rule = row->quality_interval ? join_text("95% Student t interval over ", cells.size(), " seeds")
-                               : cells.empty()       ? "no interval: no seed is finished"
-                                                     : "no interval: one seed";
+  if (cells.empty()) {
+    row->quality_interval_rule = "no interval: no seed is finished";
+  } else if (cells.size() < kFewestToJudge) {
+    row->quality_interval_rule =
+        cells.size() == 1 ? "no interval: one seed" : "no interval: two seeds may agree by luck";
+  } else {
+    row->quality_interval = mean_interval(column(cells, [](const Cell& c) { return c.quality; }));
+    row->quality_interval_rule = join_text("95% Student t interval over ", cells.size(), " seeds");
+  }
 }
 
 SettingRow summarise_setting(const Results& results, const std::string& variant, const std::string& setting) {
@@ -113,8 +128,9 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
     }
   }
   for (double& difference : differences) difference /= static_cast<double>(pairs.ours.size());
+  const Column weights = block_weights(*pairs.ours.front());
   return bootstrap_interval(static_cast<int64_t>(blocks),
-                            [&](std::span<const int64_t> indices) { return mean_at(differences, indices); });
+                            [&](std::span<const int64_t> indices) { return mean_at(differences, weights, indices); });
 }
 
 void compare_with_reference(VariantRow* row, const Results& results, const Cells& ours, const Cells& theirs) {

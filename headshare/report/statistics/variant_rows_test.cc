@@ -97,7 +97,8 @@ TEST(SummariseTest, SeedsArePairedByTheirNumber) {
   EXPECT_FALSE(sha.against_reference->interval());
   const double mean_ratio = (std::exp(2.1) + std::exp(2.32)) / (std::exp(2.0) + std::exp(2.02));
   EXPECT_NEAR(*sha.prr.value, 100 * (2 - mean_ratio), 1e-9);
-  EXPECT_TRUE(sha.prr.interval);
+  EXPECT_FALSE(sha.prr.interval);
+  EXPECT_THAT(sha.prr.interval_rule, HasSubstr("two seeds may agree by luck"));
   EXPECT_EQ(rows[0].failed.size(), 1u);
   EXPECT_EQ(rows[0].best.planned, 3);
   EXPECT_EQ(sha.training_tokens_per_second, 769);  // the median
@@ -183,6 +184,19 @@ TEST(SummariseTest, BlocksThatDoNotMatchGiveNoInterval) {
   results.cells[1].blocks.pop_back();
   const VariantRow sha = summarise(results)[1];
   EXPECT_FALSE(sha.against_reference->over_blocks);
+}
+
+TEST(SummariseTest, BlocksWeighAsManyTargetsAsTheyHold) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.0)});
+  results.cells[1].blocks.back() += 1;  // sha is worse in the last block alone
+  const auto width = [&results] {
+    const Interval interval = *summarise(results)[1].against_reference->over_blocks;
+    return interval.high - interval.low;
+  };
+  const double equal = width();
+  EXPECT_GT(equal, 0.3);
+  for (Cell& cell : results.cells) cell.block_targets = {38, 38, 38, 1};
+  EXPECT_LT(width(), 0.1 * equal);
 }
 
 TEST(SummariseTest, ABenchmarkHasARowForEachTask) {

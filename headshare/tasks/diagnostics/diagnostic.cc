@@ -25,10 +25,10 @@ std::vector<int64_t> draw_distinct(Philox& random, int64_t bound, int64_t count)
 }
 
 const EnumNames<DiagnosticKind>& diagnostic_names() {
-  static const EnumNames<DiagnosticKind> names = {{DiagnosticKind::kOffsets, "offsets"},
-                                                  {DiagnosticKind::kRecall, "recall"},
-                                                  {DiagnosticKind::kInduction, "induction"},
-                                                  {DiagnosticKind::kDyck, "dyck"}};
+  static const EnumNames<DiagnosticKind> names = {
+      {DiagnosticKind::kOffsets, "offsets"},          {DiagnosticKind::kRecall, "recall"},
+      {DiagnosticKind::kInduction, "induction"},      {DiagnosticKind::kDyck, "dyck"},
+      {DiagnosticKind::kJointRecall, "joint-recall"}, {DiagnosticKind::kKGram, "k-gram"}};
   return names;
 }
 
@@ -36,14 +36,22 @@ std::string diagnostic_name(DiagnosticKind kind) { return enum_name(diagnostic_n
 
 Fields fields(DiagnosticOptions& o) {
   return {
-      field("sequence-length", &o.sequence_length, "offsets, induction, dyck: tokens in a sequence",
+      field("sequence-length", &o.sequence_length, "offsets, induction, dyck, k-gram: tokens in a sequence",
             {.min = 2, .max = kMostTokens}),
-      field("alphabet", &o.alphabet, "offsets, induction: different tokens; recall: different keys, and as many values",
+      field("alphabet", &o.alphabet,
+            "offsets, induction, k-gram: different tokens; recall, joint-recall: different values, of recall as many "
+            "for each token of a key",
             {.min = 2, .max = kMostTokens}),
       field("offsets", &o.offsets, "offsets: how many places back the tokens to predict are",
             {.min = 1, .max = kMostTokens}),
-      field("pairs", &o.pairs, "recall: key-value pairs in a sequence", {.min = 1, .max = kMostTokens}),
-      field("queries", &o.queries, "recall: keys asked for after the pairs", {.min = 1, .max = kMostTokens}),
+      field("pairs", &o.pairs, "recall, joint-recall: key-value pairs in a sequence", {.min = 1, .max = kMostTokens}),
+      field("queries", &o.queries,
+            "recall: keys asked for after the pairs; joint-recall: questions; k-gram: places asked about",
+            {.min = 1, .max = kMostTokens}),
+      field("key-length", &o.key_length, "recall: tokens of a key; with several no part of a key is enough to find it",
+            {.min = 1, .max = 8}),
+      field("lookups", &o.lookups, "joint-recall: values that one question asks for", {.min = 1, .max = 64}),
+      field("order", &o.order, "k-gram: tokens that the next one depends on", {.min = 1, .max = 16}),
       field("bracket-kinds", &o.bracket_kinds, "dyck: kinds of brackets", {.min = 1, .max = kMostTokens}),
       field("bracket-depth", &o.bracket_depth, "dyck: brackets open at once", {.min = 1, .max = kMostTokens}),
       field("validation-sequences", &o.validation_sequences, "diagnostic tasks: sequences to choose the best model by",
@@ -54,8 +62,8 @@ Fields fields(DiagnosticOptions& o) {
 }
 
 const std::vector<Diagnostic>& diagnostics() {
-  static const std::vector<Diagnostic> all = {offsets_diagnostic(), recall_diagnostic(), induction_diagnostic(),
-                                              dyck_diagnostic()};
+  static const std::vector<Diagnostic> all = {offsets_diagnostic(), recall_diagnostic(),       induction_diagnostic(),
+                                              dyck_diagnostic(),    joint_recall_diagnostic(), kgram_diagnostic()};
   return all;
 }
 
@@ -85,7 +93,11 @@ std::vector<DiagnosticKind> tasks_with(const std::string& field) {
 nlohmann::json difficulty(DiagnosticOptions options) {
   const nlohmann::json values = to_json(fields(options));
   nlohmann::json own = nlohmann::json::object();
-  for (const std::string& name : diagnostic(options.kind).fields) own[name] = values.at(name);
+  const Diagnostic& task = diagnostic(options.kind);
+  for (const std::string& name : task.fields) {
+    const auto unsaid = task.unsaid.find(name);
+    if (unsaid == task.unsaid.end() || *unsaid != values.at(name)) own[name] = values.at(name);
+  }
   return own;
 }
 

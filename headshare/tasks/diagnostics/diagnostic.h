@@ -14,7 +14,7 @@
 
 namespace headshare {
 
-enum class DiagnosticKind { kOffsets, kRecall, kInduction, kDyck };
+enum class DiagnosticKind { kOffsets, kRecall, kInduction, kDyck, kJointRecall, kKGram };
 
 const EnumNames<DiagnosticKind>& diagnostic_names();
 std::string diagnostic_name(DiagnosticKind kind);
@@ -28,6 +28,9 @@ struct DiagnosticOptions {
   std::vector<int64_t> offsets = {1, 3, 7, 12};
   int64_t pairs = 8;
   int64_t queries = 8;
+  int64_t key_length = 1;
+  int64_t lookups = 4;
+  int64_t order = 2;
   int64_t bracket_kinds = 4;
   int64_t bracket_depth = 8;
   int64_t validation_sequences = 256;
@@ -68,7 +71,9 @@ struct Diagnostic {
   DiagnosticKind kind;
   std::string sentence;             // what it asks of attention heads
   std::vector<std::string> fields;  // its difficulty, of fields(DiagnosticOptions&)
-  DiagnosticDefaults defaults;      // separate the schemes within about 20 seconds each on two cores
+  // Those of `fields` that came later: at these values descriptions leave them out, so that they are as they were.
+  nlohmann::json unsaid = nlohmann::json::object();
+  DiagnosticDefaults defaults;  // separate the schemes within about 20 seconds each on two cores
   // Throws Error for options that cannot be met, with both numbers and the way out.
   std::unique_ptr<SequenceGenerator> (*make)(const DiagnosticOptions& options);
 };
@@ -85,7 +90,7 @@ std::unique_ptr<SequenceGenerator> make_generator(const DiagnosticOptions& optio
 // none claims (`test-sequences`) is everyone's.
 std::vector<DiagnosticKind> tasks_with(const std::string& field);
 
-// The difficulty options of `options.kind`, as one JSON object.
+// The difficulty options of `options.kind`, as one JSON object, without those at their `unsaid` values.
 nlohmann::json difficulty(DiagnosticOptions options);
 
 // The decoder of the task, resolved.

@@ -24,15 +24,20 @@ DiagnosticOptions small(DiagnosticKind kind = DiagnosticKind::kOffsets) {
                             .offsets = {1, 4},
                             .pairs = 3,
                             .queries = 4,
+                            .lookups = 2,
+                            .order = 1,
                             .bracket_kinds = 2,
                             .bracket_depth = 3,
                             .validation_sequences = 20,
                             .test_sequences = 30,
                             .batch_size = 3};
+  if (kind == DiagnosticKind::kKGram) options.alphabet = 3;
   options.model = {.layers = 1, .init_deviation = 0.5};
   options.model.attention = {.scheme = "mha", .d_model = 16, .heads = 2};
   return options;
 }
+
+int64_t outputs_of(DiagnosticKind kind) { return make_generator(small(kind))->outputs(); }
 
 NamedTensors tensors(DiagnosticTask& task) { return model_tensors(*task.model()); }
 
@@ -82,7 +87,7 @@ Scored score_by_hand(DiagnosticTask& task, const Sequence& sequence, int64_t out
 TEST(DiagnosticTaskTest, LossAndAccuracyEqualALoopOverTargets) {
   for (const auto& [kind, name] : diagnostic_names()) {
     const DiagnosticOptions options = small(kind);
-    const int64_t outputs = kind == DiagnosticKind::kOffsets ? 2 : 1;
+    const int64_t outputs = outputs_of(kind);
     DiagnosticTask task(options, kSeed, at::kCPU);
     Scored first, second, test;
     const auto add = [&](Scored* sum, uint64_t seed, const std::string& part, uint64_t number) {
@@ -130,7 +135,7 @@ TEST(DiagnosticTaskTest, GuessingReachesChance) {
     options.test_sequences = 2000;
     DiagnosticTask task(options, kSeed, at::kCPU);
     const int64_t answer = kind == DiagnosticKind::kRecall ? 7 : kind == DiagnosticKind::kDyck ? 3 : 2;
-    answer_always(task, kind == DiagnosticKind::kOffsets ? std::vector<int64_t>{answer, 0} : std::vector{answer}, 1);
+    answer_always(task, outputs_of(kind) == 2 ? std::vector<int64_t>{answer, 0} : std::vector{answer}, 1);
     const Evaluation evaluation = task.evaluate(Part::kTest, {});
     // Answers within a sequence hang together: five deviations of a mean of 2000 numbers in [0, 1].
     EXPECT_NEAR(evaluation.scores[0].value, task.chance(), 5 * 0.5 / std::sqrt(2000)) << name;

@@ -73,9 +73,9 @@ TEST(DiagnosticTest, FieldsBelongToTasks) {
   for (const Diagnostic& one : diagnostics()) {
     for (const std::string& name : one.fields) EXPECT_TRUE(names.contains(name)) << name;
   }
-  EXPECT_THAT(tasks_with("pairs"), ElementsAre(DiagnosticKind::kRecall));
-  EXPECT_THAT(tasks_with("sequence-length"),
-              ElementsAre(DiagnosticKind::kOffsets, DiagnosticKind::kInduction, DiagnosticKind::kDyck));
+  EXPECT_THAT(tasks_with("pairs"), ElementsAre(DiagnosticKind::kRecall, DiagnosticKind::kJointRecall));
+  EXPECT_THAT(tasks_with("sequence-length"), ElementsAre(DiagnosticKind::kOffsets, DiagnosticKind::kInduction,
+                                                         DiagnosticKind::kDyck, DiagnosticKind::kKGram));
   EXPECT_EQ(tasks_with("test-sequences").size(), diagnostics().size());
   options.kind = DiagnosticKind::kDyck;
   options.sequence_length = 10;

@@ -82,7 +82,7 @@ class DiagnosticsFamily : public TaskFamily {
     return names;
   }
 
-  void set_defaults(TaskOptions* options, TrainOptions* train) const override {
+  void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions* train) const override {
     const DiagnosticDefaults defaults = diagnostic_defaults(kind_of(options->task));
     options->own<DiagnosticOptions>() = defaults.options;
     options->language.model = defaults.options.model;

@@ -56,6 +56,41 @@ TEST(RecallTest, EveryKeyAndEveryValueComesUp) {
   for (const auto& [place, count] : asked) EXPECT_NEAR(count, 125, 5 * 10) << place;
 }
 
+TEST(RecallTest, NoPartOfALongKeyIsEnough) {
+  DiagnosticOptions options = recall(8, 9, 5);
+  options.key_length = 2;
+  expect_sound(options, [&](const Sequence& drawn) {
+    std::map<std::pair<int64_t, int64_t>, int64_t> value_of;
+    std::map<int64_t, int> first, second;
+    for (size_t i = 0; i < drawn.inputs.size(); i += 3) {
+      const std::pair key(drawn.inputs[i], drawn.inputs[i + 1]);
+      EXPECT_TRUE(key.first < 8 && key.second >= 8 && key.second < 16 && drawn.inputs[i + 2] >= 16);
+      if (i < 9 * 3) {
+        EXPECT_TRUE(value_of.emplace(key, drawn.inputs[i + 2]).second);
+        ++first[key.first], ++second[key.second];
+        EXPECT_EQ(drawn.targets[i + 1], kIgnoredTarget);
+      } else {
+        EXPECT_EQ(drawn.targets[i + 1], value_of.at(key));
+        EXPECT_EQ(drawn.inputs[i + 2], value_of.at(key));
+      }
+      EXPECT_TRUE(drawn.targets[i] == kIgnoredTarget && drawn.targets[i + 2] == kIgnoredTarget);
+    }
+    for (const auto* part : {&first, &second}) {
+      EXPECT_EQ(part->size(), 3u);
+      for (const auto& [token, count] : *part) EXPECT_EQ(count, 3) << token;
+    }
+  });
+  options.pairs = 8;
+  EXPECT_THAT(error_message([&] { make_generator(options); }), AllOf(HasSubstr("not 8"), HasSubstr("--key-length")));
+}
+
+TEST(RecallTest, KeysOfOneTokenAreDescribedAsBefore) {
+  EXPECT_FALSE(difficulty(recall(8, 4, 4)).contains("key-length"));
+  DiagnosticOptions options = recall(8, 4, 4);
+  options.key_length = 2;
+  EXPECT_EQ(difficulty(options).at("key-length"), 2);
+}
+
 TEST(RecallTest, RefusesMorePairsThanKeys) {
   EXPECT_EQ(error_message([] { make_generator(recall(4, 4, 9)); }), "no error");
   EXPECT_THAT(error_message([] { make_generator(recall(4, 5, 2)); }),

@@ -47,7 +47,9 @@ class FineTuningFamily : public TaskFamily {
     return {&own.encoders, &files.data, &files.train, &files.validation, &files.test};
   }
 
-  void set_defaults(TaskOptions* options, TrainOptions* train) const override { first().set_defaults(options, train); }
+  void set_defaults(const TaskOptions& asked, TaskOptions* options, TrainOptions* train) const override {
+    first().set_defaults(asked, options, train);
+  }
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     first().set_preset(preset, options, train);
   }

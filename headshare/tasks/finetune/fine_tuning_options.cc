@@ -32,9 +32,15 @@ const FineTuningTask& fine_tuning_task(const std::string& name) {
 
 Fields fields(FineTuningOptions& o) {
   Fields list = {
-      field("encoders", &o.encoders,
-            "fine-tune the encoders of this `compare --task mlm --out DIR` (its first seed); without it encoders are "
-            "trained first, on --text, and kept in OUT/encoders"),
+      field(
+          "encoders", &o.encoders,
+          "fine-tune the encoders of this `compare --task mlm --out DIR`, seed i from the encoder of seed i (or all "
+          "from one, if it has one seed); without it encoders are trained first, on --text, and kept in OUT/encoders"),
+      field(
+          "encoder-seeds", &o.encoder_seeds,
+          "encoders to pre-train for each scheme: auto as many as --seeds, so that intervals are of schemes; 1 begins "
+          "all seeds with one encoder, so that intervals are of fine-tuning alone",
+          {.min = 1, .max = 1000}),
       field("tasks", &o.tasks, "of glue or superglue only these (cola,rte); empty: all of them"),
   };
   Fields own = {field("keep-models", &o.keep_models, "keep every fine-tuned model, not only its answers and scores")};

@@ -1,6 +1,7 @@
 // What encoders are fine-tuned on, and how, where that is what a comparison trains.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +27,15 @@ const std::vector<FineTuningTask>& fine_tuning_tasks();
 const FineTuningTask& fine_tuning_task(const std::string& name);
 
 struct FineTuningOptions {
-  std::string encoders = {};            // a comparison of masked language models; "": that comes first, on the text
-  std::vector<std::string> tasks = {};  // of the suite; empty: all
+  std::string encoders = {};  // a comparison of masked language models; "": that comes first, on the text
+  std::optional<int64_t> encoder_seeds = {};  // pre-trained here for each variant; default: as many as are fine-tuned
+  std::vector<std::string> tasks = {};        // of the suite; empty: all
   bool keep_models = false;
   JobOptions job = {};
   TuningOptions tuning = {};
 };
 
-// All but the first two begin with kFineTuningPrefix: pre-training has options of the same names.
+// All but the first three begin with kFineTuningPrefix: pre-training has options of the same names.
 Fields fields(FineTuningOptions& options);
 inline constexpr const char* kFineTuningPrefix = "finetune-";
 

@@ -18,7 +18,9 @@ void WindowLosses::add(const Tensor& losses, const Tensor& targets) {
     const int64_t count = counts[row].item<int64_t>();
     sums.nats += sum;
     sums.tokens += count;
-    if (count > 0) window_means.push_back(sum / static_cast<double>(count));
+    if (count == 0) continue;
+    window_means.push_back(sum / static_cast<double>(count));
+    window_targets.push_back(count);
   }
 }
 

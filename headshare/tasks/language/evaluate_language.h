@@ -23,6 +23,7 @@ LanguageSums evaluate_language(const Decoder& model, const TokenData& tokens, co
 struct WindowLosses {
   LanguageSums sums;
   std::vector<double> window_means;
+  std::vector<int64_t> window_targets;  // scored tokens of each
 
   // Adds windows with these losses, [B, T], of targets int64 [B, T]. One without targets has no mean.
   void add(const Tensor& losses, const Tensor& targets);

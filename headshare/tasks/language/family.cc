@@ -42,7 +42,7 @@ class LanguageFamily : public TaskFamily {
   std::string heading() const override { return "Language model"; }
   bool trains_alone() const override { return true; }
 
-  void set_defaults(TaskOptions*, TrainOptions*) const override {}
+  void set_defaults(const TaskOptions&, TaskOptions*, TrainOptions*) const override {}
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     set_text_preset(preset, options, train);
     // Within a preset's steps ALiBi learns text that learned positions do not begin to (docs/results/README.md), and

@@ -165,6 +165,7 @@ Evaluation LanguageModelTask::evaluate(Part part, const Task::Progress& progress
   result.scores.push_back(perplexity(losses.sums, setup));
   if (data_.tokenizer->lossless()) result.scores.push_back(bits_per_byte(losses.sums, setup));
   result.blocks = losses.window_means;
+  result.block_targets = losses.window_targets;
   return result;
 }
 

@@ -60,8 +60,10 @@ class MaskedFamily : public TaskFamily {
     return headshare::fields(options.own<MaskedOptions>().encoder);
   }
 
-  void set_defaults(TaskOptions* options, TrainOptions* train) const override {
-    set_masked_defaults(&options->language);
+  void set_defaults(const TaskOptions& asked, TaskOptions* options, TrainOptions* train) const override {
+    MaskedOptions& own = options->own<MaskedOptions>();
+    own.bert = asked.own<MaskedOptions>().bert;
+    set_masked_defaults(&options->language, &own);
     train->schedule.schedule = Schedule::kLinear;
   }
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {

@@ -30,7 +30,11 @@ BatchOptions text_windows(const LanguageModelOptions& language, const TokenData&
 }  // namespace
 
 Fields fields(MaskedOptions& o) {
-  Fields list = fields(o.encoder);
+  Fields list = {field("bert", &o.bert,
+                       "BERT's own form: norms after each sum and learned positions, where --norms and --positions say "
+                       "nothing else; by default norms stand before each part and positions are rotary, which learns "
+                       "much sooner")};
+  append(&list, fields(o.encoder));
   append(&list, fields(o.masking));
   list.push_back(field("pseudo-tokens", &o.pseudo_tokens,
                        "tokens of the test part that are masked one by one for the pseudo-perplexity; 0: none",
@@ -38,9 +42,11 @@ Fields fields(MaskedOptions& o) {
   return list;
 }
 
-void set_masked_defaults(LanguageModelOptions* options) {
-  options->model = EncoderOptions();
-  options->tokenizer.kind = TokenizerKind::kWordPiece;
+void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked) {
+  language->model = EncoderOptions();
+  language->model.positions = masked->bert ? PositionKind::kLearned : PositionKind::kRotary;
+  language->tokenizer.kind = TokenizerKind::kWordPiece;
+  masked->encoder.norms = masked->bert ? NormPlacement::kAfter : NormPlacement::kBefore;
 }
 
 EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked) {
@@ -102,6 +108,14 @@ Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
   return model_->loss(to_input(batch, model_->device()), targets_of(batch, model_->device())).sum;
 }
 
+std::string MaskedLanguageModelTask::plateau_advice() const {
+  const EncoderOptions& model = model_->options();
+  const bool leaves = model.norms == NormPlacement::kBefore && model.positions != PositionKind::kLearned;
+  if (leaves) return "train with more --steps or a higher --learning-rate";
+  return "models with --norms pre --positions rotary (the default form, without --bert) leave it within hundreds of "
+         "steps";
+}
+
 MaskedSetup MaskedLanguageModelTask::setup() const {
   return {.context = model_->options().context, .batch_size = evaluation_batch_};
 }
@@ -117,6 +131,7 @@ Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& pr
   const WindowLosses losses = evaluate_masked(model_, tokens, masker_, setup(), progress);
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
   result.blocks = losses.window_means;
+  result.block_targets = losses.window_targets;
   const std::string tokenizer = data_.tokenizer->kind();
   result.scores.push_back(masked_perplexity(losses.sums, tokenizer, setup(), masked_.masking));
   if (part != Part::kTest) return result;

@@ -9,6 +9,7 @@ namespace headshare {
 
 // What it has besides the options of a language model.
 struct MaskedOptions {
+  bool bert = false;  // begin with BERT's own form: see set_masked_defaults
   EncoderParts encoder = {};
   MaskingOptions masking = {};
   int64_t pseudo_tokens = 1000;  // of the test part, each masked by itself; 0: none
@@ -16,8 +17,10 @@ struct MaskedOptions {
 
 Fields fields(MaskedOptions& options);
 
-// BERT's options where a language model's are others, and the tokenizer that has [MASK].
-void set_masked_defaults(LanguageModelOptions* options);
+// BERT's options where a language model's are others, and the tokenizer that has [MASK]. Norms stand before each part
+// and positions are rotary, because small encoders of BERT's own form (masked->bert) stay on the plateau of token
+// frequencies for thousands of steps (docs/results/README.md).
+void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked);
 
 // The encoder that both make, resolved, with a masked-LM head.
 EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked);
@@ -42,6 +45,7 @@ class MaskedLanguageModelTask : public TextTask {
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
   void save(const std::string& directory) override;
   std::optional<double> unigram_entropy() const override { return unigram_entropy_; }
+  std::string plateau_advice() const override;
 
   Encoder& encoder() { return model_; }
 

@@ -20,7 +20,9 @@ constexpr uint64_t kSeed = 9;
 
 LanguageModelOptions small_masked(const std::string& scheme = "mha") {
   LanguageModelOptions options = small_language(scheme);
-  set_masked_defaults(&options);
+  MaskedOptions masked;
+  set_masked_defaults(&options, &masked);
+  options.model.positions = PositionKind::kLearned;  // that every scheme takes
   options.model.context = 16;
   options.model.layers = 1;
   options.model.attention.scheme = scheme;
