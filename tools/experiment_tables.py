@@ -248,6 +248,21 @@ def preset_rates():
     return table(["quick preset on", "learning rate", "mean", *(f"`{scheme}`" for scheme in SCHEMES)], body)
 
 
+MIXING = {"start-mixing-text": "demo's text", "start-mixing-shakespeare": "tiny shakespeare", "start-mixing-offsets": "offsets",
+          "start-mixing-induction": "induction", "start-mixing-dyck": "dyck"}  # fmt: skip
+
+
+def mixing_starts():
+    """Validation loss of collaborative attention by the deviation from which its mixing starts."""
+    found = {name: by_setting(name, "validation_loss", 3) for name in MIXING if load(name)}
+    deviations = sorted({dict(setting)["mixing-deviation"] for settings in found.values() for _, setting in settings}, key=float)
+    body = [
+        [deviation, *(settings["collaborative", frozenset({("mixing-deviation", deviation)})] for settings in found.values())]
+        for deviation in deviations
+    ]
+    return table(["start", *(MIXING[name] for name in found)], body)
+
+
 def share_of_mha(rows, scheme):
     return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
 
@@ -320,4 +335,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, texts, preset_positions, preset_rates, starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}

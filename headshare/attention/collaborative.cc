@@ -20,7 +20,7 @@ class Collaborative : public Scheme {
         key_(key_projection("key", R())),
         value_(projection("value", H() * D())),
         output_(output_projection()),
-        mixing_(declare("mixing", {H(), R()}, Init::normal(options.mixing_deviation), Decay::kNo)) {}
+        mixing_(declare("mixing", {H(), R()}, Init::normal(*options.mixing_deviation), Decay::kNo)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
     return rotated(normed_query(split_heads(query_->forward(x), 1)) * mixing_.unsqueeze(1), first);  // [B, H, T, R]

@@ -89,6 +89,7 @@ TEST(Counts, TheOtherSchemes) {
   EXPECT_EQ(cost({.scheme = "gqa", .groups = 6}).parameters, 2 * E * E + 2 * E * 6 * D);
   EXPECT_EQ(cost({.scheme = "el_lossless"}).parameters, 4 * E * E);
   EXPECT_EQ(cost({.scheme = "skv", .shared_qk = true}).parameters, 3 * E * E);
+  EXPECT_EQ(cost({.scheme = "el_shared", .averaged_values = true}).parameters, 2 * E * E);
   EXPECT_EQ(cost({.scheme = "mha", .key_width = 384}).parameters, 2 * E * 384 + 2 * E * E);
   EXPECT_EQ(cost({.scheme = "collaborative"}).parameters, 2 * E * 384 + H * 384 + 2 * E * E);
   EXPECT_EQ(cost({.scheme = "collaborative", .key_width = 64, .content_bias = true}).parameters,
@@ -107,6 +108,7 @@ TEST(Counts, CacheElementsPerToken) {
   EXPECT_EQ(elements({.scheme = "skv"}), 768);
   EXPECT_EQ(elements({.scheme = "skv", .shared_qk = true}), 1536);
   EXPECT_EQ(elements({.scheme = "el_shared"}), 768);
+  EXPECT_EQ(elements({.scheme = "el_shared", .averaged_values = true}), 1536);
   EXPECT_EQ(elements({.scheme = "el_lossless"}), 768);
   for (const std::string one : {"sha", "mqa", "mhe_add", "mhe_mul"}) {
     EXPECT_EQ(elements({.scheme = one}), 128) << one;

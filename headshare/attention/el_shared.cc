@@ -1,6 +1,9 @@
 // EL-ATT as the MHE paper trains it, in our reading (docs/mathematics.md#ambiguous-readings): the hidden state itself
 // is key and value.
 //   q_h = x W_Q^h, k_h = v_h = columns h D .. (h + 1) D of y; cache: y: E per token
+// With `averaged_values`, the other reading of its count: keys are projected, y is every head's value, and the mean of
+// the heads is the output.
+//   q_h = x W_Q^h, k_h = y W_K^h, v_h = y, out = sum_h A_h y / H; cache: H D + E per token
 #include <ATen/ATen.h>
 
 #include "headshare/attention/hidden_states.h"
@@ -37,6 +40,35 @@ class ElShared : public Scheme {
   Linear query_, output_;
 };
 
+class ElAveraged : public Scheme {
+ public:
+  explicit ElAveraged(const AttentionOptions& options)
+      : Scheme(options), query_(projection("query", H() * D())), key_(key_projection("key", H() * D())) {}
+
+  Tensor project_queries(const Tensor& x, int64_t first) const override {
+    return rotated(normed_query(split_heads(query_->forward(x), H())), first);  // [B, H, T, D]
+  }
+
+  Tensor merge(const Tensor& heads, const Tensor&) const override { return heads.mean(1); }  // [B, T, E]
+
+ protected:
+  Memory project_memory(const Tensor& y, int64_t first) const override {
+    return {rotated(normed_key(split_heads(key_->forward(y), H())), first), y.unsqueeze(1)};
+  }
+
+  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+    return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
+  }
+
+  AttentionCost own_cost() const override {
+    const int64_t parameters = 2 * E() * H() * D();
+    return {.parameters = parameters, .effective = parameters, .cache_elements = H() * D() + E()};
+  }
+
+ private:
+  Linear query_, key_;
+};
+
 }  // namespace
 
 std::string why_not_hidden_states(const AttentionOptions& o) {
@@ -48,7 +80,13 @@ std::string why_not_hidden_states(const AttentionOptions& o) {
 
 namespace {
 
+std::shared_ptr<Scheme> make_el_shared(const AttentionOptions& options) {
+  if (options.averaged_values) return std::make_shared<ElAveraged>(options);
+  return std::make_shared<ElShared>(options);
+}
+
 std::string why_not(const AttentionOptions& o) {
+  if (o.averaged_values) return "";
   if (o.heads * *o.head_width == o.d_model) return why_not_hidden_states(o);
   return join_text("el_shared cuts the model width into heads: ", o.heads, " heads x ", *o.head_width,
                    " must equal d-model ", o.d_model, "; leave --head-width at auto");
@@ -60,7 +98,7 @@ SchemeRecord el_shared_scheme() {
   return {.name = "el_shared",
           .sentence = "a head's keys and values are its slice of the hidden state",
           .paper = "Xue and Aletras, 2023, after Yan et al., 2021",
-          .make = make_as<ElShared>,
+          .make = make_el_shared,
           .why_not = why_not};
 }
 

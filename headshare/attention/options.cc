@@ -8,6 +8,12 @@
 
 namespace headshare {
 
+namespace {
+
+constexpr double kMixingDeviation = 1;  // measured: docs/design/027-where-mixing-starts.md
+
+}  // namespace
+
 const EnumNames<DropoutMaskKind>& dropout_mask_names() {
   static const EnumNames<DropoutMaskKind> names = {
       {DropoutMaskKind::kPerHead, "per_head"},
@@ -29,12 +35,15 @@ Fields fields(AttentionOptions& o) {
       field("content-bias", &o.content_bias, "a learned score per (head, key token), in any scheme"),
       field("qk-norm", &o.qk_norm,
             "RMS norms over each query and key before they are compared, with a weight per dimension"),
+      field("averaged-values", &o.averaged_values,
+            "el_shared projects keys, takes whole hidden states for values and averages the heads"),
       field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values"),
       field("mhe-deviation", &o.mhe_deviation,
             "head embeddings start from N(0, this squared); auto: 0.02 for mhe_add, 0.5 for mhe_mul",
             {.min = 0, .max = 10}),
       field("mhe-mul-offset", &o.mhe_mul_offset, "mhe_mul multiplies by (offset + embedding)", {.min = 0, .max = 1}),
-      field("mixing-deviation", &o.mixing_deviation, "collaborative mixing starts from N(0, this squared)",
+      field("mixing-deviation", &o.mixing_deviation,
+            join_text("collaborative mixing starts from N(0, this squared); auto: ", kMixingDeviation),
             {.min = 0, .max = 10}),
       field("attention-dropout", &o.attention_dropout, "dropout on the attention weights",
             {.min = 0, .max = 0.99, .aliases = {"attention-probs-dropout-prob", "attn-pdrop"}}),
@@ -80,6 +89,7 @@ AttentionOptions resolve(AttentionOptions o) {
   if (!o.key_width) o.key_width = o.heads * *o.head_width;
   HS_CHECK(*o.key_width >= 1, "key-width must be at least 1, not ", *o.key_width);
   check_sizes(o, scheme);
+  if (!o.mixing_deviation) o.mixing_deviation = kMixingDeviation;
   if (!o.mhe_deviation) o.mhe_deviation = 0.02;  // measured: docs/design/021-where-head-embeddings-start.md
   if (!o.scale) o.scale = 1.0 / std::sqrt(static_cast<double>(*o.head_width));
   return o;

@@ -28,11 +28,12 @@ struct AttentionOptions {
   bool projection_bias = false;      // on queries, keys, values and output: all schemes or none
   bool content_bias = false;         // u_h: every scheme's option (docs/mathematics.md#content-bias)
   bool qk_norm = false;              // RMS norms over each query and key before they are compared
+  bool averaged_values = false;      // el_shared: keys are projected, hidden states are values, heads averaged
   bool shared_qk = false;            // skv: share queries and keys instead of keys and values
-  std::optional<double> mhe_deviation = {};  // head embeddings start from N(0, this^2); default 0.02, mhe_mul 0.5
-  double mhe_mul_offset = 1;                 // mhe_mul multiplies by (offset + embedding): 1 or 0
-  double mixing_deviation = 0.2;             // collaborative mixing starts from N(0, this^2)
-  double attention_dropout = 0;              // on the attention weights, in training
+  std::optional<double> mhe_deviation = {};     // head embeddings start from N(0, this^2); default 0.02, mhe_mul 0.5
+  double mhe_mul_offset = 1;                    // mhe_mul multiplies by (offset + embedding): 1 or 0
+  std::optional<double> mixing_deviation = {};  // collaborative mixing starts from N(0, this^2)
+  double attention_dropout = 0;                 // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
   // Set by the model, not by the user:
   bool rotary = false;  // positions are rotated into queries and keys

@@ -105,6 +105,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
                               .projection_bias = true,
                               .content_bias = true,
                               .qk_norm = true,
+                              .averaged_values = true,
                               .shared_qk = true,
                               .mhe_deviation = 0.5,
                               .mhe_mul_offset = 0,
@@ -160,7 +161,7 @@ TEST(AttentionOptions, InitialDeviationsReachTheParameters) {
     EXPECT_NEAR(deviation({.scheme = "mhe_add"}, name), 0.02, 0.02 * 0.23);
     EXPECT_NEAR(deviation({.scheme = "mhe_mul"}, name), 0.5, 0.5 * 0.23);
   }
-  EXPECT_NEAR(deviation({.scheme = "collaborative"}, "mixing"), 0.2, 0.2 * 0.08);
+  EXPECT_NEAR(deviation({.scheme = "collaborative"}, "mixing"), 1, 0.08);
   EXPECT_NEAR(deviation({.init_deviation = 0.1}, "query.weight"), 0.1, 0.1 * 0.014);
   EXPECT_NEAR(deviation({.output_deviation = 0.3}, "output.weight"), 0.3, 0.3 * 0.014);
   EXPECT_EQ(deviation({.content_bias = true}, "content_bias"), 0);

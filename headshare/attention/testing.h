@@ -66,6 +66,9 @@ inline std::vector<SchemeCase> scheme_cases() {
   AttentionOptions shared_qk = with("skv");
   shared_qk.shared_qk = true;
   cases.push_back({"skv_shared_qk", shared_qk});
+  AttentionOptions averaged = with("el_shared");
+  averaged.averaged_values = true;
+  cases.push_back({"el_shared_averaged", averaged});
   AttentionOptions plain_product = with("mhe_mul");
   plain_product.mhe_mul_offset = 0;
   cases.push_back({"mhe_mul_offset_0", plain_product});
@@ -161,6 +164,7 @@ class NaiveAttention {
       return {query(own("query_key", x)), key(own("query_key", y)), own("value", y)};
     }
     if (o_.scheme == "skv") return {query(own("query", x)), key(own("key_value", y)), own("key_value", y)};
+    if (o_.scheme == "el_shared" && o_.averaged_values) return {query(own("query", x)), key(own("key", y)), y};
     if (o_.scheme == "el_shared") return {query(own("query", x)), key(part(y, h, H)), part(y, h, H)};
     if (o_.scheme == "mhe_add") {
       return {query(affine("query", x)) + parameter("query_embedding")[h],
@@ -232,6 +236,7 @@ class NaiveAttention {
       const Tensor sum = weights.sum(1, /*keepdim=*/true);
       heads.push_back((weights / (sum + (sum == 0))).matmul(one.v));
     }
+    if (o_.averaged_values) return at::stack(heads).mean(0);
     return affine("output", at::cat(heads, 1));
   }
 

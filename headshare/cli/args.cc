@@ -110,7 +110,8 @@ void Arguments::refuse_flag(const std::string& name) const {
   const std::string nearest = nearest_name(negated ? name.substr(3) : name, known);
   throw UsageError(join_text("unknown option --", name,
                              nearest.empty() ? "" : join_text("; did you mean --", negated ? "no-" : "", nearest, "?"),
-                             " `headshare ", page_.verb, " --help-all` lists them"));
+                             nearest.empty() ? "; `headshare " : " `headshare ", page_.verb,
+                             " --help-all` lists them"));
 }
 
 void Arguments::set_flag(Field& field, const std::string& text) {

@@ -131,6 +131,9 @@ int run_convert(const Words& words) {
                      &options.source);
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
+  arguments.common({"from", "to", "tokenizer", "dry-run", "overwrite"});
+  arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
+  arguments.example("convert --to hf encoder exported", "an encoder of scheme mha, as BertForMaskedLM loads it");
   for (const ForeignFormat& format : foreign_formats()) {
     arguments.note("--from " + format.name + ": " + format.help + ".");
   }

@@ -21,7 +21,7 @@ Arguments arguments(CostOptions& options) {
   made.common({"schemes", "kind", "layers", "d-model", "heads", "context", "vocabulary", "sweep", "memory-budget",
                "batch-size", "cache-type", "weight-type", "json"});
   made.example("cost --layers 12 --d-model 768 --heads 12", "every scheme at the size of GPT-2");
-  made.example("cost config.json --cache-type bf16 --memory-budget 24GiB",
+  made.example("cost config.json --weight-type bf16 --cache-type bf16 --memory-budget 24GiB",
                "a published model: the largest batch and the longest context that fit");
   made.note(
       "The encoder table of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12. "

@@ -26,7 +26,7 @@ bool is_headshare_model(const fs::path& path) {
 }
 
 HfShape read_shape(const fs::path& path) {
-  HS_CHECK(path_exists(path), "no model at ", path.string(), ": there is nothing of that name");
+  HS_CHECK(path_exists(path), "no model at ", path.string(), ": it does not exist");
   if (!is_headshare_model(path)) return read_hf_shape(path);
   const fs::path directory = fs::is_directory(path) ? path : fs::absolute(path).parent_path();
   return {.options = read_options(find_checkpoint(directory)), .model_type = "headshare"};
@@ -82,6 +82,10 @@ void fit_into(double budget, const CostOptions& options, const DecoderOptions& m
   cost->largest_batch = whole((budget - weights) / (cache * context));
   cost->longest_context =
       whole((budget - (weights - slope * context)) / (cache * static_cast<double>(options.batch_size) + slope));
+  // A trained model has no more positions than it has learned.
+  const bool bounded = !options.model_path.empty() && model.positions == PositionKind::kLearned;
+  if (bounded) cost->longest_context = std::min(cost->longest_context, model.context);
+  cost->weights_fit = weights <= budget;
 }
 
 // `common`, with what an encoder has besides where that is asked for.

@@ -66,6 +66,7 @@ struct Cost {
   int64_t cache_bytes_per_token = 0;  // the whole model, in CostOptions::cache_type
   int64_t largest_batch = 0;
   int64_t longest_context = 0;
+  bool weights_fit = true;  // into the memory budget
 };
 
 // Every scheme asked for, the model's own first. Throws Error where none is possible.

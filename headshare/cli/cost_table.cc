@@ -1,5 +1,7 @@
 #include "headshare/cli/cost_table.h"
 
+#include <algorithm>
+
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -138,7 +140,17 @@ std::string explanations(const std::vector<Cost>& costs, const CostOptions& opti
   const std::string budget =
       join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
                 options.model.context, ", longest context at batch ", options.batch_size, ".");
-  return text + wrap(budget, width, 0) + "\n";
+  text += wrap(budget, width, 0) + "\n";
+  const bool none = std::none_of(costs.begin(), costs.end(), [](const Cost& one) { return one.weights_fit; });
+  if (none) {
+    text += wrap(join_text("No scheme's weights fit into the budget",
+                           options.weight_type == ElementType::kFp32
+                               ? "; they are counted as fp32, --weight-type bf16 halves them."
+                               : "."),
+                 width, 0) +
+            "\n";
+  }
+  return text;
 }
 
 }  // namespace

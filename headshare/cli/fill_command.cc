@@ -118,10 +118,12 @@ int run_fill(const Words& words) {
                      &options.text);
   arguments.group("Filling", own_fields(options));
   arguments.group("Computing", fields(options.runtime));
+  arguments.common({"top-k", "json", "threads"});
+  arguments.example("fill encoder \"The import [MASK] finds a module.\"", "the likeliest words for one gap");
+  arguments.example("fill encoder --top-k 3 --json <lines.txt", "three for each gap of every line");
   arguments.note(
       "A filling is a token: a word, or a piece of one. Several masks are filled independently of each other, each "
-      "list "
-      "as if the other masks stayed.");
+      "list as if the other masks stayed.");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
   LoadedEncoder loaded = load_encoder_model(options.model_path);

@@ -205,7 +205,7 @@ int run_finetune(const Words& words) {
   if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (command.resume) command = parse_resumed(words, command.out);
-  if (command.model.empty()) throw UsageError("MODEL is missing: which encoder is to be fine-tuned?");
+  if (command.model.empty()) throw UsageError("MODEL is missing: name the encoder to fine-tune");
   if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
   catch_interrupts();
   try {

@@ -113,9 +113,8 @@ void note_sliding(const DecoderOptions& model, int64_t slides) {
   static bool said = false;
   if (slides == 0 || said) return;
   said = true;
-  print_note(join_text("the text is longer than the model's context of ", model.context,
-                       " tokens, where its positions end: each time the context was full, the model went on from its "
-                       "last half"));
+  print_note(join_text("the text is longer than the context of ", model.context,
+                       " tokens; whenever the context was full, generation continued from its last half"));
 }
 
 GenerateRequest make_request(const GenerateOptions& options, const LoadedModel& loaded, const std::string& prompt,

@@ -224,6 +224,10 @@ int run_predict(const Words& words) {
   arguments.group("Answers", own_fields(options));
   arguments.group("Rows", fields(options.columns));
   arguments.group("Computing", fields(options.runtime));
+  arguments.common({"out", "json", "text-column", "pair-column", "table-format", "score", "threads"});
+  arguments.example("predict tuned/cola/lr-0.001-seed-0 rows.tsv", "a label and its probability for every row");
+  arguments.example("predict tuned/cola/lr-0.001-seed-0 - --json <rows.jsonl",
+                    "every class's probability, as JSON lines");
   arguments.note(
       "Each row gets a line: its index (the column index or idx, else its number from 0), the predicted label and its "
       "probability; a model of `regress` gives a number. If the file has labels, the scores go to standard error, with "

@@ -30,6 +30,9 @@ struct ReportOptions {
                           field("latex", &latex, "also table.tex beside it, for the package booktabs"),
                           field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
                           field("json", &json, "print the results, merged, instead of tables")});
+    made.common({"out", "latex", "csv", "json"});
+    made.example("report comparison", "the tables, and comparison/report.html again");
+    made.example("report comparison offsets --out both.html", "two comparisons on one page");
     made.note(
         "Runs on the same data with the same options become one table, whatever their schemes, seeds and sweeps; "
         "others become sections of one report, and benchmarks that the same encoders were fine-tuned on stand side by "

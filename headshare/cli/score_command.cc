@@ -176,6 +176,9 @@ int run_score(const Words& words) {
   arguments.required("QUESTION", "what was answered: squad, glue, superglue", &options.question);
   arguments.required("PREDICTIONS", "the file with the predictions; - is standard input", &options.predictions);
   arguments.group("Scoring", own_fields(options));
+  arguments.common({"gold", "task", "json", "null-odds", "rules"});
+  arguments.example("score squad predictions.json --gold dev-v1.1.json", "exact match and F1");
+  arguments.example("score glue predictions.tsv --task cola --gold dev.tsv", "a task of GLUE");
   add_notes(&arguments);
   if (!arguments.parse(words)) return kOk;
   as_usage([&] { check_options(arguments, options); });

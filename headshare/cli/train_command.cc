@@ -324,7 +324,7 @@ int run_train(const Words& words) {
     print_dry_run(command);
     return kOk;
   }
-  if (command.out.empty()) throw UsageError("--out is missing: where should the run be kept?");
+  if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (start) as_usage([&] { refuse_start_in_out(*start, command.out); });
   if (command.resume) command = parse_resumed(words, command.out);

@@ -36,7 +36,7 @@ Fields own_fields(ComparisonOptions& o) {
             "0: train --seeds and no more",
             {.min = 0, .max = 1}),
       field("max-seeds", &o.max_seeds, "seeds that --until-decided may reach", {.min = 1, .max = 1000}),
-      field("peop", &o.peop, "PEoP is wanted: sha, which it is relative to, joins the schemes"),
+      field("peop", &o.peop, "add sha, the baseline of PEoP, to the schemes"),
       field("match", &o.match,
             "what is made equal: optimizer steps, training time (of mha in --steps), or total parameters (by wider "
             "feed-forward parts)",

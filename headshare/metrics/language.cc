@@ -10,8 +10,8 @@ namespace {
 
 void check_sum(const LanguageSums& sums) {
   HS_CHECK(std::isfinite(sums.nats) && sums.nats >= 0, "the summed negative log-likelihood of ", sums.tokens,
-           " tokens is ", sums.nats, ", not a finite number >= 0: the model has diverged or its log-probabilities ",
-           "are not normalised");
+           " tokens is ", sums.nats, ", not a finite number >= 0: the model has diverged (train it with a smaller ",
+           "--learning-rate) or its log-probabilities are not normalised");
 }
 
 std::string signature(const char* name, const LanguageSetup& setup) {

@@ -219,7 +219,7 @@ void save_model(const fs::path& directory, const Encoder& model, const Tokenizer
 }
 
 fs::path find_checkpoint(const fs::path& path) {
-  HS_CHECK(fs::exists(path), "no model at ", path.string(), ": there is nothing of that name");
+  HS_CHECK(fs::exists(path), "no model at ", path.string(), ": it does not exist");
   HS_CHECK(fs::is_directory(path), path.string(),
            " is a file; a model is a directory with config.json and model.safetensors");
   if (fs::exists(path / "config.json")) return path;

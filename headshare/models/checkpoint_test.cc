@@ -209,7 +209,7 @@ TEST_F(CheckpointTest, TensorsOfEveryTypeComeBackBitForBit) {
 TEST_F(CheckpointTest, WhereItIsLookedFor) {
   EXPECT_EQ(load_model(path()).directory, path());
   const fs::path run = temporary_.path() / "run";
-  EXPECT_THAT(error_message([&] { load_model(run); }), HasSubstr("there is nothing of that name"));
+  EXPECT_THAT(error_message([&] { load_model(run); }), HasSubstr("it does not exist"));
   make_directories(run / "checkpoints");
   EXPECT_THAT(error_message([&] { load_model(run); }), HasSubstr("neither config.json nor checkpoints/best"));
   save_model(run / "checkpoints" / "last", model_, &bytes_);

@@ -26,8 +26,8 @@ void PlateauWatch::judge() const {
   if (mean < kPlateauShare * entropy_) return;
   notice(join_text("the training loss, ", format_fixed(mean, 3), " on average from step ", first_step_, " to ",
                    last_step_, ", is not below ", percent_text(kPlateauShare), " of ", format_fixed(entropy_, 3),
-                   ", the unigram entropy of the text: the model has learnt which tokens are frequent and which go ",
-                   "together, and little else. Such models leave this plateau late; ", advice_));
+                   ", the unigram entropy of the text: the model has learnt at most which tokens are frequent and which ",
+                   "go together. Such models leave this plateau late; ", advice_));
 }
 
 }  // namespace headshare

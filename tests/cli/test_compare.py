@@ -67,7 +67,7 @@ def test_results(run, text, tmp_path):
     growth = mha["attention_parameters"] / sha["attention_parameters"] - 1
     assert mha["peop"]["value"] == pytest.approx((1 - mha["quality"]["mean"] / sha["quality"]["mean"]) / growth)
     assert sha["peop"]["value"] is None and sha["peop"]["reason_undefined"]
-    assert mha["prr"]["value"] == 100 and len(mha["prr"]["interval"]) == 2
+    assert mha["prr"]["value"] == 100 and mha["prr"]["interval"] is None  # two seeds may agree by luck
     assert sha["minus_reference"]["mean"] == pytest.approx(sha["test_loss"]["mean"] - mha["test_loss"]["mean"])
     # el_lossless is mha with another cache.
     assert el["quality"]["mean"] == pytest.approx(mha["quality"]["mean"], rel=1e-6) and el["trained"] is False

@@ -128,13 +128,16 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     assert "el_lossless is left out: its weights are mha's" in done.stderr
     before = json.loads((out / "encoders" / "results.json").read_text())
     assert before["subject"]["name"] == "masked-language-model" and before["complete"]
-    assert {cell["seed"] for cell in before["cells"]} == {0} and (out / "encoders" / "report.html").is_file()
+    # Seed i is fine-tuned from encoder i.
+    assert {cell["seed"] for cell in before["cells"]} == {0, 1} and (out / "encoders" / "report.html").is_file()
+    assert all(cell["encoder_seed"] == cell["seed"] for cell in results["cells"])
+    assert "one pre-trained encoder" not in " ".join((out / "report.html").read_text().split())
     # In one go it gives the same.
     whole = tuned(run, tmp_path / "whole", *flags, *long)
     scores = lambda found: [(cell["variant"], cell["seed"], cell["tasks"]) for cell in found["cells"]]  # noqa: E731
     assert scores(whole) == scores(results)
     again = run("compare", "--resume", "--out", out)
-    assert [f"{n} of {n} models were finished before" in again.stderr for n in (2, 4)] == [True, True]
+    assert again.stderr.count("4 of 4 models were finished before") == 2
 
 
 def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
@@ -356,4 +359,9 @@ def test_dry_run(run, encoders, suite, tmp_path):
     assert "mha" in printed and "gqa" not in printed
     assert "fine-tuned on glue/cola and glue/sst-2; 3 epochs, 3 seeds, 1 learning rate" in printed
     printed = run("compare", *flags, "--schemes", "mha,gqa", "--steps", 70, cwd=tmp_path).stdout
-    assert "gqa" in printed and "70 steps each, 1 seed" in printed and "glue/wnli" in printed
+    assert "gqa" in printed and "70 steps each, 3 seeds" in printed and "glue/wnli" in printed
+    printed = run("compare", *flags, "--schemes", "mha,gqa", "--encoder-seeds", 1, cwd=tmp_path).stdout
+    assert "steps each, 1 seed\n" in printed
+    beside = run("compare", *flags, "--encoders", encoders, "--encoder-seeds", 2, cwd=tmp_path, check=False)
+    assert beside.returncode == 2
+    one_line_error(beside.stderr, "--encoder-seeds", "are trained already")

@@ -98,6 +98,9 @@ def test_memory_budget(cost, run, refused):
     assert needed <= budget
     [small] = cost("--memory-budget", "1KiB", "--schemes", "mha")
     assert small["largest_batch"] == small["longest_context"] == 0
+    said = " ".join(run("cost", "--memory-budget", "1KiB", "--schemes", "mha").stdout.split())
+    assert "No scheme's weights fit into the budget; they are counted as fp32, --weight-type bf16 halves them." in said
+    assert "weights fit" not in run("cost", "--memory-budget", "8GiB").stdout
     assert "longest" in run("cost", "--memory-budget", "8 GiB").stdout
     assert "8GiB" in refused(2, "cost", "--memory-budget", "much")
 
@@ -173,6 +176,9 @@ def test_types_of_elements_within_a_budget(cost, run, config):
 def test_other_model_types(cost, run, refused, config):
     [gpt2] = cost(config({"model_type": "gpt2"}), "--schemes", "mha")
     assert gpt2["total_parameters"] == 124_439_808 and gpt2["own"]
+    # It has learned 1,024 positions, whatever memory there is; a model that is not trained yet may have more.
+    roomy = ("--schemes", "mha", "--memory-budget", "1GiB")
+    assert cost(config({"model_type": "gpt2"}), *roomy)[0]["longest_context"] == 1024 < cost(*roomy)[0]["longest_context"]
     done = run("cost", config({"model_type": "bert"}), "--json", "--schemes", "mha")
     [bert] = json.loads(done.stdout)
     assert bert["total_parameters"] == 109_482_240 and bert["kind"] == "encoder"

@@ -181,7 +181,7 @@ def test_text_of_one_endless_word(run, tmp_path):
 
 def test_compare(run, refused, corpus, tmp_path):
     out = tmp_path / "out"
-    flags = [*MLM, "--schemes", "mha,mhe_mul,el_lossless", "--steps", 10, "--pseudo-tokens", 30, "--text", corpus]
+    flags = [*MLM, "--positions", "alibi", "--schemes", "mha,mhe_mul,el_lossless", "--steps", 10, "--pseudo-tokens", 30, "--text", corpus]
     found = json.loads(run("compare", "--json", *flags, "--out", out).stdout)
     assert found["subject"]["measure"] == "masked-perplexity" and "unigram entropy" in found["subject"]["data"]
     cells = {one["variant"]: one for one in found["cells"]}

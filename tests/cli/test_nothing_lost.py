@@ -144,7 +144,7 @@ def test_files_of_others_stay(refused, text, tmp_path, verb, name, overwrite):
 @pytest.fixture
 def encoder(run, text, tmp_path):
     out = tmp_path / "encoder"
-    flags = ["--task", "mlm", "--tokenizer", "wordpiece", "--vocabulary-size", 120, "--text", text, "--steps", 2]
+    flags = ["--task", "mlm", "--bert", "--tokenizer", "wordpiece", "--vocabulary-size", 120, "--text", text, "--steps", 2]
     run("train", *[word for word in TINY if word not in ("--tokenizer", "bytes")], *flags, "--out", out)
     return out
 

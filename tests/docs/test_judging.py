@@ -72,5 +72,7 @@ def test_arrows_need_a_size_and_survive_the_whole_table():
     small = judging.Difference(-0.001, (-0.002, -0.0005), 1e-9)
     weak = judging.Difference(-0.5, (-0.9, -0.1), 0.02)
     two_seeds = judging.Difference(0.5, None)
-    assert judging.arrows({"row": {"sure": sure, "small": small, "weak": weak, "few": two_seeds}}, 0.01) == {("row", "sure"): 1}
+    nothing = {f"nothing {n}": judging.Difference(0.02, (-0.1, 0.1), 0.6) for n in range(4)}
+    row = {"sure": sure, "small": small, "weak": weak, "few": two_seeds}
+    assert judging.arrows({"row": row, "other": nothing}, 0.01) == {("row", "sure"): 1}
     assert judging.arrows({"row": {"weak": weak}}, 0.01) == {("row", "weak"): -1}

@@ -304,7 +304,7 @@ def test_a_trained_encoder_fills_masks_as_transformers_does(run, tmp_path, monke
     (tmp_path / "text.txt").write_text("".join(f"The {i % 7} foxes jump over {i % 3} lazy dogs.\n" for i in range(400)))
     sizes = ("--layers", 2, "--d-model", 32, "--heads", 4, "--context", 24, "--vocabulary-size", 60)
     flags = ("--steps", 100, "--learning-rate", 0.01, "--init-deviation", 0.1, "--scheme", "mha", "--threads", 1)
-    run("train", "--task", "mlm", "--text", tmp_path / "text.txt", "--out", tmp_path / "run", *sizes, *flags)
+    run("train", "--task", "mlm", "--bert", "--text", tmp_path / "text.txt", "--out", tmp_path / "run", *sizes, *flags)
     run("convert", "--to", "hf", tmp_path / "run", tmp_path / "hf")
     text = "The 5 [MASK] jump over [MASK] Lazy dogs."
     ours = json.loads(run("fill", tmp_path / "run", text, "--json", "--top-k", 4).stdout)["masks"]

@@ -31,7 +31,7 @@ def encoder(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
     texts = "".join(f"{a} then {b}, it {label}. Who jumps? The foxes jump.\n" for a, b, label in pairs(600, 0))
     (folder / "text.txt").write_text(texts)
-    flags = ["--task", "mlm", "--scheme", "mha", "--vocabulary-size", 120, "--steps", 60, "--learning-rate", 3e-3]
+    flags = ["--task", "mlm", "--bert", "--scheme", "mha", "--vocabulary-size", 120, "--steps", 60, "--learning-rate", 3e-3]
     cache = {"HEADSHARE_CACHE": str(folder / "cache")}
     text = ("--text", folder / "text.txt", "--init-deviation", 0.1)
     run("train", *text, "--out", folder / "run", *flags, *SMALL, env=cache)
@@ -163,7 +163,7 @@ def test_the_pipeline_fills_masks_as_headshare_does(run, encoder, tmp_path):
 
 def test_an_encoder_of_one_segment(run, encoder, tmp_path):
     """It has no row for a second segment, and transformers is not told to ask for one."""
-    flags = ["--task", "mlm", "--scheme", "mha", "--vocabulary-size", 120, "--steps", 1, "--segments", 1]
+    flags = ["--task", "mlm", "--bert", "--scheme", "mha", "--vocabulary-size", 120, "--steps", 1, "--segments", 1]
     text = encoder.parent / "text.txt"
     run("train", "--text", text, "--out", tmp_path / "run", *flags, *SMALL, env={"HEADSHARE_CACHE": str(tmp_path / "cache")})
     run("convert", "--to", "hf", tmp_path / "run", tmp_path / "hf")

@@ -27,6 +27,7 @@ SCHEMES = {
     "skv": ({}, {"query": (24, 24), "key_value": (24, 24)}, {}),
     "skv shared_qk": ({"shared-qk": True}, {"query_key": (24, 24), "value": (24, 24)}, {}),
     "el_shared": ({}, {"query": (24, 24)}, {}),
+    "el_shared averaged": ({"averaged-values": True}, {"query": (24, 24), "key": (24, 24)}, {}),
     "el_lossless": ({}, {"query": (24, 24), "key": (24, 24), "value": (24, 24)}, {}),
     "mhe_add": ({}, {"query": (4, 24), "key": (4, 24), "value": (4, 24)},
                 {"query_embedding": (6, 4), "key_embedding": (6, 4), "value_embedding": (6, 4)}),
@@ -57,7 +58,8 @@ def random_weights(options, projections, vectors):
         draw("position_embedding", (CONTEXT, WIDTH))
     for i in range(LAYERS):
         scheme = f"blocks.{i}.attention.scheme"
-        for name, shape in {**projections, "output": (WIDTH, HEADS * HEAD)}.items():
+        output = {} if options.get("averaged-values") else {"output": (WIDTH, HEADS * HEAD)}
+        for name, shape in {**projections, **output}.items():
             draw_linear(f"{scheme}.{name}", shape, options["projection-bias"])
         for name, shape in vectors.items():
             draw(f"{scheme}.{name}", shape)
@@ -116,6 +118,8 @@ class Reference:
                 return project("query_key", h), project("query_key", h), project("value", h)
             case "skv":
                 return project("query", h), project("key_value", h), project("key_value", h)
+            case "el_shared" if self.options.get("averaged-values"):
+                return project("query", h), project("key", h), x
             case "el_shared":
                 return project("query", h), x.chunk(HEADS, -1)[h], x.chunk(HEADS, -1)[h]
             case "mhe_add":
@@ -154,6 +158,8 @@ class Reference:
             if self.options["positions"] == "alibi":
                 scores = scores - SLOPES[h] * (rows - columns)
             heads.append(scores.masked_fill(columns > rows, -math.inf).softmax(-1) @ v)
+        if self.options.get("averaged-values"):
+            return torch.stack(heads).mean(0)
         return self.linear(f"{at}.output", torch.cat(heads, -1))
 
     def logits(self, ids):
@@ -205,7 +211,7 @@ def plans():
     """Every scheme with every way of positions it supports; the other options take turns."""
     for index, (label, (own, projections, vectors)) in enumerate(SCHEMES.items()):
         for turn, positions in enumerate(POSITIONS):
-            if positions == "rotary" and label.startswith("el_"):
+            if positions == "rotary" and label in ("el_shared", "el_lossless"):
                 continue
             flags = index + turn
             options = {

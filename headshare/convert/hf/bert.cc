@@ -237,11 +237,13 @@ ForeignModel map_bert(const Directory& directory) {
 
 void check_bert_holds(const EncoderOptions& o) {
   const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
+  const std::string way_out = "; `train --task mlm --bert` makes encoders that BERT holds";
   const std::string scheme = o.attention.scheme;
   HS_CHECK(scheme == "mha", "the encoder's attention is ", scheme, no_place,
            "; an encoder of scheme mha can be written");
-  HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place);
-  HS_CHECK(o.positions == PositionKind::kLearned, "the encoder's positions are not learned", no_place);
+  HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place,
+           way_out);
+  HS_CHECK(o.positions == PositionKind::kLearned, "the encoder's positions are not learned", no_place, way_out);
   HS_CHECK(o.segments > 0, "the encoder has no segment embedding, and BERT always has one (--segments)");
   HS_CHECK(o.attention.projection_bias && o.feed_forward_bias, "the encoder has no biases in ",
            o.attention.projection_bias ? "its feed-forward part" : "its projections", ", and BERT always has them (",

@@ -39,7 +39,7 @@ int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resol
 }
 
 HfShape read_hf_shape(const fs::path& path) {
-  HS_CHECK(path_exists(path), "no model at ", path.string(), ": there is nothing of that name");
+  HS_CHECK(path_exists(path), "no model at ", path.string(), ": it does not exist");
   const bool directory = fs::is_directory(path);
   const fs::path file = directory ? path / "config.json" : path;
   HS_CHECK(path_exists(file), path.string(), " has no config.json: it is not the directory of a model");

@@ -8,9 +8,9 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array kNames = {Pair{"d-model", "model width"}, Pair{"match", "held equal"},
-                               Pair{"init-deviation", "initial deviation"},
-                               Pair{"shared-qk", "shared queries and keys"}};
+constexpr std::array kNames = {
+    Pair{"d-model", "model width"}, Pair{"match", "held equal"}, Pair{"init-deviation", "initial deviation"},
+    Pair{"shared-qk", "shared queries and keys"}, Pair{"averaged-values", "averaged values"}};
 
 constexpr std::array kWords = {Pair{"finetune", "fine-tuning"},
                                Pair{"tensorboard", "TensorBoard"},

@@ -155,8 +155,9 @@ void compare_with_reference(VariantRow* row, const Results& results, const Cells
 // "; with 95% all of 8 intervals hold (Bonferroni), at this look and the 2 before"
 std::string judgement_text(size_t compared, const std::vector<int64_t>& looks) {
   const size_t before = looks.empty() ? 0 : looks.size() - 1;
-  return join_text("with 95% all of ", compared, " intervals hold (Bonferroni)",
-                   before == 0 ? "" : join_text(", at this look and the ", before, " before it"));
+  const std::string hold =
+      compared == 1 ? "a 95% interval" : join_text("with 95% all of ", compared, " intervals hold (Bonferroni)");
+  return join_text(hold, before == 0 ? "" : join_text(", at this look and the ", before, " before it"));
 }
 
 // Judges the differences of all trained variants together.

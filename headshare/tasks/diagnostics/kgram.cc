@@ -96,9 +96,9 @@ class KGram : public SequenceGenerator {
 
 DiagnosticDefaults defaults() {
   DiagnosticDefaults d{
-      .options = {.kind = DiagnosticKind::kKGram, .sequence_length = 64, .alphabet = 4, .queries = 32, .order = 2},
-      .steps = 400,
-      .learning_rate = 3e-3};
+      .options = {.kind = DiagnosticKind::kKGram, .sequence_length = 64, .alphabet = 3, .queries = 32, .order = 2},
+      .steps = 600,
+      .learning_rate = 1e-3};
   d.options.model.layers = 2;
   d.options.model.attention.d_model = 64;
   return d;

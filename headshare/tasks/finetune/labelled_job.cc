@@ -163,7 +163,7 @@ class LabelledJob : public FineTuneJob {
     }
     notice(join_text(kind.name, ": this model answers every one of ", answers.size(), " examples of ", set.source,
                      " with '", kind.labels.at(static_cast<size_t>(answers.front())),
-                     "': it has learnt nothing but that; try other learning rates or more epochs"));
+                     "': it predicts one class only; try other learning rates or more epochs"));
   }
 
   // The user's own tables: a line for each row with what was right, as the table has it.

@@ -64,9 +64,9 @@ void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::s
 Fields fields(PredictColumns& o) {
   return {
       field("text-column", &o.text,
-            "the column with the text, or the first of two; where it is left out, as in training"),
-      field("pair-column", &o.pair, "the column with the second text likewise"),
-      field("label-column", &o.label, "the column with the right answer likewise; the table may be without it"),
+            "column of the text, or of the first of two; empty: the one used in training"),
+      field("pair-column", &o.pair, "column of the second text, likewise"),
+      field("label-column", &o.label, "column of the right answer, likewise; the table may lack it"),
       field("table-format", &o.format,
             "tsv takes quotes as letters, tsv-quoted and csv as RFC 4180 does; auto: by the file's ending",
             table_format_names()),
