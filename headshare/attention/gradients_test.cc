@@ -147,7 +147,7 @@ TEST(Gradients, InertParametersAreKeyBiasesAndTheKeyEmbeddingOfMheAdd) {
     const std::string scheme = one.options.scheme;
     if (!one.options.rotary) {
       if (scheme == "mhe_add") expected.emplace_back("key_embedding");
-      const bool has_key_map = scheme != "skv" && scheme != "el_shared";
+      const bool has_key_map = scheme != "skv" && (scheme != "el_shared" || one.options.averaged_values);
       const bool normed = one.options.qk_norm;  // an added bias changes a normed key
       if (one.options.projection_bias && has_key_map && !normed) expected.emplace_back("key.bias");
     }

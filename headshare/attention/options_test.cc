@@ -129,7 +129,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
 
 TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
   AttentionOptions options;
-  EXPECT_EQ(fields(options).size(), 13U);  // as many as the test above sets
+  EXPECT_EQ(fields(options).size(), 14U);  // as many as the test above sets
 }
 
 TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {

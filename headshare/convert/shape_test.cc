@@ -132,7 +132,7 @@ TEST_F(ShapeTest, RefusesWhatIsNoModel) {
   EXPECT_THAT(error_message([&] { read_hf_shape(directory_); }), HasSubstr("config.json"));
   fs::remove(directory_ / "config.json");
   EXPECT_THAT(error_message([&] { read_hf_shape(directory_); }), HasSubstr("has no config.json"));
-  EXPECT_THAT(error_message([&] { read_hf_shape(directory_ / "none"); }), HasSubstr("nothing of that name"));
+  EXPECT_THAT(error_message([&] { read_hf_shape(directory_ / "none"); }), HasSubstr("none: it does not exist"));
 }
 
 }  // namespace

@@ -216,4 +216,4 @@ def test_what_is_no_configuration(refused, config, tmp_path):
     assert "config.json" in refused(1, "cost", tmp_path)
     (tmp_path / "empty").mkdir()
     assert "has no config.json" in refused(1, "cost", tmp_path / "empty")
-    assert "nothing of that name" in refused(1, "cost", tmp_path / "none")
+    assert "does not exist" in refused(1, "cost", tmp_path / "none")

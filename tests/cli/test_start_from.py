@@ -84,7 +84,7 @@ def test_a_longer_context_where_positions_have_no_end(run, text, tmp_path):
 
 def test_where_it_cannot_start(refused, start, text, tmp_path):
     flags = ("--text", text, "--out", tmp_path / "run")
-    assert "nothing of that name" in refused(1, "train", "--start-from", tmp_path / "none", *flags)
+    assert "does not exist" in refused(1, "train", "--start-from", tmp_path / "none", *flags)
     weights = start / "checkpoints" / "best" / "model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-5])

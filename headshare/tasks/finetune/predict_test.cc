@@ -110,7 +110,7 @@ TEST_F(PredictTest, RefusesWhatIsNotFineTunedOrDoesNotBelongTogether) {
   const fs::path old = classifier();
   fs::remove(old / kTaskNoteFile);
   EXPECT_THAT(refusal(old), HasSubstr("has no task.json"));
-  EXPECT_THAT(refusal(directory_ / "none"), HasSubstr("nothing of that name"));
+  EXPECT_THAT(refusal(directory_ / "none"), HasSubstr("none: it does not exist"));
 }
 
 TEST_F(PredictTest, AFineTuningStandsForItsOnlyModel) {
