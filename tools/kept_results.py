@@ -23,7 +23,11 @@ def from_here(value):
     return os.path.relpath(value, ROOT) if inside else value
 
 
-results = json.load(sys.stdin)
+# Where tools/experiments kept the models is this machine's own affair.
+text = sys.stdin.read()
+if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
+    text = text.replace(kept, "build/experiments")
+results = json.loads(text)
 results["options"] = {name: from_here(value) for name, value in results["options"].items()}
 for cell in results["cells"]:
     cell["blocks"] = [float(f"{block:.{DIGITS}g}") for block in cell["blocks"]]

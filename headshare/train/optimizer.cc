@@ -30,8 +30,10 @@ Fields fields(OptimizerOptions& o) {
   return {
       field("optimizer", &o.kind, "how gradients become steps; lamb scales each matrix's step to its length", kinds,
             {.aliases = {"optim"}}),
-      field("beta1", &o.beta1, "decay of the running mean of gradients", {.min = 0, .max = 0.99999, .aliases = {"adam-beta1"}}),
-      field("beta2", &o.beta2, "decay of the running mean of squared gradients", {.min = 0, .max = 0.99999, .aliases = {"adam-beta2"}}),
+      field("beta1", &o.beta1, "decay of the running mean of gradients",
+            {.min = 0, .max = 0.99999, .aliases = {"adam-beta1"}}),
+      field("beta2", &o.beta2, "decay of the running mean of squared gradients",
+            {.min = 0, .max = 0.99999, .aliases = {"adam-beta2"}}),
       field("adam-epsilon", &o.epsilon, "added to the root of the squared gradient", {.min = 1e-30}),
       field("weight-decay", &o.weight_decay, "pull towards zero on matrices, not on biases, norms, head embeddings",
             {.min = 0}),

@@ -24,10 +24,11 @@ void PlateauWatch::on_step(const StepReport& report) {
 void PlateauWatch::judge() const {
   const double mean = sum_ / static_cast<double>(count_);
   if (mean < kPlateauShare * entropy_) return;
-  notice(join_text("the training loss, ", format_fixed(mean, 3), " on average from step ", first_step_, " to ",
-                   last_step_, ", is not below ", percent_text(kPlateauShare), " of ", format_fixed(entropy_, 3),
-                   ", the unigram entropy of the text: the model has learnt at most which tokens are frequent and which ",
-                   "go together. Such models leave this plateau late; ", advice_));
+  notice(
+      join_text("the training loss, ", format_fixed(mean, 3), " on average from step ", first_step_, " to ", last_step_,
+                ", is not below ", percent_text(kPlateauShare), " of ", format_fixed(entropy_, 3),
+                ", the unigram entropy of the text: the model has learnt at most which tokens are frequent and which ",
+                "go together. Such models leave this plateau late; ", advice_));
 }
 
 }  // namespace headshare

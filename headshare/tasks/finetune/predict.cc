@@ -63,8 +63,7 @@ void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::s
 
 Fields fields(PredictColumns& o) {
   return {
-      field("text-column", &o.text,
-            "column of the text, or of the first of two; empty: the one used in training"),
+      field("text-column", &o.text, "column of the text, or of the first of two; empty: the one used in training"),
       field("pair-column", &o.pair, "column of the second text, likewise"),
       field("label-column", &o.label, "column of the right answer, likewise; the table may lack it"),
       field("table-format", &o.format,

@@ -15,7 +15,9 @@ namespace {
 
 std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
                                          const Progress& progress) {
-  HS_CHECK(!data.text.empty(), "there is no text to learn from: give --text FILE (diagnostic tasks, such as `compare --task offsets`, need none)");
+  HS_CHECK(!data.text.empty(),
+           "there is no text to learn from: give --text FILE (diagnostic tasks, such as `compare --task offsets`, need "
+           "none)");
   TextSource source({.inputs = data.text,
                      .jsonl_field = data.jsonl_field,
                      .invalid_utf8 = data.invalid_utf8,
@@ -61,7 +63,8 @@ Fields fields(LanguageModelOptions& o) {
   list.push_back(field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)",
                        {.min = 1}));
   list.push_back(field("evaluation-tokens", &o.evaluation_tokens,
-                       "evaluate on the first so many tokens of each part, the test part included; auto: all", {.min = 2}));
+                       "evaluate on the first so many tokens of each part, the test part included; auto: all",
+                       {.min = 2}));
   return list;
 }
 
