@@ -57,9 +57,11 @@ std::string tuned_models_text(const ComparisonOptions& options) {
     text = table.text(terminal_width(Stream::kOut)) + "\n";
   }
   const FineTuningOptions& tuning = options.own<FineTuningOptions>();
-  return text + join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
-                          " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
-                          plural(learning_rates(tuning.tuning).size(), "learning rate"), "\n");
+  const std::string tuned =
+      join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
+                " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
+                plural(learning_rates(tuning.tuning).size(), "learning rate"));
+  return text + wrap(tuned, terminal_width(Stream::kOut), 0) + "\n";
 }
 
 std::string all_models_text(const ComparisonOptions& options) {

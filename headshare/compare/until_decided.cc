@@ -22,6 +22,16 @@ void say_undecided(const Results& results, int64_t seeds) {
                    list_text(names_of(undecided_rows(results, rows))), "; continuing to ", seeds, " seeds"));
 }
 
+// Where it stopped because --max-seeds allows no more.
+void say_limit(const ComparisonOptions& options, const Results& results) {
+  if (options.until_decided == 0 || !results.failed.empty() || results.looks.back() < options.max_seeds) return;
+  const std::vector<VariantRow> rows = summarise(results);
+  const Rows open = undecided_rows(results, rows);
+  if (open.empty()) return;
+  notice(join_text("not decided with ", results.looks.back(), " seeds, as many as --max-seeds allows: ",
+                   list_text(names_of(open)), "; go on with --resume and more --max-seeds, or a larger margin"));
+}
+
 }  // namespace
 
 Forecast with_added_seeds(Forecast first, const ComparisonOptions& options) {
@@ -56,6 +66,7 @@ void run_until_decided(const ComparisonCall& call,
     results->looks.push_back(*seeds);
     run_cells(call, plan(options), host, results);
   }
+  say_limit(options, *results);
 }
 
 }  // namespace headshare

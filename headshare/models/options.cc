@@ -111,7 +111,8 @@ Fields fields(DecoderOptions& o) {
 
 Fields fields(EncoderParts& o) {
   return {
-      field("norms", &o.norms, "layer norms of an encoder's blocks: after each sum (BERT), or before each part",
+      field("norms", &o.norms,
+            "norms of an encoder's blocks: after each sum (BERT), or before each part (what --task mlm begins with)",
             norm_names(), {.aliases = {"norm-placement"}}),
       field("segments", &o.segments, "kinds of tokens that have an embedding, as in pairs of texts; 0: none",
             {.min = 0, .max = 1 << 20, .aliases = {"type-vocab-size"}}),

@@ -122,7 +122,8 @@ void check_options(const TokenizerOptions& options) {
 
 Fields fields(TokenizerOptions& options) {
   return {
-      field("tokenizer", &options.kind, "how text becomes ids",
+      field("tokenizer", &options.kind,
+            "how text becomes ids; what is trained is trained on the whole text, its held-out parts included",
             {{TokenizerKind::kBytes, "bytes"},
              {TokenizerKind::kCharacters, "characters"},
              {TokenizerKind::kWords, "words"},

@@ -355,6 +355,7 @@ def test_seeds_are_added_until_it_is_decided(run, refused, text, tmp_path):
     results = json.loads(done.stdout)
     assert results["looks"] == [3, 4] and len(results["cells"]) == 8 and results["complete"]
     assert "not decided with 3 seeds: sha; continuing to 4 seeds" in done.stderr
+    assert "not decided with 4 seeds, as many as --max-seeds allows: sha" in done.stderr
     assert "at this look and the 1 before it" in rows_of(results)["sha"]["minus_reference"]["test"]
     assert json.loads((out / "results.json").read_text())["looks"] == [3, 4]
     # Everything is there: nothing is trained again, and the same comes out.

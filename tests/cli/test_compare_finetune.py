@@ -356,8 +356,8 @@ def test_data_that_changed_and_another_directory(run, refused, encoders, suite, 
 def test_dry_run(run, encoders, suite, tmp_path):
     flags = ("--task", "glue", "--finetune-data", suite, "--seeds", 3, "--dry-run")
     printed = run("compare", *flags, "--encoders", encoders, "--tasks", "cola,sst2", cwd=tmp_path).stdout
-    assert "mha" in printed and "gqa" not in printed
-    assert "fine-tuned on glue/cola and glue/sst-2; 3 epochs, 3 seeds, 1 learning rate" in printed
+    assert "mha" in printed and "gqa" not in printed and all(len(line) <= 80 for line in printed.splitlines())
+    assert "fine-tuned on glue/cola and glue/sst-2; 3 epochs, 3 seeds, 1 learning rate" in " ".join(printed.split())
     printed = run("compare", *flags, "--schemes", "mha,gqa", "--steps", 70, cwd=tmp_path).stdout
     assert "gqa" in printed and "70 steps each, 3 seeds" in printed and "glue/wnli" in printed
     printed = run("compare", *flags, "--schemes", "mha,gqa", "--encoder-seeds", 1, cwd=tmp_path).stdout

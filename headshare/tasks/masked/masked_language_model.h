@@ -10,7 +10,7 @@ namespace headshare {
 // What it has besides the options of a language model.
 struct MaskedOptions {
   bool bert = false;  // begin with BERT's own form: see set_masked_defaults
-  EncoderParts encoder = {.norms = NormPlacement::kBefore};
+  EncoderParts encoder = {};
   MaskingOptions masking = {};
   int64_t pseudo_tokens = 1000;  // of the test part, each masked by itself; 0: none
 };
