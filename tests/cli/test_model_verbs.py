@@ -188,7 +188,7 @@ def test_a_window_slides_where_positions_end(run, model, tmp_path):
     done = run("generate", model, *flags)
     [one] = [json.loads(line) for line in done.stdout.splitlines()]
     assert one["stop_reason"] == "max_new_tokens" and len(one["tokens"]) == 100
-    assert done.stderr.count("note: ") == 1 and "longer than the model's context of 32 tokens" in done.stderr
+    assert done.stderr.count("note: ") == 1 and "longer than the context of 32 tokens" in done.stderr
     # Said once, however many continuations there are.
     assert run("generate", model, *flags, "--samples", 3).stderr.count("note: ") == 1
     # 33 tokens fit: the last one is not fed back.

@@ -44,7 +44,7 @@ class Induction : public SequenceGenerator {
 DiagnosticDefaults defaults() {
   DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kInduction, .sequence_length = 32, .alphabet = 32},
                        .steps = 400,
-                       .learning_rate = 3e-3};
+                       .learning_rate = 1e-3};
   d.options.model.layers = 2;
   d.options.model.attention.d_model = 64;
   return d;
