@@ -54,7 +54,7 @@ DiagnosticDefaults defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kDyck, .sequence_length = 32, .bracket_kinds = 16, .bracket_depth = 12},
       .steps = 400,
-      .learning_rate = 6e-3};
+      .learning_rate = 1.2e-2};
   d.options.model.layers = 2;
   d.options.model.attention.d_model = 32;
   return d;
