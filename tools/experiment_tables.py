@@ -105,6 +105,27 @@ def diagnostics():
     return table(headings, table_rows)
 
 
+SEPARATING = ("joint-recall", "recall-long-keys", "k-gram")
+
+
+def separating():
+    """Tasks that ask for several contents at once: accuracy beside what each scheme costs, at the rate it chose."""
+    found = {name: load(name) for name in SEPARATING if load(name)}
+    arrows = arrows_of({name: results for name, results in found.items() if is_told(results)}, SMALLEST_ACCURACY)
+    rows = {name: rows_by_scheme(results) for name, results in found.items()}
+    first = next(iter(rows.values()))
+    body = [
+        [
+            f"`{scheme}`",
+            f"{row['attention_parameters']:,}",
+            f"{row['cache_bytes_per_token']:,}",
+            *(with_deviation(rows[name][scheme]["quality"], 3) + arrows.get((name, scheme), "") for name in found),
+        ]
+        for scheme, row in first.items()
+    ]
+    return table(["scheme", "attention parameters", "cache bytes/token", *found], body)
+
+
 def texts():
     names = [name for name in ("shakespeare", "shakespeare-mhe", "wikitext") if load(name)]
     rows = {name: rows_by_scheme(load(name)) for name in names}
@@ -335,4 +356,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}
