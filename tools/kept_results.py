@@ -2,6 +2,7 @@
 """A comparison's results.json as the repository keeps it: no white space, evaluation blocks to six digits, paths from here.
 
 Blocks are most of a file and serve bootstrap intervals alone, which are of the third digit; no other number is rounded.
+Of a sweep only the chosen settings keep theirs.
 
     tools/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """
@@ -29,6 +30,11 @@ if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
     text = text.replace(kept, "build/experiments")
 results = json.loads(text)
 results["options"] = {name: from_here(value) for name, value in results["options"].items()}
+chosen = {(row["variant"], row["setting"]) for row in results["rows"]}
 for cell in results["cells"]:
+    if (cell["variant"], cell["setting"]) not in chosen:
+        cell["blocks"] = []
     cell["blocks"] = [float(f"{block:.{DIGITS}g}") for block in cell["blocks"]]
+    if not cell["blocks"] or len(set(cell.get("block_targets", []))) <= 1:
+        cell.pop("block_targets", None)
 print(json.dumps(results, ensure_ascii=False, separators=(",", ":")))

@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-// Losses of mqa less mha's are 0.005, scattered by +-`scatter`; a margin of 2% unless another is asked for.
+// Losses of mqa minus mha's are 0.005, scattered by +-`scatter`; a margin of 2% unless another is asked for.
 Results with_scatter(double scatter, double margin = 0.02) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {

@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// Losses of mqa and sha less mha's scatter by +-`scatter` around those given.
+// Losses of mqa and sha minus mha's scatter by +-`scatter` around those given.
 Results three_seeds(double mqa, double sha, double scatter) {
   std::vector<Cell> cells;
   for (int64_t seed = 0; seed < 3; ++seed) {
