@@ -9,8 +9,8 @@ namespace headshare {
 
 // Compares the mean training loss of a tenth of the run with the entropy of the tokens taken one by one, and gives a
 // notice where it is not below this share of it: halfway, and again at the end. Encoders that make no use of word order
-// stay at 0.84 to 0.9 of it for thousands of steps; those that do fall below 0.75 within hundreds (WikiText-2,
-// docs/results/README.md).
+// stay at 0.82 to 0.87 of it for thousands of steps; those that do fall below 0.75 within hundreds
+// (docs/design/017-encoders.md).
 inline constexpr double kPlateauShare = 0.8;
 
 class PlateauWatch : public Observer {

@@ -19,7 +19,7 @@ Fields fields(MaskedOptions& options);
 
 // BERT's options where a language model's are others, and the tokenizer that has [MASK]. Norms stand before each part
 // and positions are rotary, because small encoders of BERT's own form (masked->bert) stay on the plateau of token
-// frequencies for thousands of steps (docs/results/README.md).
+// frequencies for thousands of steps (docs/design/017-encoders.md).
 void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked);
 
 // The encoder that both make, resolved, with a masked-LM head.
