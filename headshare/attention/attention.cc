@@ -36,7 +36,14 @@ Tensor AttentionImpl::attend_and_merge(const Tensor& queries, Memory memory, con
   return scheme_->merge(attend(problem, mask, dropout), live_queries(problem, mask));
 }
 
-Tensor AttentionImpl::self(const Tensor& x, HeadMask mask, KvCache* cache) const {
+Tensor AttentionImpl::self(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
+  if (!observer_) return attend_to_itself(x, mask, cache);
+  const Tensor output = attend_to_itself(x, mask, cache);
+  observer_(x, mask, output);
+  return output;
+}
+
+Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const {
   const int64_t first = cache == nullptr ? 0 : cache->length();
   const Tensor queries = scheme_->project_queries(x, first);
   Memory memory = scheme_->remember(x, first);

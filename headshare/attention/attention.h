@@ -1,6 +1,8 @@
 // An attention sub-layer: a scheme, the core, dropout and a cache.
 #pragma once
 
+#include <functional>
+
 #include "headshare/attention/scheme.h"
 
 namespace headshare {
@@ -11,7 +13,7 @@ class AttentionImpl : public Layer {
 
   // Self-attention over x [B, T, E] -> [B, T, E]. With a cache, x is appended to what it holds and
   // attends to all of it; `mask.visible_keys` then covers the whole cache.
-  Tensor self(const Tensor& x, HeadMask mask, KvCache* cache = nullptr) const;
+  Tensor self(const Tensor& x, const HeadMask& mask, KvCache* cache = nullptr) const;
 
   // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
   // the memory of a sentence is never copied per beam); `mask.visible_keys` is [By, S]. With a cache
@@ -19,12 +21,20 @@ class AttentionImpl : public Layer {
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
   const Scheme& scheme() const { return *scheme_; }
+  Scheme& scheme() { return *scheme_; }
+
+  // Shows every self-attention from now on what it read [B, T, E] and gave [B, T, E]; an empty function ends that. For
+  // analysis, without gradients and without a cache.
+  using Observer = std::function<void(const Tensor& x, const HeadMask& mask, const Tensor& output)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
+  Tensor attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const;
   Tensor attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const;
 
   std::shared_ptr<Scheme> scheme_;
   Tensor alibi_slopes_;  // [H] or undefined
+  Observer observer_;
 };
 TORCH_MODULE(Attention);
 

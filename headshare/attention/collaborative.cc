@@ -1,11 +1,15 @@
 // Collaborative attention (Cordonnier et al., 2020; docs/mathematics.md#collaborative): heads share query and
 // key maps of width R and mix their dimensions by a vector each. Values stay per head.
 //   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
+// With a rotary width, dimensions i and i + R/2 of queries and of m_h are one complex number. Multiplying by it
+// commutes with rotation, which multiplying either dimension by itself does not, so that heads can share what each of
+// them turns.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/attention/rotary.h"
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 
@@ -23,7 +27,7 @@ class Collaborative : public Scheme {
         mixing_(declare("mixing", {H(), R()}, Init::normal(*options.mixing_deviation), Decay::kNo)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
-    return rotated(normed_query(split_heads(query_->forward(x), 1)) * mixing_.unsqueeze(1), first);  // [B, H, T, R]
+    return turned(mixed(normed_query(split_heads(query_->forward(x), 1))), first);  // [B, H, T, R]
   }
 
   Tensor merge(const Tensor& heads, const Tensor& live) const override {
@@ -34,7 +38,7 @@ class Collaborative : public Scheme {
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
     // k [B, 1, S, R], v [B, H, S, D]
-    return {rotated(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
+    return {turned(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
   }
 
   HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
@@ -51,6 +55,21 @@ class Collaborative : public Scheme {
 
  private:
   int64_t R() const { return *options().key_width; }
+
+  // q [B, 1, T, R] -> [B, H, T, R].
+  Tensor mixed(const Tensor& q) const {
+    if (!options().rotary_width) return q * mixing_.unsqueeze(1);
+    const Tensor m = mixing_.unsqueeze(1);  // [H, 1, R]
+    const auto real = [this](const Tensor& x) { return x.slice(-1, 0, R() / 2); };
+    const auto imaginary = [this](const Tensor& x) { return x.slice(-1, R() / 2); };
+    return at::cat({real(q) * real(m) - imaginary(q) * imaginary(m), real(q) * imaginary(m) + imaginary(q) * real(m)},
+                   -1);
+  }
+
+  Tensor turned(const Tensor& x, int64_t first) const {
+    if (!options().rotary_width) return rotated(x, first);
+    return rotate(x, first, options().rotary_base, *options().rotary_width);
+  }
 
   Linear query_, key_, value_, output_;
   Tensor mixing_;  // m: [H, R]
@@ -71,6 +90,15 @@ void set_defaults(AttentionOptions* options) {
 
 int64_t whole_width(const AttentionOptions& options) { return *options.key_width; }
 
+std::string why_not(const AttentionOptions& o) {
+  if (!o.rotary_width) return "";
+  if (!o.rotary) return "rotary-width is about rotary positions; leave it out, or set --positions rotary";
+  const int64_t width = *o.rotary_width;
+  if (width % 2 == 0 && *o.key_width % width == 0) return "";
+  return join_text("key-width must be a multiple of rotary-width, which is even: ", *o.key_width, " and ", width,
+                   "; set --key-width to a multiple of the width of a head");
+}
+
 std::string sizes(const AttentionOptions& options) { return join_text("key width ", *options.key_width); }
 
 }  // namespace
@@ -81,6 +109,7 @@ SchemeRecord collaborative_scheme() {
           .paper = "Cordonnier et al., 2020",
           .make = make_as<Collaborative>,
           .set_defaults = set_defaults,
+          .why_not = why_not,
           .compared_width = whole_width,
           .sizes = sizes,
           .shares_key_width = true};

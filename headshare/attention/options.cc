@@ -45,6 +45,10 @@ Fields fields(AttentionOptions& o) {
       field("mixing-deviation", &o.mixing_deviation,
             join_text("collaborative mixing starts from N(0, this squared); auto: ", kMixingDeviation),
             {.min = 0, .max = 10}),
+      field("rotary-width", &o.rotary_width,
+            "collaborative mixes pairs of dimensions as complex numbers, which turn as in rotary heads of this width; "
+            "auto: every dimension by itself",
+            {.min = 2, .max = 1 << 16}),
       field("attention-dropout", &o.attention_dropout, "dropout on the attention weights",
             {.min = 0, .max = 0.99, .aliases = {"attention-probs-dropout-prob", "attn-pdrop"}}),
       field("attention-dropout-mask", &o.attention_dropout_mask,

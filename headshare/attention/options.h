@@ -33,7 +33,10 @@ struct AttentionOptions {
   std::optional<double> mhe_deviation = {};     // head embeddings start from N(0, this^2); default 0.02, mhe_mul 0.5
   double mhe_mul_offset = 1;                    // mhe_mul multiplies by (offset + embedding): 1 or 0
   std::optional<double> mixing_deviation = {};  // collaborative mixing starts from N(0, this^2)
-  double attention_dropout = 0;                 // on the attention weights, in training
+  // Collaborative with rotary positions: pairs of dimensions are mixed as complex numbers and turn as in heads of this
+  // width. Unset: each dimension is mixed by itself, and every pair has a frequency of its own.
+  std::optional<int64_t> rotary_width = {};
+  double attention_dropout = 0;  // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
   // Set by the model, not by the user:
   bool rotary = false;  // positions are rotated into queries and keys

@@ -1,4 +1,5 @@
-// Rotary positions (Su et al., RoFormer): pairs (x_i, x_{i + D/2}) turn by position * base^(-2i/D).
+// Rotary positions (Su et al., RoFormer): pairs (x_i, x_{i + D/2}) turn by position * base^(-2i/D), or, with a period
+// W, as those of W / 2 pairs again and again: by position * base^(-2 (i mod W/2) / W).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,5 +12,7 @@ using at::Tensor;
 
 // x [B, heads, T, D] with D even; its first token stands at position `first`.
 Tensor rotate(const Tensor& x, int64_t first, double base);
+// The same with a period, even, which divides D.
+Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period);
 
 }  // namespace headshare

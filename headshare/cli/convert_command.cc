@@ -1,6 +1,10 @@
-// headshare convert: a model of another program becomes a headshare model, or the other way round.
+// headshare convert: a model of another program becomes a headshare model, or the other way round; a trained model's
+// heads are made to share.
+#include <algorithm>
+
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/cli/convert_scheme.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/convert/foreign.h"
@@ -22,12 +26,13 @@ struct ConvertOptions {
   std::string tokenizer;
   bool dry_run = false;
   bool overwrite = false;
+  SharingOptions sharing;
 };
 
 Fields own_fields(ConvertOptions& o) {
   return {
       field("from", &o.from, "format of the source, which becomes a headshare model: hf"),
-      field("to", &o.to, "format that a headshare model is written in: hf"),
+      field("to", &o.to, "what a headshare model becomes: hf, or a model of another scheme: collaborative"),
       field("tokenizer", &o.tokenizer, "use this one instead of the source's: a tokenizer.json, or a folder with one"),
       field("dry-run", &o.dry_run, "print which tensor becomes which, and write nothing"),
       field("overwrite", &o.overwrite, "replace the model at OUT"),
@@ -98,6 +103,23 @@ int convert_from(const ConvertOptions& options) {
   return kOk;
 }
 
+bool is_sharing(const std::string& to) {
+  const std::vector<std::string> schemes = sharing_schemes();
+  return std::find(schemes.begin(), schemes.end(), to) != schemes.end();
+}
+
+// Options of one kind of conversion given for another are mistakes.
+void check_sharing_options(const Arguments& arguments, const std::string& to, bool sharing) {
+  SharingOptions any;
+  for (const Field& one : fields(any)) {
+    HS_CHECK(sharing || !arguments.given(one.name), "--", one.name, " is about --to ",
+             list_text(sharing_schemes(), "or"));
+  }
+  for (const char* name : {"tokenizer", "dry-run"}) {
+    HS_CHECK(!sharing || !arguments.given(name), "--", name, " is not for --to ", to);
+  }
+}
+
 int convert_to(const ConvertOptions& options) {
   as_usage([&] {
     find_format(options.to);  // the formats read and written have the same names
@@ -131,9 +153,12 @@ int run_convert(const Words& words) {
                      &options.source);
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
-  arguments.common({"from", "to", "tokenizer", "dry-run", "overwrite"});
+  arguments.group("Heads that share (--to collaborative)", fields(options.sharing));
+  arguments.common({"from", "to", "key-width", "max-error", "max-parameters", "sample-text", "tokenizer", "dry-run",
+                    "overwrite", "json"});
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
-  arguments.example("convert --to hf encoder exported", "an encoder of scheme mha, as BertForMaskedLM loads it");
+  arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
+                    "heads share queries and keys 64 wide");
   for (const ForeignFormat& format : foreign_formats()) {
     arguments.note("--from " + format.name + ": " + format.help + ".");
   }
@@ -145,6 +170,11 @@ int run_convert(const Words& words) {
     HS_CHECK(options.from.empty() || options.to.empty(),
              "--from and --to exclude each other: one of the two directories is a headshare model");
   });
+  const bool sharing = is_sharing(options.to);
+  as_usage([&] { check_sharing_options(arguments, options.to, sharing); });
+  if (sharing) {
+    return convert_scheme(options.source, options.out, overwrite_of(options), options.sharing);
+  }
   return options.to.empty() ? convert_from(options) : convert_to(options);
 }
 

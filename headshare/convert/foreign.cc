@@ -18,7 +18,10 @@ void check_finite(const Tensor& values, const std::string& where, const std::str
 
 const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
-      {"hf", "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert", open_hf},
+      {"hf",
+       "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert, roberta, xlm-roberta, "
+       "distilbert",
+       open_hf},
   };
   return formats;
 }

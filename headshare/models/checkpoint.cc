@@ -172,16 +172,33 @@ void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, c
            "this one all the same, take \"", kTokenizerHash, "\" out of config.json");
 }
 
-// Takes what version 4 brought out of `values` where it is not used; false where it is.
+// An option that came with a format version.
+struct LaterOption {
+  const char* name;
+  int64_t version;
+};
+
+// Takes what later versions brought out of `values` where it is not used, and gives the version that has the rest:
+// `version`, or a later one.
 template <class Options>
-bool leave_out_unused(nlohmann::json* values) {
-  constexpr std::array kParts = {"norm", "feed-forward", "qk-norm"};
+int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
+  constexpr std::array kLater = {LaterOption{"norm", kPartsFormatVersion},
+                                 LaterOption{"feed-forward", kPartsFormatVersion},
+                                 LaterOption{"qk-norm", kPartsFormatVersion},
+                                 LaterOption{"layer-key-widths", kModelFormatVersion},
+                                 LaterOption{"rotary-width", kModelFormatVersion},
+                                 LaterOption{"pooler-activation", kModelFormatVersion}};  // of encoders
   Options untouched;
   const nlohmann::json defaults = to_json(stored_fields(untouched));
-  const auto unused = [&](const char* name) { return values->at(name) == defaults.at(name); };
-  if (!std::all_of(kParts.begin(), kParts.end(), unused)) return false;
-  for (const char* name : kParts) values->erase(name);
-  return true;
+  for (const LaterOption& one : kLater) {
+    if (defaults.contains(one.name) && values->at(one.name) != defaults.at(one.name)) {
+      version = std::max(version, one.version);
+    }
+  }
+  for (const LaterOption& one : kLater) {
+    if (one.version > version) values->erase(one.name);
+  }
+  return version;
 }
 
 // `config` names format, version and kind.
@@ -191,7 +208,7 @@ void save(const fs::path& directory, nlohmann::json config, const Model& model, 
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
   config["model"] = to_json(stored_fields(options));
-  if (!leave_out_unused<Options>(&config["model"])) config["format_version"] = kModelFormatVersion;
+  config["format_version"] = leave_out_unused<Options>(&config["model"], config.at("format_version").get<int64_t>());
   if (tokenizer != nullptr) {
     const nlohmann::json content = tokenizer->to_json();
     config[kTokenizerHash] = tokenizer_hash(content);

@@ -50,7 +50,7 @@ Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const
 
 DecodingState DecoderImpl::new_state(int64_t capacity) const {
   DecodingState state;
-  for (size_t i = 0; i < blocks(); ++i) state.caches.emplace_back(capacity);
+  for (size_t i = 0; i < layers(); ++i) state.caches.emplace_back(capacity);
   return state;
 }
 

@@ -50,7 +50,8 @@ Tensor EncoderImpl::hidden_at(const EncoderInput& input, const Tensor& places) c
 
 Tensor EncoderImpl::pool(const Tensor& first_tokens) const {
   HS_CHECK(!pooler_.is_empty(), "this encoder has no pooler");
-  return pooler_->forward(first_tokens).tanh();
+  const Tensor x = pooler_->forward(first_tokens);
+  return options_.pooler_activation == PoolerActivation::kTanh ? x.tanh() : x.relu();
 }
 
 Tensor EncoderImpl::pooled(const EncoderInput& input) const {

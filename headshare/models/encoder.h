@@ -27,7 +27,7 @@ class EncoderImpl : public TransformerImpl {
   // The same at some places only, int64 [N] among the B T (row * T + place): -> [N, E], with less work.
   Tensor hidden_at(const EncoderInput& input, const Tensor& places) const;
 
-  // tanh(W h + b) of each row's first token, [B, E]. Throws Error without a pooler.
+  // W h + b of each row's first token, through the pooler's activation: [B, E]. Throws Error without a pooler.
   Tensor pooled(const EncoderInput& input) const;
 
   // What the task head answers; each throws Error where the head is of another kind.

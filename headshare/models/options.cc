@@ -1,5 +1,6 @@
 #include "headshare/models/options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headshare/attention/scheme_record.h"
@@ -36,9 +37,30 @@ const EnumNames<NormPlacement>& norm_names() {
   return names;
 }
 
+const EnumNames<PoolerActivation>& pooler_activation_names() {
+  static const EnumNames<PoolerActivation> names = {{PoolerActivation::kTanh, "tanh"},
+                                                    {PoolerActivation::kRelu, "relu"}};
+  return names;
+}
+
 Field vocabulary_field(TransformerOptions& o) {
   return field("vocabulary", &o.vocabulary, "tokens the model knows",
                {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}});
+}
+
+// Checks the key widths of the layers; the widest is the one that estimates of memory and cache go by.
+void resolve_layer_widths(TransformerOptions& o) {
+  if (o.layer_key_widths.empty()) return;
+  HS_CHECK(scheme_record(o.attention.scheme).shares_key_width,
+           "layer-key-widths is about collaborative attention, not ", o.attention.scheme,
+           "; leave it out, or set --scheme collaborative");
+  HS_CHECK(static_cast<int64_t>(o.layer_key_widths.size()) == o.layers, "layer-key-widths has ",
+           o.layer_key_widths.size(), " numbers for ", o.layers, " layers; give one for each");
+  for (const int64_t width : o.layer_key_widths) {
+    o.attention.key_width = width;
+    resolve(o.attention);
+  }
+  o.attention.key_width = *std::max_element(o.layer_key_widths.begin(), o.layer_key_widths.end());
 }
 
 // What decoders and encoders resolve alike; `output_deviation` is where what is added to the residual stream starts.
@@ -47,6 +69,7 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.alibi = o.positions == PositionKind::kAlibi;
   o.attention.init_deviation = o.init_deviation;
   o.attention.output_deviation = output_deviation;
+  resolve_layer_widths(o);
   o.attention = resolve(o.attention);
   if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
   HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
@@ -61,6 +84,12 @@ const EnumNames<TaskHeadKind>& task_head_names() {
                                                 {TaskHeadKind::kWords, "words"},
                                                 {TaskHeadKind::kToken, "token"}};
   return names;
+}
+
+AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
+  AttentionOptions attention = o.attention;
+  if (!o.layer_key_widths.empty()) attention.key_width = o.layer_key_widths.at(static_cast<size_t>(layer));
+  return attention;
 }
 
 EncoderOptions::EncoderOptions() {
@@ -106,6 +135,9 @@ Fields fields(DecoderOptions& o) {
             {.min = 0, .max = 10, .aliases = {"initializer-range"}}),
   };
   append(&list, fields(o.attention));
+  list.push_back(field("layer-key-widths", &o.layer_key_widths,
+                       "key width of each layer of collaborative attention, where they differ; empty: --key-width",
+                       {.min = 1, .max = 1 << 20}));
   return list;
 }
 
@@ -135,6 +167,8 @@ Fields stored_fields(EncoderOptions& o) {
   Fields list = {vocabulary_field(o)};
   append(&list, fields(o));
   list.push_back(field("pooler", &o.pooler, "has the layer through which classification reads the first token"));
+  list.push_back(
+      field("pooler-activation", &o.pooler_activation, "what follows that layer", pooler_activation_names()));
   list.push_back(field("masked-head", &o.masked_head, "has the layer that predicts masked tokens"));
   return list;
 }

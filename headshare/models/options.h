@@ -34,8 +34,12 @@ struct TransformerOptions {
   bool tie_embeddings = true;
   bool feed_forward_bias = true;
   double init_deviation = 0.02;
-  AttentionOptions attention = {};  // holds E and H
+  AttentionOptions attention = {};             // holds E and H
+  std::vector<int64_t> layer_key_widths = {};  // R of each layer, where they differ; attention.key_width is the largest
 };
+
+// The attention of one layer, 0 .. layers - 1; `resolved` options.
+AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
 // A decoder has nothing else; its norms stand before.
 using DecoderOptions = TransformerOptions;
@@ -62,11 +66,15 @@ struct TaskHeadOptions {
 
 const EnumNames<TaskHeadKind>& task_head_names();
 
+// What follows the pooler's layer: tanh in BERT, ReLU in DistilBERT.
+enum class PoolerActivation { kTanh, kRelu };
+
 // An encoder; as it is made, BERT's, but for dropout and sizes.
 struct EncoderOptions : TransformerOptions, EncoderParts {
   EncoderOptions();
 
-  bool pooler = false;       // has the layer through which classification reads the first token
+  bool pooler = false;  // has the layer through which classification reads the first token
+  PoolerActivation pooler_activation = PoolerActivation::kTanh;
   bool masked_head = false;  // has the layer that predicts masked tokens
   TaskHeadOptions task_head = {};
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "headshare/attention/scheme.h"
@@ -75,27 +76,54 @@ double read_number(const char* path) {
   return in >> value ? value : std::numeric_limits<double>::infinity();
 }
 
-// Counts a model with one block and multiplies: blocks are alike.
-template <class Model, class Options>
-ModelSize count(Options one_block, int64_t layers) {
-  const DeclareOn meta(at::kMeta);
-  one_block.layers = 1;
-  const Model model(one_block);
-  const AttentionCost cost = model->scheme().cost();
+// What a model of one layer of these options counts: what belongs to the layer, and the rest.
+struct LayerCount {
+  AttentionCost attention;
   int64_t block = 0;
   int64_t rest = 0;
+};
+
+template <class Model, class Options>
+LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
+  const DeclareOn meta(at::kMeta);
+  one_block.layers = 1;
+  one_block.attention = attention;
+  one_block.layer_key_widths.clear();
+  const Model model(one_block);
+  LayerCount count{.attention = model->attention(0)->scheme().cost()};
   for (const Declared& one : declared_parameters(*model)) {
-    (one.name.starts_with("blocks.") ? block : rest) += one.tensor.numel();
+    (one.name.starts_with("blocks.") ? count.block : count.rest) += one.tensor.numel();
   }
-  // The cache has at most as many elements as the projections that fill it.
-  HS_CHECK(block <= (std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes) - rest) / layers,
-           "a model of ", layers, " layers with ", block,
-           " parameters each cannot be counted in 64 bits; choose smaller sizes");
-  return {.attention_parameters = layers * cost.parameters,
-          .attention_parameters_effective = layers * cost.effective,
-          .total_parameters = rest + layers * block,
-          .cache_elements_per_token = cost.cache_elements,
-          .cache_bytes_per_token = layers * cost.cache_elements * static_cast<int64_t>(kFloatBytes)};
+  return count;
+}
+
+// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such.
+template <class Model, class Options>
+ModelSize count(const Options& options, int64_t layers) {
+  std::map<int64_t, int64_t> alike;  // key width -> layers
+  if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
+  for (const int64_t width : options.layer_key_widths) ++alike[width];
+  ModelSize size;
+  int64_t elements = 0;
+  for (const auto& [width, number] : alike) {
+    AttentionOptions attention = options.attention;
+    attention.key_width = width;
+    const LayerCount one = count_layer<Model>(options, attention);
+    if (size.total_parameters == 0) size.total_parameters = one.rest;
+    // The cache has at most as many elements as the projections that fill it.
+    HS_CHECK(
+        one.block <=
+            (std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes) - size.total_parameters) / number,
+        "a model of ", layers, " layers with ", one.block,
+        " parameters each cannot be counted in 64 bits; choose smaller sizes");
+    size.attention_parameters += number * one.attention.parameters;
+    size.attention_parameters_effective += number * one.attention.effective;
+    size.total_parameters += number * one.block;
+    elements += number * one.attention.cache_elements;
+  }
+  size.cache_elements_per_token = elements / layers;
+  size.cache_bytes_per_token = elements * static_cast<int64_t>(kFloatBytes);
+  return size;
 }
 
 double stored_bytes(const TransformerOptions& o, int64_t parameters) {

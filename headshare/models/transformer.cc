@@ -27,7 +27,9 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norm
   }
   const auto blocks = register_module("blocks", std::make_shared<Layer>());
   for (int64_t i = 0; i < o.layers; ++i) {
-    blocks_.push_back(blocks->register_module(std::to_string(i), Block(o, norms)));
+    TransformerOptions one = o;
+    one.attention = layer_attention(o, i);
+    blocks_.push_back(blocks->register_module(std::to_string(i), Block(one, norms)));
   }
 }
 

@@ -22,7 +22,9 @@ struct SummedLoss {
 class TransformerImpl : public Layer {
  public:
   DropoutClock& clock() const { return *clock_; }
-  const Scheme& scheme() const { return blocks_.front()->attention->scheme(); }
+  // The attention of a layer, 0 .. layers - 1.
+  Attention attention(size_t layer) const { return blocks_.at(layer)->attention; }
+  size_t layers() const { return blocks_.size(); }
   c10::Device device() const { return embedding_->device(); }
 
   // Blocks keep only their inputs and run again in the backward pass.
@@ -43,7 +45,6 @@ class TransformerImpl : public Layer {
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
   const Tensor& token_embedding() const { return embedding_->table(); }  // [V, E]
-  size_t blocks() const { return blocks_.size(); }
 
  private:
   void check_ids(const Tensor& ids, int64_t first) const;

@@ -7,13 +7,14 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/convert/hf/encoder_tensors.h"
 #include "headshare/convert/hf/mapping.h"
 
 namespace headshare {
 namespace {
 
 using Directory = std::shared_ptr<const HfDirectory>;
-using Names = std::vector<std::pair<std::string, std::string>>;  // theirs, ours
+using Names = TensorNames;
 
 // BertConfig's numbers.
 const std::vector<HfKey>& number_keys() {
@@ -55,15 +56,9 @@ Names tensor_names(const EncoderOptions& options) {
   Names names = {{"embeddings.word_embeddings.weight", "token_embedding"},
                  {"embeddings.position_embeddings.weight", "position_embedding"},
                  {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
-  const auto pair = [&](const std::string& theirs, const std::string& ours) {
-    for (const char* part : {".weight", ".bias"}) names.emplace_back(theirs + part, ours + part);
-  };
+  const auto pair = [&](const std::string& theirs, const std::string& ours) { add_pair(theirs, ours, &names); };
   pair("embeddings.LayerNorm", "embedding_norm");
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
-    for (const auto& [theirs, ours] : block_parts()) {
-      pair(join_text("encoder.layer.", layer, ".", theirs), join_text("blocks.", layer, ".", ours));
-    }
-  }
+  add_blocks("encoder.layer.", block_parts(), options.layers, &names);
   if (options.pooler) pair("pooler.dense", "pooler");
   if (options.task_head.kind != TaskHeadKind::kNone) pair(task_head_name(options.task_head.kind), "task_head.output");
   if (!options.masked_head) return names;
@@ -106,32 +101,6 @@ void refuse_what_encoders_lack(const HfConfig& config) {
            brief_json(positions), "; headshare reads absolute positions");
 }
 
-// A head of one output gives a number, one of several the scores of classes that exclude each other.
-void check_problem_type(const HfDirectory& directory, int64_t outputs) {
-  const nlohmann::json& type = directory.value("problem_type");
-  const char* ours = outputs == 1 ? "regression" : "single_label_classification";
-  HS_CHECK(type.is_null() || type == ours, directory.config_key("problem_type"), " is ", brief_json(type), " with ",
-           outputs, outputs == 1 ? " output" : " outputs", "; headshare's heads of ", outputs, " are for ", ours,
-           ". If the model is of that type, correct problem_type; else convert it without its head: "
-           "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)");
-}
-
-// The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
-TaskHeadOptions read_classes(const HfConfig& config) {
-  TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
-  const nlohmann::json& names = config.value("id2label");
-  if (names.is_null()) return head;
-  const std::string where = config.config_key("id2label");
-  HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
-  head.outputs = static_cast<int64_t>(names.size());
-  for (int64_t i = 0; i < head.outputs; ++i) {
-    const auto name = names.find(std::to_string(i));
-    HS_CHECK(name != names.end() && name->is_string(), where, " has no name for class ", i, " of ", head.outputs);
-    head.labels.push_back(name->get<std::string>());
-  }
-  return head;
-}
-
 TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
   if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
   if (!tensors.has("classifier.weight") || !tensors.has("pooler.dense.weight")) return {};
@@ -145,14 +114,7 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
 // The options of the configuration; pooler and heads are not among them.
 EncoderOptions read_options(const HfConfig& config) {
   refuse_what_encoders_lack(config);
-  EncoderOptions options;  // BertConfig's defaults, where they are not ours:
-  options.vocabulary = 30522;
-  options.context = 512;
-  options.layers = 12;
-  options.dropout = options.attention.attention_dropout = 0.1;
-  options.attention.d_model = 768;
-  options.attention.heads = 12;
-  options.feed_forward_width = 3072;
+  EncoderOptions options = base_encoder();
   read_keys(config, number_keys(), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and BERT has at least 1");
   options.activation = read_activation(config, "hidden_act", ActivationKind::kGeluErf);
@@ -167,21 +129,6 @@ EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tenso
   options.task_head = read_task_head(directory, tensors);
   options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
   return resolve_read(directory, options);
-}
-
-// The shape of each of our tensors, those of blocks by the first block's names.
-std::map<std::string, std::vector<int64_t>> shapes(EncoderOptions one_block) {
-  const DeclareOn meta(at::kMeta);
-  one_block.layers = 1;
-  std::map<std::string, std::vector<int64_t>> found;
-  for (const auto& [name, tensor] : model_tensors(*Encoder(one_block))) found.emplace(name, tensor.sizes().vec());
-  return found;
-}
-
-std::string in_first_block(const std::string& ours) {
-  constexpr std::string_view kBlocks = "blocks.";
-  if (!ours.starts_with(kBlocks)) return ours;
-  return "blocks.0" + ours.substr(ours.find('.', kBlocks.size()));
 }
 
 // What repeats other tensors, belongs to the next-sentence task or is no parameter.
@@ -216,14 +163,11 @@ ForeignModel map_bert(const Directory& directory) {
   HfMapping mapping(directory, plain_name);
   const EncoderOptions options = read_options(*directory, mapping);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  const auto shape_of = shapes(options);
-  std::map<std::string, std::string> taken;  // our names, theirs in full
-  for (const auto& [theirs, ours] : tensor_names(options)) {
-    const std::string name = ours == kOutputBias ? bias_name(options, mapping) : theirs;
-    const std::string full = mapping.take(name, shape_of.at(in_first_block(ours)));
-    taken.emplace(ours, full);
-    mapping.add(full, "", ours, [directory, full] { return directory->read(full); });
+  Names names = tensor_names(options);
+  for (auto& [theirs, ours] : names) {
+    if (ours == kOutputBias) theirs = bias_name(options, mapping);
   }
+  const auto taken = take_encoder(names, options, &mapping);
   if (mapping.has("cls.seq_relationship.weight")) {
     foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
   }
@@ -250,6 +194,7 @@ void check_bert_holds(const EncoderOptions& o) {
            o.attention.projection_bias ? "--feed-forward-bias" : "--projection-bias", ")");
   HS_CHECK(o.norm == NormKind::kLayer, "the encoder's norms are of another kind than BERT's (--norm rms)", no_place);
   HS_CHECK(o.feed_forward == FeedForwardKind::kPlain, "the encoder's feed-forward part is gated", no_place);
+  HS_CHECK(!o.pooler || o.pooler_activation == PoolerActivation::kTanh, "the encoder's pooler has ReLU", no_place);
   HS_CHECK(!o.attention.qk_norm, "the encoder norms queries and keys (--qk-norm)", no_place);
   HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
   const TaskHeadOptions& head = o.task_head;

@@ -3,9 +3,12 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/bert.h"
+#include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
+#include "headshare/convert/hf/roberta.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {
@@ -80,10 +83,18 @@ ForeignModel open_hf(const fs::path& path) {
   const auto directory = std::make_shared<const HfDirectory>(path);
   const nlohmann::json& type = directory->value("model_type");
   HS_CHECK(directory->value("format") != "headshare", path.string(), " is already a headshare model");
-  if (type == "gpt2") return map_gpt2(directory);
-  HS_CHECK(type == "bert", directory->config_key("model_type"), " is ", brief_json(type),
-           "; headshare converts models of type gpt2 and bert");
-  return map_bert(directory);
+  using Map = ForeignModel (*)(const std::shared_ptr<const HfDirectory>&);
+  static const std::map<std::string, Map> families = {{"gpt2", map_gpt2},
+                                                      {"bert", map_bert},
+                                                      {"roberta", map_roberta},
+                                                      {"xlm-roberta", map_roberta},
+                                                      {"distilbert", map_distilbert}};
+  const auto family = families.find(type.is_string() ? type.get<std::string>() : "");
+  std::vector<std::string> known;
+  for (const auto& [name, map] : families) known.push_back(name);
+  HS_CHECK(family != families.end(), directory->config_key("model_type"), " is ", brief_json(type),
+           "; headshare converts models of type ", list_text(known));
+  return family->second(directory);
 }
 
 }  // namespace headshare

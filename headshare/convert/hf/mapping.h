@@ -41,6 +41,7 @@ class HfMapping {
   void finish(const std::string& what, ForeignModel* foreign);
 
   const HfDirectory& directory() const { return *directory_; }
+  const std::shared_ptr<const HfDirectory>& shared_directory() const { return directory_; }
   std::string where() const { return directory_->path().string(); }
 
  private:

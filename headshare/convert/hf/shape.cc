@@ -7,8 +7,10 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/convert/hf/bert.h"
+#include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
 #include "headshare/convert/hf/llama.h"
+#include "headshare/convert/hf/roberta.h"
 
 namespace headshare {
 namespace {
@@ -21,17 +23,18 @@ std::string heads_of(const EncoderOptions& o) {
   return parts.empty() ? "no head" : list_text(parts);
 }
 
-HfShape bert_shape(const HfConfig& config) {
-  const EncoderOptions options = bert_options(config);
+HfShape encoder_shape(const HfConfig& config, const std::string& type, const EncoderOptions& options) {
   return {.options = options,
-          .model_type = "bert",
+          .model_type = type,
           .notes = {join_text("the count of parameters includes the encoder and ", heads_of(options), " (",
-                              config.architecture().value_or("BertModel"), ")")}};
+                              config.architecture().value_or("a model without a head"), ")")}};
 }
 
 }  // namespace
 
-std::vector<std::string> shape_types() { return {"bert", "gpt2", "llama", "mistral", "qwen2"}; }
+std::vector<std::string> shape_types() {
+  return {"bert", "distilbert", "gpt2", "llama", "mistral", "qwen2", "roberta", "xlm-roberta"};
+}
 
 int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
   if (shape.output_bias || !resolved.attention.projection_bias) return 0;
@@ -52,7 +55,9 @@ HfShape read_hf_shape(const fs::path& path) {
   const std::string& type = json_string(value, where);
   HS_CHECK(std::find(known.begin(), known.end(), type) != known.end(), where, " is ", brief_text(type),
            did_you_mean(type, known), "; headshare knows ", list_text(known));
-  if (type == "bert") return bert_shape(config);
+  if (type == "bert") return encoder_shape(config, type, bert_options(config));
+  if (type == "distilbert") return encoder_shape(config, type, distilbert_options(config));
+  if (type == "roberta" || type == "xlm-roberta") return encoder_shape(config, type, roberta_options(config));
   if (type == "gpt2") return {.options = gpt2_options(config), .model_type = type};
   return llama_shape(config, type);
 }

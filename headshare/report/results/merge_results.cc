@@ -26,11 +26,16 @@ bool is_data_path(const std::string& name) {
   return std::find(kDataPaths.begin(), kDataPaths.end(), name) != kDataPaths.end();
 }
 
+// What an option is that was not set: results of before there was that option lack it and mean the same.
+bool is_unset(const nlohmann::json& value) {
+  return value.is_null() || value == false || value == "" || value == "auto" || (value.is_array() && value.empty());
+}
+
 nlohmann::json fixed_options(const Results& results) {
   nlohmann::json fixed = nlohmann::json::object();
   for (const auto& [name, value] : results.options.items()) {
     const bool known = is_data_path(name) && !results.subject.fingerprint.empty();
-    if (!is_free(name) && !known) fixed[name] = value;
+    if (!is_free(name) && !known && !is_unset(value)) fixed[name] = value;
   }
   return fixed;
 }

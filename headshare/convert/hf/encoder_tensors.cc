@@ -1,0 +1,88 @@
+#include "headshare/convert/hf/encoder_tensors.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+
+namespace headshare {
+namespace {
+
+// The shape of each of our tensors, those of blocks by the first block's names.
+std::map<std::string, std::vector<int64_t>> shapes(EncoderOptions one_block) {
+  const DeclareOn meta(at::kMeta);
+  one_block.layers = 1;
+  std::map<std::string, std::vector<int64_t>> found;
+  for (const auto& [name, tensor] : model_tensors(*Encoder(one_block))) found.emplace(name, tensor.sizes().vec());
+  return found;
+}
+
+std::string in_first_block(const std::string& ours) {
+  constexpr std::string_view kBlocks = "blocks.";
+  if (!ours.starts_with(kBlocks)) return ours;
+  return "blocks.0" + ours.substr(ours.find('.', kBlocks.size()));
+}
+
+}  // namespace
+
+void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names) {
+  for (const char* part : {".weight", ".bias"}) names->emplace_back(theirs + part, ours + part);
+}
+
+void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names) {
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    for (const auto& [theirs, ours] : parts) {
+      add_pair(join_text(prefix, layer, ".", theirs), join_text("blocks.", layer, ".", ours), names);
+    }
+  }
+}
+
+std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
+                                                HfMapping* mapping) {
+  const auto shape_of = shapes(options);
+  std::map<std::string, std::string> taken;
+  for (const auto& [theirs, ours] : names) {
+    const std::string full = mapping->take(theirs, shape_of.at(in_first_block(ours)));
+    taken.emplace(ours, full);
+    mapping->add(full, "", ours, [from = mapping->shared_directory(), full] { return from->read(full); });
+  }
+  return taken;
+}
+
+EncoderOptions base_encoder() {
+  EncoderOptions options;
+  options.vocabulary = 30522;
+  options.context = 512;
+  options.layers = 12;
+  options.dropout = options.attention.attention_dropout = 0.1;
+  options.attention.d_model = 768;
+  options.attention.heads = 12;
+  options.feed_forward_width = 3072;
+  return options;
+}
+
+TaskHeadOptions read_classes(const HfConfig& config) {
+  TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
+  const nlohmann::json& names = config.value("id2label");
+  if (names.is_null()) return head;
+  const std::string where = config.config_key("id2label");
+  HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
+  head.outputs = static_cast<int64_t>(names.size());
+  for (int64_t i = 0; i < head.outputs; ++i) {
+    const auto name = names.find(std::to_string(i));
+    HS_CHECK(name != names.end() && name->is_string(), where, " has no name for class ", i, " of ", head.outputs);
+    head.labels.push_back(name->get<std::string>());
+  }
+  return head;
+}
+
+void check_problem_type(const HfConfig& config, int64_t outputs) {
+  const nlohmann::json& type = config.value("problem_type");
+  const char* ours = outputs == 1 ? "regression" : "single_label_classification";
+  HS_CHECK(type.is_null() || type == ours, config.config_key("problem_type"), " is ", brief_json(type), " with ",
+           outputs, outputs == 1 ? " output" : " outputs", "; headshare's heads of ", outputs, " are for ", ours,
+           ". If the model is of that type, correct problem_type; else convert it without its head: "
+           "AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)");
+}
+
+}  // namespace headshare

@@ -1,0 +1,35 @@
+// What the directories of BERT and its relatives have in common.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headshare/convert/hf/mapping.h"
+
+namespace headshare {
+
+using TensorNames = std::vector<std::pair<std::string, std::string>>;  // theirs, ours
+
+// Adds a layer's weight and bias.
+void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names);
+
+// Adds weight and bias of each part of each block: "encoder.layer." + number + "." + part.
+void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names);
+
+// Maps each of the named tensors, after checking its shape, as it stands; our names with theirs in full.
+std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
+                                                HfMapping* mapping);
+
+// BERT-base, whose sizes the configurations of its relatives default to.
+EncoderOptions base_encoder();
+
+// The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
+TaskHeadOptions read_classes(const HfConfig& config);
+
+// A head of one output gives a number, one of several the scores of classes that exclude each other: throws Error,
+// naming the way out, for another problem_type.
+void check_problem_type(const HfConfig& config, int64_t outputs);
+
+}  // namespace headshare

@@ -1,0 +1,170 @@
+#include "headshare/convert/hf/roberta.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/convert/hf/encoder_tensors.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kMasked = "RobertaForMaskedLM";
+constexpr const char* kClassification = "RobertaForSequenceClassification";
+constexpr const char* kMultipleChoice = "RobertaForMultipleChoice";
+constexpr const char* kQuestions = "RobertaForQuestionAnswering";
+constexpr const char* kPositions = "embeddings.position_embeddings.weight";
+
+// RobertaConfig's numbers; of max_position_embeddings the first positions are not used.
+const std::vector<HfKey>& number_keys() {
+  static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
+                                          {"max_position_embeddings", "context"},
+                                          {"type_vocab_size", "segments"},
+                                          {"hidden_size", "d-model"},
+                                          {"num_hidden_layers", "layers"},
+                                          {"num_attention_heads", "heads"},
+                                          {"intermediate_size", "feed-forward-width"},
+                                          {"hidden_dropout_prob", "dropout"},
+                                          {"attention_probs_dropout_prob", "attention-dropout"},
+                                          {"layer_norm_eps", "norm-epsilon"},
+                                          {"initializer_range", "init-deviation"}};
+  return keys;
+}
+
+const TensorNames& block_parts() {
+  static const TensorNames parts = {
+      {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
+      {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
+      {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
+      {"output.dense", "feed_forward.contract"},          {"output.LayerNorm", "feed_forward_norm"}};
+  return parts;
+}
+
+std::string plain_name(const std::string& full) {
+  constexpr std::string_view kPrefix = "roberta.";
+  return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
+}
+
+// How many rows of the position table stand before the first token's.
+int64_t unused_positions(const HfConfig& config) {
+  const nlohmann::json& padding = config.value("pad_token_id");
+  if (padding.is_null()) return 2;  // RobertaConfig's default is 1
+  const std::string where = config.config_key("pad_token_id");
+  HS_CHECK(padding.is_number_integer() && padding >= 0 && padding <= 1 << 20, where, " is ", brief_json(padding),
+           ", not a token; positions are counted from it");
+  return padding.get<int64_t>() + 1;
+}
+
+// The options of the configuration; pooler and heads are not among them.
+EncoderOptions read_options(const HfConfig& config) {
+  refuse_what_we_lack(config);
+  refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions,
+                                "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
+                                "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
+  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"),
+           " is true: headshare reads RoBERTa as an encoder");
+  const nlohmann::json& positions = config.value("position_embedding_type");
+  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
+           brief_json(positions), "; headshare reads absolute positions");
+  EncoderOptions options = base_encoder();
+  options.vocabulary = 50265;
+  read_keys(config, number_keys(), stored_fields(options));
+  HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and RoBERTa has at least 1");
+  const int64_t unused = unused_positions(config);
+  HS_CHECK(options.context > unused, config.config_key("max_position_embeddings"), " is ", options.context,
+           ", of which the first ", unused, " are not used: none is left");
+  options.context -= unused;
+  options.activation = read_activation(config, "hidden_act", ActivationKind::kGeluErf);
+  options.tie_embeddings = config.flag("tie_word_embeddings", true);
+  return options;
+}
+
+// transformers' head applies GELU whatever hidden_act says.
+void check_head_activation(const HfConfig& config, const EncoderOptions& options) {
+  HS_CHECK(!options.masked_head || options.activation == ActivationKind::kGeluErf, config.config_key("hidden_act"),
+           " is ", brief_json(config.value("hidden_act")),
+           " while RoBERTa's masked-LM head always has gelu; convert the model "
+           "without its head: AutoModel.from_pretrained(DIR).save_pretrained(NEW_DIR)");
+}
+
+bool is_class(const HfConfig& config, const std::string& name) {
+  const std::string own = config.architecture().value_or("RobertaModel");
+  return own == name || own == "XLM" + name;
+}
+
+TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
+  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (tensors.has("classifier.weight")) return {.kind = TaskHeadKind::kText, .outputs = 1};  // multiple choice
+  if (!tensors.has("classifier.out_proj.weight")) return {};
+  const TaskHeadOptions head = read_classes(directory);
+  check_problem_type(directory, head.outputs);
+  return head;
+}
+
+// Every tensor of ours but for the positions, and its name without the prefix.
+TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors) {
+  TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
+                       {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
+  add_pair("embeddings.LayerNorm", "embedding_norm", &names);
+  add_blocks("encoder.layer.", block_parts(), options.layers, &names);
+  const bool own_pooler = tensors.has("pooler.dense.weight");
+  if (options.pooler) add_pair(own_pooler ? "pooler.dense" : "classifier.dense", "pooler", &names);
+  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
+  if (options.task_head.kind == TaskHeadKind::kText) {
+    add_pair(own_pooler ? "classifier" : "classifier.out_proj", "task_head.output", &names);
+  }
+  if (!options.masked_head) return names;
+  add_pair("lm_head.dense", "masked_head.dense", &names);
+  add_pair("lm_head.layer_norm", "masked_head.norm", &names);
+  if (!options.tie_embeddings) names.emplace_back("lm_head.decoder.weight", "masked_head.output_embedding");
+  const bool untied = !options.tie_embeddings && tensors.has("lm_head.decoder.bias");
+  names.emplace_back(untied || !tensors.has("lm_head.bias") ? "lm_head.decoder.bias" : "lm_head.bias",
+                     "masked_head.output_bias");
+  return names;
+}
+
+void take_positions(const EncoderOptions& options, HfMapping* mapping) {
+  const int64_t unused = unused_positions(mapping->directory());
+  const std::string full = mapping->take(kPositions, {options.context + unused, options.attention.d_model});
+  mapping->add(full, join_text("without the first ", unused, " rows"), "position_embedding",
+               [from = mapping->shared_directory(), full, unused] { return from->read(full).slice(0, unused); });
+}
+
+}  // namespace
+
+EncoderOptions roberta_options(const HfConfig& config) {
+  EncoderOptions options = read_options(config);
+  options.masked_head = is_class(config, kMasked);
+  options.pooler = !options.masked_head && !is_class(config, kQuestions);
+  if (is_class(config, kQuestions)) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (is_class(config, kMultipleChoice)) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
+  if (is_class(config, kClassification)) options.task_head = read_classes(config);
+  check_head_activation(config, options);
+  return resolve_read(config, options);
+}
+
+ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
+  HfMapping mapping(directory, plain_name);
+  EncoderOptions options = read_options(*directory);
+  options.pooler = mapping.has("pooler.dense.weight") || mapping.has("classifier.dense.weight");
+  options.masked_head = mapping.has("lm_head.dense.weight");
+  options.task_head = read_task_head(*directory, mapping);
+  check_head_activation(*directory, options);
+  options = resolve_read(*directory, options);
+  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
+  const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);
+  take_positions(options, &mapping);
+  mapping.leave_out("embeddings.position_ids");
+  if (options.masked_head && options.tie_embeddings) {
+    const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
+    mapping.leave_out_copy("lm_head.decoder.weight", {options.vocabulary, options.attention.d_model},
+                           taken.at("token_embedding"), tied);
+    mapping.leave_out_copy("lm_head.decoder.bias", {options.vocabulary}, taken.at("masked_head.output_bias"), tied);
+  } else if (options.masked_head) {
+    mapping.leave_out("lm_head.bias");
+  }
+  mapping.finish("RoBERTa", &foreign);
+  return foreign;
+}
+
+}  // namespace headshare

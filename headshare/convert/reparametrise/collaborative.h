@@ -1,0 +1,50 @@
+// One attention layer as collaborative attention (docs/mathematics.md#re-parametrisation): the query and key maps of
+// its heads are decomposed into shared ones; values and output stay what they are.
+#pragma once
+
+#include <string>
+
+#include "headshare/convert/reparametrise/decomposition.h"
+#include "headshare/convert/reparametrise/head_maps.h"
+#include "headshare/convert/reparametrise/moments.h"
+
+namespace headshare {
+
+// What a collaborative layer needs besides its sizes to hold what another computes.
+struct NeededBiases {
+  bool projection = false;
+  bool content = false;
+};
+NeededBiases needed_biases(const HeadMaps& maps, const AttentionOptions& source);
+
+// The options, resolved, of the layer that takes the place of `source`, resolved: its temperature is kept. With rotary
+// positions mixing is complex, so that heads share only what turns alike. Throws Error, naming both numbers and those
+// that are possible, for a key width that is above the heads' widths together, or with rotary positions no multiple of
+// one head's.
+AttentionOptions collaborative_options(const AttentionOptions& source, int64_t key_width, const NeededBiases& needed);
+
+// The widths that the heads have together, H Dk, at which the layer is exact; of a collaborative layer its own.
+int64_t full_key_width(const AttentionOptions& source);
+// What a key width is a multiple of: with rotary positions one head's width, else 1.
+int64_t key_width_step(const AttentionOptions& source);
+
+// The moments of what the two sides of a layer read; null: the weights alone are approximated. In self-attention both
+// are the same.
+struct LayerInputs {
+  const Moments* query = nullptr;
+  const Moments* key = nullptr;
+};
+
+// Fills `target`, of collaborative_options(), with the layer's decomposition. Errors are relative and of the scores:
+// over inputs with the given moments, else over all directions alike. Without rotary positions the parts that softmax
+// deletes are left out, and what all queries have in common goes into the content bias, where there is one: given
+// moments, both cost no error. `error` is that of the weights as they are stored, in float32; `errors` are the
+// decomposition's, in double.
+Decomposition fill_collaborative(const HeadMaps& source, const LayerInputs& inputs, const DecompositionOptions& options,
+                                 const DecompositionProgress& progress, Scheme* target);
+
+// The same decomposition without a layer to fill: for the choice of a width.
+Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs,
+                              const DecompositionOptions& options, const DecompositionProgress& progress);
+
+}  // namespace headshare

@@ -1,0 +1,287 @@
+#include "headshare/convert/reparametrise/compress_model.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/widths.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/size.h"
+
+namespace headshare {
+namespace {
+
+constexpr int64_t kFineParts = 16;   // widths tried for a limit on errors
+constexpr int64_t kCoarseParts = 8;  // for a limit on parameters, which needs the errors of all of them
+
+std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
+
+Tensor hidden_of(const Decoder& model, const Tensor& ids) { return model->hidden(ids); }
+Tensor hidden_of(const Encoder& model, const Tensor& ids) { return model->hidden({.ids = ids}); }
+bool has_logits(const Decoder&) { return true; }
+bool has_logits(const Encoder& model) { return model->options().masked_head; }
+
+// Rows of a sample that go through a model at once.
+constexpr int64_t kRows = 8;
+
+template <class Take>
+void for_rows(const Tensor& sample, const Take& take) {
+  for (int64_t first = 0; first < sample.size(0); first += kRows) take(sample.slice(0, first, first + kRows));
+}
+
+template <class Model>
+std::vector<Moments> layer_moments(const Model& model, const Tensor& sample) {
+  std::vector<MomentSums> sums(model->layers());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    model->attention(i)->observe([&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
+  }
+  for_rows(sample, [&](const Tensor& ids) { hidden_of(model, ids); });
+  std::vector<Moments> moments;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    model->attention(i)->observe(nullptr);
+    moments.push_back(sums[i].moments());
+  }
+  return moments;
+}
+
+// Sums of squares of a change and of what changed.
+struct Change {
+  double change = 0;
+  double of = 0;
+
+  void add(const Tensor& before, const Tensor& after) {
+    change += (after - before).square().sum(at::kDouble).item<double>();
+    of += before.square().sum(at::kDouble).item<double>();
+  }
+  double relative() const { return of == 0 ? 0 : std::sqrt(change / of); }
+};
+
+// Each layer's change of output where it reads what it read in the source.
+template <class Model>
+std::vector<double> output_changes(const Model& source, const Model& target, const Tensor& sample) {
+  std::vector<Change> changes(source->layers());
+  for (size_t i = 0; i < changes.size(); ++i) {
+    source->attention(i)->observe(
+        [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+          changes[i].add(output, other->self(x, mask));
+        });
+  }
+  for_rows(sample, [&](const Tensor& ids) { hidden_of(source, ids); });
+  std::vector<double> relative;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    source->attention(i)->observe(nullptr);
+    relative.push_back(changes[i].relative());
+  }
+  return relative;
+}
+
+// -log p of each token that follows, summed over a row: log probabilities [1, T, V], ids [1, T].
+double next_token_loss(const Tensor& log_probabilities, const Tensor& ids) {
+  const int64_t T = ids.size(1);
+  return -log_probabilities.slice(1, 0, T - 1).gather(2, ids.slice(1, 1).unsqueeze(2)).sum().item<double>();
+}
+
+template <class Model>
+AnswerChange answer_change(const Model& source, const Model& target, const Tensor& sample) {
+  constexpr bool kNextToken = std::is_same_v<Model, Decoder>;
+  Change hidden;
+  double divergence = 0, loss_before = 0, loss_after = 0;
+  for (int64_t row = 0; row < sample.size(0); ++row) {  // one at a time: its scores may be large
+    const Tensor ids = sample.slice(0, row, row + 1);
+    const Tensor before = hidden_of(source, ids);
+    const Tensor after = hidden_of(target, ids);
+    hidden.add(before, after);
+    if (!has_logits(source)) continue;
+    const Tensor p = source->logits(before).to(at::kDouble).log_softmax(-1);
+    const Tensor q = target->logits(after).to(at::kDouble).log_softmax(-1);
+    divergence += (p.exp() * (p - q)).sum().template item<double>();
+    if (!kNextToken) continue;
+    loss_before += next_token_loss(p, ids);
+    loss_after += next_token_loss(q, ids);
+  }
+  AnswerChange change{.hidden = hidden.relative()};
+  if (has_logits(source)) change.divergence = std::max(0.0, divergence / static_cast<double>(sample.numel()));
+  const auto predicted = static_cast<double>(sample.size(0) * (sample.size(1) - 1));
+  if (kNextToken && predicted > 0) {
+    change.loss_before = loss_before / predicted;
+    change.loss_after = loss_after / predicted;
+  }
+  return change;
+}
+
+// Copies all but the attention's own parameters.
+template <class Model>
+void copy_the_rest(const Model& source, const Model& target) {
+  NamedTensors to = model_tensors(*target);
+  for (const auto& [name, tensor] : model_tensors(*source)) {
+    if (name.find(".attention.scheme.") == std::string::npos) to.at(name).copy_(tensor);
+  }
+}
+
+template <class Model, class Options>
+class Compression {
+ public:
+  Compression(const Model& source, const CompressionOptions& options, const CompressionTold& told)
+      : source_(source), options_(options), told_(told), attention_(source->options().attention) {
+    check_source();
+    for (size_t i = 0; i < source->layers(); ++i) {
+      const NeededBiases needed = needed_biases(maps(i), attention_);
+      needed_ = {needed_.projection || needed.projection, needed_.content || needed.content};
+    }
+    if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+  }
+
+  Model run(CompressionReport* report) {
+    const at::NoGradGuard no_grad;
+    const std::vector<int64_t> widths = choose_widths();
+    Model target(target_options(widths));
+    target->eval();
+    copy_the_rest(source_, target);
+    for (size_t i = 0; i < widths.size(); ++i) report->layers.push_back(fill(i, widths[i], target));
+    report->stopped = stopped_;
+    if (!options_.sample.defined()) return target;
+    const std::vector<double> changes = output_changes(source_, target, options_.sample);
+    for (size_t i = 0; i < changes.size(); ++i) report->layers[i].output_change = changes[i];
+    report->change = answer_change(source_, target, options_.sample);
+    return target;
+  }
+
+ private:
+  void check_source() const {
+    const int64_t full = full_key_width(attention_);
+    HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || options_.width.key_width.value_or(0) < full,
+             "the model is collaborative already, with key width ", full, "; choose a smaller one");
+  }
+
+  HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
+
+  LayerInputs inputs(size_t layer) const {
+    if (moments_.empty()) return {};
+    return {.query = &moments_[layer], .key = &moments_[layer]};
+  }
+
+  AttentionOptions attention_of(int64_t width) const { return collaborative_options(attention_, width, needed_); }
+
+  Options target_options(const std::vector<int64_t>& widths) const {
+    Options options = source_->options();
+    options.attention = attention_of(*std::max_element(widths.begin(), widths.end()));
+    const bool alike = std::all_of(widths.begin(), widths.end(), [&](int64_t w) { return w == widths.front(); });
+    options.layer_key_widths = alike ? std::vector<int64_t>() : widths;
+    return resolve(options);
+  }
+
+  std::vector<int64_t> choose_widths() {
+    const WidthChoice& choice = options_.width;
+    const auto layers = static_cast<int64_t>(source_->layers());
+    tries_ = layers;
+    if (choice.key_width) {
+      attention_of(*choice.key_width);  // an impossible one is refused
+      return std::vector<int64_t>(source_->layers(), *choice.key_width);
+    }
+    return choice.max_error ? widths_by_error(*choice.max_error) : widths_by_parameters(*choice.max_parameters);
+  }
+
+  std::vector<int64_t> widths_by_error(double most) {
+    const std::vector<int64_t> widths = widths_to_try(kFineParts);
+    tries_ += static_cast<int64_t>(source_->layers()) * tries_within(widths);
+    std::vector<int64_t> chosen;
+    for (size_t i = 0; i < source_->layers(); ++i) {
+      const HeadMaps layer = maps(i);
+      chosen.push_back(width_within(widths, most, [&](int64_t width) { return error_at(i, layer, width); }));
+      tried_ = static_cast<int64_t>(i + 1) * tries_within(widths);  // bisection may have needed one less
+    }
+    return chosen;
+  }
+
+  std::vector<int64_t> widths_by_parameters(int64_t most) {
+    const std::vector<int64_t> widths = widths_to_try(kCoarseParts);
+    const auto layers = static_cast<int64_t>(source_->layers());
+    // One width more, and what stays whatever the widths.
+    const auto parameters = [&](int64_t width) {
+      return measure(target_options(std::vector<int64_t>(source_->layers(), width))).total_parameters;
+    };
+    const int64_t step = key_width_step(attention_);
+    const int64_t per_width = (parameters(2 * step) - parameters(step)) / layers / step;
+    const int64_t fixed = parameters(step) - layers * step * per_width;
+    HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,
+             " parameters is too low: with key width ", widths.front(), " in every layer the model has ",
+             fixed + layers * widths.front() * per_width);
+    tries_ += layers * static_cast<int64_t>(widths.size() - 1);
+    std::vector<std::vector<double>> errors;
+    for (size_t i = 0; i < source_->layers(); ++i) {
+      const HeadMaps layer = maps(i);
+      errors.emplace_back();
+      for (const int64_t width : widths) {
+        const bool exact = width == full_key_width(attention_);
+        errors.back().push_back(exact ? 0 : error_at(i, layer, width));
+      }
+    }
+    return widths_in_budget(widths, errors, per_width, most - fixed);
+  }
+
+  std::vector<int64_t> widths_to_try(int64_t parts) const {
+    return tried_widths(full_key_width(attention_), key_width_step(attention_), parts);
+  }
+
+  double error_at(size_t layer, const HeadMaps& maps, int64_t width) {
+    const double error =
+        decompose_layer(maps, attention_of(width), inputs(layer), options_.decomposition, progress(layer, width)).error;
+    ++tried_;
+    return error;
+  }
+
+  LayerReport fill(size_t layer, int64_t width, const Model& target) {
+    const auto started = std::chrono::steady_clock::now();
+    DecompositionOptions decomposition = options_.decomposition;
+    if (stopped_) decomposition.iterations = decomposition.restarts = 0;
+    const Decomposition result = fill_collaborative(maps(layer), inputs(layer), decomposition, progress(layer, width),
+                                                    &target->attention(layer)->scheme());
+    ++tried_;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+    return {.layer = layer_name(layer),
+            .key_width = width,
+            .full_width = full_key_width(attention_),
+            .errors = result.errors,
+            .error = result.error,
+            .seconds = seconds.count()};
+  }
+
+  DecompositionProgress progress(size_t layer, int64_t width) {
+    return [this, layer, width](int64_t iterations, double error) {
+      if (told_ == nullptr) return true;
+      const auto most = static_cast<double>((1 + options_.decomposition.restarts) * options_.decomposition.iterations);
+      const double done = static_cast<double>(tried_) + static_cast<double>(iterations) / most;
+      const std::string what = join_text(layer_name(layer), " of ", source_->layers(), ", key width ", width,
+                                         ", error ", std::round(error * 1e4) / 1e4);
+      if (!told_({.done = done, .total = static_cast<double>(tries_), .what = what})) stopped_ = true;
+      return !stopped_;
+    };
+  }
+
+  const Model& source_;
+  const CompressionOptions& options_;
+  const CompressionTold& told_;
+  AttentionOptions attention_;
+  NeededBiases needed_;
+  std::vector<Moments> moments_;  // of each layer; empty without a sample
+  int64_t tries_ = 1;             // decompositions in all
+  int64_t tried_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const CompressionTold& told,
+                         CompressionReport* report) {
+  return Compression<Decoder, DecoderOptions>(source, options, told).run(report);
+}
+
+Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const CompressionTold& told,
+                         CompressionReport* report) {
+  return Compression<Encoder, EncoderOptions>(source, options, told).run(report);
+}
+
+}  // namespace headshare

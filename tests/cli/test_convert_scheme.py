@@ -1,0 +1,107 @@
+"""`convert MODEL OUT --to collaborative`: trained heads are made to share queries and keys."""
+
+import json
+
+import pytest
+from tiny_model import BPE, write_model
+
+TEXT = "the quick brown fox jumps over the lazy dog. " * 60
+
+
+@pytest.fixture
+def model(tmp_path):
+    write_model(tmp_path / "model", tokenizer=BPE, vocabulary=257)
+    (tmp_path / "text.txt").write_text(TEXT)
+    return tmp_path / "model"
+
+
+def convert(run, model, *more, out=None, check=True):
+    return run("convert", model, out or model.parent / "out", "--to", "collaborative", *more, check=check)
+
+
+def perplexity(run, model, text):
+    return json.loads(run("evaluate", model, "--text", text, "--json").stdout)["perplexity"]
+
+
+def test_at_full_width_the_model_stays_what_it_was(run, model):
+    before = (model / "model.safetensors").read_bytes()
+    text = model.parent / "text.txt"
+    printed = convert(run, model, "--key-width", 16, "--sample-text", text).stdout
+    assert "layer 2" in printed and "written to" in printed
+    assert perplexity(run, model.parent / "out", text) == pytest.approx(perplexity(run, model, text), rel=1e-4)
+    assert (model / "model.safetensors").read_bytes() == before
+
+
+def test_narrower_layers_say_what_they_cost(run, model):
+    report = json.loads(
+        convert(run, model, "--key-width", 6, "--sample-text", model.parent / "text.txt", "--sample-tokens", 600, "--json").stdout
+    )
+    for layer in report["layers"]:
+        assert layer["key_width"] == 6 and layer["full_width"] == 16
+        assert 0 < layer["error"] <= layer["errors"][0] and layer["output_change"] > 0
+        assert layer["errors"] == sorted(layer["errors"], reverse=True)
+    assert report["after"]["parameters"] < report["before"]["parameters"]
+    assert report["after"]["cache_bytes_per_token"] < report["before"]["cache_bytes_per_token"]
+    assert report["divergence"] > 0 and report["loss_after"] > 0 and report["hidden_change"] > 0
+    info = json.loads(run("info", model.parent / "out", "--json").stdout)
+    assert "collaborative" in json.dumps(info)
+    assert perplexity(run, model.parent / "out", model.parent / "text.txt") > 1
+
+
+def test_a_sample_makes_layers_better_where_the_text_is(run, model):
+    text = ["--sample-text", model.parent / "text.txt", "--json", "--overwrite"]
+    with_sample = json.loads(convert(run, model, "--key-width", 6, *text).stdout)
+    convert(run, model, "--key-width", 6, out=model.parent / "blind")
+    # Its change on the text is what a conversion of the blind one to itself shows: compare perplexities instead.
+    fitted = perplexity(run, model.parent / "out", model.parent / "text.txt")
+    blind = perplexity(run, model.parent / "blind", model.parent / "text.txt")
+    source = perplexity(run, model, model.parent / "text.txt")
+    assert abs(fitted - source) < abs(blind - source)
+    assert with_sample["stopped"] is False
+
+
+def test_widths_may_follow_from_an_error_or_a_number_of_parameters(run, model):
+    by_error = json.loads(convert(run, model, "--max-error", 0.4, "--json").stdout)
+    assert all(layer["error"] <= 0.4 and layer["key_width"] < 16 for layer in by_error["layers"])
+    before = by_error["before"]["parameters"]
+    by_size = json.loads(convert(run, model, "--max-parameters", before - 300, "--json", "--overwrite").stdout)
+    assert by_size["after"]["parameters"] <= before - 300
+
+
+@pytest.mark.parametrize(
+    "more, says",
+    [
+        ([], "needs a width"),
+        (["--key-width", 0], "key-width"),
+        (["--key-width", 17], "17 is not within 1..16"),
+        (["--key-width", 8, "--max-error", 0.1], "exclude each other"),
+        (["--max-parameters", 100], "too low"),
+        (["--key-width", 8, "--tokenizer", "x"], "--tokenizer is not for"),
+        (["--key-width", 8, "--dry-run"], "--dry-run is not for"),
+        (["--key-width", 8, "--sample-text", "short.txt"], "fewer than the model's context of 32"),
+        (["--key-width", 8, "--sample-text", "nowhere.txt"], "nowhere.txt"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_writes_nothing(run, model, more, says):
+    (model.parent / "short.txt").write_text("too short")
+    done = run("convert", model, model.parent / "out", "--to", "collaborative", *more, check=False, cwd=model.parent)
+    assert done.returncode in (1, 2) and says in done.stderr, done.stderr
+    assert not (model.parent / "out").exists()
+
+
+def test_the_model_itself_is_never_overwritten(run, model):
+    done = convert(run, model, "--key-width", 8, "--overwrite", out=model, check=False)
+    assert done.returncode == 1 and "is the model itself" in done.stderr
+
+
+def test_options_of_sharing_belong_to_it(run, model):
+    done = run("convert", model, model.parent / "out", "--to", "hf", "--key-width", 8, check=False)
+    assert done.returncode == 2 and "--key-width is about --to collaborative" in done.stderr
+
+
+def test_a_converted_model_trains_on(run, model):
+    convert(run, model, "--max-error", 0.4)
+    text = model.parent / "text.txt"
+    done = run("train", "--start-from", model.parent / "out", "--text", text, "--steps", 3, "--batch-size", 2,
+               "--out", model.parent / "run")  # fmt: skip
+    assert done.returncode == 0

@@ -1,0 +1,156 @@
+"""RoBERTa and DistilBERT of transformers are our encoders: `convert --from hf` of random models, hidden states, poolers,
+logits and scores, with padding; what cannot be reproduced is refused by name."""
+
+import json
+
+import pytest
+from conftest import run_command
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+ROBERTA = {"vocab_size": 97, "max_position_embeddings": 26, "hidden_size": 48, "num_hidden_layers": 3,
+           "num_attention_heads": 4, "intermediate_size": 100, "type_vocab_size": 1}  # fmt: skip
+DISTILBERT = {"vocab_size": 97, "max_position_embeddings": 24, "dim": 48, "n_layers": 3, "n_heads": 4, "hidden_dim": 100}
+CONFIGURATIONS = {"roberta": (transformers.RobertaConfig, ROBERTA), "distilbert": (transformers.DistilBertConfig, DISTILBERT)}
+CLASSES = {"roberta": "Roberta", "distilbert": "DistilBert"}
+LENGTH = 24  # RoBERTa's first two positions are not used
+
+
+def random_model(family, kind, seed=0, **changes):
+    """Every parameter random, biases and norms too."""
+    config, sizes = CONFIGURATIONS[family]
+    model = getattr(transformers, CLASSES[family] + kind)(config(**{**sizes, **changes})).eval()
+    numbers = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        is_norm = "norm" in name.lower() and name.endswith("weight")
+        parameter.data.normal_(1.0 if is_norm else 0.0, 0.15, generator=numbers)
+    return model
+
+
+def random_input():
+    """Three rows of which two are padded. No id is a padding token: RoBERTa counts positions by those."""
+    numbers = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, 97, (3, LENGTH), generator=numbers)
+    visible = torch.arange(LENGTH) < torch.tensor([[LENGTH], [LENGTH // 2], [5]])
+    return {"ids": ids, "visible": visible.long()}
+
+
+def theirs(model, given):
+    padding = model.config.pad_token_id
+    ids = torch.where(given["visible"].bool(), given["ids"], padding)
+    with torch.no_grad():
+        return model(ids, attention_mask=given["visible"], output_hidden_states=True)
+
+
+@pytest.fixture
+def ours(build_dir, run, tmp_path):
+    """What the program makes of a transformers model and an input, with the options of the converted model."""
+
+    def compute(model, given):
+        model.save_pretrained(tmp_path / "hf")
+        run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
+        (tmp_path / "input.json").write_text(json.dumps({key: rows.tolist() for key, rows in given.items()}))
+        tool = build_dir / "obj" / "models" / "model_tool"
+        run_command([tool, tmp_path / "ours", tmp_path / "input.json", tmp_path / "out.safetensors"])
+        return load_file(tmp_path / "out.safetensors")
+
+    return compute
+
+
+def assert_same(found, expected, visible, tolerance=1e-4):
+    assert found.shape == expected.shape
+    assert (found - expected)[visible.bool()].abs().max() < tolerance
+    assert expected.std() > 0.1, "too flat to tell anything"
+
+
+@pytest.mark.parametrize(
+    "family, changes",
+    [
+        ("roberta", {}),
+        ("roberta", {"type_vocab_size": 2, "num_attention_heads": 1, "layer_norm_eps": 0.01}),
+        ("roberta", {"tie_word_embeddings": False, "pad_token_id": 3, "max_position_embeddings": 28}),
+        ("distilbert", {}),
+        ("distilbert", {"activation": "relu", "n_heads": 1, "sinusoidal_pos_embds": True}),
+        ("distilbert", {"tie_word_embeddings": False}),
+    ],
+)
+def test_hidden_states_and_logits(ours, family, changes):
+    model = random_model(family, "ForMaskedLM", **changes)
+    given = random_input()
+    expected, found = theirs(model, given), ours(model, given)
+    assert_same(found["hidden"], expected.hidden_states[-1], given["visible"])
+    assert_same(found["logits"], expected.logits, given["visible"])
+
+
+def test_the_pooler_of_a_bare_roberta(ours):
+    model = random_model("roberta", "Model")
+    given = random_input()
+    expected, found = theirs(model, given), ours(model, given)
+    assert_same(found["hidden"], expected.last_hidden_state, given["visible"])
+    assert_same(found["pooled"], expected.pooler_output, torch.ones(3))
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+@pytest.mark.parametrize("kind", ["ForSequenceClassification", "ForQuestionAnswering"])
+def test_heads_of_tasks(ours, family, kind):
+    model = random_model(family, kind, **({"num_labels": 3} if kind == "ForSequenceClassification" else {}))
+    given = random_input()
+    expected, found = theirs(model, given), ours(model, given)
+    if kind == "ForSequenceClassification":
+        assert_same(found["scores"], expected.logits, torch.ones(3))
+    else:
+        assert_same(found["scores"], torch.stack([expected.start_logits, expected.end_logits], -1), given["visible"])
+
+
+@pytest.mark.parametrize("type", ["float16", "bfloat16"])
+def test_half_precision_and_shards(ours, type):
+    model = random_model("roberta", "ForMaskedLM")
+    given = random_input()
+    model = model.to(getattr(torch, type))
+    save = model.save_pretrained
+    model.save_pretrained = lambda path: save(path, max_shard_size="40KB")
+    expected = model.float()
+    found = ours(model.to(getattr(torch, type)), given)
+    assert_same(found["logits"], theirs(expected.float(), given).logits, given["visible"], tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    "family, changes, says",
+    [
+        ("roberta", {"hidden_act": "relu"}, "hidden_act"),
+        ("roberta", {"is_decoder": True}, "is_decoder"),
+        ("roberta", {"architectures": ["RobertaForTokenClassification"]}, "RobertaForTokenClassification"),
+        ("roberta", {"pad_token_id": 25}, "max_position_embeddings"),
+        ("distilbert", {"activation": "silu"}, "activation"),
+        ("distilbert", {"architectures": ["DistilBertForTokenClassification"]}, "DistilBertForTokenClassification"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_refused_by_name(run, tmp_path, family, changes, says):
+    random_model(family, "ForMaskedLM").save_pretrained(tmp_path / "hf")
+    path = tmp_path / "hf" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", check=False)
+    assert done.returncode == 1 and says in done.stderr
+    assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+def test_a_missing_tensor_is_named(run, tmp_path, family):
+    random_model(family, "ForMaskedLM").save_pretrained(tmp_path / "hf")
+    tensors = load_file(tmp_path / "hf" / "model.safetensors")
+    gone = next(name for name in tensors if "layer.1" in name)
+    del tensors[gone]
+    save_file(tensors, tmp_path / "hf" / "model.safetensors", metadata={"format": "pt"})
+    done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", check=False)
+    assert done.returncode == 1 and gone.split(".", 1)[1] in done.stderr
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+def test_a_dry_run_prints_the_mapping_and_cost_reads_the_configuration(run, tmp_path, family):
+    random_model(family, "ForMaskedLM").save_pretrained(tmp_path / "hf")
+    printed = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", "--dry-run").stdout
+    assert "-> blocks.2.attention.scheme.query.weight" in printed and "nothing was written" in printed
+    assert not (tmp_path / "ours").exists()
+    assert "masked-LM head" in run("cost", tmp_path / "hf").stderr
