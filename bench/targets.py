@@ -63,6 +63,12 @@ def tokenising(what, kind):
     return Target(what, 2, "tokenizers", where, "ratio_to_tokenizers")
 
 
+def decomposing(what, bound, contender, field, at_most=False, layers=1):
+    names = ("independent", "shared") if layers == 1 else ("shared",)
+    where = dict(name=names, contender=contender, layers=layers, width=768, key_width=384, threads=2)
+    return Target(what, bound, "decompose", where, field, at_most=at_most)
+
+
 COLLABORATIVE = dict(scheme="collaborative", training=True)
 DECODE = dict(contender="headshare", threads=(1, 2), scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
@@ -119,6 +125,10 @@ TARGETS = [
     step("masked-LM step, MHA against torch.compile", 1.3, "mha", "transformers_compiled", case="bert"),
     step("masked-LM step, MHE-ADD against torch.compile", 1.7, "mhe_add", "transformers_compiled", case="bert"),
     peak("peak memory of the masked-LM step over transformers'", "bert", "transformers_sdpa"),
+    decomposing("decomposing a layer, 20 iterations, against TensorLy's 100", 10, "headshare_few", "ratio_to_tensorly"),
+    decomposing("the same, relative error over TensorLy's", 1, "headshare_few", "error_ratio_to_tensorly", at_most=True),
+    decomposing("decomposing 12 layers of 768, seconds", 60, "headshare", "seconds", at_most=True, layers=12),
+    decomposing("the same, peak bytes of the process", 1e9, "headshare", "peak_bytes", at_most=True, layers=12),
     tokenising("tokenising, WordPiece", "wordpiece"),
     tokenising("tokenising, GPT-2's BPE", "gpt2"),
 ]  # fmt: skip

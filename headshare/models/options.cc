@@ -48,12 +48,11 @@ Field vocabulary_field(TransformerOptions& o) {
                {.min = 1, .max = 1 << 30, .aliases = {"vocab-size"}});
 }
 
-// Checks the key widths of the layers; the widest is the one that estimates of memory and cache go by.
+// Checks the key widths of the layers; the widest is the one that estimates of memory go by. As every option that only
+// one scheme has, they say nothing about the others.
 void resolve_layer_widths(TransformerOptions& o) {
+  if (!scheme_record(o.attention.scheme).shares_key_width) o.layer_key_widths.clear();
   if (o.layer_key_widths.empty()) return;
-  HS_CHECK(scheme_record(o.attention.scheme).shares_key_width,
-           "layer-key-widths is about collaborative attention, not ", o.attention.scheme,
-           "; leave it out, or set --scheme collaborative");
   HS_CHECK(static_cast<int64_t>(o.layer_key_widths.size()) == o.layers, "layer-key-widths has ",
            o.layer_key_widths.size(), " numbers for ", o.layers, " layers; give one for each");
   for (const int64_t width : o.layer_key_widths) {

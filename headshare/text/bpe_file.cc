@@ -139,11 +139,13 @@ void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
   (*object)["special"] = definition.special;
   (*object)["split"] = split_name(definition.split);
   (*object)["add-prefix-space"] = definition.add_prefix_space;
+  if (!definition.strips_left.empty()) (*object)["strips-left"] = definition.strips_left;
 }
 
 BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
-  refuse_unknown_keys(object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space"},
-                      where);
+  refuse_unknown_keys(
+      object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space", "strips-left"},
+      where);
   BpeNames names;
   for (const nlohmann::json& value : json_list(object, "tokens", where)) {
     names.tokens.push_back(json_string(value, join_text(where, ": token ", names.tokens.size())));
@@ -163,6 +165,14 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
   BpeDefinition definition = bpe_from_names(names, where);
   definition.split = split_from_name(json_string(object, "split", where), where);
   definition.add_prefix_space = json_bool(object, "add-prefix-space", where);
+  if (!object.contains("strips-left")) return definition;
+  for (const nlohmann::json& value : json_list(object, "strips-left", where)) {
+    const int32_t id = json_id(value, where + ": a token's id in strips-left");
+    HS_CHECK(is_special(definition.special, static_cast<size_t>(id)), where, ": strips-left names ", id,
+             ", which is no special token");
+    definition.strips_left.push_back(id);
+  }
+  std::sort(definition.strips_left.begin(), definition.strips_left.end());
   return definition;
 }
 

@@ -25,7 +25,8 @@ struct BpeDefinition {
   std::vector<int32_t> special;        // ids never produced from text, ascending
   std::optional<int32_t> end_of_text;  // one of `special`
   SplitRule split = SplitRule::kGpt2;
-  bool add_prefix_space = false;  // text that does not begin with a space gets one
+  bool add_prefix_space = false;          // text that does not begin with a space gets one
+  std::vector<int32_t> strips_left = {};  // of `special`, ascending: Tokenizer::strips_left
 };
 
 // Applies merges to words. In each step the adjacent pair of lowest rank is merged, the leftmost

@@ -324,5 +324,30 @@ TEST_F(Gpt2Test, SurvivesItsOwnFormat) {
   EXPECT_EQ(fingerprint(*again), fingerprint(*tokenizer_));
 }
 
+// RoBERTa's special tokens have roles, and its <mask> takes the white space before it; both survive a file.
+TEST(Bpe, RobertasSpecialTokensHaveRoles) {
+  BpeDefinition definition = small_bpe({});
+  EXPECT_EQ(BpeTokenizer(definition).special(SpecialToken::kMask), std::nullopt);
+  for (const char* text : {"<s>", "<pad>", "</s>", "<unk>", "<mask>"}) {
+    definition.special.push_back(static_cast<int32_t>(definition.tokens.size()));
+    definition.tokens.emplace_back(text);
+  }
+  definition.strips_left = {260};
+  const BpeTokenizer written(definition);
+  const auto read = BpeTokenizer::from_json(written.to_json(), "test");
+  for (const Tokenizer* tokenizer :
+       {static_cast<const Tokenizer*>(&written), static_cast<const Tokenizer*>(read.get())}) {
+    EXPECT_EQ(tokenizer->special(SpecialToken::kClassify), 256);
+    EXPECT_EQ(tokenizer->special(SpecialToken::kSeparate), 258);
+    EXPECT_EQ(tokenizer->special(SpecialToken::kEndOfText), std::nullopt);
+    EXPECT_EQ(tokenizer->pair_separators(), 2);
+    EXPECT_THAT(encode_with_special(*tokenizer, "!  <mask>!"), ElementsAre(0, 260, 0));
+    EXPECT_THAT(encode_with_special(*tokenizer, "! </s>!").size(), 4U);
+  }
+  nlohmann::json damaged = written.to_json();
+  damaged["strips-left"] = {3};
+  EXPECT_THAT(error_message([&] { BpeTokenizer::from_json(damaged, "test"); }), HasSubstr("no special token"));
+}
+
 }  // namespace
 }  // namespace headshare

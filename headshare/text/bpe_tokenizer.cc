@@ -16,8 +16,33 @@ struct BpeTokenizer::Worker {
   BpeMerger::Scratch scratch;
 };
 
+namespace {
+
+// By their texts; none but the end of a text unless both of RoBERTa's borders are there.
+std::map<SpecialToken, int32_t> roles_of(const BpeDefinition& definition) {
+  constexpr std::pair<const char*, SpecialToken> kNames[] = {{"<s>", SpecialToken::kClassify},
+                                                             {"</s>", SpecialToken::kSeparate},
+                                                             {"<pad>", SpecialToken::kPadding},
+                                                             {"<unk>", SpecialToken::kUnknown},
+                                                             {"<mask>", SpecialToken::kMask}};
+  std::map<SpecialToken, int32_t> roles;
+  for (const int32_t id : definition.special) {
+    for (const auto& [name, role] : kNames) {
+      if (definition.tokens[static_cast<size_t>(id)] == name) roles.emplace(role, id);
+    }
+  }
+  if (!roles.contains(SpecialToken::kClassify) || !roles.contains(SpecialToken::kSeparate)) roles.clear();
+  if (definition.end_of_text) roles.emplace(SpecialToken::kEndOfText, *definition.end_of_text);
+  return roles;
+}
+
+}  // namespace
+
 BpeTokenizer::BpeTokenizer(BpeDefinition definition, const std::string& where)
-    : definition_(std::move(definition)), merger_(definition_, where), splitter_(definition_.split) {}
+    : definition_(std::move(definition)),
+      roles_(roles_of(definition_)),
+      merger_(definition_, where),
+      splitter_(definition_.split) {}
 
 BpeTokenizer::~BpeTokenizer() = default;
 
@@ -72,7 +97,12 @@ TokensWithSpans BpeTokenizer::encode_with_spans(std::string_view text) const {
 }
 
 std::optional<int32_t> BpeTokenizer::special(SpecialToken role) const {
-  return role == SpecialToken::kEndOfText ? definition_.end_of_text : std::nullopt;
+  const auto found = roles_.find(role);
+  return found == roles_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool BpeTokenizer::strips_left(int32_t id) const {
+  return std::binary_search(definition_.strips_left.begin(), definition_.strips_left.end(), id);
 }
 
 bool BpeTokenizer::continues_word(int32_t id) const {

@@ -1,6 +1,8 @@
 // Tokenizer "bpe": byte-level byte-pair encoding, as GPT-2's.
 #pragma once
 
+#include <map>
+
 #include "headshare/text/bpe_merger.h"
 #include "headshare/text/tokenizer.h"
 #include "headshare/text/worker_pool.h"
@@ -14,8 +16,9 @@ namespace headshare {
 // All bytes survive, invalid UTF-8 too: bytes that are not valid UTF-8 are words of their own,
 // which every byte-level vocabulary can write. With add_prefix_space a leading space may be
 // added, and the tokenizer is not lossless. Special tokens are never produced from text; decode
-// writes them as their text. A token continues a word when its first byte is of an ASCII letter or
-// digit or of a character beyond ASCII, so that white space and signs begin words.
+// writes them as their text. Where <s> and </s> are among them, they and <pad>, <unk> and <mask> have the roles that
+// they have in RoBERTa. A token continues a word when its first byte is of an ASCII letter or digit or of a character
+// beyond ASCII, so that white space and signs begin words.
 //
 // encode may run in many threads at once: each takes a worker (cursor, cache and scratch space)
 // for the call.
@@ -34,6 +37,8 @@ class BpeTokenizer : public Tokenizer {
   std::string decode(std::span<const int32_t> ids) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
+  int64_t pair_separators() const override { return has_role(SpecialToken::kClassify) ? 2 : 1; }
+  bool strips_left(int32_t id) const override;
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return !definition_.add_prefix_space; }
   nlohmann::json to_json() const override;
@@ -42,9 +47,11 @@ class BpeTokenizer : public Tokenizer {
 
  private:
   struct Worker;
+  bool has_role(SpecialToken role) const { return special(role).has_value(); }
   void encode_word(std::string_view word, Worker* worker, std::vector<int32_t>* ids) const;
 
   BpeDefinition definition_;
+  std::map<SpecialToken, int32_t> roles_;
   BpeMerger merger_;
   WordSplitter splitter_;
   mutable WorkerPool<Worker> workers_;

@@ -26,13 +26,40 @@ void check_model(const json& model, const std::string& where) {
   refuse(optional_bool(model, "ignore_merges", false, where), true, "ignore_merges", where);
 }
 
+// ByteLevel, or RobertaProcessing, whose tokens are left to the task: encode adds nothing.
+void check_post_processor(const json& object, const std::string& where) {
+  const json& part = optional_member(object, "post_processor");
+  if (part.is_null()) return;
+  const std::string name = where + ": post_processor";
+  const json& type = json_member(part, "type", name);
+  refuse(type != "ByteLevel" && type != "RobertaProcessing", type, "post_processor", where);
+  if (type == "ByteLevel") return;
+  for (const auto& [key, text] : {std::pair<const char*, const char*>{"cls", "<s>"}, {"sep", "</s>"}}) {
+    const json& token = json_member(part, key, name);
+    refuse(!token.is_array() || token.empty() || token[0] != text, token, key, name);
+  }
+}
+
+// The ids of added tokens that take white space before them.
+std::vector<int32_t> left_strippers(const json& object, const std::string& where) {
+  std::vector<int32_t> ids;
+  const json& list = optional_member(object, "added_tokens");
+  if (list.is_null()) return ids;
+  for (const json& entry : json_list(list, where + ": added_tokens")) {
+    const std::string what = where + ": an added token";
+    if (optional_bool(entry, "lstrip", false, what)) ids.push_back(json_id(entry, "id", what));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 }  // namespace
 
 BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
   refuse_lengths(object, where);
   refuse(!optional_member(object, "normalizer").is_null(), optional_member(object, "normalizer"), "normalizer", where);
   part_of_type(object, "decoder", "ByteLevel", where);
-  part_of_type(object, "post_processor", "ByteLevel", where);
+  check_post_processor(object, where);
   const json& model = json_member(object, "model", where);
   const std::string model_name = where + ": model";
   check_model(model, model_name);
@@ -55,9 +82,32 @@ BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
   }
   BpeDefinition definition = bpe_from_names(names, model_name);
   definition.add_prefix_space = optional_bool(splitter, "add_prefix_space", true, splitter_name);
+  definition.strips_left = left_strippers(object, where);
   definition.split = optional_bool(splitter, "use_regex", true, splitter_name) ? SplitRule::kGpt2 : SplitRule::kNone;
   return definition;
 }
+
+namespace {
+
+// Null for vocabularies without RoBERTa's borders of texts.
+json roberta_processing(const BpeDefinition& definition) {
+  const auto id_of = [&](const char* text) -> json {
+    for (const int32_t id : definition.special) {
+      if (definition.tokens[static_cast<size_t>(id)] == text) return {text, id};
+    }
+    return nullptr;
+  };
+  const json classify = id_of("<s>");
+  const json separate = id_of("</s>");
+  if (classify.is_null() || separate.is_null()) return nullptr;
+  return {{"type", "RobertaProcessing"},
+          {"cls", classify},
+          {"sep", separate},
+          {"trim_offsets", true},
+          {"add_prefix_space", definition.add_prefix_space}};
+}
+
+}  // namespace
 
 json hf_json_from_bpe(const BpeDefinition& definition) {
   json vocabulary = json::object();
@@ -66,6 +116,8 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
     const std::string& token = definition.tokens[id];
     if (std::binary_search(definition.special.begin(), definition.special.end(), static_cast<int32_t>(id))) {
       added.push_back(special_token_json(static_cast<int32_t>(id), token));
+      added.back()["lstrip"] =
+          std::binary_search(definition.strips_left.begin(), definition.strips_left.end(), static_cast<int32_t>(id));
       vocabulary[token] = id;
     } else {
       vocabulary[to_alphabet(token)] = id;
@@ -86,7 +138,7 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
           {"added_tokens", added},
           {"normalizer", nullptr},
           {"pre_tokenizer", byte_level},
-          {"post_processor", nullptr},
+          {"post_processor", roberta_processing(definition)},
           {"decoder", byte_level},
           {"model",
            {{"type", "BPE"},

@@ -13,7 +13,8 @@ namespace headshare {
 //  - model: type BPE with vocab and merges ("a b" or ["a", "b"]); no dropout, no prefix or suffix,
 //    no ignore_merges; all 256 bytes in the vocabulary (so unk_token and byte_fallback never act),
 //  - pre_tokenizer: ByteLevel, with its add_prefix_space and use_regex,
-//  - decoder and post_processor: ByteLevel or null,
+//  - decoder: ByteLevel or null; post_processor: the same, or RobertaProcessing with <s> A </s></s> B </s>; it is
+//    checked and left to the task: encode adds nothing,
 //  - normalizer, truncation and padding: null,
 //  - added_tokens: special ones only. <|endoftext|> ends a text.
 // Throws Error led by `where`.

@@ -66,7 +66,11 @@ std::vector<int32_t> encode_with_special(const Tokenizer& tokenizer, std::string
         next = &special;
       }
     }
-    const std::vector<int32_t> piece = tokenizer.encode(text.substr(begin, end - begin));
+    std::string_view words = text.substr(begin, end - begin);
+    if (next != nullptr && tokenizer.strips_left(next->id)) {
+      words = words.substr(0, words.find_last_not_of(" \t\n\r\f\v") + 1);
+    }
+    const std::vector<int32_t> piece = tokenizer.encode(words);
     ids.insert(ids.end(), piece.begin(), piece.end());
     if (next == nullptr) return ids;
     ids.push_back(next->id);

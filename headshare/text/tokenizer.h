@@ -58,6 +58,13 @@ class Tokenizer {
   // The token of this role, when the vocabulary has one. kEndOfText ends a document.
   virtual std::optional<int32_t> special(SpecialToken role) const = 0;
 
+  // How many separators stand between the two texts of a pair: [CLS] A [SEP] B [SEP] has 1, RoBERTa's
+  // <s> A </s></s> B </s> has 2.
+  virtual int64_t pair_separators() const { return 1; }
+
+  // Whether white space before this token, written as its own text, is part of it ("a <mask>" is "a", "<mask>").
+  virtual bool strips_left(int32_t) const { return false; }
+
   // Whether this token goes on with the word that the token before it belongs to, where words are
   // what masking and the reader take for one: "##ing", not "ing", "," or a special token. A text's
   // first token begins a word whatever this says. Throws Error for kinds whose ids do not tell

@@ -66,6 +66,10 @@ def test_widths_may_follow_from_an_error_or_a_number_of_parameters(run, model):
     before = by_error["before"]["parameters"]
     by_size = json.loads(convert(run, model, "--max-parameters", before - 300, "--json", "--overwrite").stdout)
     assert by_size["after"]["parameters"] <= before - 300
+    # Layers that differ are counted, and the other schemes beside them.
+    costs = {row["scheme"]: row for row in json.loads(run("cost", model.parent / "out", "--json").stdout)}
+    assert costs["collaborative"]["total_parameters"] == by_size["after"]["parameters"]
+    assert costs["mqa"]["total_parameters"] > 0
 
 
 @pytest.mark.parametrize(

@@ -154,3 +154,36 @@ def test_a_dry_run_prints_the_mapping_and_cost_reads_the_configuration(run, tmp_
     assert "-> blocks.2.attention.scheme.query.weight" in printed and "nothing was written" in printed
     assert not (tmp_path / "ours").exists()
     assert "masked-LM head" in run("cost", tmp_path / "hf").stderr
+
+
+def roberta_tokenizer(folder):
+    """As RoBERTa's: a byte-level BPE whose <mask> takes the space before it."""
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 9, vocab_size=290, special_tokens=special)
+    folder.mkdir(exist_ok=True)
+    trained.save_model(str(folder))
+    mask = transformers.AddedToken("<mask>", lstrip=True)
+    return transformers.RobertaTokenizerFast.from_pretrained(folder, mask_token=mask)
+
+
+def test_robertas_tokenizer_comes_with_it(run, tmp_path):
+    tokenizer = roberta_tokenizer(tmp_path / "tokenizer")
+    model = random_model("roberta", "ForMaskedLM", vocab_size=len(tokenizer))
+    for one in (model, tokenizer):
+        one.save_pretrained(tmp_path / "hf")
+    run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
+    text = "the quick <mask> jumps over a <mask>"
+    given = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        scores = model(**given).logits[0].softmax(-1)
+    places = (given["input_ids"][0] == tokenizer.mask_token_id).nonzero().flatten()
+    expected = [scores[place].topk(3) for place in places]
+    found = json.loads(run("fill", tmp_path / "ours", text, "--top-k", 3, "--json").stdout)
+    masks = found["masks"] if isinstance(found, dict) else found
+    assert len(masks) == 2
+    for mask, wanted in zip(masks, expected, strict=True):
+        fillings = mask["fillings"] if isinstance(mask, dict) else mask
+        assert [one["token"] for one in fillings] == wanted.indices.tolist()
+        assert [one["probability"] for one in fillings] == pytest.approx(wanted.values.tolist(), abs=1e-4)

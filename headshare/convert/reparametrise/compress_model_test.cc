@@ -118,6 +118,21 @@ TEST_P(Compress, KeepsWhatItCanWithASample) {
   EXPECT_LT(shown.layers[0].output_change, 1);
 }
 
+// One token after the other from the cache, as one pass over all.
+TEST_P(Compress, DecodesFromItsCache) {
+  const at::NoGradGuard no_grad;
+  const Decoder source = random_decoder(GetParam().options);
+  CompressionReport report;
+  const int64_t width = full_key_width(source->options().attention) / 2;
+  const Decoder target =
+      compressed(source, {.width = {.key_width = width}, .decomposition = {.iterations = 3}}, &report);
+  const Tensor ids = random_ids(2, 10, 13);
+  DecodingState state = target->new_state(10);
+  std::vector<Tensor> steps;
+  for (int64_t t = 0; t < 10; ++t) steps.push_back(target->hidden(ids.slice(1, t, t + 1), &state));
+  EXPECT_LT(largest_difference(target->hidden(ids), at::cat(steps, 1)), 1e-4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Schemes, Compress, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
 

@@ -40,13 +40,15 @@ Tensor shaped_like(const Tensor& each, const Tensor& x) {
 // The factors, and what both sweeps and errors need of them again and again.
 struct Point {
   SharedFactors factors;
-  Tensor queries = {};  // A^H Q: [F, H, d, R]
-  Tensor keys = {};     // B^H K: [F, H, d, R]
+  Tensor queries = {};                    // A^H Q: [F, H, d, R]
+  Tensor keys = {};                       // B^H K: [F, H, d, R]
+  Tensor query_gram = {}, key_gram = {};  // Q^H Q, K^H K: [F, R, R]; only of a point that is gone to
 
+  // What a step moves in a straight line.
   std::array<Tensor*, 5> parts() { return {&factors.query, &factors.mixing, &factors.key, &queries, &keys}; }
 };
 
-// a + step b, part by part; step [F]. The last two parts are linear in the factors.
+// a + step b, part by part, without Gram matrices; step [F].
 Point moved(Point a, const Tensor& step, Point b) {
   for (size_t i = 0; i < a.parts().size(); ++i) {
     Tensor& part = *a.parts()[i];
@@ -78,11 +80,22 @@ Tensor solved(const Tensor& g, const Tensor& n) {
 // How much each column counts: [F, R].
 Tensor column_norms(const Tensor& x) { return at::real(x * x.conj()).sum(1).sqrt().clamp_min(kTiny); }
 
-// The coefficients of |x + s dx| 's Gram matrix in the powers of s.
-std::array<Tensor, 3> gram_polynomial(const Tensor& x, const Tensor& dx) {
+// The coefficients of the Gram matrix of x + s dx in the powers of s, given that of x.
+std::array<Tensor, 3> gram_polynomial(const Tensor& gram_of_x, const Tensor& x, const Tensor& dx) {
   const Tensor cross = adjoint(x).matmul(dx);
-  return {gram(x), cross + adjoint(cross), gram(dx)};
+  return {gram_of_x, cross + adjoint(cross), gram(dx)};
 }
+
+Tensor value_at(const std::array<Tensor, 3>& polynomial, const Tensor& step) {
+  const Tensor s = shaped_like(step, polynomial[0]);
+  return polynomial[0] + s * (polynomial[1] + s * polynomial[2]);
+}
+
+// A line of points, p + s d.
+struct Line {
+  Tensor errors;                     // squared, as coefficients of the powers of s: [F, 7]
+  std::array<Tensor, 3> query, key;  // Gram matrices, likewise
+};
 
 class Solver {
  public:
@@ -96,7 +109,8 @@ class Solver {
   const Tensor& norms() const { return norms_; }  // sum |P_h|^2 for each problem: [F]
 
   Point point(SharedFactors factors) const {
-    return {factors, projected(query_, factors.query), projected(key_, factors.key)};
+    return {factors, projected(query_, factors.query), projected(key_, factors.key), gram(factors.query),
+            gram(factors.key)};
   }
 
   // The largest of all heads' singular triples.
@@ -125,8 +139,7 @@ class Solver {
       return maps.matmul(weights);
     };
     Point one{.factors = {mixture(query_), Tensor(), mixture(key_)}};
-    one.queries = projected(query_, one.factors.query);
-    one.keys = projected(key_, one.factors.key);
+    one = point(one.factors);
     one.factors.mixing = best_mixing(one);
     return one.factors;
   }
@@ -135,42 +148,48 @@ class Solver {
   Point swept(Point p) const {
     SharedFactors& f = p.factors;
     const Tensor heads = gram(f.mixing);
-    f.query = solved(heads.conj() * gram(f.key), spread(query_, p.keys * f.mixing.conj().unsqueeze(2)));
+    f.query = solved(heads.conj() * p.key_gram, spread(query_, p.keys * f.mixing.conj().unsqueeze(2)));
     p.queries = projected(query_, f.query);
-    f.key = solved(heads * gram(f.query), spread(key_, p.queries * f.mixing.unsqueeze(2)));
+    p.query_gram = gram(f.query);
+    f.key = solved(heads * p.query_gram, spread(key_, p.queries * f.mixing.unsqueeze(2)));
     p.keys = projected(key_, f.key);
+    p.key_gram = gram(f.key);
     f.mixing = best_mixing(p);
     return balanced(p);
   }
 
   // Squared errors: [F].
   Tensor squared_errors(const Point& p) const {
-    const SharedFactors& f = p.factors;
-    const Tensor model = sum_each(gram(f.mixing) * gram(f.query) * gram(f.key).conj());
-    return norms_ - 2 * fit(f.mixing, p.queries, p.keys) + model;
+    const Tensor model = sum_each(gram(p.factors.mixing) * p.query_gram * p.key_gram.conj());
+    return norms_ - 2 * fit(p.factors.mixing, p.queries, p.keys) + model;
   }
 
-  // Squared errors along p + s d as coefficients of s: [F, 7].
-  Tensor errors_along(const Point& p, const Point& d) const {
+  // From a point with its Gram matrices.
+  Line line(const Point& p, const Point& d) const {
     std::vector<Tensor> total(7);
     const auto add = [&](size_t power, const Tensor& value) {
       total[power] = total[power].defined() ? total[power] + value : value;
     };
-    const auto query = gram_polynomial(p.factors.query, d.factors.query);
-    const auto key = gram_polynomial(p.factors.key, d.factors.key);
-    const auto mixing = gram_polynomial(p.factors.mixing, d.factors.mixing);
+    Line line{.query = gram_polynomial(p.query_gram, p.factors.query, d.factors.query),
+              .key = gram_polynomial(p.key_gram, p.factors.key, d.factors.key)};
+    const auto mixing = gram_polynomial(gram(p.factors.mixing), p.factors.mixing, d.factors.mixing);
     for (size_t i = 0; i < 3; ++i) {
       for (size_t j = 0; j < 3; ++j) {
-        const Tensor pair = query[i] * key[j].conj();
+        const Tensor pair = line.query[i] * line.key[j].conj();
         for (size_t k = 0; k < 3; ++k) add(i + j + k, sum_each(pair * mixing[k]));
       }
     }
-    const std::array<Tensor, 2> m = {p.factors.mixing, d.factors.mixing};
-    const std::array<Tensor, 2> q = {p.queries, d.queries};
-    const std::array<Tensor, 2> k = {p.keys, d.keys};
-    for (size_t i = 0; i < 8; ++i) add((i & 1) + (i >> 1 & 1) + (i >> 2), -2 * fit(m[i & 1], q[i >> 1 & 1], k[i >> 2]));
+    for (size_t i = 0; i < 4; ++i) {
+      const Tensor& queries = (i & 1) == 0 ? p.queries : d.queries;
+      const Tensor& keys = (i >> 1) == 0 ? p.keys : d.keys;
+      const Tensor fits = (queries.conj() * keys).sum(2);  // [F, H, R]
+      const size_t power = (i & 1) + (i >> 1);
+      add(power, -2 * sum_each(p.factors.mixing.conj() * fits));
+      add(power + 1, -2 * sum_each(d.factors.mixing.conj() * fits));
+    }
     add(0, norms_);
-    return at::stack(total, 1);
+    line.errors = at::stack(total, 1);
+    return line;
   }
 
   // Columns of mixing with mean square 1 over heads, and of queries and keys with equal norms.
@@ -200,13 +219,14 @@ class Solver {
   }
 
   static Tensor best_mixing(const Point& p) {
-    return solved(gram(p.factors.query).conj() * gram(p.factors.key), (p.queries.conj() * p.keys).sum(2));
+    return solved(p.query_gram.conj() * p.key_gram, (p.queries.conj() * p.keys).sum(2));
   }
 
   // The same product with all three factors' columns of one norm, where sweeps and directions are well scaled.
   static Point balanced(Point p) {
-    const Tensor q = column_norms(p.factors.query);
-    const Tensor k = column_norms(p.factors.key);
+    const auto norms = [](const Tensor& g) { return at::real(g.diagonal(0, -2, -1)).sqrt().clamp_min(kTiny); };
+    const Tensor q = norms(p.query_gram);
+    const Tensor k = norms(p.key_gram);
     const Tensor m = column_norms(p.factors.mixing);
     const Tensor each = (q.log() + k.log() + m.log()).div(3).exp();
     const auto scale = [](Tensor& x, const Tensor& by) {
@@ -230,35 +250,48 @@ class Solver {
 // direction before is added so far as it helps, and the step is the best one.
 class Descent {
  public:
-  Descent(const Solver& solver, SharedFactors start) : solver_(solver), at_(solver.point(std::move(start))) {}
+  Descent(const Solver& solver, SharedFactors start)
+      : solver_(solver), at_(solver.point(std::move(start))), squared_errors_(solver.squared_errors(at_)) {}
 
   const Point& at() const { return at_; }
+  const Tensor& squared_errors() const { return squared_errors_; }  // [F]
 
   void advance() {
-    const Point target = solver_.swept(at_);
     const Tensor one = at::ones_like(solver_.norms());
-    const Point change = moved(target, -one, at_);
+    const Point change = moved(solver_.swept(at_), -one, at_);
     Point direction = change;
     if (last_change_) {
       const Tensor turned = inner(change, moved(change, -one, *last_change_));
       const Tensor share = (turned / inner(*last_change_, *last_change_).clamp_min(kTiny)).clamp(0, kMostOfLast);
       direction = moved(change, share, *last_direction_);
     }
-    Tensor step = best_steps(solver_.errors_along(at_, direction));
-    // No step helps: begin anew, with the sweep itself.
-    const Tensor stuck = step.le(0).to(at::kDouble);
-    direction = moved(direction, -stuck, moved(direction, -one, change));
-    step = step + stuck;
-    at_ = moved(at_, step, direction);
+    const Line line = solver_.line(at_, direction);
+    const Tensor step = best_steps(line.errors);
+    if (step.gt(0).all().item<bool>()) {
+      go(line, step, direction);
+    } else {  // no step helps some problem: it begins anew, with the sweep itself
+      const Tensor stuck = step.le(0).to(at::kDouble);
+      direction = moved(direction, -stuck, moved(direction, -one, change));
+      go(solver_.line(at_, direction), step + stuck, direction);
+    }
     last_change_ = change;
     last_direction_ = direction;
   }
 
  private:
+  void go(const Line& line, const Tensor& step, const Point& direction) {
+    at_ = moved(at_, step, direction);
+    at_.query_gram = value_at(line.query, step);
+    at_.key_gram = value_at(line.key, step);
+    const Tensor powers = step.unsqueeze(1).pow(at::arange(7, step.options()));  // [F, 7]
+    squared_errors_ = (line.errors * powers).sum(1);
+  }
+
   static constexpr double kMostOfLast = 10;
 
   const Solver& solver_;
   Point at_;
+  Tensor squared_errors_;
   std::optional<Point> last_change_, last_direction_;
 };
 
@@ -284,19 +317,19 @@ bool flat(const std::vector<double>& errors, double tolerance) {
   return before - errors.back() < tolerance * errors.back();
 }
 
-double error_at(const Solver& solver, const Point& p) {
+double relative(const Solver& solver, const Tensor& squared_errors) {
   const double norm = std::sqrt(std::max(solver.norms().sum().item<double>(), kTiny));
-  return std::sqrt(std::max(solver.squared_errors(p).sum().item<double>(), 0.0)) / norm;
+  return std::sqrt(std::max(squared_errors.sum().item<double>(), 0.0)) / norm;
 }
 
 // One try from `start`. False in *go_on once `progress` says to stop.
 Decomposition descend(const Solver& solver, SharedFactors start, const DecompositionOptions& options,
                       const std::function<bool(double)>& progress, bool* go_on) {
   Descent descent(solver, std::move(start));
-  Decomposition best{.factors = descent.at().factors, .errors = {error_at(solver, descent.at())}};
+  Decomposition best{.factors = descent.at().factors, .errors = {relative(solver, descent.squared_errors())}};
   for (int64_t i = 0; i < options.iterations && *go_on && !flat(best.errors, options.tolerance); ++i) {
     descent.advance();
-    const double error = error_at(solver, descent.at());
+    const double error = relative(solver, descent.squared_errors());
     if (error < best.errors.back()) best.factors = descent.at().factors;
     best.errors.push_back(std::min(error, best.errors.back()));
     *go_on = progress(best.errors.back());
@@ -309,7 +342,7 @@ Decomposition descend(const Solver& solver, SharedFactors start, const Decomposi
 
 double relative_error(const HeadSlices& slices, const SharedFactors& factors) {
   const Solver solver(slices);
-  return error_at(solver, solver.point(factors));
+  return relative(solver, solver.squared_errors(solver.point(factors)));
 }
 
 int64_t full_rank(const HeadSlices& slices) {

@@ -35,6 +35,18 @@ TEST(MergeTest, SchemesAndSeedsComeTogether) {
   EXPECT_EQ(one.options, (nlohmann::json{{"steps", 100}}));  // what they share
 }
 
+// A program of today may have options that an earlier one lacked: not set, they change nothing.
+TEST(MergeTest, UnsetOptionsThatOneRunLacksDoNotStandInTheWay) {
+  const Results a = loss_results({loss_cell("mha", 0, 2.0)});
+  Results b = loss_results({loss_cell("mha", 1, 2.1)});
+  b.options["shared-qk"] = false;
+  b.options["rotary-width"] = "auto";
+  b.options["layer-key-widths"] = nlohmann::json::array();
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+  b.options["shared-qk"] = true;
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+}
+
 // Files of format 2 have no such options.
 TEST(MergeTest, OptionsOfVariantsDoNotStandInTheWay) {
   Results a = loss_results({loss_cell("mha", 0, 2.0)});

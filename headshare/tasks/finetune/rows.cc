@@ -35,9 +35,10 @@ RowEncoder::RowEncoder(const Tokenizer& tokenizer, int64_t length)
       length_(length),
       classify_(require_special(tokenizer, SpecialToken::kClassify, kWhere)),
       separate_(require_special(tokenizer, SpecialToken::kSeparate, kWhere)),
-      padding_(require_special(tokenizer, SpecialToken::kPadding, kWhere)) {
-  constexpr int64_t kLeast = 5;  // three special tokens and one of each text
-  HS_CHECK(length >= kLeast, "rows of ", length, " tokens hold no pair of texts; at least ", kLeast, " are needed");
+      padding_(require_special(tokenizer, SpecialToken::kPadding, kWhere)),
+      between_(tokenizer.pair_separators()) {
+  const int64_t least = 4 + between_;  // the special tokens and one of each text
+  HS_CHECK(length >= least, "rows of ", length, " tokens hold no pair of texts; at least ", least, " are needed");
 }
 
 EncodedRow RowEncoder::joined(std::span<const int32_t> first, std::span<const int32_t> second) const {
@@ -46,6 +47,8 @@ EncodedRow RowEncoder::joined(std::span<const int32_t> first, std::span<const in
   row.ids.push_back(separate_);
   row.second = static_cast<int64_t>(row.ids.size());
   if (second.empty()) return row;
+  row.ids.insert(row.ids.end(), static_cast<size_t>(between_ - 1), separate_);
+  row.second = static_cast<int64_t>(row.ids.size());
   row.ids.insert(row.ids.end(), second.begin(), second.end());
   row.ids.push_back(separate_);
   return row;
@@ -68,7 +71,7 @@ EncodedRow RowEncoder::single(std::string_view text) {
 EncodedRow RowEncoder::pair(std::string_view first, std::string_view second) {
   std::vector<int32_t> a = tokenizer_.encode(first);
   std::vector<int32_t> b = tokenizer_.encode(second);
-  const auto [of_a, of_b] = shares(a.size(), b.size(), static_cast<size_t>(length_ - 3));
+  const auto [of_a, of_b] = shares(a.size(), b.size(), static_cast<size_t>(length_ - 2 - between_));
   const bool cut = of_a < a.size() || of_b < b.size();
   a.resize(of_a);
   b.resize(of_b);
@@ -103,7 +106,7 @@ EncodedRow RowEncoder::single_with_words(std::string_view text, const std::array
 EncodedRow RowEncoder::pair_with_words(const MarkedText& first, const MarkedText& second) {
   const TokensWithSpans a = tokenizer_.encode_with_spans(first.text);
   const TokensWithSpans b = tokenizer_.encode_with_spans(second.text);
-  const auto [of_a, of_b] = shares(a.ids.size(), b.ids.size(), static_cast<size_t>(length_ - 3));
+  const auto [of_a, of_b] = shares(a.ids.size(), b.ids.size(), static_cast<size_t>(length_ - 2 - between_));
   std::array<TokenRange, 2> in_a;
   std::array<TokenRange, 2> in_b;
   const std::vector<int32_t> kept_a = kept(a, of_a, {first.place, {}}, &in_a);

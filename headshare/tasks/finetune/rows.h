@@ -1,4 +1,5 @@
-// Texts as a fine-tuned encoder reads them: rows [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+// Texts as a fine-tuned encoder reads them: rows [CLS] first [SEP], or [CLS] first [SEP] second [SEP], with as many
+// [SEP] between the two as the tokenizer wants.
 #pragma once
 
 #include <array>
@@ -63,6 +64,7 @@ class RowEncoder {
   const Tokenizer& tokenizer_;
   int64_t length_;
   int64_t classify_, separate_, padding_;
+  int64_t between_;  // separators between the texts of a pair
   int64_t rows_ = 0;
   int64_t shortened_ = 0;
 };

@@ -6,6 +6,9 @@
 #include "headshare/base/testing.h"
 #include "headshare/ops/testing.h"
 #include "headshare/tasks/testing.h"
+#include "headshare/text/bpe_file.h"
+#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/byte_alphabet.h"
 
 namespace headshare {
 namespace {
@@ -30,6 +33,28 @@ TEST_F(Rows, AreWhatBertReads) {
   EXPECT_THAT(rows_.pair("a fox", "").ids, ElementsAre(2, 5, 6, 3));
   EXPECT_EQ(rows_.rows(), 3);
   EXPECT_EQ(rows_.shortened(), 0);
+}
+
+// Bytes, and RoBERTa's special tokens <s> 256, </s> 257, <pad> 258.
+BpeTokenizer roberta_like() {
+  BpeNames names;
+  for (int byte = 0; byte < 256; ++byte) names.tokens.push_back(to_alphabet(std::string(1, static_cast<char>(byte))));
+  for (const char* text : {"<s>", "</s>", "<pad>"}) {
+    names.special.push_back(static_cast<int32_t>(names.tokens.size()));
+    names.tokens.emplace_back(text);
+  }
+  return BpeTokenizer(bpe_from_names(names, "test"));
+}
+
+TEST(RobertaRows, HaveTwoSeparatorsBetweenTheTextsOfAPair) {
+  const BpeTokenizer tokenizer = roberta_like();
+  RowEncoder rows(tokenizer, 8);
+  EXPECT_THAT(rows.single("ab").ids, ElementsAre(256, 'a', 'b', 257));
+  const EncodedRow pair = rows.pair("ab", "c");
+  EXPECT_THAT(pair.ids, ElementsAre(256, 'a', 'b', 257, 257, 'c', 257));
+  EXPECT_EQ(pair.second, 5);
+  EXPECT_THAT(rows.pair("abc", "def").ids, ElementsAre(256, 'a', 'b', 257, 257, 'd', 'e', 257));
+  EXPECT_THAT(error_message([&] { RowEncoder(tokenizer, 5); }), HasSubstr("at least 6"));
 }
 
 // As transformers' truncation "longest_first".

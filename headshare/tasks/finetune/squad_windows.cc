@@ -33,8 +33,9 @@ class Cutter {
   Cutter(const RowEncoder& rows, const WindowsOptions& options)
       : rows_(rows),
         stride_(options.stride.value_or(std::max<int64_t>(1, rows.length() / 3))),
+        special_(2 + rows.tokenizer().pair_separators()),
         question_length_(options.question_length.value_or(std::clamp<int64_t>(rows.length() / 3, 1, 64))) {
-    HS_CHECK(question_length_ + 4 <= rows.length(), "a row of ", rows.length(),
+    HS_CHECK(question_length_ + special_ < rows.length(), "a row of ", rows.length(),
              " tokens has no room for a question of ", question_length_,
              " and a text; use a larger --max-length or a smaller --question-length");
   }
@@ -43,7 +44,7 @@ class Cutter {
            std::vector<SquadWindow>* windows) const {
     std::vector<int32_t> asked = rows_.tokenizer().encode(question);
     if (static_cast<int64_t>(asked.size()) > question_length_) asked.resize(static_cast<size_t>(question_length_));
-    const int64_t room = rows_.length() - static_cast<int64_t>(asked.size()) - 3;
+    const int64_t room = rows_.length() - static_cast<int64_t>(asked.size()) - special_;
     const auto length = static_cast<int64_t>(text.size());
     // A stride beyond the room would skip text.
     const int64_t step = std::min(stride_, room);
@@ -64,7 +65,9 @@ class Cutter {
 
  private:
   const RowEncoder& rows_;
-  int64_t stride_, question_length_;
+  int64_t stride_;
+  int64_t special_;  // tokens of a row that are of neither text
+  int64_t question_length_;
 };
 
 }  // namespace
