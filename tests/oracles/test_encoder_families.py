@@ -1,5 +1,6 @@
 """RoBERTa and DistilBERT of transformers are our encoders: `convert --from hf` of random models, hidden states, poolers,
-logits and scores, with padding; what cannot be reproduced is refused by name."""
+logits and scores, with padding, and `convert --to collaborative` at full width; what cannot be reproduced is refused by
+name."""
 
 import json
 
@@ -46,14 +47,18 @@ def theirs(model, given):
 
 @pytest.fixture
 def ours(build_dir, run, tmp_path):
-    """What the program makes of a transformers model and an input, with the options of the converted model."""
+    """What the program makes of a transformers model and an input; with `shared`, after its heads were made to share
+    queries and keys of their full width."""
 
-    def compute(model, given):
+    def compute(model, given, shared=False):
         model.save_pretrained(tmp_path / "hf")
         run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
+        if shared:
+            run("convert", tmp_path / "ours", tmp_path / "shared", "--to", "collaborative", "--key-width", 48)
         (tmp_path / "input.json").write_text(json.dumps({key: rows.tolist() for key, rows in given.items()}))
         tool = build_dir / "obj" / "models" / "model_tool"
-        run_command([tool, tmp_path / "ours", tmp_path / "input.json", tmp_path / "out.safetensors"])
+        model_path = tmp_path / ("shared" if shared else "ours")
+        run_command([tool, model_path, tmp_path / "input.json", tmp_path / "out.safetensors"])
         return load_file(tmp_path / "out.safetensors")
 
     return compute
@@ -82,6 +87,13 @@ def test_hidden_states_and_logits(ours, family, changes):
     expected, found = theirs(model, given), ours(model, given)
     assert_same(found["hidden"], expected.hidden_states[-1], given["visible"])
     assert_same(found["logits"], expected.logits, given["visible"])
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+def test_shared_heads_of_full_width_compute_the_same(ours, family):
+    model = random_model(family, "ForMaskedLM")
+    given = random_input()
+    assert_same(ours(model, given, shared=True)["logits"], theirs(model, given).logits, given["visible"])
 
 
 def test_the_pooler_of_a_bare_roberta(ours):

@@ -93,7 +93,7 @@ Tensor value_at(const std::array<Tensor, 3>& polynomial, const Tensor& step) {
 
 // A line of points, p + s d.
 struct Line {
-  Tensor errors;                     // squared, as coefficients of the powers of s: [F, 7]
+  Tensor errors = {};                // squared, as coefficients of the powers of s: [F, 7]
   std::array<Tensor, 3> query, key;  // Gram matrices, likewise
 };
 
