@@ -27,10 +27,10 @@ struct SharedFactors {
 };
 
 struct DecompositionOptions {
-  int64_t iterations = 60;   // at most
-  double tolerance = 5e-4;   // stop when ten iterations lower the error by less than this share of it
-  int64_t restarts = 0;      // further tries, from random starts; the best is kept
-  int64_t seed = 0;          // of the random starts
+  int64_t iterations = 60;  // at most
+  double tolerance = 5e-4;  // stop when ten iterations lower the error by less than this share of it
+  int64_t restarts = 0;     // further tries, from random starts; the best is kept
+  int64_t seed = 0;         // of the random starts
 };
 
 struct Decomposition {
