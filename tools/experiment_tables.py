@@ -255,7 +255,8 @@ def preset_positions():
     return table(["positions", "learning rate", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in TASKS}}
+PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in TASKS},
+           "preset-small": "WikiText-2 (`small`, 500 steps)"}  # fmt: skip
 
 
 def preset_rates():
@@ -266,7 +267,7 @@ def preset_rates():
         for setting, rows in settings_of(results).items() if results else ():
             losses = [with_deviation(rows[scheme]["validation_loss"], 2) if scheme in rows else "-" for scheme in SCHEMES]
             body.append([what, dict(setting)["learning-rate"], mean_loss(rows.values()), *losses])
-    return table(["quick preset on", "learning rate", "mean", *(f"`{scheme}`" for scheme in SCHEMES)], body)
+    return table(["preset on", "learning rate", "mean", *(f"`{scheme}`" for scheme in SCHEMES)], body)
 
 
 MIXING = {"start-mixing-text": "demo's text", "start-mixing-shakespeare": "tiny shakespeare", "start-mixing-offsets": "offsets",

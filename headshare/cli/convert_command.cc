@@ -147,10 +147,15 @@ int convert_to(const ConvertOptions& options) {
 
 int run_convert(const Words& words) {
   ConvertOptions options;
-  Arguments arguments("convert",
-                      "Turns a model of another program into a headshare model with the same outputs, or the reverse.");
-  arguments.required("SOURCE", "what to convert: for --from hf, a directory with config.json and model.safetensors",
-                     &options.source);
+  Arguments arguments(
+      "convert",
+      "Turns a model of another program into a headshare model with the same outputs, or the reverse, or makes "
+      "the heads of a trained model share queries and keys.");
+  arguments.required(
+      "SOURCE",
+      "what to convert: with --from hf, a directory with config.json and model.safetensors; with --to, a "
+      "checkpoint or run directory",
+      &options.source);
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
   arguments.group("Heads that share (--to collaborative)", fields(options.sharing));

@@ -13,7 +13,6 @@
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/models/size.h"
-#include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
 
@@ -25,8 +24,8 @@ Fields fields(SharingOptions& o) {
             {.min = 1, .max = 1 << 20}),
       field("max-error", &width.max_error,
             "relative error of a layer's scores that is allowed: the narrowest layers within it", {.min = 0, .max = 1}),
-      field("max-parameters", &width.max_parameters, "parameters the model may have: the widths with the least errors",
-            {.min = 1}),
+      field("max-parameters", &width.max_parameters,
+            "parameters the model may have: widths grow step by step where errors fall most", {.min = 1}),
       field("sample-text", &o.sample_text,
             "text like what the model reads: layers are made good on it, and their change there is shown"),
       field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
@@ -54,11 +53,9 @@ void check_options(const SharingOptions& o) {
 }
 
 // The first windows of the sample text, each as long as the model's context: int64 [N, T].
-Tensor read_sample(const SharingOptions& options, const TransformerOptions& model, const fs::path& tokenizer_path) {
+Tensor read_sample(const SharingOptions& options, const TransformerOptions& model, const Tokenizer* tokenizer) {
   if (options.sample_text.empty()) return {};
-  HS_CHECK(fs::exists(tokenizer_path),
-           "the model has no tokenizer.json, so --sample-text cannot be read; leave it out");
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(tokenizer_path);
+  HS_CHECK(tokenizer != nullptr, "the model has no tokenizer.json, so --sample-text cannot be read; leave it out");
   ProgressLine line("text");
   const TokenData tokens = open_tokens(options.sample_text, DataOptions(), *tokenizer, show_reading(line));
   const int64_t T = model.context;
@@ -154,56 +151,70 @@ nlohmann::ordered_json report_json(const CompressionReport& report, const ModelS
           {"loss_after", optional_number(report.change.loss_after)}};
 }
 
-// A scheme that computes with another's weights is read as that one.
-template <class Options>
-Options as_trained(Options options) {
+Decoder load(const fs::path& directory, const DecoderOptions&) { return load_decoder(directory); }
+Encoder load(const fs::path& directory, const EncoderOptions&) { return load_encoder(directory); }
+
+// A scheme that computes with another's weights becomes that one.
+template <class Model>
+Model as_trained(const Model& model) {
+  auto options = model->options();
   const std::string& of = scheme_record(options.attention.scheme).weights_of;
-  if (!of.empty()) options.attention.scheme = of;
-  return resolve(options);
+  if (of.empty()) return model;
+  options.attention.scheme = of;
+  Model trained(resolve(options));
+  load_tensors(*trained, model_tensors(*model), "the model");
+  trained->eval();
+  return trained;
 }
 
-template <class Model, class Options>
-Model load_as(const fs::path& directory, const Options& options) {
-  check_memory(2 * parameter_bytes(options), "the model and its conversion", "use a machine with more memory");
-  Model model(options);
-  load_tensors(*model, read_tensors(directory / "model.safetensors"), directory.string());
-  model->eval();
-  return model;
+void notice_growth(const std::string& scheme, const ModelSize& before, const ModelSize& after) {
+  if (after.total_parameters <= before.total_parameters) return;
+  notice(join_text("the converted model has more parameters than the source: ",
+                   scheme == "mha"
+                       ? "at this key width mixing costs more than sharing saves; choose a smaller one"
+                       : "collaborative heads have values of their own, which those of " + scheme + " share"));
 }
 
-template <class Model, class Options>
-void convert(const fs::path& directory, const Options& stored, const std::string& out, Overwrite overwrite,
-             SharingOptions options) {
-  const at::NoGradGuard no_grad;
-  const Model source = load_as<Model>(directory, as_trained(stored));
-  const fs::path tokenizer = directory / "tokenizer.json";
-  options.compression.sample = read_sample(options, source->options(), tokenizer);
-  CompressionReport report;
+void print_report(const CompressionReport& report, const ModelSize& before, const ModelSize& after,
+                  const std::string& out, bool json) {
+  if (json) return print_json(report_json(report, before, after).dump(2) + "\n");
+  print(layers_text(report) + "\n" + sizes_text(before, after) + change_text(report.change) + "written to " + out +
+        "\n");
+}
+
+// to_collaborative() with progress; Ctrl-C ends it with what there is.
+template <class Model>
+Model compress(const Model& source, const CompressionOptions& options, CompressionReport* report) {
   std::optional<ProgressLine> line;
   const CompressionTold told = [&](const CompressionProgress& now) {
     if (!line) line.emplace("converting");
     line->update(now.done, now.total, now.what);
     return !stop_requested();
   };
-  const Model target = to_collaborative(source, options.compression, told, &report);
+  const Model target = to_collaborative(source, options, told, report);
   line.reset();
-  if (report.stopped) notice("stopped: the layer at hand has its best so far, those after it their starts");
-  write_output(out, overwrite, headshare_output(), [&](const fs::path& to) {
-    const std::unique_ptr<Tokenizer> own = fs::exists(tokenizer) ? load_tokenizer(tokenizer) : nullptr;
-    save_model(to, target, own.get());
-  });
+  if (report->stopped)
+    notice(
+        "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
+  return target;
+}
+
+template <class Model, class Options>
+int convert(const fs::path& directory, const Options& stored, const std::string& out, Overwrite overwrite,
+            SharingOptions options) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
+  const Model source = as_trained<Model>(load(directory, stored));
+  options.compression.sample = read_sample(options, source->options(), tokenizer.get());
+  CompressionReport report;
+  const Model target = compress(source, options.compression, &report);
+  write_output(out, overwrite, headshare_output(),
+               [&](const fs::path& to) { save_model(to, target, tokenizer.get()); });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
-  if (after.total_parameters > before.total_parameters) {
-    const std::string& scheme = source->options().attention.scheme;
-    notice(join_text("the converted model has more parameters than the source: ",
-                     scheme == "mha"
-                         ? "at this key width mixing costs more than sharing saves; choose a smaller one"
-                         : "collaborative heads have values of their own, which those of " + scheme + " share"));
-  }
-  if (options.json) return print_json(report_json(report, before, after).dump(2) + "\n");
-  print(layers_text(report) + "\n" + sizes_text(before, after) + change_text(report.change) + "written to " + out +
-        "\n");
+  notice_growth(source->options().attention.scheme, before, after);
+  print_report(report, before, after, out, options.json);
+  return report.stopped ? kInterrupted : kOk;
 }
 
 }  // namespace
@@ -218,11 +229,9 @@ int convert_scheme(const std::string& source, const std::string& out, Overwrite 
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
   if (is_causal(stored)) {
-    convert<Decoder>(directory, std::get<DecoderOptions>(stored), out, overwrite, std::move(options));
-  } else {
-    convert<Encoder>(directory, std::get<EncoderOptions>(stored), out, overwrite, std::move(options));
+    return convert<Decoder>(directory, std::get<DecoderOptions>(stored), out, overwrite, std::move(options));
   }
-  return kOk;
+  return convert<Encoder>(directory, std::get<EncoderOptions>(stored), out, overwrite, std::move(options));
 }
 
 }  // namespace headshare

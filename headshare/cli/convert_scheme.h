@@ -23,7 +23,8 @@ Fields fields(SharingOptions& options);
 std::vector<std::string> sharing_schemes();
 
 // Converts the model at `source`, a checkpoint or run directory, and writes it to `out`, with a table of the layers or
-// one JSON object on standard output. The source is not touched. Throws UsageError for options that exclude each other.
+// one JSON object on standard output. The source is not touched. Asked to stop, it writes what it has, a whole model,
+// and answers kInterrupted. Throws UsageError for options that exclude each other.
 int convert_scheme(const std::string& source, const std::string& out, Overwrite overwrite, SharingOptions options);
 
 }  // namespace headshare

@@ -338,19 +338,24 @@ template <class Model>
 Loaded<Model> load(const fs::path& path) {
   Loaded<Model> loaded;
   loaded.directory = find_checkpoint(path);
-  const ModelOptions options = read_options(loaded.directory);
-  const fs::path tokenizer = loaded.directory / "tokenizer.json";
-  HS_CHECK(fs::exists(tokenizer), loaded.directory.string(),
+  loaded.tokenizer = load_own_tokenizer(loaded.directory);
+  HS_CHECK(loaded.tokenizer != nullptr, loaded.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
-  loaded.tokenizer = load_tokenizer(tokenizer);
-  check_vocabulary(*loaded.tokenizer, shared_options(options), tokenizer.string());
-  check_tokenizer(*loaded.tokenizer, read_json_file(loaded.directory / "config.json", kMostConfigBytes),
-                  tokenizer.string());
   loaded.model = load_weights<Model>(loaded.directory);
   return loaded;
 }
 
 }  // namespace
+
+std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint) {
+  const ModelOptions options = read_options(checkpoint);
+  const fs::path path = checkpoint / "tokenizer.json";
+  if (!fs::exists(path)) return nullptr;
+  std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(path);
+  check_vocabulary(*tokenizer, shared_options(options), path.string());
+  check_tokenizer(*tokenizer, read_json_file(checkpoint / "config.json", kMostConfigBytes), path.string());
+  return tokenizer;
+}
 
 Decoder load_decoder(const fs::path& checkpoint) { return load_weights<Decoder>(checkpoint); }
 Encoder load_encoder(const fs::path& checkpoint) { return load_weights<Encoder>(checkpoint); }

@@ -76,6 +76,9 @@ using LoadedEncoder = Loaded<Encoder>;
 LoadedModel load_model(const fs::path& path);
 LoadedEncoder load_encoder_model(const fs::path& path);
 
+// The tokenizer in a checkpoint directory, checked as load_model does; null where there is none.
+std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint);
+
 // The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.
 Decoder load_decoder(const fs::path& checkpoint);
 Encoder load_encoder(const fs::path& checkpoint);

@@ -31,6 +31,22 @@ TEST(Size, TheEncoderTable) {
   }
 }
 
+// Layers of collaborative attention with key widths of their own: each counts by its own.
+TEST(Size, LayersMayDifferInTheirKeyWidths) {
+  DecoderOptions options = small_options("collaborative");
+  options.layers = 3;
+  options.layer_key_widths = {4, 16, 4};
+  const Decoder model = small_decoder(options);
+  expect_counted(model);
+  EXPECT_EQ(*model->options().attention.key_width, 16);
+  EXPECT_EQ(model->attention(0)->scheme().cost().cache_elements, 4 + 16);
+  EXPECT_EQ(measure(model->options()).cache_bytes_per_token, 4 * (3 * 16 + 4 + 16 + 4));
+  options.layer_key_widths = {4, 16};
+  EXPECT_THAT(error_message([&] { resolve(options); }), HasSubstr("2 numbers for 3 layers"));
+  options.attention.scheme = "mqa";  // says nothing about other schemes
+  EXPECT_TRUE(resolve(options).layer_key_widths.empty());
+}
+
 // transformers' BertModel without and with its pooler, and BertForMaskedLM, of bert-base-uncased.
 TEST(Size, BertHasTheParametersBertHas) {
   EncoderOptions options;

@@ -16,32 +16,6 @@ namespace {
 using Directory = std::shared_ptr<const HfDirectory>;
 using Names = TensorNames;
 
-// BertConfig's numbers.
-const std::vector<HfKey>& number_keys() {
-  static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
-                                          {"max_position_embeddings", "context"},
-                                          {"type_vocab_size", "segments"},
-                                          {"hidden_size", "d-model"},
-                                          {"num_hidden_layers", "layers"},
-                                          {"num_attention_heads", "heads"},
-                                          {"intermediate_size", "feed-forward-width"},
-                                          {"hidden_dropout_prob", "dropout"},
-                                          {"attention_probs_dropout_prob", "attention-dropout"},
-                                          {"layer_norm_eps", "norm-epsilon"},
-                                          {"initializer_range", "init-deviation"}};
-  return keys;
-}
-
-// Both have weight and bias, our linear layers lie [out, in] as theirs.
-const Names& block_parts() {
-  static const Names parts = {
-      {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
-      {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
-      {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
-      {"output.dense", "feed_forward.contract"},          {"output.LayerNorm", "feed_forward_norm"}};
-  return parts;
-}
-
 constexpr const char* kHead = "cls.predictions.";
 constexpr const char* kOutputBias = "masked_head.output_bias";
 constexpr const char* kMultipleChoice = "BertForMultipleChoice";
@@ -58,7 +32,7 @@ Names tensor_names(const EncoderOptions& options) {
                  {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
   const auto pair = [&](const std::string& theirs, const std::string& ours) { add_pair(theirs, ours, &names); };
   pair("embeddings.LayerNorm", "embedding_norm");
-  add_blocks("encoder.layer.", block_parts(), options.layers, &names);
+  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
   if (options.pooler) pair("pooler.dense", "pooler");
   if (options.task_head.kind != TaskHeadKind::kNone) pair(task_head_name(options.task_head.kind), "task_head.output");
   if (!options.masked_head) return names;
@@ -115,7 +89,7 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
 EncoderOptions read_options(const HfConfig& config) {
   refuse_what_encoders_lack(config);
   EncoderOptions options = base_encoder();
-  read_keys(config, number_keys(), stored_fields(options));
+  read_keys(config, bert_keys(), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and BERT has at least 1");
   options.activation = read_activation(config, "hidden_act", ActivationKind::kGeluErf);
   options.tie_embeddings = config.flag("tie_word_embeddings", true);
@@ -249,7 +223,7 @@ nlohmann::json bert_config(EncoderOptions options) {
       {kExportMark, kModelFormatVersion},
   };
   const nlohmann::json values = to_json(stored_fields(options));
-  for (const HfKey& key : number_keys()) config[key.theirs] = values.at(key.ours);
+  for (const HfKey& key : bert_keys()) config[key.theirs] = values.at(key.ours);
   add_classes(options.task_head, &config);
   return config;
 }

@@ -104,6 +104,7 @@ ForeignModel map_distilbert(const std::shared_ptr<const HfDirectory>& directory)
                            taken.at("token_embedding"),
                            "but config.json ties them; set tie_word_embeddings to false there");
   }
+  mapping.leave_out("embeddings.position_ids");
   mapping.finish("DistilBERT", &foreign);
   return foreign;
 }

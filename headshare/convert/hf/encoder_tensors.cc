@@ -25,6 +25,30 @@ std::string in_first_block(const std::string& ours) {
 
 }  // namespace
 
+const std::vector<HfKey>& bert_keys() {
+  static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
+                                          {"max_position_embeddings", "context"},
+                                          {"type_vocab_size", "segments"},
+                                          {"hidden_size", "d-model"},
+                                          {"num_hidden_layers", "layers"},
+                                          {"num_attention_heads", "heads"},
+                                          {"intermediate_size", "feed-forward-width"},
+                                          {"hidden_dropout_prob", "dropout"},
+                                          {"attention_probs_dropout_prob", "attention-dropout"},
+                                          {"layer_norm_eps", "norm-epsilon"},
+                                          {"initializer_range", "init-deviation"}};
+  return keys;
+}
+
+const TensorNames& bert_block_parts() {
+  static const TensorNames parts = {
+      {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
+      {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
+      {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
+      {"output.dense", "feed_forward.contract"},          {"output.LayerNorm", "feed_forward_norm"}};
+  return parts;
+}
+
 void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names) {
   for (const char* part : {".weight", ".bias"}) names->emplace_back(theirs + part, ours + part);
 }

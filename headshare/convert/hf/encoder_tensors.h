@@ -18,6 +18,10 @@ void add_pair(const std::string& theirs, const std::string& ours, TensorNames* n
 // Adds weight and bias of each part of each block: "encoder.layer." + number + "." + part.
 void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names);
 
+// The numbers of BERT's and RoBERTa's configurations, and the parts of their blocks.
+const std::vector<HfKey>& bert_keys();
+const TensorNames& bert_block_parts();
+
 // Maps each of the named tensors, after checking its shape, as it stands; our names with theirs in full.
 std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
                                                 HfMapping* mapping);

@@ -13,32 +13,8 @@ constexpr const char* kMasked = "RobertaForMaskedLM";
 constexpr const char* kClassification = "RobertaForSequenceClassification";
 constexpr const char* kMultipleChoice = "RobertaForMultipleChoice";
 constexpr const char* kQuestions = "RobertaForQuestionAnswering";
+constexpr const char* kClassifier = "classifier.out_proj.weight";
 constexpr const char* kPositions = "embeddings.position_embeddings.weight";
-
-// RobertaConfig's numbers; of max_position_embeddings the first positions are not used.
-const std::vector<HfKey>& number_keys() {
-  static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
-                                          {"max_position_embeddings", "context"},
-                                          {"type_vocab_size", "segments"},
-                                          {"hidden_size", "d-model"},
-                                          {"num_hidden_layers", "layers"},
-                                          {"num_attention_heads", "heads"},
-                                          {"intermediate_size", "feed-forward-width"},
-                                          {"hidden_dropout_prob", "dropout"},
-                                          {"attention_probs_dropout_prob", "attention-dropout"},
-                                          {"layer_norm_eps", "norm-epsilon"},
-                                          {"initializer_range", "init-deviation"}};
-  return keys;
-}
-
-const TensorNames& block_parts() {
-  static const TensorNames parts = {
-      {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
-      {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
-      {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
-      {"output.dense", "feed_forward.contract"},          {"output.LayerNorm", "feed_forward_norm"}};
-  return parts;
-}
 
 std::string plain_name(const std::string& full) {
   constexpr std::string_view kPrefix = "roberta.";
@@ -68,7 +44,7 @@ EncoderOptions read_options(const HfConfig& config) {
            brief_json(positions), "; headshare reads absolute positions");
   EncoderOptions options = base_encoder();
   options.vocabulary = 50265;
-  read_keys(config, number_keys(), stored_fields(options));
+  read_keys(config, bert_keys(), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and RoBERTa has at least 1");
   const int64_t unused = unused_positions(config);
   HS_CHECK(options.context > unused, config.config_key("max_position_embeddings"), " is ", options.context,
@@ -95,7 +71,7 @@ bool is_class(const HfConfig& config, const std::string& name) {
 TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
   if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
   if (tensors.has("classifier.weight")) return {.kind = TaskHeadKind::kText, .outputs = 1};  // multiple choice
-  if (!tensors.has("classifier.out_proj.weight")) return {};
+  if (!tensors.has(kClassifier)) return {};
   const TaskHeadOptions head = read_classes(directory);
   check_problem_type(directory, head.outputs);
   return head;
@@ -106,12 +82,12 @@ TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors
   TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
                        {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
   add_pair("embeddings.LayerNorm", "embedding_norm", &names);
-  add_blocks("encoder.layer.", block_parts(), options.layers, &names);
-  const bool own_pooler = tensors.has("pooler.dense.weight");
-  if (options.pooler) add_pair(own_pooler ? "pooler.dense" : "classifier.dense", "pooler", &names);
+  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
+  const bool own_layer = tensors.has(kClassifier);  // in place of the pooler
+  if (options.pooler) add_pair(own_layer ? "classifier.dense" : "pooler.dense", "pooler", &names);
   if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
   if (options.task_head.kind == TaskHeadKind::kText) {
-    add_pair(own_pooler ? "classifier" : "classifier.out_proj", "task_head.output", &names);
+    add_pair(own_layer ? "classifier.out_proj" : "classifier", "task_head.output", &names);
   }
   if (!options.masked_head) return names;
   add_pair("lm_head.dense", "masked_head.dense", &names);
@@ -155,6 +131,9 @@ ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);
   take_positions(options, &mapping);
   mapping.leave_out("embeddings.position_ids");
+  for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
+    if (options.pooler) mapping.leave_out(unread);
+  }
   if (options.masked_head && options.tie_embeddings) {
     const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
     mapping.leave_out_copy("lm_head.decoder.weight", {options.vocabulary, options.attention.d_model},

@@ -23,11 +23,13 @@ std::string heads_of(const EncoderOptions& o) {
   return parts.empty() ? "no head" : list_text(parts);
 }
 
-HfShape encoder_shape(const HfConfig& config, const std::string& type, const EncoderOptions& options) {
+// `plain`: the class without a head, which a configuration that names none is.
+HfShape encoder_shape(const HfConfig& config, const std::string& type, const char* plain,
+                      const EncoderOptions& options) {
   return {.options = options,
           .model_type = type,
           .notes = {join_text("the count of parameters includes the encoder and ", heads_of(options), " (",
-                              config.architecture().value_or("a model without a head"), ")")}};
+                              config.architecture().value_or(plain), ")")}};
 }
 
 }  // namespace
@@ -55,9 +57,10 @@ HfShape read_hf_shape(const fs::path& path) {
   const std::string& type = json_string(value, where);
   HS_CHECK(std::find(known.begin(), known.end(), type) != known.end(), where, " is ", brief_text(type),
            did_you_mean(type, known), "; headshare knows ", list_text(known));
-  if (type == "bert") return encoder_shape(config, type, bert_options(config));
-  if (type == "distilbert") return encoder_shape(config, type, distilbert_options(config));
-  if (type == "roberta" || type == "xlm-roberta") return encoder_shape(config, type, roberta_options(config));
+  if (type == "bert") return encoder_shape(config, type, "BertModel", bert_options(config));
+  if (type == "distilbert") return encoder_shape(config, type, "DistilBertModel", distilbert_options(config));
+  if (type == "roberta" || type == "xlm-roberta")
+    return encoder_shape(config, type, "RobertaModel", roberta_options(config));
   if (type == "gpt2") return {.options = gpt2_options(config), .model_type = type};
   return llama_shape(config, type);
 }

@@ -21,9 +21,15 @@ bool not_zero(const Tensor& x) { return x.ne(0).any().item<bool>(); }
 Tensor weights_of(const Moments* moments, bool about_mean, bool constant) {
   if (moments == nullptr) return {};
   Tensor second = moments->second;
+  HS_CHECK(
+      at::isfinite(second).all().item<bool>(),
+      "the model's hidden states on the sample text are not finite; its weights are damaged, or training diverged");
+  const double size = second.trace().item<double>();
   if (about_mean) second = second - at::outer(moments->mean, moments->mean);
   const int64_t E = second.size(0);
-  second = second + kFloor * second.trace() / E * at::eye(E, second.options());
+  // What hardly varies at all, as the same token again and again, is weighed by its size.
+  const double spread = std::max({second.trace().item<double>(), kFloor * size, 1e-12});
+  second = second + kFloor * spread / static_cast<double>(E) * at::eye(E, second.options());
   if (constant) {
     const Tensor mean = moments->mean.unsqueeze(1);
     const Tensor one = at::ones({1, 1}, second.options());
@@ -88,6 +94,13 @@ class LayerProblem {
   bool biased_;
   Tensor query_weights_, key_weights_;  // lower triangular, or undefined
 };
+
+// Where heads have fewer directions together than the width that is asked for, the rest is 0.
+SharedFactors widened(const SharedFactors& f, int64_t rank) {
+  const int64_t missing = rank - f.query.size(2);
+  const auto wide = [missing](const Tensor& x) { return at::constant_pad_nd(x, {0, missing}); };
+  return {wide(f.query), wide(f.mixing), wide(f.key)};
+}
 
 // Weights are stored in float32. Where factors nearly cancel each other, that changes the error.
 SharedFactors as_stored(const SharedFactors& f) {
@@ -176,7 +189,7 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
   HS_CHECK(key_width >= 1 && key_width <= full, "key width ", key_width, " is not within 1..", full,
            ", the widths of all ", source.heads, " heads together");
   HS_CHECK(key_width % step == 0, "key width ", key_width, " must be a multiple of ", step,
-           ", the width of a head, as the model has rotary positions; the nearest is ",
+           ", after which rotary frequencies repeat; the nearest is ",
            std::max(step, (key_width + step / 2) / step * step));
   AttentionOptions options = source;
   options.scheme = "collaborative";
@@ -193,6 +206,7 @@ Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& ta
   const int64_t rank = target.rotary ? *target.key_width / *target.rotary_width : *target.key_width;
   const HeadSlices slices = layer.slices();
   Decomposition result = decompose(slices, rank, options, progress);
+  result.factors = widened(result.factors, rank);
   result.factors = as_stored(layer.unweighed_factors(result.factors));
   result.error = relative_error(slices, layer.weighed_factors(result.factors));
   return result;

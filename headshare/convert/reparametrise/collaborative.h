@@ -23,7 +23,8 @@ NeededBiases needed_biases(const HeadMaps& maps, const AttentionOptions& source)
 // one head's.
 AttentionOptions collaborative_options(const AttentionOptions& source, int64_t key_width, const NeededBiases& needed);
 
-// The widths that the heads have together, H Dk, at which the layer is exact; of a collaborative layer its own.
+// The widths that the heads have together, H Dk, at which the layer is exact; of a collaborative layer its own, where
+// the layer need not be converted.
 int64_t full_key_width(const AttentionOptions& source);
 // What a key width is a multiple of: with rotary positions one head's width, else 1.
 int64_t key_width_step(const AttentionOptions& source);

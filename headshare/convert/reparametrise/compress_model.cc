@@ -78,36 +78,51 @@ std::vector<double> output_changes(const Model& source, const Model& target, con
   return relative;
 }
 
-// -log p of each token that follows, summed over a row: log probabilities [1, T, V], ids [1, T].
-double next_token_loss(const Tensor& log_probabilities, const Tensor& ids) {
-  const int64_t T = ids.size(1);
-  return -log_probabilities.slice(1, 0, T - 1).gather(2, ids.slice(1, 1).unsqueeze(2)).sum().item<double>();
+// Sums over tokens.
+struct AnswerSums {
+  double divergence = 0;
+  double loss_before = 0, loss_after = 0;
+};
+
+// -log p of each token, summed: log probabilities [T, V], ids [T].
+double loss_of(const Tensor& log_probabilities, const Tensor& ids) {
+  return -log_probabilities.gather(1, ids.unsqueeze(1)).sum().item<double>();
+}
+
+// Hidden states [T, E] of both models; `next` are the ids that follow, as many or one fewer. Scores of few tokens at a
+// time: vocabularies are large.
+template <class Model>
+void add_answers(const Model& source, const Model& target, const Tensor& before, const Tensor& after,
+                 const Tensor& next, AnswerSums* sums) {
+  constexpr int64_t kTokens = 64;
+  for (int64_t first = 0; first < before.size(0); first += kTokens) {
+    const Tensor p = source->logits(before.slice(0, first, first + kTokens)).to(at::kDouble).log_softmax(-1);
+    const Tensor q = target->logits(after.slice(0, first, first + kTokens)).to(at::kDouble).log_softmax(-1);
+    sums->divergence += (p.exp() * (p - q)).sum().template item<double>();
+    const Tensor ids = next.slice(0, first, first + kTokens);
+    sums->loss_before += loss_of(p.slice(0, 0, ids.size(0)), ids);
+    sums->loss_after += loss_of(q.slice(0, 0, ids.size(0)), ids);
+  }
 }
 
 template <class Model>
 AnswerChange answer_change(const Model& source, const Model& target, const Tensor& sample) {
   constexpr bool kNextToken = std::is_same_v<Model, Decoder>;
   Change hidden;
-  double divergence = 0, loss_before = 0, loss_after = 0;
-  for (int64_t row = 0; row < sample.size(0); ++row) {  // one at a time: its scores may be large
+  AnswerSums sums;
+  for (int64_t row = 0; row < sample.size(0); ++row) {
     const Tensor ids = sample.slice(0, row, row + 1);
     const Tensor before = hidden_of(source, ids);
     const Tensor after = hidden_of(target, ids);
     hidden.add(before, after);
-    if (!has_logits(source)) continue;
-    const Tensor p = source->logits(before).to(at::kDouble).log_softmax(-1);
-    const Tensor q = target->logits(after).to(at::kDouble).log_softmax(-1);
-    divergence += (p.exp() * (p - q)).sum().template item<double>();
-    if (!kNextToken) continue;
-    loss_before += next_token_loss(p, ids);
-    loss_after += next_token_loss(q, ids);
+    if (has_logits(source)) add_answers(source, target, before[0], after[0], ids[0].slice(0, 1), &sums);
   }
   AnswerChange change{.hidden = hidden.relative()};
-  if (has_logits(source)) change.divergence = std::max(0.0, divergence / static_cast<double>(sample.numel()));
+  if (has_logits(source)) change.divergence = std::max(0.0, sums.divergence / static_cast<double>(sample.numel()));
   const auto predicted = static_cast<double>(sample.size(0) * (sample.size(1) - 1));
   if (kNextToken && predicted > 0) {
-    change.loss_before = loss_before / predicted;
-    change.loss_after = loss_after / predicted;
+    change.loss_before = sums.loss_before / predicted;
+    change.loss_after = sums.loss_after / predicted;
   }
   return change;
 }
@@ -135,7 +150,6 @@ class Compression {
   }
 
   Model run(CompressionReport* report) {
-    const at::NoGradGuard no_grad;
     const std::vector<int64_t> widths = choose_widths();
     Model target(target_options(widths));
     target->eval();
@@ -150,10 +164,16 @@ class Compression {
   }
 
  private:
+  // A collaborative model's own factors are no start of a decomposition, so that only narrower ones make sense.
   void check_source() const {
-    const int64_t full = full_key_width(attention_);
-    HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || options_.width.key_width.value_or(0) < full,
-             "the model is collaborative already, with key width ", full, "; choose a smaller one");
+    if (!scheme_record(attention_.scheme).shares_key_width) return;
+    HS_CHECK(!attention_.rotary || attention_.rotary_width,
+             "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, which heads "
+             "that share what turns alike cannot hold (--rotary-width); convert the model that it was made from");
+    const std::vector<int64_t>& widths = source_->options().layer_key_widths;
+    const int64_t least = widths.empty() ? *attention_.key_width : *std::min_element(widths.begin(), widths.end());
+    HS_CHECK(options_.width.key_width && *options_.width.key_width < least,
+             "the model is collaborative already, with key width ", least, "; give a smaller --key-width");
   }
 
   HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
@@ -204,6 +224,7 @@ class Compression {
       return measure(target_options(std::vector<int64_t>(source_->layers(), width))).total_parameters;
     };
     const int64_t step = key_width_step(attention_);
+    if (widths.size() == 1) return std::vector<int64_t>(source_->layers(), widths.front());
     const int64_t per_width = (parameters(2 * step) - parameters(step)) / layers / step;
     const int64_t fixed = parameters(step) - layers * step * per_width;
     HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,
@@ -230,6 +251,7 @@ class Compression {
     const double error =
         decompose_layer(maps, attention_of(width), inputs(layer), options_.decomposition, progress(layer, width)).error;
     ++tried_;
+    if (stopped_) throw Interrupted("stopped while key widths were chosen; nothing was written");
     return error;
   }
 
@@ -276,11 +298,13 @@ class Compression {
 
 Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const CompressionTold& told,
                          CompressionReport* report) {
+  const at::NoGradGuard no_grad;
   return Compression<Decoder, DecoderOptions>(source, options, told).run(report);
 }
 
 Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const CompressionTold& told,
                          CompressionReport* report) {
+  const at::NoGradGuard no_grad;
   return Compression<Encoder, EncoderOptions>(source, options, told).run(report);
 }
 

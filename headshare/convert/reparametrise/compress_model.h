@@ -61,7 +61,8 @@ struct CompressionProgress {
 using CompressionTold = std::function<bool(const CompressionProgress&)>;
 
 // The compressed model, in evaluation mode. Throws Error, naming the layer, for widths that are impossible, limits that
-// cannot be met, weights that are not finite and schemes whose heads share already.
+// cannot be met, weights that are not finite and schemes whose heads share already; Interrupted where it is asked to
+// stop while widths are chosen.
 Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const CompressionTold& told,
                          CompressionReport* report);
 Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const CompressionTold& told,

@@ -46,7 +46,8 @@ using DecompositionProgress = std::function<bool(int64_t iterations, double erro
 // The exact decomposition's rank: R above it is no better. H d, or less where E is small.
 int64_t full_rank(const HeadSlices& slices);
 
-// |P - Q diag(m) K^H| / |P| over all slices. Errors below 1e-8 are not told from 0.
+// |P - Q diag(m) K^H| / |P| over all slices. It is the root of a difference of
+// squares: below 1e-7 little is left of it.
 double relative_error(const HeadSlices& slices, const SharedFactors& factors);
 
 // The decomposition of width R. It starts from the largest singular triples of the single heads, which is exact at full

@@ -26,7 +26,7 @@ bool is_data_path(const std::string& name) {
   return std::find(kDataPaths.begin(), kDataPaths.end(), name) != kDataPaths.end();
 }
 
-// What an option is that was not set: results of before there was that option lack it and mean the same.
+// What an option of a later program is that was not set: results of before there was that option mean the same.
 bool is_unset(const nlohmann::json& value) {
   return value.is_null() || value == false || value == "" || value == "auto" || (value.is_array() && value.empty());
 }
@@ -35,9 +35,20 @@ nlohmann::json fixed_options(const Results& results) {
   nlohmann::json fixed = nlohmann::json::object();
   for (const auto& [name, value] : results.options.items()) {
     const bool known = is_data_path(name) && !results.subject.fingerprint.empty();
-    if (!is_free(name) && !known && !is_unset(value)) fixed[name] = value;
+    if (!is_free(name) && !known) fixed[name] = value;
   }
   return fixed;
+}
+
+bool same_options(const nlohmann::json& a, const nlohmann::json& b) {
+  const auto in_other = [](const nlohmann::json& one, const nlohmann::json& other) {
+    const auto items = one.items();
+    return std::all_of(items.begin(), items.end(), [&](const auto& item) {
+      const auto found = other.find(item.key());
+      return found == other.end() ? is_unset(item.value()) : *found == item.value();
+    });
+  };
+  return in_other(a, b) && in_other(b, a);
 }
 
 bool same_subject(const Subject& a, const Subject& b) {
@@ -68,7 +79,7 @@ bool same_variants(const Results& a, const Results& b) {
 
 bool one_table(const Results& a, const Results& b) {
   return a.references == b.references && same_variants(a, b) && same_subject(a.subject, b.subject) &&
-         same_match(a, b) && fixed_options(a) == fixed_options(b);
+         same_match(a, b) && same_options(fixed_options(a), fixed_options(b));
 }
 
 // Without what depends on the clock, the machine and the directory, and what only the newer format records.

@@ -45,6 +45,11 @@ TEST(MergeTest, UnsetOptionsThatOneRunLacksDoNotStandInTheWay) {
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
   b.options["shared-qk"] = true;
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+  // What both runs have must be the same.
+  Results c = b;
+  c.options["shared-qk"] = "auto";
+  b.options["shared-qk"] = false;
+  EXPECT_EQ(merge_results({{"b", b}, {"c", c}}).size(), 2u);
 }
 
 // Files of format 2 have no such options.

@@ -26,7 +26,7 @@ struct Sizes {
 
 Sizes text_sizes(Preset preset) {
   if (preset == Preset::kQuick) return {2, 96, 6, 96, 12, 400, 1024, 3e-3};
-  if (preset == Preset::kSmall) return {4, 192, 6, 128, 16, 2000, 8192, 1e-3};
+  if (preset == Preset::kSmall) return {4, 192, 6, 128, 16, 2000, 8192, 2e-3};
   return {6, 384, 6, 256, 32, 10000, 16384, 6e-4};
 }
 
