@@ -116,6 +116,22 @@ def test_heads_of_tasks(ours, family, kind):
         assert_same(found["scores"], torch.stack([expected.start_logits, expected.end_logits], -1), given["visible"])
 
 
+def test_a_classifier_that_still_has_a_pooler(ours, tmp_path):
+    """As models that were made by older programs are published: transformers leaves the pooler unread, and so do we."""
+    model = random_model("roberta", "ForSequenceClassification")
+    given = random_input()
+    save = model.save_pretrained
+
+    def save_with_pooler(folder):
+        save(folder)
+        tensors = load_file(folder / "model.safetensors")
+        pooler = {f"roberta.pooler.dense.{part}": torch.randn(*shape) for part, shape in (("weight", (48, 48)), ("bias", (48,)))}
+        save_file(tensors | pooler, folder / "model.safetensors", metadata={"format": "pt"})
+
+    model.save_pretrained = save_with_pooler
+    assert_same(ours(model, given)["scores"], theirs(model, given).logits, torch.ones(3))
+
+
 @pytest.mark.parametrize("type", ["float16", "bfloat16"])
 def test_half_precision_and_shards(ours, type):
     model = random_model("roberta", "ForMaskedLM")

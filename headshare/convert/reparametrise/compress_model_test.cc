@@ -35,6 +35,10 @@ std::vector<Case> cases() {
   narrow.attention.key_width = 8;
   narrow.attention.scale = 0.7;
   all.push_back({"narrow", narrow});
+  DecoderOptions wide = small_options("mha");  // heads wider than the model have fewer directions than dimensions
+  wide.attention.heads = 2;
+  wide.attention.head_width = 32;
+  all.push_back({"wide", wide});
   return all;
 }
 
@@ -199,6 +203,34 @@ TEST(CompressModel, RefusesWhatCannotBe) {
   }
   EXPECT_THAT(error_message([&] { compressed(broken, {.width = {.key_width = 8}}, &report); }),
               HasSubstr("layer 2: 1 of 256 values of key.weight"));
+}
+
+TEST(CompressModel, CollaborativeModelsBecomeNarrower) {
+  DecoderOptions options = small_options("collaborative");
+  options.layer_key_widths = {16, 12};
+  const Decoder source = random_decoder(options);
+  CompressionReport report;
+  EXPECT_EQ(*compressed(source, {.width = {.key_width = 8}}, &report)->options().attention.key_width, 8);
+  const auto refusal = [&](const WidthChoice& width) {
+    return error_message([&] { compressed(source, {.width = width}, &report); });
+  };
+  EXPECT_THAT(refusal({.key_width = 12}), HasSubstr("collaborative already, with key width 12"));
+  EXPECT_THAT(refusal({.max_error = 0.1}), HasSubstr("give a smaller --key-width"));
+  const Decoder turned = random_decoder(small_options("collaborative", PositionKind::kRotary));
+  EXPECT_THAT(error_message([&] { compressed(turned, {.width = {.key_width = 4}}, &report); }),
+              HasSubstr("convert the model that it was made from"));
+  // What was converted can be converted again.
+  const Decoder once =
+      compressed(random_decoder(small_options("mha", PositionKind::kRotary)), {.width = {.key_width = 12}}, &report);
+  EXPECT_EQ(*compressed(once, {.width = {.key_width = 8}}, &report)->options().attention.rotary_width, 4);
+}
+
+TEST(CompressModel, ATextThatNeverVariesIsASampleToo) {
+  const Decoder source = random_decoder(small_options("mha", PositionKind::kAlibi));
+  CompressionReport report;
+  const Decoder target =
+      compressed(source, {.width = {.key_width = 8}, .sample = at::ones({3, 10}, at::kLong)}, &report);
+  EXPECT_TRUE(at::isfinite(logits(target)).all().item<bool>());
 }
 
 TEST(CompressModel, AStopLeavesAWholeModel) {
