@@ -32,18 +32,29 @@ void for_rows(const Tensor& sample, const Take& take) {
   for (int64_t first = 0; first < sample.size(0); first += kRows) take(sample.slice(0, first, first + kRows));
 }
 
+// Runs a sample through a model and shows each layer's attention to `look`; what looks is taken away again whatever
+// happens.
+template <class Model>
+void watch_layers(const Model& model, const Tensor& sample,
+                  const std::function<AttentionImpl::Observer(size_t layer)>& look) {
+  struct Watched {
+    const Model& model;
+    ~Watched() {
+      for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(nullptr);
+    }
+  } const watched{model};
+  for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(look(i));
+  for_rows(sample, [&](const Tensor& ids) { hidden_of(model, ids); });
+}
+
 template <class Model>
 std::vector<Moments> layer_moments(const Model& model, const Tensor& sample) {
   std::vector<MomentSums> sums(model->layers());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    model->attention(i)->observe([&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
-  }
-  for_rows(sample, [&](const Tensor& ids) { hidden_of(model, ids); });
+  watch_layers(model, sample, [&](size_t i) {
+    return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); };
+  });
   std::vector<Moments> moments;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    model->attention(i)->observe(nullptr);
-    moments.push_back(sums[i].moments());
-  }
+  for (const MomentSums& one : sums) moments.push_back(one.moments());
   return moments;
 }
 
@@ -63,18 +74,13 @@ struct Change {
 template <class Model>
 std::vector<double> output_changes(const Model& source, const Model& target, const Tensor& sample) {
   std::vector<Change> changes(source->layers());
-  for (size_t i = 0; i < changes.size(); ++i) {
-    source->attention(i)->observe(
-        [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
-          changes[i].add(output, other->self(x, mask));
-        });
-  }
-  for_rows(sample, [&](const Tensor& ids) { hidden_of(source, ids); });
+  watch_layers(source, sample, [&](size_t i) {
+    return [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+      changes[i].add(output, other->self(x, mask));
+    };
+  });
   std::vector<double> relative;
-  for (size_t i = 0; i < changes.size(); ++i) {
-    source->attention(i)->observe(nullptr);
-    relative.push_back(changes[i].relative());
-  }
+  for (const Change& one : changes) relative.push_back(one.relative());
   return relative;
 }
 
