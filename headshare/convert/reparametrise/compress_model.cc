@@ -148,6 +148,7 @@ class Compression {
   Compression(const Model& source, const CompressionOptions& options, const CompressionTold& told)
       : source_(source), options_(options), told_(told), attention_(source->options().attention) {
     check_source();
+    // Maps are read again where they are decomposed: in double, those of all layers take twice the memory of attention.
     for (size_t i = 0; i < source->layers(); ++i) {
       const NeededBiases needed = needed_biases(maps(i), attention_);
       needed_ = {needed_.projection || needed.projection, needed_.content || needed.content};

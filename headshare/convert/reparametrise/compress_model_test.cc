@@ -84,7 +84,6 @@ TEST_P(Compress, ReportsTheErrorOfTheScores) {
     const HeadMaps before = head_maps(source->attention(layer)->scheme(), "source");
     const HeadMaps after = head_maps(target->attention(layer)->scheme(), "target");
     const bool rotary = GetParam().options.positions == PositionKind::kRotary;
-    double change = 0, of = 0;
     // With rotary positions a pair of dimensions is one complex number, and each frequency counts by itself.
     const int64_t period = rotary ? *target->options().attention.rotary_width : 0;
     const auto products = [&](const HeadMaps& m) {
@@ -102,9 +101,9 @@ TEST_P(Compress, ReportsTheErrorOfTheScores) {
       };
       return turning(q).matmul(at::adjoint(turning(k)));
     };
-    change += at::linalg_vector_norm(products(after) - products(before)).item<double>();
-    of += at::linalg_vector_norm(products(before)).item<double>();
-    EXPECT_NEAR(report.layers[layer].error, change / of, 1e-5);
+    const Tensor change = at::linalg_vector_norm(products(after) - products(before));
+    const Tensor of = at::linalg_vector_norm(products(before));
+    EXPECT_NEAR(report.layers[layer].error, (change / of).item<double>(), 1e-5);
   }
 }
 

@@ -15,8 +15,9 @@
 namespace headshare {
 namespace {
 
-constexpr double kExact =
-    1e-7;  // what storing factors in float32 costs; of a difference of squares little is left there
+// What storing factors in float32 costs. The error is the root of a difference of squares, of which little is left
+// there.
+constexpr double kExact = 1e-7;
 constexpr double kTiny = 1e-150;   // keeps what is divided by from being 0
 constexpr int64_t kPatience = 10;  // iterations over which the tolerance is judged
 
