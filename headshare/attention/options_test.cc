@@ -110,6 +110,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
                               .mhe_deviation = 0.5,
                               .mhe_mul_offset = 0,
                               .mixing_deviation = 1,
+                              .rotary_width = 6,
                               .attention_dropout = 0.1,
                               .attention_dropout_mask = DropoutMaskKind::kShared};
   const nlohmann::json written = to_json(fields(options));
@@ -129,7 +130,7 @@ TEST(AttentionOptions, FieldsSurviveARoundTrip) {
 
 TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
   AttentionOptions options;
-  EXPECT_EQ(fields(options).size(), 14U);  // as many as the test above sets
+  EXPECT_EQ(fields(options).size(), 15U);  // as many as the test above sets
 }
 
 TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {
