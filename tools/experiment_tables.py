@@ -305,6 +305,21 @@ def encoders():
     return table(headings, body) + f"\n\nTest part; {entropy}."
 
 
+def encoders_that_learn():
+    """Results of masked-LM pre-training with the recipe of `--task mlm`, by variant. The intervals of differences hold for
+    all variants at once."""
+    rows = {row["variant"]: row for row in load("mlm")["rows"]}
+    body = []
+    for name, row in rows.items():
+        minus = row["minus_reference"]
+        over = "-" if minus is None else "{:+.3f} [{:+.3f}, {:+.3f}]".format(minus["mean"], *minus["interval"])
+        over += " ↓" if minus and minus["interval"][0] > 0 else " ↑" if minus and minus["interval"][1] < 0 else ""
+        figures = [with_deviation(row["test_loss"], 3), over, with_deviation(row["scores"]["pseudo-perplexity"], 1)]
+        body.append([f"`{name}`", share_of_mha(rows, name), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
+    headings = ["variant", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
+    return table(headings, body)
+
+
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
 
 
@@ -357,4 +372,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, encoders, finetuned, finetuned_retention, finetuned_tasks)}

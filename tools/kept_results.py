@@ -29,7 +29,9 @@ text = sys.stdin.read()
 if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
     text = text.replace(kept, "build/experiments")
 results = json.loads(text)
-results["options"] = {name: from_here(value) for name, value in results["options"].items()}
+# Parts that differ in a path, one of them resumed, keep it with their cells.
+for owner in [results, *results["cells"]]:
+    owner["options"] = {name: from_here(value) for name, value in owner.get("options", {}).items()}
 chosen = {(row["variant"], row["setting"]) for row in results["rows"]}
 for cell in results["cells"]:
     if (cell["variant"], cell["setting"]) not in chosen:
