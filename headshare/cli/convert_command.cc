@@ -172,7 +172,6 @@ int run_convert(const Words& words) {
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
   arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
                     "heads share queries and keys 64 wide");
-  arguments.example("convert run small --to gqa:2 --sample-text book.txt", "two groups of heads share keys and values");
   for (const ForeignFormat& format : foreign_formats()) {
     arguments.note("--from " + format.name + ": " + format.help + ".");
   }

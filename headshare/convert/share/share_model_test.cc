@@ -244,7 +244,9 @@ TEST(ShareModel, WhatCannotBeIsRefused) {
                            void (*change)(DecoderOptions*) = nullptr) {
     DecoderOptions options = small_options(scheme, positions);
     if (change != nullptr) change(&options);
-    shared(small_decoder(options), {.to = to}, &report);
+    SharingOptions sharing;
+    sharing.to = to;
+    shared(small_decoder(options), sharing, &report);
   };
   const auto says = [&](const std::string& words, auto... arguments) {
     try {
