@@ -2,7 +2,7 @@
 """A comparison's results.json as the repository keeps it: no white space, evaluation blocks to six digits, paths from here.
 
 Blocks are most of a file and serve bootstrap intervals alone, which are of the third digit; no other number is rounded.
-Of a sweep only the chosen settings keep theirs.
+Of a sweep only the chosen settings keep theirs and their learning curves: no page draws the others.
 
     tools/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """
@@ -35,7 +35,7 @@ for owner in [results, *results["cells"]]:
 chosen = {(row["variant"], row["setting"]) for row in results["rows"]}
 for cell in results["cells"]:
     if (cell["variant"], cell["setting"]) not in chosen:
-        cell["blocks"] = []
+        cell["blocks"] = cell["curve"] = []
     cell["blocks"] = [float(f"{block:.{DIGITS}g}") for block in cell["blocks"]]
     if not cell["blocks"] or len(set(cell.get("block_targets", []))) <= 1:
         cell.pop("block_targets", None)

@@ -58,11 +58,17 @@ namespace {
 
 const std::string kCollaborative = "collaborative";
 
+// "gqa" of "gqa:4", "mhe_mul" of "mhe-mul".
+std::string scheme_of(const std::string& to) {
+  std::string scheme = to.substr(0, to.find(':'));
+  std::replace(scheme.begin(), scheme.end(), '-', '_');
+  return scheme;
+}
+
 // "gqa:4" -> gqa with 4 groups.
 SharedScheme parse_scheme(const std::string& to) {
   const size_t colon = to.find(':');
-  SharedScheme scheme{.scheme = to.substr(0, colon)};
-  std::replace(scheme.scheme.begin(), scheme.scheme.end(), '-', '_');
+  SharedScheme scheme{.scheme = scheme_of(to)};
   if (colon == std::string::npos) return scheme;
   const std::string groups = to.substr(colon + 1);
   HS_CHECK(scheme.scheme == "gqa", "--to ", to, ": only gqa takes a number, its groups: --to gqa:4");
@@ -207,11 +213,7 @@ std::vector<std::string> sharing_schemes() {
   return names;
 }
 
-bool names_sharing_scheme(const std::string& to) {
-  std::string scheme = to.substr(0, to.find(':'));
-  std::replace(scheme.begin(), scheme.end(), '-', '_');
-  return converts_to(scheme);
-}
+bool names_sharing_scheme(const std::string& to) { return converts_to(scheme_of(to)); }
 
 int convert_scheme(const std::string& source, const std::string& out, const std::string& to, Overwrite overwrite,
                    const SchemeConversion& options) {

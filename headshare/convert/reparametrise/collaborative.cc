@@ -37,13 +37,6 @@ SharedFactors weighed_factors(const LayerProblem& layer, const SharedFactors& f)
   return {weighed(layer.query_weights(), f.query), f.mixing, weighed(layer.key_weights(), f.key)};
 }
 
-// Where heads have fewer directions together than the width that is asked for, the rest is 0.
-SharedFactors widened(const SharedFactors& f, int64_t rank) {
-  const int64_t missing = rank - f.query.size(2);
-  const auto wide = [missing](const Tensor& x) { return at::constant_pad_nd(x, {0, missing}); };
-  return {wide(f.query), wide(f.mixing), wide(f.key)};
-}
-
 // Weights are stored in float32. Where factors nearly cancel each other, that changes the error.
 SharedFactors as_stored(const SharedFactors& f) {
   const auto rounded = [](const Tensor& x) {

@@ -37,10 +37,7 @@ class Compression {
     copy_all_but_attention(source_, target);
     for (size_t i = 0; i < widths.size(); ++i) report->layers.push_back(fill(i, widths[i], target));
     report->stopped = stopped_;
-    if (!options_.sample.defined()) return target;
-    const std::vector<double> changes = output_changes(source_, target, options_.sample);
-    for (size_t i = 0; i < changes.size(); ++i) report->layers[i].output_change = changes[i];
-    report->change = answer_change(source_, target, options_.sample);
+    if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
     return target;
   }
 

@@ -341,6 +341,12 @@ Decomposition descend(const Solver& solver, SharedFactors start, const Decomposi
 
 }  // namespace
 
+SharedFactors widened(const SharedFactors& factors, int64_t rank) {
+  const int64_t missing = rank - factors.query.size(2);
+  const auto wide = [missing](const Tensor& x) { return at::constant_pad_nd(x, {0, missing}); };
+  return {wide(factors.query), wide(factors.mixing), wide(factors.key)};
+}
+
 double relative_error(const HeadSlices& slices, const SharedFactors& factors) {
   const Solver solver(slices);
   return relative(solver, solver.squared_errors(solver.point(factors)));

@@ -50,6 +50,9 @@ int64_t full_rank(const HeadSlices& slices);
 // squares: below 1e-7 little is left of it.
 double relative_error(const HeadSlices& slices, const SharedFactors& factors);
 
+// The factors at a width of `rank`, not below theirs: where heads have fewer directions together, the rest is 0.
+SharedFactors widened(const SharedFactors& factors, int64_t rank);
+
 // The decomposition of width R. It starts from the largest singular triples of the single heads, which is exact at full
 // rank, and goes on with alternating least squares made conjugate, with exact line search. `rank` is at least 1; one
 // above full_rank() is lowered to it. Throws Error for values that are not finite.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/rotary_maps.h"
 
 namespace headshare {
 namespace {
@@ -14,9 +15,7 @@ constexpr double kFloor = 1e-3;
 
 // [H, E, Dk] -> [F, H, E, Dk / 2 F], complex: a problem for each of F frequencies.
 Tensor by_frequency(const Tensor& maps, int64_t F) {
-  const int64_t half = maps.size(2) / 2;
-  const Tensor turning = at::complex(maps.slice(2, 0, half).contiguous(), maps.slice(2, half).contiguous());
-  return turning.view({maps.size(0), maps.size(1), half / F, F}).permute({3, 0, 1, 2}).contiguous();
+  return as_complex(maps).view({maps.size(0), maps.size(1), -1, F}).permute({3, 0, 1, 2}).contiguous();
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ std::vector<double> output_changes(const Encoder& source, const Encoder& target,
 AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample);
 AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample);
 
+// Both, in a report with `layers` and `change`.
+template <class Model, class Report>
+void report_changes(const Model& source, const Model& target, const Tensor& sample, Report* report) {
+  const std::vector<double> changes = output_changes(source, target, sample);
+  for (size_t i = 0; i < changes.size(); ++i) report->layers[i].output_change = changes[i];
+  report->change = answer_change(source, target, sample);
+}
+
 void copy_all_but_attention(const Decoder& source, const Decoder& target);
 void copy_all_but_attention(const Encoder& source, const Encoder& target);
 

@@ -1,8 +1,8 @@
 // MHE-ADD: one query and one key map, to which each head adds (docs/mathematics.md#shared-heads).
 #include <ATen/ATen.h>
 
+#include "headshare/convert/reparametrise/rotary_maps.h"
 #include "headshare/convert/share/added_heads.h"
-#include "headshare/convert/share/rotary_maps.h"
 #include "headshare/convert/share/sharing_problem.h"
 
 namespace headshare {

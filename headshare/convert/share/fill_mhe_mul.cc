@@ -2,8 +2,8 @@
 // head multiplies are what output maps take up.
 #include <ATen/ATen.h>
 
+#include "headshare/convert/reparametrise/rotary_maps.h"
 #include "headshare/convert/share/multiplied_heads.h"
-#include "headshare/convert/share/rotary_maps.h"
 #include "headshare/convert/share/sharing_problem.h"
 
 namespace headshare {
@@ -16,15 +16,13 @@ struct Multiplied {
 
 // Without rotary positions only the product of a head's factors counts: a decomposition whose mixing they are.
 Multiplied decomposed(const HeadSlices& scores, int64_t width, const SharingTask& task) {
-  const SharedFactors f = decompose(scores, width, task.decomposition, task.progress).factors;
-  const int64_t missing = width - f.query.size(2);  // heads that have fewer directions together
-  const auto wide = [missing](const Tensor& x) { return at::constant_pad_nd(x, {0, missing}); };
+  const SharedFactors f = widened(decompose(scores, width, task.decomposition, task.progress).factors, width);
   // Factors of mean square 1, mostly positive: what a new layer has.
   Tensor size = f.mixing.square().mean(1, /*keepdim=*/true).sqrt();  // [1, 1, r]
   size = at::where(size == 0, at::ones_like(size), size);
   size = at::where(f.mixing.sum(1, /*keepdim=*/true) < 0, -size, size);
-  const Tensor factors = wide(f.mixing / size)[0];
-  return {{wide(f.query * size).unsqueeze(1), wide(f.key).unsqueeze(1)}, factors, at::ones_like(factors)};
+  const Tensor factors = (f.mixing / size)[0];
+  return {{(f.query * size).unsqueeze(1), f.key.unsqueeze(1)}, factors, at::ones_like(factors)};
 }
 
 Multiplied turned(const HeadSlices& scores) {

@@ -1,7 +1,7 @@
 // Shared key and value: each head gets one map for both (docs/mathematics.md#shared-heads).
 #include <ATen/ATen.h>
 
-#include "headshare/convert/share/rotary_maps.h"
+#include "headshare/convert/reparametrise/rotary_maps.h"
 #include "headshare/convert/share/sharing_problem.h"
 #include "headshare/convert/share/tied_heads.h"
 

@@ -55,7 +55,7 @@ class Groups {
       }
     }
     if (first == second) return false;
-    std::swap(at(first), at(second));
+    std::swap(head_at(first), head_at(second));
     return true;
   }
 
@@ -71,20 +71,21 @@ class Groups {
   }
 
  private:
-  int64_t& at(int64_t place) { return heads_[static_cast<size_t>(place)]; }
+  int64_t& head_at(int64_t place) { return heads_[static_cast<size_t>(place)]; }
   double loss(int64_t a, int64_t b) const { return losses_.data_ptr<double>()[a * H_ + b]; }
 
   // The losses between a head and the group at `place`, but for the head that stands there.
   double loss_in_place(int64_t head, int64_t place) {
     double sum = 0;
     for (int64_t k = place / each_ * each_; k < (place / each_ + 1) * each_; ++k) {
-      if (k != place) sum += loss(head, at(k));
+      if (k != place) sum += loss(head, head_at(k));
     }
     return sum;
   }
 
   double change_of(int64_t i, int64_t j) {
-    return loss_in_place(at(j), i) + loss_in_place(at(i), j) - loss_in_place(at(i), i) - loss_in_place(at(j), j);
+    return loss_in_place(head_at(j), i) + loss_in_place(head_at(i), j) - loss_in_place(head_at(i), i) -
+           loss_in_place(head_at(j), j);
   }
 
   Tensor losses_;

@@ -15,22 +15,20 @@ class Sharing {
  public:
   Sharing(const Model& source, const SharingOptions& options, const ConversionTold& told)
       : source_(source), options_(options), told_(told), attention_(source->options().attention) {
+    target_ = shared_options(attention_, options_.to, any_needs_biases());  // what is impossible is refused at once
     if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
   }
 
   Model run(SharingReport* report) {
     auto options = source_->options();
-    options.attention = shared_options(attention_, options_.to, any_needs_biases());
+    options.attention = target_;
     options.layer_key_widths.clear();
     Model target(resolve(options));
     target->eval();
     copy_all_but_attention(source_, target);
     for (size_t i = 0; i < source_->layers(); ++i) report->layers.push_back(fill(i, target));
     report->stopped = stopped_;
-    if (!options_.sample.defined()) return target;
-    const std::vector<double> changes = output_changes(source_, target, options_.sample);
-    for (size_t i = 0; i < changes.size(); ++i) report->layers[i].output_change = changes[i];
-    report->change = answer_change(source_, target, options_.sample);
+    if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
     return target;
   }
 
@@ -76,7 +74,7 @@ class Sharing {
   const Model& source_;
   const SharingOptions& options_;
   const ConversionTold& told_;
-  AttentionOptions attention_;
+  AttentionOptions attention_, target_;
   std::vector<Moments> moments_;  // of each layer; empty without a sample
   bool stopped_ = false;
 };

@@ -262,6 +262,8 @@ TEST(ShareModel, WhatCannotBeIsRefused) {
   says("qk-norm", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.qk_norm = true; });
   const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };
   says("cannot be pooled", "mha", learned, SharedScheme{"mqa", {}, Pooling::kMean}, narrow);
+  says("convert the model that it was made from", "collaborative", PositionKind::kRotary, SharedScheme{"mqa"},
+       [](DecoderOptions* o) { o->attention.key_width = 4; });
   says("only where these are as wide as values", "mha", PositionKind::kRotary, SharedScheme{"mqa"}, narrow);
 }
 

@@ -7,6 +7,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/collaborative.h"
 #include "headshare/convert/share/head_groups.h"
 #include "headshare/convert/share/sharing_problem.h"
 
@@ -27,8 +28,6 @@ const std::vector<Filling>& fillings() {
   return all;
 }
 
-bool not_zero(const Tensor& x) { return x.ne(0).any().item<bool>(); }
-
 int64_t groups_of(const AttentionOptions& target) { return target.scheme == "mqa" ? 1 : *target.groups; }
 
 // The heads in another order: position i has head order[i]. It changes nothing that a layer computes.
@@ -39,17 +38,21 @@ HeadMaps reordered(const HeadMaps& maps, const std::vector<int64_t>& order) {
           take(maps.value), take(maps.value_bias), take(maps.output), maps.output_bias};
 }
 
-// Heads that share stand side by side. ALiBi's slopes belong to places, so that there heads stay where they are.
-std::vector<int64_t> head_order(const SharingProblem& problem, Pooling pooling) {
-  std::vector<int64_t> order(static_cast<size_t>(problem.target().heads));
+std::vector<int64_t> unchanged_order(int64_t heads) {
+  std::vector<int64_t> order(static_cast<size_t>(heads));
   std::iota(order.begin(), order.end(), 0);
-  const bool stay = problem.target().scheme != "gqa" || problem.target().alibi || pooling == Pooling::kMean;
-  return stay ? order : similar_heads(pair_losses(problem.scores(), problem.values()), *problem.target().groups);
+  return order;
 }
 
-// What a pooling would cost if heads were ordered for it.
-SharedError error_of(const HeadMaps& maps, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
-  const HeadMaps heads = reordered(maps, head_order(SharingProblem(maps, task.inputs, target), pooling));
+// Heads that share stand side by side. ALiBi's slopes belong to places, so that there heads stay where they are.
+std::vector<int64_t> similar_order(const SharingProblem& problem) {
+  const AttentionOptions& target = problem.target();
+  if (target.scheme != "gqa" || target.alibi) return unchanged_order(target.heads);
+  return similar_heads(pair_losses(problem.scores(), problem.values()), *target.groups);
+}
+
+// What a pooling of the heads in this order would cost.
+SharedError error_of(const HeadMaps& heads, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
   const SharingProblem problem(heads, task.inputs, target);
   const auto change = [&](const HeadSlices& slices) {
     return relative_change(slices, expanded(pooled(slices, groups_of(target), slices.key.size(3), pooling)));
@@ -91,16 +94,21 @@ std::vector<std::string> shared_schemes() {
 bool is_pooled(const std::string& scheme) { return scheme == "gqa" || scheme == "mqa"; }
 
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
-  return source.projection_bias || not_zero(maps.query_bias) || not_zero(maps.value_bias) ||
-         not_zero(maps.output_bias) || (source.rotary && not_zero(maps.key_bias));
+  AttentionOptions without = source;
+  without.content_bias = false;  // which the target keeps: it holds nothing else
+  const NeededBiases needed = needed_biases(maps, without);
+  return needed.projection || needed.content;
 }
 
 AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased) {
   const int64_t keys = compared_width(source);
   const bool equal = keys == *source.head_width;
+  HS_CHECK(!source.rotary || !scheme_record(source.scheme).shares_key_width,
+           "a collaborative model with rotary positions mixes what they turn, which heads of other schemes cannot; "
+           "convert the model that it was made from");
   HS_CHECK(equal || !source.rotary,
            "heads with rotary positions can share keys only where these are as wide as values, not ", keys, " and ",
-           *source.head_width, "; convert the model that it was made from");
+           *source.head_width, "; only --to collaborative takes such a model");
   HS_CHECK(equal || to.pooling == Pooling::kLeastSquares, "keys of width ", keys,
            " cannot be pooled to the width of values, ", *source.head_width, ", as means; leave --pooling out");
   AttentionOptions options = source;
@@ -116,7 +124,8 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
 SharedResult fill_shared(const SharingTask& task, Scheme* target) {
   const at::NoGradGuard no_grad;
   const AttentionOptions& options = target->options();
-  const std::vector<int64_t> order = head_order(SharingProblem(task.maps, task.inputs, options), task.pooling);
+  const std::vector<int64_t> similar = similar_order(SharingProblem(task.maps, task.inputs, options));
+  const std::vector<int64_t> order = task.pooling == Pooling::kMean ? unchanged_order(options.heads) : similar;
   const HeadMaps heads = reordered(task.maps, order);
   const SharingProblem problem(heads, task.inputs, options);
   SchemeFiller filler(target);
@@ -128,7 +137,7 @@ SharedResult fill_shared(const SharingTask& task, Scheme* target) {
   if (options.scheme == "gqa") result.groups = in_groups(order, *options.groups);
   if (is_pooled(options.scheme) && heads.key.size(2) == problem.width()) {
     result.plain_mean = error_of(task.maps, task, options, Pooling::kMean);
-    result.aligned_mean = error_of(task.maps, task, options, Pooling::kAligned);
+    result.aligned_mean = error_of(reordered(task.maps, similar), task, options, Pooling::kAligned);
   }
   return result;
 }

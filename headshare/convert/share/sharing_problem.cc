@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/convert/share/rotary_maps.h"
+#include "headshare/convert/reparametrise/rotary_maps.h"
 
 namespace headshare {
 namespace {

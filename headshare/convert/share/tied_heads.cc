@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "headshare/convert/share/rotary_maps.h"
+#include "headshare/convert/reparametrise/rotary_maps.h"
 #include "headshare/convert/share/shared_maps.h"
 
 namespace headshare {

@@ -1,4 +1,4 @@
-#include "headshare/convert/share/rotary_maps.h"
+#include "headshare/convert/reparametrise/rotary_maps.h"
 
 #include <ATen/ATen.h>
 
