@@ -2,7 +2,9 @@
 // heads are made to share.
 #include <algorithm>
 
+#include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/convert_scheme.h"
 #include "headshare/cli/terminal.h"
@@ -26,13 +28,15 @@ struct ConvertOptions {
   std::string tokenizer;
   bool dry_run = false;
   bool overwrite = false;
-  SharingOptions sharing;
+  SchemeConversion sharing;
 };
 
 Fields own_fields(ConvertOptions& o) {
   return {
       field("from", &o.from, "format of the source, which becomes a headshare model: hf"),
-      field("to", &o.to, "what a headshare model becomes: hf, or a model of another scheme: collaborative"),
+      field("to", &o.to,
+            "what a headshare model becomes: hf, or a model of a scheme that shares: " +
+                list_text(sharing_schemes(), "or")),
       field("tokenizer", &o.tokenizer, "use this one instead of the source's: a tokenizer.json, or a folder with one"),
       field("dry-run", &o.dry_run, "print which tensor becomes which, and write nothing"),
       field("overwrite", &o.overwrite, "replace the model at OUT"),
@@ -105,14 +109,9 @@ int convert_from(const ConvertOptions& options) {
   return kOk;
 }
 
-bool is_sharing(const std::string& to) {
-  const std::vector<std::string> schemes = sharing_schemes();
-  return std::find(schemes.begin(), schemes.end(), to) != schemes.end();
-}
-
 // Options of one kind of conversion given for another are mistakes.
 void check_sharing_options(const Arguments& arguments, const std::string& to, bool sharing) {
-  SharingOptions any;
+  SchemeConversion any;
   for (const Field& one : fields(any)) {
     HS_CHECK(sharing || !arguments.given(one.name), "--", one.name, " is about --to ",
              list_text(sharing_schemes(), "or"));
@@ -122,9 +121,18 @@ void check_sharing_options(const Arguments& arguments, const std::string& to, bo
   }
 }
 
+// The formats that are read are the ones that are written.
+void check_target(const std::string& to) {
+  std::vector<std::string> known;
+  for (const ForeignFormat& format : foreign_formats()) known.push_back(format.name);
+  if (std::find(known.begin(), known.end(), to) != known.end()) return;
+  for (const std::string& scheme : sharing_schemes()) known.push_back(scheme);
+  throw Error(join_text("--to takes ", list_text(known, "or"), ", not '", to, "'", did_you_mean(to, known)));
+}
+
 int convert_to(const ConvertOptions& options) {
   as_usage([&] {
-    find_format(options.to);  // the formats read and written have the same names
+    check_target(options.to);
     HS_CHECK(options.tokenizer.empty(), "--tokenizer belongs to --from; a headshare model brings its own");
   });
   const fs::path directory = find_checkpoint(options.source);
@@ -152,7 +160,7 @@ int run_convert(const Words& words) {
   Arguments arguments(
       "convert",
       "Turns a model of another program into a headshare model with the same outputs, or the reverse, or makes "
-      "the heads of a trained model share queries and keys.");
+      "the heads of a trained model share.");
   arguments.required(
       "SOURCE",
       "what to convert: with --from hf, a directory with config.json and model.safetensors; with --to, a "
@@ -160,12 +168,13 @@ int run_convert(const Words& words) {
       &options.source);
   arguments.required("OUT", "the directory to write; with --dry-run it is not touched", &options.out);
   arguments.group("Options", own_fields(options));
-  arguments.group("Heads that share (--to collaborative)", fields(options.sharing));
+  arguments.group("Heads that share (--to a scheme)", fields(options.sharing));
   arguments.common({"from", "to", "key-width", "max-error", "max-parameters", "sample-text", "tokenizer", "dry-run",
                     "overwrite", "json"});
   arguments.example("convert --from hf gpt2/ imported", "a checkpoint of Hugging Face's, with its tokenizer");
   arguments.example("convert run small --to collaborative --key-width 64 --sample-text book.txt",
                     "heads share queries and keys 64 wide");
+  arguments.example("convert run small --to gqa:2 --sample-text book.txt", "two groups of heads share keys and values");
   for (const ForeignFormat& format : foreign_formats()) {
     arguments.note("--from " + format.name + ": " + format.help + ".");
   }
@@ -177,10 +186,10 @@ int run_convert(const Words& words) {
     HS_CHECK(options.from.empty() || options.to.empty(),
              "--from and --to exclude each other: one of the two directories is a headshare model");
   });
-  const bool sharing = is_sharing(options.to);
+  const bool sharing = names_sharing_scheme(options.to);
   as_usage([&] { check_sharing_options(arguments, options.to, sharing); });
   if (sharing) {
-    return convert_scheme(options.source, options.out, overwrite_of(options), options.sharing);
+    return convert_scheme(options.source, options.out, options.to, overwrite_of(options), options.sharing);
   }
   return options.to.empty() ? convert_from(options) : convert_to(options);
 }

@@ -1,30 +1,35 @@
 // headshare convert MODEL OUT --to SCHEME: a trained model whose heads are made to share.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "headshare/convert/output.h"
 #include "headshare/convert/reparametrise/compress_model.h"
+#include "headshare/convert/share/share_model.h"
 
 namespace headshare {
 
-struct SharingOptions {
-  CompressionOptions compression;
+struct SchemeConversion {
+  WidthChoice width = {};                    // of collaborative
+  Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa
+  DecompositionOptions decomposition = {};
   std::vector<std::string> sample_text;
   int64_t sample_tokens = 20000;
   bool json = false;
 };
 
-Fields fields(SharingOptions& options);
+Fields fields(SchemeConversion& options);
 
-// The schemes that --to takes.
+// What --to takes besides formats, for people: "collaborative, gqa:GROUPS, mqa".
 std::vector<std::string> sharing_schemes();
+// Whether `to` names one of them, such as "gqa:4" or "mhe-mul".
+bool names_sharing_scheme(const std::string& to);
 
-// Converts the model at `source`, a checkpoint or run directory, and writes it to `out`, with a table of the layers or
-// one JSON object on standard output. The source is not touched. Asked to stop, it writes what it has, a whole model,
-// and answers kInterrupted. Throws UsageError for options that exclude each other.
-int convert_scheme(const std::string& source, const std::string& out, Overwrite overwrite, SharingOptions options);
+// Converts the model at `source`, a checkpoint or run directory, to the scheme that `to` names and writes it to `out`,
+// with a table of the layers or one JSON object on standard output. The source is not touched. Asked to stop, it writes
+// what it has, a whole model, and answers kInterrupted. Throws UsageError for options that exclude each other.
+int convert_scheme(const std::string& source, const std::string& out, const std::string& to, Overwrite overwrite,
+                   const SchemeConversion& options);
 
 }  // namespace headshare

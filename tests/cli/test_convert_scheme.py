@@ -109,3 +109,66 @@ def test_a_converted_model_trains_on(run, model):
     done = run("train", "--start-from", model.parent / "out", "--text", text, "--steps", 3, "--batch-size", 2,
                "--out", model.parent / "run")  # fmt: skip
     assert done.returncode == 0
+
+
+SHARED = ["gqa:2", "mqa", "mhe-mul", "mhe_add", "skv"]
+
+
+@pytest.fixture
+def four_heads(model):
+    config = json.loads((model / "config.json").read_text())
+    config["model"]["heads"] = 4  # of half the width
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
+@pytest.mark.parametrize("scheme", SHARED)
+def test_heads_share_in_every_way(run, four_heads, scheme):
+    model = four_heads
+    text = model.parent / "text.txt"
+    before = (model / "model.safetensors").read_bytes()
+    words = ["convert", model, model.parent / "out", "--to", scheme, "--sample-text", text]
+    report = json.loads(run(*words, "--json").stdout)
+    for layer in report["layers"]:
+        assert 0 < layer["error"]["scores"] < 1 and 0 < layer["error"]["values"] < 1 and layer["output_change"] > 0
+    assert report["after"]["cache_bytes_per_token"] < report["before"]["cache_bytes_per_token"]
+    assert report["divergence"] > 0 and report["loss_after"] > 0
+    assert (model / "model.safetensors").read_bytes() == before
+    options = json.loads((model.parent / "out" / "config.json").read_text())
+    assert scheme.split(":")[0].replace("-", "_") in json.dumps(options)
+    assert perplexity(run, model.parent / "out", text) > 1
+    printed = run(*words, "--overwrite").stdout
+    assert "layer 2" in printed and "written to" in printed
+
+
+def test_pooling_says_what_alignment_gains(run, four_heads):
+    model = four_heads
+    report = json.loads(run("convert", model, model.parent / "out", "--to", "gqa:2", "--json").stdout)
+    layer = report["layers"][0]
+    assert sorted(head for group in layer["groups"] for head in group) == [0, 1, 2, 3]
+    assert layer["error"]["scores"] + layer["error"]["values"] < sum(layer["aligned_mean"].values())
+    assert sum(layer["aligned_mean"].values()) < sum(layer["plain_mean"].values())
+    mean = run("convert", model, model.parent / "mean", "--to", "gqa:2", "--pooling", "mean", "--json").stdout
+    pooled = json.loads(mean)["layers"][0]
+    assert pooled["error"]["scores"] == pytest.approx(layer["plain_mean"]["scores"], rel=1e-4)
+    assert pooled["groups"] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["--to", "gqa:3"], "4 heads, 3 groups"),
+        (["--to", "gqa:x"], "'x' is not a number of groups"),
+        (["--to", "mqa:2"], "only gqa takes a number"),
+        (["--to", "gqb"], "gqa:GROUPS"),
+        (["--to", "skv", "--pooling", "mean"], "--pooling is about"),
+        (["--to", "mqa", "--key-width", 4], "are about --to collaborative"),
+        (["--to", "mqa", "--tokenizer", "x"], "--tokenizer is not for"),
+        (["--to", "mqa", "--pooling", "median"], "median"),
+    ],
+)
+def test_impossible_shared_heads_write_nothing(run, four_heads, words, says):
+    model = four_heads
+    result = run("convert", model, model.parent / "out", *words, check=False)
+    assert result.returncode != 0 and says in result.stderr
+    assert not (model.parent / "out").exists()

@@ -3,97 +3,39 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/fill_scheme.h"
 
 namespace headshare {
 namespace {
 
-// Directions in which inputs hardly move still count a little: by this share of the mean direction.
-constexpr double kFloor = 1e-3;
-
 bool not_zero(const Tensor& x) { return x.ne(0).any().item<bool>(); }
-
-// What weighs errors on one side: L with L L^T the inputs' second moment, about the mean where what the mean does costs
-// no error. Undefined without moments. `constant`: inputs end with a 1, which biases multiply.
-Tensor weights_of(const Moments* moments, bool about_mean, bool constant) {
-  if (moments == nullptr) return {};
-  Tensor second = moments->second;
-  HS_CHECK(
-      at::isfinite(second).all().item<bool>(),
-      "the model's hidden states on the sample text are not finite; its weights are damaged, or training diverged");
-  const double size = second.trace().item<double>();
-  if (about_mean) second = second - at::outer(moments->mean, moments->mean);
-  const int64_t E = second.size(0);
-  // What hardly varies at all, as the same token again and again, is weighed by its size.
-  const double spread = std::max({second.trace().item<double>(), kFloor * size, 1e-12});
-  second = second + kFloor * spread / static_cast<double>(E) * at::eye(E, second.options());
-  if (constant) {
-    const Tensor mean = moments->mean.unsqueeze(1);
-    const Tensor one = at::ones({1, 1}, second.options());
-    second = at::cat({at::cat({second, mean}, 1), at::cat({mean.t(), one}, 1)}, 0);
-  }
-  return at::linalg_cholesky(second);
-}
-
-// L^T maps, and back.
-Tensor weighed(const Tensor& lower, const Tensor& maps) {
-  return lower.defined() ? lower.t().to(maps.scalar_type()).matmul(maps) : maps;
-}
-Tensor unweighed(const Tensor& lower, const Tensor& factor) {
-  if (!lower.defined()) return factor;
-  return at::linalg_solve_triangular(lower.t().to(factor.scalar_type()), factor, /*upper=*/true);
-}
 
 // The width after which the frequencies of a head repeat.
 int64_t period_of(const AttentionOptions& options) {
   return options.rotary_width ? *options.rotary_width : compared_width(options);
 }
 
-// [H, E, Dk] -> [F, H, E, Dk / 2 F], complex: a problem for each of F frequencies.
-Tensor by_frequency(const Tensor& maps, int64_t F) {
-  const int64_t half = maps.size(2) / 2;
-  const Tensor turning = at::complex(maps.slice(2, 0, half).contiguous(), maps.slice(2, half).contiguous());
-  return turning.view({maps.size(0), maps.size(1), half / F, F}).permute({3, 0, 1, 2}).contiguous();
+// Rotary positions turn biases too, so that they are part of the maps.
+bool has_biased_maps(const AttentionOptions& target) { return target.rotary && target.projection_bias; }
+
+ProblemForm problem_form(const AttentionOptions& target) {
+  const bool biased = has_biased_maps(target);
+  return {.frequencies = target.rotary ? *target.rotary_width / 2 : 0,
+          .query_bias = biased,
+          .key_bias = biased,
+          .query_about_mean = target.content_bias && !target.rotary,
+          .key_about_mean = !target.rotary};
 }
 
-// A decomposition's way from a layer's maps and back.
-class LayerProblem {
- public:
-  LayerProblem(const HeadMaps& maps, const AttentionOptions& target, const LayerInputs& inputs)
-      : maps_(maps), frequencies_(target.rotary ? *target.rotary_width / 2 : 0), biased_(is_biased(target)) {
-    query_weights_ = weights_of(inputs.query, target.content_bias && !target.rotary, biased_);
-    key_weights_ = weights_of(inputs.key, !target.rotary, biased_);
-  }
-
-  HeadSlices slices() const {
-    return {weighed(query_weights_, problems(maps_.query, maps_.query_bias)),
-            weighed(key_weights_, problems(maps_.key, maps_.key_bias))};
-  }
-
-  SharedFactors unweighed_factors(const SharedFactors& f) const {
-    return {unweighed(query_weights_, f.query), f.mixing, unweighed(key_weights_, f.key)};
-  }
-  SharedFactors weighed_factors(const SharedFactors& f) const {
-    return {weighed(query_weights_, f.query), f.mixing, weighed(key_weights_, f.key)};
-  }
-
-  static bool is_biased(const AttentionOptions& target) { return target.rotary && target.projection_bias; }
-
- private:
-  // [H, E, Dk] with its bias [H, Dk] -> [F, H, E or E + 1, d].
-  Tensor problems(const Tensor& maps, const Tensor& bias) const {
-    const Tensor all = biased_ ? at::cat({maps, bias.unsqueeze(1)}, 1) : maps;
-    return frequencies_ > 0 ? by_frequency(all, frequencies_) : all.unsqueeze(0);
-  }
-
-  const HeadMaps& maps_;
-  int64_t frequencies_;  // F; 0 without rotary positions
-  bool biased_;
-  Tensor query_weights_, key_weights_;  // lower triangular, or undefined
-};
+SharedFactors unweighed_factors(const LayerProblem& layer, const SharedFactors& f) {
+  return {unweighed(layer.query_weights(), f.query), f.mixing, unweighed(layer.key_weights(), f.key)};
+}
+SharedFactors weighed_factors(const LayerProblem& layer, const SharedFactors& f) {
+  return {weighed(layer.query_weights(), f.query), f.mixing, weighed(layer.key_weights(), f.key)};
+}
 
 // Where heads have fewer directions together than the width that is asked for, the rest is 0.
 SharedFactors widened(const SharedFactors& f, int64_t rank) {
@@ -134,37 +76,18 @@ Tensor content_bias(const HeadMaps& maps, const SharedFactors& f, const Moments*
   return u + maps.key.matmul(own.unsqueeze(2)).squeeze(2) - shared.matmul(f.key[0].t());
 }
 
-class Filler {
- public:
-  explicit Filler(Scheme* scheme) {
-    for (const Declared& one : declared_parameters(*scheme)) {
-      one.tensor.zero_();
-      parameters_.emplace(one.name, one.tensor);
-    }
-  }
-
-  bool has(const std::string& name) const { return parameters_.count(name) > 0; }
-
-  void set(const std::string& name, const Tensor& values) {
-    parameters_.at(name).copy_(values.view_as(parameters_.at(name)));
-  }
-
- private:
-  std::map<std::string, Tensor> parameters_;
-};
-
 // The weight of `name`, whose last column is the bias where `biased`.
-void set_shared_map(Filler* filler, const std::string& name, const Tensor& weight, bool biased) {
+void set_shared_map(SchemeFiller* filler, const std::string& name, const Tensor& weight, bool biased) {
   const int64_t E = weight.size(1) - (biased ? 1 : 0);
-  filler->set(name + ".weight", weight.slice(1, 0, E).contiguous());
-  if (biased) filler->set(name + ".bias", weight.slice(1, E).contiguous());
+  filler->set(name + ".weight", weight.slice(1, 0, E));
+  if (biased) filler->set(name + ".bias", weight.slice(1, E));
 }
 
-void set_values_and_output(Filler* filler, const HeadMaps& maps) {
-  filler->set("value.weight", maps.value.transpose(1, 2).contiguous());      // [H D, E]
-  filler->set("output.weight", maps.output.flatten(0, 1).t().contiguous());  // [E, H D]
+void set_values_and_output(SchemeFiller* filler, const HeadMaps& maps) {
+  filler->set("value.weight", maps.value.transpose(1, 2));      // [H D, E]
+  filler->set("output.weight", maps.output.flatten(0, 1).t());  // [E, H D]
   if (!filler->has("output.bias")) return;
-  filler->set("value.bias", maps.value_bias.contiguous());
+  filler->set("value.bias", maps.value_bias);
   filler->set("output.bias", maps.output_bias);
 }
 
@@ -202,13 +125,13 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
 
 Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs,
                               const DecompositionOptions& options, const DecompositionProgress& progress) {
-  const LayerProblem layer(source, target, inputs);
+  const LayerProblem layer(source, problem_form(target), inputs);
   const int64_t rank = target.rotary ? *target.key_width / *target.rotary_width : *target.key_width;
   const HeadSlices slices = layer.slices();
   Decomposition result = decompose(slices, rank, options, progress);
   result.factors = widened(result.factors, rank);
-  result.factors = as_stored(layer.unweighed_factors(result.factors));
-  result.error = relative_error(slices, layer.weighed_factors(result.factors));
+  result.factors = as_stored(unweighed_factors(layer, result.factors));
+  result.error = relative_error(slices, weighed_factors(layer, result.factors));
   return result;
 }
 
@@ -217,11 +140,11 @@ Decomposition fill_collaborative(const HeadMaps& source, const LayerInputs& inpu
   const at::NoGradGuard no_grad;
   const AttentionOptions& to = target->options();
   const Decomposition result = decompose_layer(source, to, inputs, options, progress);
-  Filler filler(target);
-  const bool biased = LayerProblem::is_biased(to);
+  SchemeFiller filler(target);
+  const bool biased = has_biased_maps(to);
   set_shared_map(&filler, "query", as_weight(result.factors.query), biased);
   set_shared_map(&filler, "key", as_weight(result.factors.key), biased);
-  filler.set("mixing", as_mixing(result.factors.mixing).contiguous());
+  filler.set("mixing", as_mixing(result.factors.mixing));
   if (to.content_bias) {
     filler.set("content_bias", to.rotary ? source.content_bias : content_bias(source, result.factors, inputs.query));
   }

@@ -4,9 +4,7 @@
 
 #include <string>
 
-#include "headshare/convert/reparametrise/decomposition.h"
-#include "headshare/convert/reparametrise/head_maps.h"
-#include "headshare/convert/reparametrise/moments.h"
+#include "headshare/convert/reparametrise/layer_problem.h"
 
 namespace headshare {
 
@@ -28,13 +26,6 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
 int64_t full_key_width(const AttentionOptions& source);
 // What a key width is a multiple of: with rotary positions one head's width, else 1.
 int64_t key_width_step(const AttentionOptions& source);
-
-// The moments of what the two sides of a layer read; null: the weights alone are approximated. In self-attention both
-// are the same.
-struct LayerInputs {
-  const Moments* query = nullptr;
-  const Moments* key = nullptr;
-};
 
 // Fills `target`, of collaborative_options(), with the layer's decomposition. Errors are relative and of the scores:
 // over inputs with the given moments, else over all directions alike. Without rotary positions the parts that softmax

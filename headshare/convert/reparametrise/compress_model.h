@@ -1,13 +1,11 @@
 // A trained model whose attention becomes collaborative, layer by layer; everything else is copied.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "headshare/convert/reparametrise/collaborative.h"
-#include "headshare/models/decoder.h"
-#include "headshare/models/encoder.h"
+#include "headshare/convert/reparametrise/model_change.h"
 #include "headshare/models/model_options.h"
 
 namespace headshare {
@@ -37,35 +35,18 @@ struct LayerReport {
   double seconds = 0;
 };
 
-// How the model's answers changed on the sample.
-struct AnswerChange {
-  double divergence = -1;  // mean Kullback-Leibler divergence of the source's next (decoder) or own (masked-LM head)
-                           // token distribution from the compressed one's, nats per token; -1: it has no such head
-  double hidden = -1;      // |change of the last hidden states| / |hidden states|
-  double loss_before = -1, loss_after = -1;  // of a decoder on the sample, nats per token; -1 of an encoder
-};
-
 struct CompressionReport {
   std::vector<LayerReport> layers;
   AnswerChange change;
   bool stopped = false;  // what came after the stop kept its start
 };
 
-// How far a compression has come: `done` of `total` in units that take equally long, about.
-struct CompressionProgress {
-  double done = 0;
-  double total = 1;
-  std::string what;  // "layer 3 of 12, key width 384, error 0.123"
-};
-// False asks to stop: the layer at hand keeps its best, those that follow their starts.
-using CompressionTold = std::function<bool(const CompressionProgress&)>;
-
 // The compressed model, in evaluation mode. Throws Error, naming the layer, for widths that are impossible, limits that
 // cannot be met, weights that are not finite and schemes whose heads share already; Interrupted where it is asked to
 // stop while widths are chosen.
-Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const CompressionTold& told,
+Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const ConversionTold& told,
                          CompressionReport* report);
-Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const CompressionTold& told,
+Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const ConversionTold& told,
                          CompressionReport* report);
 
 }  // namespace headshare

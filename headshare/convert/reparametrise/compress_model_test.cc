@@ -272,7 +272,7 @@ TEST(CompressModel, AStopLeavesAWholeModel) {
   CompressionReport report;
   int64_t told = 0;
   const Decoder target = to_collaborative(
-      source, {.width = {.key_width = 8}}, [&](const CompressionProgress&) { return ++told < 3; }, &report);
+      source, {.width = {.key_width = 8}}, [&](const ConversionProgress&) { return ++told < 3; }, &report);
   EXPECT_TRUE(report.stopped);
   EXPECT_EQ(report.layers[0].errors.size(), 4U);
   EXPECT_EQ(report.layers[1].errors.size(), 1U);

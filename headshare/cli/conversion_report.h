@@ -1,0 +1,27 @@
+// What `headshare convert --to SCHEME` says of a model whose heads were made to share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "headshare/convert/reparametrise/compress_model.h"
+#include "headshare/convert/share/share_model.h"
+#include "headshare/models/size.h"
+
+namespace headshare {
+
+struct ConversionReport {
+  std::string table;              // a line for each layer
+  nlohmann::ordered_json layers;  // the same and more
+  AnswerChange change;
+  bool stopped = false;
+};
+
+ConversionReport present(const CompressionReport& report);
+ConversionReport present(const SharingReport& report);
+
+// Prints the table with sizes and changes, or one JSON object.
+void print_conversion(const ConversionReport& report, const ModelSize& before, const ModelSize& after,
+                      const std::string& out, bool json);
+
+}  // namespace headshare

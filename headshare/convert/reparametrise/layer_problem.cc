@@ -1,0 +1,69 @@
+#include "headshare/convert/reparametrise/layer_problem.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+// Directions in which inputs hardly move still count a little: by this share of the mean direction.
+constexpr double kFloor = 1e-3;
+
+// [H, E, Dk] -> [F, H, E, Dk / 2 F], complex: a problem for each of F frequencies.
+Tensor by_frequency(const Tensor& maps, int64_t F) {
+  const int64_t half = maps.size(2) / 2;
+  const Tensor turning = at::complex(maps.slice(2, 0, half).contiguous(), maps.slice(2, half).contiguous());
+  return turning.view({maps.size(0), maps.size(1), half / F, F}).permute({3, 0, 1, 2}).contiguous();
+}
+
+}  // namespace
+
+Tensor input_weights(const Moments* moments, bool about_mean, bool constant) {
+  if (moments == nullptr) return {};
+  Tensor second = moments->second;
+  HS_CHECK(
+      at::isfinite(second).all().item<bool>(),
+      "the model's hidden states on the sample text are not finite; its weights are damaged, or training diverged");
+  const double size = second.trace().item<double>();
+  if (about_mean || constant) second = second - at::outer(moments->mean, moments->mean);
+  const int64_t E = second.size(0);
+  // What hardly varies at all, as the same token again and again, is weighed by its size.
+  const double spread = std::max({second.trace().item<double>(), kFloor * size, 1e-12});
+  second = second + kFloor * spread / static_cast<double>(E) * at::eye(E, second.options());
+  const Tensor weights = at::linalg_cholesky(second).t();
+  if (!constant) return weights;
+  const Tensor last = at::cat({moments->mean, at::ones({1}, weights.options())}).unsqueeze(0);
+  return at::cat({at::constant_pad_nd(weights, {0, 1}), last}, 0);
+}
+
+Tensor weighed(const Tensor& weights, const Tensor& maps) {
+  return weights.defined() ? weights.to(maps.scalar_type()).matmul(maps) : maps;
+}
+
+Tensor unweighed(const Tensor& weights, const Tensor& maps) {
+  if (!weights.defined()) return maps;
+  const Tensor columns = maps.movedim(-2, 0);  // solved together: W is factorised once
+  const Tensor solved = at::linalg_solve(weights.to(maps.scalar_type()), columns.flatten(1));
+  return solved.view(columns.sizes()).movedim(0, -2);
+}
+
+LayerProblem::LayerProblem(const HeadMaps& maps, const ProblemForm& form, const LayerInputs& inputs)
+    : maps_(maps),
+      form_(form),
+      query_weights_(input_weights(inputs.query, form.query_about_mean, form.query_bias)),
+      key_weights_(input_weights(inputs.key, form.key_about_mean, form.key_bias)) {}
+
+HeadSlices LayerProblem::slices_of(const HeadMaps& maps) const {
+  return {weighed(query_weights_, problems(maps.query, maps.query_bias, form_.query_bias)),
+          weighed(key_weights_, problems(maps.key, maps.key_bias, form_.key_bias))};
+}
+
+Tensor LayerProblem::problems(const Tensor& maps, const Tensor& bias, bool biased) const {
+  const Tensor all = biased ? at::cat({maps, bias.unsqueeze(1)}, 1) : maps;
+  return form_.frequencies > 0 ? by_frequency(all, form_.frequencies) : all.unsqueeze(0);
+}
+
+}  // namespace headshare

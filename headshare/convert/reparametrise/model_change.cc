@@ -1,0 +1,162 @@
+#include "headshare/convert/reparametrise/model_change.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+namespace {
+
+Tensor hidden_of(const Decoder& model, const Tensor& ids) { return model->hidden(ids); }
+Tensor hidden_of(const Encoder& model, const Tensor& ids) { return model->hidden({.ids = ids}); }
+bool has_logits(const Decoder&) { return true; }
+bool has_logits(const Encoder& model) { return model->options().masked_head; }
+
+// Rows of a sample that go through a model at once.
+constexpr int64_t kRows = 8;
+
+template <class Take>
+void for_rows(const Tensor& sample, const Take& take) {
+  for (int64_t first = 0; first < sample.size(0); first += kRows) take(sample.slice(0, first, first + kRows));
+}
+
+// Runs a sample through a model and shows each layer's attention to `look`; what looks is taken away again whatever
+// happens.
+template <class Model>
+void watch_layers(const Model& model, const Tensor& sample,
+                  const std::function<AttentionImpl::Observer(size_t layer)>& look) {
+  struct Watched {
+    const Model& model;
+    ~Watched() {
+      for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(nullptr);
+    }
+  } const watched{model};
+  for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(look(i));
+  for_rows(sample, [&](const Tensor& ids) { hidden_of(model, ids); });
+}
+
+template <class Model>
+std::vector<Moments> moments_of_layers(const Model& model, const Tensor& sample) {
+  std::vector<MomentSums> sums(model->layers());
+  watch_layers(model, sample, [&](size_t i) {
+    return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); };
+  });
+  std::vector<Moments> moments;
+  for (const MomentSums& one : sums) moments.push_back(one.moments());
+  return moments;
+}
+
+// Sums of squares of a change and of what changed.
+struct Change {
+  double change = 0;
+  double of = 0;
+
+  void add(const Tensor& before, const Tensor& after) {
+    change += (after - before).square().sum(at::kDouble).item<double>();
+    of += before.square().sum(at::kDouble).item<double>();
+  }
+  double relative() const { return of == 0 ? 0 : std::sqrt(change / of); }
+};
+
+template <class Model>
+std::vector<double> changes_of_outputs(const Model& source, const Model& target, const Tensor& sample) {
+  std::vector<Change> changes(source->layers());
+  watch_layers(source, sample, [&](size_t i) {
+    return [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+      changes[i].add(output, other->self(x, mask));
+    };
+  });
+  std::vector<double> relative;
+  for (const Change& one : changes) relative.push_back(one.relative());
+  return relative;
+}
+
+// Sums over tokens.
+struct AnswerSums {
+  double divergence = 0;
+  double loss_before = 0, loss_after = 0;
+};
+
+// -log p of each token, summed: log probabilities [T, V], ids [T].
+double loss_of(const Tensor& log_probabilities, const Tensor& ids) {
+  return -log_probabilities.gather(1, ids.unsqueeze(1)).sum().item<double>();
+}
+
+// Hidden states [T, E] of both models; `next` are the ids that follow, as many or one fewer. Scores of few tokens at a
+// time: vocabularies are large.
+template <class Model>
+void add_answers(const Model& source, const Model& target, const Tensor& before, const Tensor& after,
+                 const Tensor& next, AnswerSums* sums) {
+  constexpr int64_t kTokens = 64;
+  for (int64_t first = 0; first < before.size(0); first += kTokens) {
+    const Tensor p = source->logits(before.slice(0, first, first + kTokens)).to(at::kDouble).log_softmax(-1);
+    const Tensor q = target->logits(after.slice(0, first, first + kTokens)).to(at::kDouble).log_softmax(-1);
+    sums->divergence += (p.exp() * (p - q)).sum().template item<double>();
+    const Tensor ids = next.slice(0, first, first + kTokens);
+    sums->loss_before += loss_of(p.slice(0, 0, ids.size(0)), ids);
+    sums->loss_after += loss_of(q.slice(0, 0, ids.size(0)), ids);
+  }
+}
+
+template <class Model>
+AnswerChange change_of_answers(const Model& source, const Model& target, const Tensor& sample) {
+  constexpr bool kNextToken = std::is_same_v<Model, Decoder>;
+  Change hidden;
+  AnswerSums sums;
+  for (int64_t row = 0; row < sample.size(0); ++row) {
+    const Tensor ids = sample.slice(0, row, row + 1);
+    const Tensor before = hidden_of(source, ids);
+    const Tensor after = hidden_of(target, ids);
+    hidden.add(before, after);
+    if (has_logits(source)) add_answers(source, target, before[0], after[0], ids[0].slice(0, 1), &sums);
+  }
+  AnswerChange change{.hidden = hidden.relative()};
+  if (has_logits(source)) change.divergence = std::max(0.0, sums.divergence / static_cast<double>(sample.numel()));
+  const auto predicted = static_cast<double>(sample.size(0) * (sample.size(1) - 1));
+  if (kNextToken && predicted > 0) {
+    change.loss_before = sums.loss_before / predicted;
+    change.loss_after = sums.loss_after / predicted;
+  }
+  return change;
+}
+
+template <class Model>
+void copy_the_rest(const Model& source, const Model& target) {
+  NamedTensors to = model_tensors(*target);
+  for (const auto& [name, tensor] : model_tensors(*source)) {
+    if (name.find(".attention.scheme.") == std::string::npos) to.at(name).copy_(tensor);
+  }
+}
+
+}  // namespace
+
+std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
+
+std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample) {
+  return moments_of_layers(model, sample);
+}
+std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample) {
+  return moments_of_layers(model, sample);
+}
+
+std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample) {
+  return changes_of_outputs(source, target, sample);
+}
+std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample) {
+  return changes_of_outputs(source, target, sample);
+}
+
+AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample) {
+  return change_of_answers(source, target, sample);
+}
+AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample) {
+  return change_of_answers(source, target, sample);
+}
+
+void copy_all_but_attention(const Decoder& source, const Decoder& target) { copy_the_rest(source, target); }
+void copy_all_but_attention(const Encoder& source, const Encoder& target) { copy_the_rest(source, target); }
+
+}  // namespace headshare

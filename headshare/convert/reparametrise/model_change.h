@@ -1,0 +1,51 @@
+// A model whose attention is being converted: what its layers read on a sample text, what became of its outputs, and
+// how far the conversion has come.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headshare/convert/reparametrise/moments.h"
+#include "headshare/models/decoder.h"
+#include "headshare/models/encoder.h"
+
+namespace headshare {
+
+// "layer 3" for 2.
+std::string layer_name(size_t layer);
+
+// How the model's answers changed on the sample.
+struct AnswerChange {
+  double divergence = -1;  // mean Kullback-Leibler divergence of the source's next (decoder) or own (masked-LM head)
+                           // token distribution from the compressed one's, nats per token; -1: it has no such head
+  double hidden = -1;      // |change of the last hidden states| / |hidden states|
+  double loss_before = -1, loss_after = -1;  // of a decoder on the sample, nats per token; -1 of an encoder
+};
+
+// How far a conversion has come: `done` of `total` in units that take equally long, about.
+struct ConversionProgress {
+  double done = 0;
+  double total = 1;
+  std::string what;  // "layer 3 of 12, key width 384, error 0.123"
+};
+// False asks to stop: the layer at hand keeps its best so far, those that follow their starts.
+using ConversionTold = std::function<bool(const ConversionProgress&)>;
+
+// Samples are ids int64 [N, T]; models are in evaluation mode and `source` and `target` of the same sizes.
+
+// What the attention of each layer reads.
+std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample);
+std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample);
+
+// |change of the layer's output| / |output| of each layer, where it reads what it read in the source.
+std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample);
+std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample);
+
+AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample);
+AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample);
+
+void copy_all_but_attention(const Decoder& source, const Decoder& target);
+void copy_all_but_attention(const Encoder& source, const Encoder& target);
+
+}  // namespace headshare

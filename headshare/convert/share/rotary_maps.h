@@ -1,0 +1,17 @@
+// Maps whose columns i and i + D / 2 rotary positions turn together, as complex numbers and back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace headshare {
+
+using at::Tensor;
+
+// [.., D] -> complex [.., D / 2], and back.
+Tensor as_complex(const Tensor& maps);
+Tensor as_pairs_of_columns(const Tensor& turning);
+
+// Slices' maps [F, n, E, r] as those of n heads: complex, with r = 1, [n, E, 2 F]; real, with F = 1, [n, E, r].
+Tensor as_real_maps(const Tensor& slices);
+
+}  // namespace headshare

@@ -1,0 +1,38 @@
+// A trained model whose heads get maps in common, layer by layer; everything else is copied.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/convert/reparametrise/model_change.h"
+#include "headshare/convert/share/shared_layer.h"
+
+namespace headshare {
+
+struct SharingOptions {
+  SharedScheme to = {};
+  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
+  Tensor sample = {};                       // ids int64 [N, T] of a sample text; undefined: weights alone count
+};
+
+struct SharedLayerReport {
+  std::string layer;  // "layer 3"
+  SharedResult result = {};
+  double output_change = -1;  // |change of the layer's output| / |output| on the sample, its input being the source's
+  double seconds = 0;
+};
+
+struct SharingReport {
+  std::vector<SharedLayerReport> layers;
+  AnswerChange change;
+  bool stopped = false;  // what came after the stop was not improved by iterations
+};
+
+// The converted model, in evaluation mode. Throws Error, naming the layer, for weights that are not finite, schemes
+// whose heads share all they can already and options that are impossible.
+Decoder to_shared(const Decoder& source, const SharingOptions& options, const ConversionTold& told,
+                  SharingReport* report);
+Encoder to_shared(const Encoder& source, const SharingOptions& options, const ConversionTold& told,
+                  SharingReport* report);
+
+}  // namespace headshare

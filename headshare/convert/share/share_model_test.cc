@@ -1,0 +1,267 @@
+#include "headshare/convert/share/share_model.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "headshare/base/testing.h"
+#include "headshare/convert/reparametrise/fill_scheme.h"
+#include "headshare/convert/share/head_groups.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor logits(const Decoder& model) {
+  const at::NoGradGuard no_grad;
+  return model->logits(model->hidden(random_ids(3, 10, 13)));
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+Decoder random_decoder(const std::string& scheme, PositionKind positions, bool biases, int64_t heads = 4) {
+  DecoderOptions options = small_options(scheme, positions);
+  options.attention.heads = heads;
+  options.attention.projection_bias = options.attention.content_bias = biases;
+  Decoder model = small_decoder(options);
+  randomise(*model);
+  return model;
+}
+
+Decoder shared(const Decoder& source, const SharingOptions& options, SharingReport* report) {
+  return to_shared(source, options, nullptr, report);
+}
+
+struct Case {
+  std::string scheme;
+  PositionKind positions;
+  bool biases;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::string& scheme : shared_schemes()) {
+    for (const PositionKind positions : {PositionKind::kLearned, PositionKind::kRotary, PositionKind::kAlibi}) {
+      for (const bool biases : {false, true}) all.push_back({scheme, positions, biases});
+    }
+  }
+  return all;
+}
+
+class Share : public testing::TestWithParam<Case> {};
+
+// A layer that shares already loses nothing by becoming what it is.
+TEST_P(Share, KeepsWhatIsSharedAlready) {
+  const Decoder source = random_decoder(GetParam().scheme, GetParam().positions, GetParam().biases);
+  SharingReport report;
+  SharingOptions options;
+  options.to.scheme = GetParam().scheme;
+  const Decoder target = shared(source, options, &report);
+  for (const SharedLayerReport& layer : report.layers) {
+    EXPECT_LT(layer.result.error.scores, 1e-5) << layer.layer;
+    EXPECT_LT(layer.result.error.values, 1e-5) << layer.layer;
+  }
+  EXPECT_LT(largest_difference(logits(source), logits(target)), 1e-3);
+  EXPECT_EQ(target->options().attention.scale, source->options().attention.scale);
+  expect_counted(target);
+}
+
+TEST_P(Share, SaysWhatAModelOfSeparateHeadsLoses) {
+  const Decoder source = random_decoder("mha", GetParam().positions, GetParam().biases);
+  const Tensor sample = random_ids(40, 10, 13, /*seed=*/5);
+  SharingReport blind, shown;
+  SharingOptions options;
+  options.to.scheme = GetParam().scheme;
+  shared(source, options, &blind);
+  options.sample = sample;
+  const Decoder target = shared(source, options, &shown);
+  for (size_t i = 0; i < blind.layers.size(); ++i) {
+    EXPECT_GT(blind.layers[i].result.error.scores + blind.layers[i].result.error.values, 0.05);
+    EXPECT_LT(blind.layers[i].result.error.scores, 1);
+    EXPECT_LT(blind.layers[i].result.error.values, 1);
+    EXPECT_EQ(blind.layers[i].output_change, -1);
+    EXPECT_GT(shown.layers[i].output_change, 0);
+    EXPECT_LT(shown.layers[i].output_change, 1);
+  }
+  EXPECT_GT(shown.change.divergence, 0);
+  EXPECT_EQ(target->options().attention.scheme, GetParam().scheme);
+  expect_counted(target);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, Share, testing::ValuesIn(cases()), [](const testing::TestParamInfo<Case>& one) {
+  return one.param.scheme + "_" + position_name(one.param.positions) + (one.param.biases ? "_biases" : "");
+});
+
+AttentionOptions mha_options(bool rotary) {
+  AttentionOptions options{.d_model = 16, .heads = 6, .head_width = 4};
+  options.rotary = rotary;
+  return resolve(options);
+}
+
+// A layer of separate heads that are those of `groups` groups in the given order, each in a basis of its own.
+std::shared_ptr<Scheme> hidden_groups(const AttentionOptions& options, const std::vector<int64_t>& group_of) {
+  const at::NoGradGuard no_grad;
+  at::manual_seed(3);
+  const int64_t H = options.heads, E = options.d_model, D = *options.head_width;
+  const std::shared_ptr<Scheme> scheme = make_scheme(options);
+  const auto draw = [](std::vector<int64_t> shape) { return at::randn(shape, at::kDouble); };
+  const Tensor index = at::tensor(group_of, at::kLong);
+  const Tensor keys = draw({H, E, D}).index_select(0, index);
+  const Tensor values = draw({H, E, D}).index_select(0, index);
+  Tensor bases = std::get<0>(at::linalg_qr(draw({2, H, D, D})));
+  Tensor key_basis = bases[0];
+  if (options.rotary) {  // what commutes with turning: a rotation of each pair
+    const Tensor angle = draw({H, D / 2});
+    const Tensor c = at::diag_embed(angle.cos()), s = at::diag_embed(angle.sin());
+    key_basis = at::cat({at::cat({c, s}, 2), at::cat({-s, c}, 2)}, 1);
+  }
+  SchemeFiller filler(scheme.get());
+  filler.set("query.weight", draw({H, E, D}).matmul(key_basis).transpose(1, 2));
+  filler.set("key.weight", keys.matmul(key_basis).transpose(1, 2));
+  filler.set("value.weight", values.matmul(bases[1]).transpose(1, 2));
+  filler.set("output.weight", bases[1].mT().matmul(draw({H, D, E})).flatten(0, 1).t());
+  return scheme;
+}
+
+SharedResult fill(const Scheme& source, const SharedScheme& to) {
+  const HeadMaps maps = head_maps(source, "layer 1");
+  const std::shared_ptr<Scheme> target = make_scheme(shared_options(source.options(), to, false));
+  return fill_shared({.maps = maps, .pooling = to.pooling}, target.get());
+}
+
+class HiddenGroups : public testing::TestWithParam<bool> {};
+
+// Groups are found though their heads are scattered and look different; plain means see none of it.
+TEST_P(HiddenGroups, AreFound) {
+  const std::shared_ptr<Scheme> source = hidden_groups(mha_options(GetParam()), {0, 1, 2, 1, 0, 2});
+  for (const Pooling pooling : {Pooling::kLeastSquares, Pooling::kAligned}) {
+    const SharedResult result = fill(*source, {.scheme = "gqa", .groups = 3, .pooling = pooling});
+    EXPECT_THAT(result.groups, ElementsAre(ElementsAre(0, 4), ElementsAre(1, 3), ElementsAre(2, 5)));
+    EXPECT_LT(result.error.scores, 1e-6);
+    EXPECT_LT(result.error.values, 1e-6);
+    EXPECT_LT(result.aligned_mean->scores, 1e-6);
+    EXPECT_GT(result.plain_mean->scores, 0.5);
+    EXPECT_GT(result.plain_mean->values, 0.5);
+  }
+  const SharedResult plain = fill(*source, {.scheme = "gqa", .groups = 3, .pooling = Pooling::kMean});
+  EXPECT_THAT(plain.groups, ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5)));
+  EXPECT_NEAR(plain.error.scores, plain.plain_mean->scores, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Positions, HiddenGroups, testing::Bool(),
+                         [](const auto& one) { return one.param ? "rotary" : "none"; });
+
+TEST(SharedMaps, LeastSquaresIsTheBestThereIs) {
+  at::manual_seed(5);
+  const HeadSlices heads{at::randn({1, 6, 16, 4}, at::kDouble), at::randn({1, 6, 16, 4}, at::kDouble)};
+  const SharedMaps best = pooled(heads, 2, 4, Pooling::kLeastSquares);
+  const double error = relative_change(heads, expanded(best));
+  // The tail of the singular values of the heads of a group, one below the other.
+  const Tensor products = heads.query.matmul(heads.key.mT())[0].view({2, 3 * 16, 16});
+  const Tensor tail = at::linalg_svdvals(products).slice(1, 4).square().sum() / products.square().sum();
+  EXPECT_NEAR(error, std::sqrt(tail.item<double>()), 1e-9);
+  const double aligned = relative_change(heads, expanded(pooled(heads, 2, 4, Pooling::kAligned)));
+  const double plain = relative_change(heads, expanded(pooled(heads, 2, 4, Pooling::kMean)));
+  EXPECT_LT(error, aligned);
+  EXPECT_LT(aligned, plain);
+}
+
+// The change of what each head gives for two inputs, by drawing them, is what the errors are about.
+TEST(SharedMaps, ASampleWeighsErrorsByWhatLayersRead) {
+  at::manual_seed(7);
+  const std::shared_ptr<Scheme> source = hidden_groups(mha_options(false), {0, 1, 2, 3, 4, 5});
+  const HeadMaps maps = head_maps(*source, "layer 1");
+  const Tensor x = at::randn({20000, 16}, at::kDouble) * at::linspace(0.1, 3, 16, at::kDouble) + 0.5;
+  MomentSums sums;
+  sums.add(x);
+  const Moments moments = sums.moments();
+  const std::shared_ptr<Scheme> target =
+      make_scheme(shared_options(source->options(), {.scheme = "mqa"}, /*biased=*/false));
+  const SharedResult result = fill_shared({.maps = maps, .inputs = {&moments, &moments}}, target.get());
+  const HeadMaps after = head_maps(*target, "layer 1");
+  const Tensor y = x.slice(0, 10000) - x.mean(0, true);
+  const auto scores = [&](const HeadMaps& m) {
+    const Tensor queries = x.slice(0, 0, 10000).matmul(m.query);  // [H, N, D]
+    return (queries * y.matmul(m.key)).sum(2);
+  };
+  const Tensor before = scores(maps);
+  const double measured = ((scores(after) - before).square().sum() / before.square().sum()).sqrt().item<double>();
+  EXPECT_NEAR(result.error.scores, measured, 0.03 * measured);
+}
+
+// Of what the best of all groupings saves, exchanges save nearly all.
+TEST(SimilarHeads, AreNearlyAsGoodAsTheBestOfAllGroupings) {
+  at::manual_seed(11);
+  double saved = 0, possible = 0;
+  for (int draw = 0; draw < 20; ++draw) {
+    const Tensor half = at::rand({6, 6}, at::kDouble);
+    const Tensor losses = half + half.t();
+    const auto total = [&](const std::vector<int64_t>& order) {
+      double sum = 0;
+      for (size_t i = 0; i < 6; i += 2) sum += losses[order[i]][order[i + 1]].item<double>();
+      return sum;
+    };
+    std::vector<int64_t> order(6);
+    std::iota(order.begin(), order.end(), 0);
+    const double first = total(order);
+    double best = first;
+    while (std::next_permutation(order.begin(), order.end())) best = std::min(best, total(order));
+    const double found = total(similar_heads(losses, 3));
+    EXPECT_LE(found, first);
+    saved += first - found;
+    possible += first - best;
+  }
+  EXPECT_GT(saved, 0.9 * possible);
+}
+
+TEST(ShareModel, EncodersAndNarrowHeadsAreConverted) {
+  EncoderOptions options = small_encoder_options("mha");
+  options.attention.key_width = 8;
+  options.attention.scale = 0.7;
+  options.attention.projection_bias = true;
+  const Encoder source = small_encoder(options);
+  randomise(*source);
+  for (const std::string& scheme : shared_schemes()) {
+    SharingReport report;
+    const Encoder target =
+        to_shared(source, {.to = {.scheme = scheme}, .sample = random_ids(4, 10, 13)}, nullptr, &report);
+    EXPECT_EQ(target->options().attention.scale, 0.7) << scheme;
+    EXPECT_GT(report.change.divergence, 0) << scheme;
+    EXPECT_FALSE(report.layers[0].result.plain_mean) << scheme;  // keys and values differ in width
+    expect_counted(target);
+  }
+}
+
+TEST(ShareModel, WhatCannotBeIsRefused) {
+  SharingReport report;
+  const auto convert = [&](const std::string& scheme, PositionKind positions, const SharedScheme& to,
+                           void (*change)(DecoderOptions*) = nullptr) {
+    DecoderOptions options = small_options(scheme, positions);
+    if (change != nullptr) change(&options);
+    shared(small_decoder(options), {.to = to}, &report);
+  };
+  const auto says = [&](const std::string& words, auto... arguments) {
+    try {
+      convert(arguments...);
+      ADD_FAILURE() << "no error: " << words;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(words));
+    }
+  };
+  const PositionKind learned = PositionKind::kLearned;
+  says("groups must divide heads", "mha", learned, SharedScheme{"gqa", 3});
+  says("one head", "sha", learned, SharedScheme{"mqa"});
+  says("qk-norm", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.qk_norm = true; });
+  const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };
+  says("cannot be pooled", "mha", learned, SharedScheme{"mqa", {}, Pooling::kMean}, narrow);
+  says("only where these are as wide as values", "mha", PositionKind::kRotary, SharedScheme{"mqa"}, narrow);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,136 @@
+#include "headshare/convert/share/shared_layer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/convert/share/head_groups.h"
+#include "headshare/convert/share/sharing_problem.h"
+
+namespace headshare {
+namespace {
+
+struct Filling {
+  std::string scheme;
+  void (*fill)(const SharingProblem&, const SharingTask&, SchemeFiller*);
+};
+
+const std::vector<Filling>& fillings() {
+  static const std::vector<Filling> all = {{"gqa", fill_pooled},
+                                           {"mqa", fill_pooled},
+                                           {"mhe_mul", fill_mhe_mul},
+                                           {"mhe_add", fill_mhe_add},
+                                           {"skv", fill_skv}};
+  return all;
+}
+
+bool not_zero(const Tensor& x) { return x.ne(0).any().item<bool>(); }
+
+int64_t groups_of(const AttentionOptions& target) { return target.scheme == "mqa" ? 1 : *target.groups; }
+
+// The heads in another order: position i has head order[i]. It changes nothing that a layer computes.
+HeadMaps reordered(const HeadMaps& maps, const std::vector<int64_t>& order) {
+  const Tensor index = at::tensor(order, at::kLong);
+  const auto take = [&index](const Tensor& x) { return x.index_select(0, index); };
+  return {take(maps.query), take(maps.query_bias), take(maps.key),    take(maps.key_bias), take(maps.content_bias),
+          take(maps.value), take(maps.value_bias), take(maps.output), maps.output_bias};
+}
+
+// Heads that share stand side by side. ALiBi's slopes belong to places, so that there heads stay where they are.
+std::vector<int64_t> head_order(const SharingProblem& problem, Pooling pooling) {
+  std::vector<int64_t> order(static_cast<size_t>(problem.target().heads));
+  std::iota(order.begin(), order.end(), 0);
+  const bool stay = problem.target().scheme != "gqa" || problem.target().alibi || pooling == Pooling::kMean;
+  return stay ? order : similar_heads(pair_losses(problem.scores(), problem.values()), *problem.target().groups);
+}
+
+// What a pooling would cost if heads were ordered for it.
+SharedError error_of(const HeadMaps& maps, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
+  const HeadMaps heads = reordered(maps, head_order(SharingProblem(maps, task.inputs, target), pooling));
+  const SharingProblem problem(heads, task.inputs, target);
+  const auto change = [&](const HeadSlices& slices) {
+    return relative_change(slices, expanded(pooled(slices, groups_of(target), slices.key.size(3), pooling)));
+  };
+  return {change(problem.scores()), change(problem.values())};
+}
+
+// Of what is stored, by asking the layer for its heads, whatever its scheme.
+SharedError stored_error(const HeadMaps& source, const LayerInputs& inputs, const Scheme& target) {
+  const HeadMaps stored = head_maps(target, "the converted layer");
+  const AttentionOptions& options = target.options();
+  const ProblemForm form{.frequencies = options.rotary ? compared_width(options) / 2 : 0,
+                         .query_bias = true,
+                         .key_bias = options.rotary,
+                         .key_about_mean = !options.rotary};
+  const LayerProblem layer(source, form, inputs);
+  const Tensor weights = input_weights(inputs.key, /*about_mean=*/options.projection_bias, /*constant=*/false);
+  const auto values = [&weights](const HeadMaps& maps) {
+    return HeadSlices{maps.output.transpose(1, 2).unsqueeze(0), weighed(weights, maps.value).unsqueeze(0)};
+  };
+  return {relative_change(layer.slices(), layer.slices_of(stored)), relative_change(values(source), values(stored))};
+}
+
+std::vector<std::vector<int64_t>> in_groups(const std::vector<int64_t>& order, int64_t groups) {
+  std::vector<std::vector<int64_t>> all;
+  const auto each = static_cast<int64_t>(order.size()) / groups;
+  for (auto from = order.begin(); from != order.end(); from += each) all.emplace_back(from, from + each);
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> shared_schemes() {
+  std::vector<std::string> names;
+  for (const Filling& one : fillings()) names.push_back(one.scheme);
+  return names;
+}
+
+bool is_pooled(const std::string& scheme) { return scheme == "gqa" || scheme == "mqa"; }
+
+bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
+  return source.projection_bias || not_zero(maps.query_bias) || not_zero(maps.value_bias) ||
+         not_zero(maps.output_bias) || (source.rotary && not_zero(maps.key_bias));
+}
+
+AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased) {
+  const int64_t keys = compared_width(source);
+  const bool equal = keys == *source.head_width;
+  HS_CHECK(equal || !source.rotary,
+           "heads with rotary positions can share keys only where these are as wide as values, not ", keys, " and ",
+           *source.head_width, "; convert the model that it was made from");
+  HS_CHECK(equal || to.pooling == Pooling::kLeastSquares, "keys of width ", keys,
+           " cannot be pooled to the width of values, ", *source.head_width, ", as means; leave --pooling out");
+  AttentionOptions options = source;
+  options.scheme = to.scheme;
+  options.groups = to.groups;
+  options.key_width = options.mhe_deviation = options.mixing_deviation = {};
+  options.rotary_width = {};
+  options.shared_qk = options.averaged_values = false;
+  options.projection_bias = biased;
+  return resolve(options);
+}
+
+SharedResult fill_shared(const SharingTask& task, Scheme* target) {
+  const at::NoGradGuard no_grad;
+  const AttentionOptions& options = target->options();
+  const std::vector<int64_t> order = head_order(SharingProblem(task.maps, task.inputs, options), task.pooling);
+  const HeadMaps heads = reordered(task.maps, order);
+  const SharingProblem problem(heads, task.inputs, options);
+  SchemeFiller filler(target);
+  problem.set_content_bias(&filler);
+  const auto filling = std::find_if(fillings().begin(), fillings().end(),
+                                    [&](const Filling& one) { return one.scheme == options.scheme; });
+  filling->fill(problem, task, &filler);
+  SharedResult result{.error = stored_error(heads, task.inputs, *target)};
+  if (options.scheme == "gqa") result.groups = in_groups(order, *options.groups);
+  if (is_pooled(options.scheme) && heads.key.size(2) == problem.width()) {
+    result.plain_mean = error_of(task.maps, task, options, Pooling::kMean);
+    result.aligned_mean = error_of(task.maps, task, options, Pooling::kAligned);
+  }
+  return result;
+}
+
+}  // namespace headshare

@@ -1,0 +1,57 @@
+// A layer whose heads get maps in common, of any scheme that shares them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/convert/reparametrise/layer_problem.h"
+#include "headshare/convert/share/shared_maps.h"
+
+namespace headshare {
+
+// What a trained layer becomes.
+struct SharedScheme {
+  std::string scheme;                        // one of shared_schemes()
+  std::optional<int64_t> groups = {};        // of gqa; default as for new models
+  Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa; other schemes have nothing to pool
+};
+
+// gqa, mqa, mhe_mul, mhe_add, skv.
+std::vector<std::string> shared_schemes();
+// Whether heads keep maps of their own or their group's, so that these can be pooled in several ways.
+bool is_pooled(const std::string& scheme);
+
+// The options, resolved, of the layer that takes the place of `source`, resolved: its temperature is kept, and biases
+// are there if the source has them or `biased`. Throws Error for groups that do not divide the heads, and for rotary
+// heads whose keys are not as wide as their values.
+AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased);
+
+// Whether the layer has values that only biases can hold.
+bool needs_biases(const HeadMaps& maps, const AttentionOptions& source);
+
+// Relative errors over all heads: of their scores, as for --to collaborative, and of what they make of values.
+struct SharedError {
+  double scores = 0;
+  double values = 0;
+};
+
+struct SharedResult {
+  SharedError error = {};                         // of the layer as it is stored
+  std::vector<std::vector<int64_t>> groups = {};  // of gqa: the source's heads of each group
+  // What pooling in other ways would have cost: of gqa and mqa, where keys are as wide as values.
+  std::optional<SharedError> plain_mean = {}, aligned_mean = {};
+};
+
+// What there is to share.
+struct SharingTask {
+  const HeadMaps& maps;
+  LayerInputs inputs = {};
+  Pooling pooling = Pooling::kLeastSquares;
+  DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
+  DecompositionProgress progress = nullptr;
+};
+
+// Fills `target`, of shared_options().
+SharedResult fill_shared(const SharingTask& task, Scheme* target);
+
+}  // namespace headshare
