@@ -75,7 +75,8 @@ TEST(UnigramTest, TakesThePiecesOfTheLargestSum) {
 
 TEST(UnigramTest, SpansAreWhereTheCharactersStand) {
   const UnigramTokenizer tokenizer(sample_definition());
-  EXPECT_THAT(spelled(tokenizer, " A\u0301b  ``C"), ElementsAre("A", "b", "``", "``", "C"));
+  EXPECT_THAT(spelled(tokenizer, " A\u0301b  ``C"), ElementsAre("A", "b", "`", "`", "C"))
+      << "a replacement stands where the last character that it replaces does";
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("ab c")), "ab c");
 }
 

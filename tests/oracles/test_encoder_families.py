@@ -256,7 +256,7 @@ def albert_tokenizer():
     "family, make, text",
     [
         ("roberta", roberta_tokenizer, "the quick <mask> jumps over a <mask>"),
-        ("albert", albert_tokenizer, "The  QU\u00cfCK [MASK] jumps over z [MASK]"),
+        ("albert", albert_tokenizer, "The  D\u00d6G [MASK] z [MASK]"),
     ],
 )
 def test_the_tokenizer_comes_with_it(run, tmp_path, family, make, text):

@@ -65,6 +65,10 @@ EncoderOptions read_options(const HfConfig& config) {
   keys.push_back({"embedding_size", "embedding-width"});
   keys.push_back({"num_hidden_groups", "layer-groups"});
   read_keys(config, keys, stored_fields(options));
+  for (const auto& [key, value] :
+       {std::pair("embedding_size", options.embedding_width), std::pair("num_hidden_groups", options.layer_groups)}) {
+    HS_CHECK(value, config.config_key(key), " is ", brief_json(config.value(key)), ", not a number");
+  }
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and ALBERT has at least 1");
   check_groups(config, options);
   options.activation = read_activation(config, "hidden_act", ActivationKind::kGeluTanh);
