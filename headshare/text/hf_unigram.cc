@@ -31,8 +31,8 @@ void add_step(const json& part, const std::string& where, std::vector<NormalStep
   const json& type = json_member(part, "type", where);
   if (type == "Sequence") {
     for (const json& one : json_list(part, "normalizers", where)) {
-      refuse(one.is_object() && one.contains("type") && one["type"] == "Sequence", one["type"], "a sequence within one",
-             where);
+      const json& inner = optional_member(one, "type");
+      refuse(inner == "Sequence", inner, "a sequence within one", where);
       add_step(one, where, steps);
     }
   } else if (type == "Replace") {
