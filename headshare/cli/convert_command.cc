@@ -70,8 +70,8 @@ std::string summary(const ModelOptions& options) {
   const TransformerOptions& o = shared_options(options);
   const auto parameters = static_cast<double>(size_of(options).total_parameters);
   return join_text(is_causal(options) ? "" : "encoder, ", o.layers, " layers, d-model ", o.attention.d_model, ", ",
-                   o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ", o.context, ": ",
-                   format_count(parameters), " parameters");
+                   o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ", o.context, savings_text(o),
+                   ": ", format_count(parameters), " parameters");
 }
 
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
@@ -91,10 +91,12 @@ int convert_from(const ConvertOptions& options) {
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
   for (const std::string& note : foreign.notes) notice(note);
   if (tokenizer == nullptr) {
-    notice(join_text(
-        options.source,
-        " has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json with merges.txt): the model is of no use "
-        "for text without one; give it with --tokenizer PATH"));
+    const std::string advice = sentencepiece_advice(options.source);
+    notice(advice.empty() ? join_text(options.source,
+                                      " has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json with "
+                                      "merges.txt): the model is of no use for text without one; give it with "
+                                      "--tokenizer PATH")
+                          : advice);
   }
   if (options.dry_run) {
     print_mapping(foreign);

@@ -45,6 +45,8 @@ nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   const TransformerOptions& model = shared_options(cost.model);
   object["kind"] = options.kind == ModelKind::kDecoder ? "decoder" : "encoder";
   object["layers"] = model.layers;
+  if (model.layer_groups) object["layer_groups"] = *model.layer_groups;
+  if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
   object["heads"] = model.attention.heads;
   object["vocabulary"] = model.vocabulary;
@@ -79,9 +81,11 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
                                                          : "encoder: ";
   const std::string from =
       options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
-  std::string text = from + kind + size("layers", model.layers) + size("d-model", model.attention.d_model) +
-                     size("heads", model.attention.heads) + size("vocabulary", model.vocabulary) +
-                     size("context", model.context);
+  std::string text = from + kind + size("layers", model.layers);
+  if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
+  if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
+  text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
+          size("vocabulary", model.vocabulary) + size("context", model.context);
   for (const Cost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = shared_options(one.model).attention;

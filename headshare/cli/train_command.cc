@@ -138,8 +138,8 @@ void print_dry_run(const TrainCommand& command) {
   const ModelSize size = size_of(options);
   const bool encoder = !is_causal(options);
   print(join_text("model       ", encoder ? "encoder, " : "", model.attention.scheme, ", ", model.layers, " layers of ",
-                  model.attention.d_model, ", ", model.attention.heads, " heads, context ", model.context, "\n",
-                  "vocabulary  ", model.vocabulary,
+                  model.attention.d_model, ", ", model.attention.heads, " heads, context ", model.context,
+                  savings_text(model), "\n", "vocabulary  ", model.vocabulary,
                   " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
                   format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));

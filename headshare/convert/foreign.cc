@@ -20,7 +20,7 @@ const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
       {"hf",
        "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert, roberta, xlm-roberta, "
-       "distilbert",
+       "distilbert, albert",
        open_hf},
   };
   return formats;

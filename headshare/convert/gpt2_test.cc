@@ -167,7 +167,7 @@ TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
 
 TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
   EXPECT_THAT(config_refusal("model_type", "llama"),
-              HasSubstr("model_type is \"llama\"; headshare converts models of type bert, distilbert, gpt2"));
+              HasSubstr("model_type is \"llama\"; headshare converts models of type albert, bert, distilbert, gpt2"));
   EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
   EXPECT_THAT(config_refusal("activation_function", "silu"), HasSubstr("activation_function is \"silu\""));
   EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));

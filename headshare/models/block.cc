@@ -8,6 +8,8 @@ namespace headshare {
 
 Norm block_norm(const TransformerOptions& o) { return make_norm(o.norm, o.attention.d_model, o.norm_epsilon); }
 
+Norm embedding_norm(const TransformerOptions& o) { return make_norm(o.norm, embedding_width(o), o.norm_epsilon); }
+
 BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms, std::optional<AttentionOptions> cross)
     : attention(register_module("attention", Attention(o.attention))),
       norms_(norms),

@@ -14,6 +14,9 @@ namespace headshare {
 // A norm over the model width, of the kind that all of a model's norms are.
 Norm block_norm(const TransformerOptions& resolved);
 
+// The same over the width of the embedding.
+Norm embedding_norm(const TransformerOptions& resolved);
+
 // What a block's cross-attention reads.
 struct CrossInput {
   Tensor memory;             // [By, S, E], where B is a multiple of By (beams of a sentence)

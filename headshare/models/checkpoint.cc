@@ -185,9 +185,11 @@ int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
   constexpr std::array kLater = {LaterOption{"norm", kPartsFormatVersion},
                                  LaterOption{"feed-forward", kPartsFormatVersion},
                                  LaterOption{"qk-norm", kPartsFormatVersion},
-                                 LaterOption{"layer-key-widths", kModelFormatVersion},
-                                 LaterOption{"rotary-width", kModelFormatVersion},
-                                 LaterOption{"pooler-activation", kModelFormatVersion}};  // of encoders
+                                 LaterOption{"layer-key-widths", kLayersFormatVersion},
+                                 LaterOption{"rotary-width", kLayersFormatVersion},
+                                 LaterOption{"pooler-activation", kLayersFormatVersion},  // of encoders
+                                 LaterOption{"layer-groups", kModelFormatVersion},
+                                 LaterOption{"embedding-width", kModelFormatVersion}};
   Options untouched;
   const nlohmann::json defaults = to_json(stored_fields(untouched));
   for (const LaterOption& one : kLater) {

@@ -17,9 +17,11 @@
 namespace headshare {
 
 // What is read; version 2 brought encoders, version 3 heads of tasks, version 4 RMS norms, gated feed-forward parts and
-// normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU.
-// Models are written as the first version that has what they need, which older programs read.
-inline constexpr int64_t kModelFormatVersion = 5;
+// normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
+// version 6 layers that share their parameters and factorised embeddings. Models are written as the first version that
+// has what they need, which older programs read.
+inline constexpr int64_t kModelFormatVersion = 6;
+inline constexpr int64_t kLayersFormatVersion = 5;
 inline constexpr int64_t kPartsFormatVersion = 4;
 inline constexpr int64_t kTaskHeadFormatVersion = 3;
 inline constexpr int64_t kEncoderFormatVersion = 2;

@@ -17,10 +17,12 @@ DecoderImpl::DecoderImpl(DecoderOptions resolved)
       options_(std::move(resolved)),
       norm_(register_module("norm", block_norm(options_))),
       output_embedding_(token_embedding()) {
-  if (!options_.tie_embeddings) {
-    output_embedding_ = declare("output_embedding", {options_.vocabulary, options_.attention.d_model},
-                                Init::normal(options_.init_deviation));
+  const Init start = Init::normal(options_.init_deviation);
+  const int64_t W = embedding_width(options_);
+  if (options_.embedding_width) {
+    output_projection_ = register_module("output_projection", Linear(options_.attention.d_model, W, Bias::kNo, start));
   }
+  if (!options_.tie_embeddings) output_embedding_ = declare("output_embedding", {options_.vocabulary, W}, start);
   attach(*this, shared_clock());
 }
 
@@ -33,24 +35,28 @@ Tensor DecoderImpl::above(const Tensor& embedded, DecodingState* state) const {
   return norm_->forward(through_blocks(x, {.causal = true}, state == nullptr ? nullptr : &state->caches));
 }
 
-Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(hidden, output_embedding_); }
+Tensor DecoderImpl::scored(const Tensor& hidden) const {
+  return output_projection_.is_empty() ? hidden : output_projection_->forward(hidden);
+}
+
+Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(scored(hidden), output_embedding_); }
 
 SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   const Tensor flat = targets.flatten();
   const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
-  const Tensor last = above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr);
+  const Tensor last = scored(above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr));
   const Tensor sum = cross_entropy_sum(last.flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
   return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
 }
 
 Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const {
-  return cross_entropy_rows(hidden(ids).flatten(0, 1), output_embedding_, targets.flatten(), kIgnoredTarget)
+  return cross_entropy_rows(scored(hidden(ids)).flatten(0, 1), output_embedding_, targets.flatten(), kIgnoredTarget)
       .view(targets.sizes());
 }
 
 DecodingState DecoderImpl::new_state(int64_t capacity) const {
   DecodingState state;
-  for (size_t i = 0; i < layers(); ++i) state.caches.emplace_back(capacity);
+  for (size_t i = 0; i < depth(); ++i) state.caches.emplace_back(capacity);
   return state;
 }
 

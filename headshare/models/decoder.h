@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// What decoding keeps between steps: one cache a block.
+// What decoding keeps between steps: one cache for each depth.
 struct DecodingState {
   std::vector<KvCache> caches;
 
@@ -22,7 +22,7 @@ class DecoderImpl : public TransformerImpl {
   // ids int64 [B, T] -> hidden states after the final norm [B, T, E]. With a state, ids continue it.
   Tensor hidden(const Tensor& ids, DecodingState* state = nullptr) const;
 
-  // [.., E] -> [.., V].
+  // [.., E] -> [.., V]. Of a factorised embedding, hidden states are projected to its width first.
   Tensor logits(const Tensor& hidden) const;
 
   // Sum of -log p(targets | ids); ids, targets int64 [B, T]. The scores of all tokens are never held at once.
@@ -37,10 +37,12 @@ class DecoderImpl : public TransformerImpl {
 
  private:
   Tensor above(const Tensor& embedded, DecodingState* state) const;  // hidden states
+  Tensor scored(const Tensor& hidden) const;                         // what the output layer scores: [.., E] -> [.., W]
 
   DecoderOptions options_;
   Norm norm_;
-  Tensor output_embedding_;  // [V, E]; the token embedding when tied
+  Linear output_projection_{nullptr};  // E -> W; empty where the embedding is not factorised
+  Tensor output_embedding_;            // [V, W]; the token embedding when tied
 };
 TORCH_MODULE(Decoder);
 

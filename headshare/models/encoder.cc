@@ -9,10 +9,12 @@ namespace headshare {
 EncoderImpl::EncoderImpl(EncoderOptions resolved)
     : TransformerImpl(resolved, resolved.norms),
       options_(std::move(resolved)),
-      embedding_norm_(register_module("embedding_norm", block_norm(options_))) {
+      embedding_norm_(register_module("embedding_norm", embedding_norm(options_))) {
   const int64_t E = options_.attention.d_model;
   const Init start = Init::normal(options_.init_deviation);
-  if (options_.segments > 0) segment_embedding_ = declare("segment_embedding", {options_.segments, E}, start);
+  if (options_.segments > 0) {
+    segment_embedding_ = declare("segment_embedding", {options_.segments, embedding_width(options_)}, start);
+  }
   if (options_.norms == NormPlacement::kBefore) norm_ = register_module("norm", block_norm(options_));
   if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
   if (options_.task_head.kind != TaskHeadKind::kNone) task_head_ = register_module("task_head", TaskHead(options_));

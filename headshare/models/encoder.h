@@ -57,7 +57,7 @@ class EncoderImpl : public TransformerImpl {
   const TaskHead& task_head(TaskHeadKind kind) const;
 
   EncoderOptions options_;
-  Tensor segment_embedding_;  // [segments, E] or undefined
+  Tensor segment_embedding_;  // [segments, W] or undefined
   Norm embedding_norm_;
   Norm norm_;  // over the last block, where norms stand before
   Linear pooler_{nullptr};

@@ -11,11 +11,11 @@ namespace headshare {
 MaskedHeadImpl::MaskedHeadImpl(const EncoderOptions& o, const Tensor& token_embedding)
     : activation_(o.activation),
       dense_(register_module(
-          "dense", Linear(o.attention.d_model, o.attention.d_model, Bias::kYes, Init::normal(o.init_deviation)))),
-      norm_(register_module("norm", block_norm(o))),
+          "dense", Linear(o.attention.d_model, embedding_width(o), Bias::kYes, Init::normal(o.init_deviation)))),
+      norm_(register_module("norm", embedding_norm(o))),
       embedding_(token_embedding) {
   if (!o.tie_embeddings) {
-    embedding_ = declare("output_embedding", {o.vocabulary, o.attention.d_model}, Init::normal(o.init_deviation));
+    embedding_ = declare("output_embedding", {o.vocabulary, embedding_width(o)}, Init::normal(o.init_deviation));
   }
   bias_ = declare("output_bias", {o.vocabulary}, Init::constant(0), Decay::kNo);
 }

@@ -6,7 +6,8 @@
 
 namespace headshare {
 
-// g = norm(act(W h + b)), scores g U^T + c: U is the token embedding where that is tied, c a bias for each token.
+// g = norm(act(A h + b)), scores g U^T + c: U is the token embedding where that is tied, c a bias for each token. g is
+// as wide as the token embedding, which is narrower than h where it is factorised.
 class MaskedHeadImpl : public Layer {
  public:
   MaskedHeadImpl(const EncoderOptions& resolved, const Tensor& token_embedding);

@@ -1,5 +1,7 @@
 #include "headshare/models/model_options.h"
 
+#include "headshare/base/error.h"
+
 namespace headshare {
 
 const TransformerOptions& shared_options(const ModelOptions& options) {
@@ -7,6 +9,11 @@ const TransformerOptions& shared_options(const ModelOptions& options) {
 }
 
 std::string kind_name(const ModelOptions& options) { return is_causal(options) ? "decoder" : "encoder"; }
+
+std::string savings_text(const TransformerOptions& o) {
+  return (o.layer_groups ? join_text(", layer-groups ", *o.layer_groups) : "") +
+         (o.embedding_width ? join_text(", embedding-width ", *o.embedding_width) : "");
+}
 
 bool is_causal(const ModelOptions& options) { return std::holds_alternative<DecoderOptions>(options); }
 

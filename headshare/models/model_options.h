@@ -15,6 +15,10 @@ const TransformerOptions& shared_options(const ModelOptions& options);
 // "decoder", "encoder".
 std::string kind_name(const ModelOptions& options);
 
+// ", layer-groups 1, embedding-width 128": what a model saves parameters by besides its attention; "" where it does
+// not.
+std::string savings_text(const TransformerOptions& options);
+
 // Whether a token sees those before it alone; such a model continues text.
 bool is_causal(const ModelOptions& options);
 

@@ -53,13 +53,22 @@ Field vocabulary_field(TransformerOptions& o) {
 void resolve_layer_widths(TransformerOptions& o) {
   if (!scheme_record(o.attention.scheme).shares_key_width) o.layer_key_widths.clear();
   if (o.layer_key_widths.empty()) return;
-  HS_CHECK(static_cast<int64_t>(o.layer_key_widths.size()) == o.layers, "layer-key-widths has ",
-           o.layer_key_widths.size(), " numbers for ", o.layers, " layers; give one for each");
+  HS_CHECK(static_cast<int64_t>(o.layer_key_widths.size()) == own_layers(o), "layer-key-widths has ",
+           o.layer_key_widths.size(), " numbers for ", own_layers(o),
+           o.layer_groups ? " groups of layers that share their parameters" : " layers", "; give one for each");
   for (const int64_t width : o.layer_key_widths) {
     o.attention.key_width = width;
     resolve(o.attention);
   }
   o.attention.key_width = *std::max_element(o.layer_key_widths.begin(), o.layer_key_widths.end());
+}
+
+void resolve_layer_groups(TransformerOptions& o) {
+  if (!o.layer_groups) return;
+  HS_CHECK(o.layers % *o.layer_groups == 0, "layer-groups must divide layers, so that equally many share: ", o.layers,
+           " / ", *o.layer_groups, "; choose --layer-groups 1, which all layers share, or another divisor of ",
+           o.layers);
+  if (*o.layer_groups == o.layers) o.layer_groups.reset();
 }
 
 // What decoders and encoders resolve alike; `output_deviation` is where what is added to the residual stream starts.
@@ -68,11 +77,13 @@ void resolve_shared(TransformerOptions& o, double output_deviation) {
   o.attention.alibi = o.positions == PositionKind::kAlibi;
   o.attention.init_deviation = o.init_deviation;
   o.attention.output_deviation = output_deviation;
+  resolve_layer_groups(o);
   resolve_layer_widths(o);
   o.attention = resolve(o.attention);
   if (!o.feed_forward_width) o.feed_forward_width = default_feed_forward_width(o.feed_forward, o.attention.d_model);
-  HS_CHECK(o.positions != PositionKind::kSinusoidal || o.attention.d_model % 2 == 0,
-           "sinusoidal positions need an even d-model, not ", o.attention.d_model);
+  HS_CHECK(o.positions != PositionKind::kSinusoidal || embedding_width(o) % 2 == 0,
+           "sinusoidal positions need an even ", o.embedding_width ? "embedding-width" : "d-model", ", not ",
+           embedding_width(o));
 }
 
 }  // namespace
@@ -84,6 +95,10 @@ const EnumNames<TaskHeadKind>& task_head_names() {
                                                 {TaskHeadKind::kToken, "token"}};
   return names;
 }
+
+int64_t own_layers(const TransformerOptions& o) { return o.layer_groups.value_or(o.layers); }
+
+int64_t embedding_width(const TransformerOptions& o) { return o.embedding_width.value_or(o.attention.d_model); }
 
 AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
   AttentionOptions attention = o.attention;
@@ -103,6 +118,9 @@ Fields fields(DecoderOptions& o) {
       scheme_field(&o.attention.scheme, "how attention heads share projections"),
       field("layers", &o.layers, "transformer blocks",
             {.min = 1, .max = 10000, .aliases = {"num-hidden-layers", "n-layer", "num-layers"}}),
+      field("layer-groups", &o.layer_groups,
+            "groups of layers one after another that share one layer's parameters; 1: all share (ALBERT); auto: none",
+            {.min = 1, .max = 10000, .aliases = {"num-hidden-groups"}}),
       field("d-model", &o.attention.d_model, "model width",
             {.min = 1, .max = 1 << 20, .aliases = {"hidden-size", "n-embd", "width"}}),
       field("heads", &o.attention.heads, "attention heads",
@@ -127,6 +145,9 @@ Fields fields(DecoderOptions& o) {
             {.min = 0, .max = 1, .aliases = {"layer-norm-epsilon", "layer-norm-eps"}}),
       field("dropout", &o.dropout, "on the embeddings and the residual branches",
             {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob", "resid-pdrop"}}),
+      field("embedding-width", &o.embedding_width,
+            "factorised embeddings (ALBERT): of this width, with a projection to d-model; auto: d-model, without one",
+            {.min = 1, .max = 1 << 20, .aliases = {"embedding-size", "word-embed-proj-dim"}}),
       field("tie-embeddings", &o.tie_embeddings, "the output layer is the token embedding",
             {.aliases = {"tie-word-embeddings"}}),
       field("feed-forward-bias", &o.feed_forward_bias, "biases in the feed-forward part"),
@@ -135,7 +156,8 @@ Fields fields(DecoderOptions& o) {
   };
   append(&list, fields(o.attention));
   list.push_back(field("layer-key-widths", &o.layer_key_widths,
-                       "key width of each layer of collaborative attention, where they differ; empty: --key-width",
+                       "key width of each layer of collaborative attention (of each --layer-groups), where they "
+                       "differ; empty: --key-width",
                        {.min = 1, .max = 1 << 20}));
   return list;
 }

@@ -24,6 +24,8 @@ struct TransformerOptions {
   int64_t vocabulary = 50257;  // V
   int64_t context = 256;       // longest T + cache
   int64_t layers = 4;
+  std::optional<int64_t> layer_groups = {};  // runs of layers, equally long, that share their parameters; unset: none
+  std::optional<int64_t> embedding_width = {};  // W, factorised: ids become W numbers and a projection makes them E
   FeedForwardKind feed_forward = FeedForwardKind::kPlain;
   std::optional<int64_t> feed_forward_width = {};  // default default_feed_forward_width()
   PositionKind positions = PositionKind::kLearned;
@@ -35,10 +37,18 @@ struct TransformerOptions {
   bool feed_forward_bias = true;
   double init_deviation = 0.02;
   AttentionOptions attention = {};             // holds E and H
-  std::vector<int64_t> layer_key_widths = {};  // R of each layer, where they differ; attention.key_width is the largest
+  std::vector<int64_t> layer_key_widths = {};  // R of each of own_layers(), where they differ; attention.key_width is
+                                               // the largest
 };
 
-// The attention of one layer, 0 .. layers - 1; `resolved` options.
+// Layers with parameters of their own: `layers`, or as many as there are groups of layers that share theirs.
+int64_t own_layers(const TransformerOptions& options);
+
+// The width of token, position and segment embeddings and of what an output layer scores: W where the embedding is
+// factorised, else E.
+int64_t embedding_width(const TransformerOptions& options);
+
+// The attention of one of own_layers(); `resolved` options.
 AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
 // A decoder has nothing else; its norms stand before.

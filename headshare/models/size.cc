@@ -60,14 +60,15 @@ double kept_per_token(const TransformerOptions& o, const AttentionWidths& widths
   return kFloatBytes * 4 * E + (bf16 ? kHalfBytes * (4 * E + inside) : kFloatBytes * (2 * E + inside));
 }
 
-// Values: scores of a chunk of tokens and their log-softmax, hidden states with their gradient, and for tied
-// embeddings the gradient of the one use beside the other's.
+// Values: scores of a chunk of tokens and their log-softmax, hidden states with their gradient, where the embedding is
+// factorised their projections too, and for tied embeddings the gradient of the one use beside the other's.
 double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   const auto V = static_cast<double>(o.vocabulary);
-  const auto E = static_cast<double>(o.attention.d_model);
+  const auto W = static_cast<double>(embedding_width(o));
+  const double read = static_cast<double>(o.attention.d_model) + (o.embedding_width ? W : 0);
   const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(shape.batch * shape.length) * shape.scored));
   const auto chunk = static_cast<double>(cross_entropy_chunk(tokens, o.vocabulary));
-  return 2 * chunk * V + 2 * static_cast<double>(tokens) * E + (o.tie_embeddings ? V * E : 0);
+  return 2 * chunk * V + 2 * static_cast<double>(tokens) * read + (o.tie_embeddings ? V * W : 0);
 }
 
 double read_number(const char* path) {
@@ -87,6 +88,7 @@ template <class Model, class Options>
 LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   const DeclareOn meta(at::kMeta);
   one_block.layers = 1;
+  one_block.layer_groups.reset();
   one_block.attention = attention;
   one_block.layer_key_widths.clear();
   const Model model(one_block);
@@ -97,10 +99,13 @@ LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
   return count;
 }
 
-// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such.
+// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such. Those
+// that share their parameters count once, and each fills a cache of its own.
 template <class Model, class Options>
-ModelSize count(const Options& options, int64_t layers) {
-  std::map<int64_t, int64_t> alike;  // key width -> layers
+ModelSize count(const Options& options) {
+  const int64_t layers = own_layers(options);
+  const int64_t depths = options.layers / layers;  // where each of them runs
+  std::map<int64_t, int64_t> alike;                // key width -> layers with parameters of their own
   if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
   for (const int64_t width : options.layer_key_widths) ++alike[width];
   ModelSize size;
@@ -111,24 +116,22 @@ ModelSize count(const Options& options, int64_t layers) {
     const LayerCount one = count_layer<Model>(options, attention);
     if (size.total_parameters == 0) size.total_parameters = one.rest;
     // The cache has at most as many elements as the projections that fill it.
-    HS_CHECK(
-        one.block <=
-            (std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes) - size.total_parameters) / number,
-        "a model of ", layers, " layers with ", one.block,
-        " parameters each cannot be counted in 64 bits; choose smaller sizes");
+    const int64_t most = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes);
+    HS_CHECK(one.block <= (most - size.total_parameters) / (number * depths), "a model of ", options.layers,
+             " layers with ", one.block, " parameters each cannot be counted in 64 bits; choose smaller sizes");
     size.attention_parameters += number * one.attention.parameters;
     size.attention_parameters_effective += number * one.attention.effective;
     size.total_parameters += number * one.block;
     elements += number * one.attention.cache_elements;
   }
   size.cache_elements_per_token = elements / layers;
-  size.cache_bytes_per_token = elements * static_cast<int64_t>(kFloatBytes);
+  size.cache_bytes_per_token = elements * depths * static_cast<int64_t>(kFloatBytes);
   return size;
 }
 
 double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   const bool table = o.positions == PositionKind::kSinusoidal;
-  const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(o.attention.d_model) : 0;
+  const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(embedding_width(o)) : 0;
   return kFloatBytes * (static_cast<double>(parameters) + sinusoids);
 }
 
@@ -158,8 +161,9 @@ double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double block = tokens * std::max(attention, feed_forward);
   const double scored = std::ceil(tokens * shape.scored);
   const auto chunk = static_cast<double>(cross_entropy_chunk(static_cast<int64_t>(scored), o.vocabulary));
-  const double output =
-      2 * tokens * E + (shape.scored > 0 ? scored * E + chunk * static_cast<double>(o.vocabulary) : 0);
+  const double output = 2 * tokens * E + (shape.scored > 0 ? scored * static_cast<double>(embedding_width(o)) +
+                                                                 chunk * static_cast<double>(o.vocabulary)
+                                                           : 0);
   return kFloatBytes * std::max(block, output);
 }
 
@@ -191,10 +195,10 @@ double run_bytes(const TransformerOptions& o, int64_t parameters, const Training
 
 }  // namespace
 
-ModelSize measure(const DecoderOptions& o) { return count<Decoder>(o, o.layers); }
+ModelSize measure(const DecoderOptions& o) { return count<Decoder>(o); }
 
 ModelSize measure(const EncoderOptions& o) {
-  ModelSize size = count<Encoder>(o, o.layers);
+  ModelSize size = count<Encoder>(o);
   size.cache_elements_per_token = size.cache_bytes_per_token = 0;
   return size;
 }

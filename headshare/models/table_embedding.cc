@@ -24,7 +24,7 @@ class TableEmbedding : public TokenEmbedding {
 
 std::shared_ptr<TokenEmbedding> make_table_embedding(const TransformerOptions& o, const DeclareParameter& declare) {
   return std::make_shared<TableEmbedding>(
-      declare("token_embedding", {o.vocabulary, o.attention.d_model}, Init::normal(o.init_deviation)));
+      declare("token_embedding", {o.vocabulary, embedding_width(o)}, Init::normal(o.init_deviation)));
 }
 
 }  // namespace headshare

@@ -84,7 +84,7 @@ void expect_counted(const Model& model) {
   EXPECT_EQ(size.attention_parameters, attention);
   EXPECT_LE(size.attention_parameters_effective, size.attention_parameters);
   const bool table = model->options().positions == PositionKind::kSinusoidal;
-  const int64_t sinusoids = table ? model->options().context * model->options().attention.d_model : 0;
+  const int64_t sinusoids = table ? model->options().context * embedding_width(model->options()) : 0;
   EXPECT_EQ(parameter_bytes(model->options()), 4.0 * static_cast<double>(total + sinusoids));
 }
 

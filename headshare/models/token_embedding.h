@@ -21,9 +21,9 @@ class TokenEmbedding {
  public:
   virtual ~TokenEmbedding() = default;
 
-  virtual Tensor lookup(const Tensor& ids, LookupGradient gradient) const = 0;  // int64 [B, T] -> [B, T, E]
+  virtual Tensor lookup(const Tensor& ids, LookupGradient gradient) const = 0;  // int64 [B, T] -> [B, T, W]
 
-  // What an output layer that is tied to it scores tokens with, [V, E].
+  // What an output layer that is tied to it scores tokens with, [V, W].
   virtual const Tensor& table() const = 0;
 
   virtual c10::Device device() const = 0;
@@ -35,7 +35,7 @@ using DeclareParameter = std::function<Tensor(const std::string& name, at::IntAr
 std::shared_ptr<TokenEmbedding> make_token_embedding(const TransformerOptions& resolved,
                                                      const DeclareParameter& declare);
 
-// A row for each token: `token_embedding` [V, E].
+// A row for each token: `token_embedding` [V, W].
 std::shared_ptr<TokenEmbedding> make_table_embedding(const TransformerOptions& resolved,
                                                      const DeclareParameter& declare);
 

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
 #include "headshare/base/error.h"
 #include "headshare/ops/recompute.h"
 
@@ -15,18 +17,24 @@ Tensor sinusoids(int64_t length, int64_t width) {
 }
 
 TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norms)
-    : positions_(o.positions), context_(o.context), clock_(std::make_shared<DropoutClock>()) {
-  const int64_t E = o.attention.d_model;
+    : positions_(o.positions),
+      context_(o.context),
+      clock_(std::make_shared<DropoutClock>()),
+      depth_(static_cast<size_t>(o.layers)) {
+  const int64_t W = embedding_width(o);
   const Init start = Init::normal(o.init_deviation);
   embedding_ = make_token_embedding(
       o, [this](const std::string& name, at::IntArrayRef sizes, Init init) { return declare(name, sizes, init); });
   if (positions_ == PositionKind::kLearned) {
-    position_embedding_ = declare("position_embedding", {context_, E}, start);
+    position_embedding_ = declare("position_embedding", {context_, W}, start);
   } else if (positions_ == PositionKind::kSinusoidal && !device().is_meta()) {
-    position_embedding_ = register_buffer("sinusoids", sinusoids(context_, E));
+    position_embedding_ = register_buffer("sinusoids", sinusoids(context_, W));
+  }
+  if (o.embedding_width) {
+    embedding_projection_ = register_module("embedding_projection", Linear(W, o.attention.d_model, Bias::kYes, start));
   }
   const auto blocks = register_module("blocks", std::make_shared<Layer>());
-  for (int64_t i = 0; i < o.layers; ++i) {
+  for (int64_t i = 0; i < own_layers(o); ++i) {
     TransformerOptions one = o;
     one.attention = layer_attention(o, i);
     blocks_.push_back(blocks->register_module(std::to_string(i), Block(one, norms)));
@@ -50,27 +58,40 @@ Tensor TransformerImpl::kept_or_recomputed(const std::function<Tensor(const Tens
   return recompute_ && is_training() ? recomputed(piece, x) : piece(x);
 }
 
+Tensor TransformerImpl::Placed::run(const std::function<Tensor(const Block&)>& piece) const {
+  std::optional<UsedAs> masks;
+  if (block->is_training() && block->path() != path) masks.emplace(*clock, block->path(), path);
+  return piece(block);
+}
+
+TransformerImpl::Placed TransformerImpl::at_depth(size_t depth) const {
+  return {.block = blocks_[depth * blocks_.size() / depth_], .clock = clock_, .path = join_text("blocks.", depth)};
+}
+
 Tensor TransformerImpl::through_some_blocks(size_t count, Tensor x, const HeadMask& mask,
                                             std::vector<KvCache>* caches) const {
+  if (!embedding_projection_.is_empty()) x = embedding_projection_->forward(x);
   for (size_t i = 0; i < count; ++i) {
-    const Block& block = blocks_[i];
-    if (caches != nullptr) {
-      x = block->forward(x, mask, &caches->at(i));
-    } else {
-      x = kept_or_recomputed([block, mask](const Tensor& in) { return block->forward(in, mask, nullptr); }, x);
-    }
+    KvCache* const cache = caches == nullptr ? nullptr : &caches->at(i);
+    const auto piece = [placed = at_depth(i), mask, cache](const Tensor& in) {
+      return placed.run([&](const Block& block) { return block->forward(in, mask, cache); });
+    };
+    x = caches == nullptr ? kept_or_recomputed(piece, x) : piece(x);
   }
   return x;
 }
 
 Tensor TransformerImpl::through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const {
-  return through_some_blocks(blocks_.size(), std::move(x), mask, caches);
+  return through_some_blocks(depth_, std::move(x), mask, caches);
 }
 
 Tensor TransformerImpl::through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const {
-  x = through_some_blocks(blocks_.size() - 1, std::move(x), mask, /*caches=*/nullptr);
-  const Block& last = blocks_.back();
-  return kept_or_recomputed([last, places, mask](const Tensor& in) { return last->forward_at(places, in, mask); }, x);
+  const size_t last = depth_ - 1;
+  x = through_some_blocks(last, std::move(x), mask, /*caches=*/nullptr);
+  const auto piece = [placed = at_depth(last), places, mask](const Tensor& in) {
+    return placed.run([&](const Block& block) { return block->forward_at(places, in, mask); });
+  };
+  return kept_or_recomputed(piece, x);
 }
 
 }  // namespace headshare

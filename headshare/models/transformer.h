@@ -8,6 +8,7 @@
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
 #include "headshare/models/token_embedding.h"
+#include "headshare/ops/linear.h"
 
 namespace headshare {
 
@@ -17,14 +18,18 @@ struct SummedLoss {
   int64_t tokens = 0;  // targets that were not kIgnoredTarget
 };
 
-// Declares what the token embedding consists of, `position_embedding` (with learned positions) and `blocks`; the models
-// derived from it declare the rest and then attach() themselves to the clock.
+// Declares what the token embedding consists of, `position_embedding` (with learned positions), `embedding_projection`
+// (where the embedding is factorised) and `blocks`; the models derived from it declare the rest and then attach()
+// themselves to the clock. Layers that share their parameters are one block, applied at several depths.
 class TransformerImpl : public Layer {
  public:
   DropoutClock& clock() const { return *clock_; }
-  // The attention of a layer, 0 .. layers - 1.
+  // The attention of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
+  // depth() / layers() depths.
   Attention attention(size_t layer) const { return blocks_.at(layer)->attention; }
   size_t layers() const { return blocks_.size(); }
+  // How many blocks a token passes through.
+  size_t depth() const { return depth_; }
   c10::Device device() const { return embedding_->device(); }
 
   // Blocks keep only their inputs and run again in the backward pass.
@@ -33,21 +38,31 @@ class TransformerImpl : public Layer {
  protected:
   TransformerImpl(const TransformerOptions& resolved, NormPlacement norms);
 
-  // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, E].
+  // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, W].
   Tensor embed(const Tensor& ids, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
 
-  // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each block.
+  // Embeddings [B, T, W], projected first where they are factorised -> [B, T, E]. `caches`, when given, holds one for
+  // each depth.
   Tensor through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
 
-  // What through_blocks gives at some places, int64 [N] among the B T: [B, T, E] -> [N, E]. The last block's
+  // What through_blocks gives at some places, int64 [N] among the B T: [B, T, W] -> [N, E]. The last block's
   // feed-forward part, two thirds of its products, is done for these alone.
   Tensor through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
-  const Tensor& token_embedding() const { return embedding_->table(); }  // [V, E]
+  const Tensor& token_embedding() const { return embedding_->table(); }  // [V, W]
 
  private:
   void check_ids(const Tensor& ids, int64_t first) const;
+  // The block of a depth; it runs with the dropout masks of that depth. Outlives the model, for the backward pass.
+  struct Placed {
+    Block block;
+    std::shared_ptr<DropoutClock> clock;
+    std::string path;  // what the block's would be if every depth had its own
+
+    Tensor run(const std::function<Tensor(const Block&)>& piece) const;
+  };
+  Placed at_depth(size_t depth) const;
   Tensor through_some_blocks(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
   Tensor kept_or_recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x) const;
 
@@ -56,8 +71,10 @@ class TransformerImpl : public Layer {
   bool recompute_ = false;
   std::shared_ptr<DropoutClock> clock_;
   std::shared_ptr<TokenEmbedding> embedding_;
-  Tensor position_embedding_;  // [context, E], learned or a buffer of sinusoids; undefined otherwise
+  Tensor position_embedding_;             // [context, W], learned or a buffer of sinusoids; undefined otherwise
+  Linear embedding_projection_{nullptr};  // W -> E; empty where the embedding is not factorised
   std::vector<Block> blocks_;
+  size_t depth_;
 };
 
 // [length, E]: sin and cos of position / 10000^(2i / E), interleaved (Vaswani et al., section 3.5).

@@ -5,6 +5,7 @@
 #include <torch/autograd.h>
 
 #include <unordered_set>
+#include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/rng.h"
@@ -22,6 +23,16 @@ c10::Device& declare_device() {
 DeclareOn::DeclareOn(c10::Device device) : before_(declare_device()) { declare_device() = device; }
 DeclareOn::~DeclareOn() { declare_device() = before_; }
 
+UsedAs::UsedAs(DropoutClock& clock, std::string shared, std::string used_as)
+    : clock_(clock),
+      shared_before_(std::exchange(clock.shared, std::move(shared))),
+      used_as_before_(std::exchange(clock.used_as, std::move(used_as))) {}
+
+UsedAs::~UsedAs() {
+  clock_.shared = std::move(shared_before_);
+  clock_.used_as = std::move(used_as_before_);
+}
+
 Tensor Layer::declare(const std::string& name, at::IntArrayRef sizes, Init init, Decay decay, Role role) {
   const Tensor tensor = register_parameter(name, at::empty(sizes, at::device(declare_device())));
   declared_.push_back({name, tensor, init, decay, role});
@@ -37,7 +48,8 @@ at::Generator keyed_generator(c10::Device device, uint64_t key) {
 
 uint64_t Layer::dropout_key(uint64_t part) const {
   HS_CHECK(clock_ != nullptr, "dropout needs to know its site: call attach() on the model first");
-  const uint64_t site = stream_key(clock_->seed, path_);
+  const bool moved = !clock_->shared.empty() && path_.starts_with(clock_->shared + ".");
+  const uint64_t site = stream_key(clock_->seed, moved ? clock_->used_as + path_.substr(clock_->shared.size()) : path_);
   return stream_key(stream_key(site, clock_->tick), part);
 }
 

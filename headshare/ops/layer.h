@@ -45,6 +45,24 @@ struct Declared {
 struct DropoutClock {
   uint64_t seed = 0;
   uint64_t tick = 0;
+
+  // Sites below the path `shared` are keyed as if they stood below `used_as`; empty: no such. See UsedAs.
+  std::string shared = {};
+  std::string used_as = {};
+};
+
+// While one of these lives, the sites of a module that several places of a model share draw the masks of the place at
+// hand: `shared` is the module's path, `used_as` the path it would have there if nothing were shared.
+class UsedAs {
+ public:
+  UsedAs(DropoutClock& clock, std::string shared, std::string used_as);
+  ~UsedAs();
+  UsedAs(const UsedAs&) = delete;
+  UsedAs& operator=(const UsedAs&) = delete;
+
+ private:
+  DropoutClock& clock_;
+  std::string shared_before_, used_as_before_;
 };
 
 // While one of these lives, this thread's layers declare their parameters on `device`. On kMeta they

@@ -143,6 +143,35 @@ TEST_F(Dropout, MaskIsKeyedBySeedPathTickAndPart) {
   EXPECT_TRUE(at::equal(before, dropout(at::ones({64, 64}), 0.3, *other.inner)));
 }
 
+TEST_F(Dropout, ASharedModuleDrawsTheMasksOfThePlaceAtHand) {
+  struct Places : Layer {
+    Places() {
+      for (const char* name : {"one", "ones", "two"}) {
+        places.push_back(register_module(name, std::make_shared<Outer>(0)));
+      }
+    }
+    std::vector<std::shared_ptr<Outer>> places;
+  };
+  Places model;
+  attach(model, clock_);
+  const auto mask_of = [&](int place) {
+    return dropout(at::ones({64, 64}), 0.3, *model.places.at(static_cast<size_t>(place))->inner);
+  };
+  const std::vector<Tensor> own = {mask_of(0), mask_of(1), mask_of(2)};
+  EXPECT_FALSE(at::equal(own[0], own[2]));
+  {
+    const UsedAs second(*clock_, "one", "two");
+    EXPECT_TRUE(at::equal(mask_of(0), own[2]));
+    EXPECT_TRUE(at::equal(mask_of(1), own[1])) << "only begins alike";
+    {
+      const UsedAs third(*clock_, "one", "three");
+      EXPECT_FALSE(at::equal(mask_of(0), own[2]));
+    }
+    EXPECT_TRUE(at::equal(mask_of(0), own[2]));
+  }
+  EXPECT_TRUE(at::equal(mask_of(0), own[0]));
+}
+
 TEST_F(Dropout, NeighbouringStreamsAreIndependent) {
   const double n = 64 * 64;
   for (uint64_t part = 1; part < 20; ++part) {

@@ -21,9 +21,10 @@ bool optional_bool(const json& object, const std::string& key, bool otherwise, c
 }
 
 void refuse(bool unsupported, const json& value, const std::string& what, const std::string& where) {
-  HS_CHECK(!unsupported, where, ": ", what, " ", brief_json(value),
-           " is not supported; headshare reads Hugging Face's byte-level BPE as GPT-2 has it and WordPiece as BERT has "
-           "it");
+  HS_CHECK(
+      !unsupported, where, ": ", what, " ", brief_json(value),
+      " is not supported; headshare reads Hugging Face's byte-level BPE as GPT-2 has it, WordPiece as BERT has it and "
+      "Unigram as ALBERT has it");
 }
 
 void refuse_lengths(const json& object, const std::string& where) {

@@ -155,6 +155,9 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
 
 json hf_json(const Tokenizer& tokenizer) {
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) return hf_json_from_bpe(bpe->definition());
+  if (const auto* unigram = dynamic_cast<const UnigramTokenizer*>(&tokenizer)) {
+    return hf_json_from_unigram(unigram->definition());
+  }
   const auto* wordpiece = dynamic_cast<const WordPieceTokenizer*>(&tokenizer);
   HS_CHECK(wordpiece != nullptr, "Hugging Face tokenizers have nothing like the tokenizer '", tokenizer.kind(),
            "'; train one of kind 'bpe' or 'wordpiece'");

@@ -1,10 +1,11 @@
-// Hugging Face's tokenizer.json with a byte-level BPE or a WordPiece, in and out.
+// Hugging Face's tokenizer.json with a byte-level BPE, a WordPiece or a Unigram, in and out.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "headshare/text/bpe_merger.h"
+#include "headshare/text/unigram_tokenizer.h"
 #include "headshare/text/wordpiece_tokenizer.h"
 
 namespace headshare {
@@ -32,9 +33,24 @@ BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& 
 //  - added_tokens: special ones only; the unknown token is special in any case.
 WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const std::string& where);
 
-// The same tokenizers for Hugging Face; hf_json throws Error for kinds that are neither.
+// The same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
+//  - model: type Unigram with vocab and unk_id; byte_fallback,
+//  - normalizer: null, or Replace (of a text, or of runs of spaces), NFKD, StripAccents, Lowercase, Precompiled, alone
+//  or
+//    in a Sequence,
+//  - pre_tokenizer: Metaspace, or WhitespaceSplit and Metaspace; with split, prepend_scheme always or never,
+//  - decoder: the same Metaspace, or null,
+//  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP] or <s> A </s> </s> B </s>, or null; it is checked
+//  and
+//    left to the task: encode adds nothing,
+//  - truncation and padding: null,
+//  - added_tokens: special ones, and ordinary ones that are cut out of the text before it is normalised.
+UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where);
+
+// The same tokenizers for Hugging Face; hf_json throws Error for other kinds.
 nlohmann::json hf_json_from_bpe(const BpeDefinition& definition);
 nlohmann::json hf_json_from_wordpiece(const WordPieceDefinition& definition);
+nlohmann::json hf_json_from_unigram(const UnigramDefinition& definition);
 nlohmann::json hf_json(const Tokenizer& tokenizer);
 
 }  // namespace headshare

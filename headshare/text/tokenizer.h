@@ -38,7 +38,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // "bytes", "characters", "words", "bpe" or "wordpiece".
+  // "bytes", "characters", "words", "bpe", "wordpiece" or "unigram".
   virtual std::string kind() const = 0;
 
   // Ids run from 0 to vocabulary_size() - 1.

@@ -38,8 +38,9 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   if (kind == "words") return WordTokenizer::from_json(object, where);
   if (kind == "bpe") return BpeTokenizer::from_json(object, where);
   if (kind == "wordpiece") return WordPieceTokenizer::from_json(object, where);
+  if (kind == "unigram") return UnigramTokenizer::from_json(object, where);
   throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
-                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece"})));
+                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram"})));
 }
 
 // The first of `names` that is a file in `folder`; an empty path when there is none.
@@ -76,6 +77,8 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   if (!whole.empty()) return load_tokenizer(whole);
   const fs::path wordpiece = first_file(folder, {"vocab.txt"});
   if (!wordpiece.empty()) return load_vocabulary(wordpiece);
+  const std::string advice = sentencepiece_advice(folder);
+  HS_CHECK(advice.empty(), advice);
   const fs::path vocabulary = first_file(folder, {"vocab.json", "encoder.json"});
   const fs::path merges = first_file(folder, {"merges.txt", "vocab.bpe"});
   HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
@@ -87,6 +90,14 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string sentencepiece_advice(const fs::path& folder) {
+  const fs::path pieces = first_file(folder, {"spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"});
+  if (pieces.empty()) return "";
+  return join_text(folder.string(), " has its tokenizer in ", pieces.filename().string(),
+                   ", which headshare does not read; make a tokenizer.json with transformers: "
+                   "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+}
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   if (fs::is_directory(path)) return load_folder(path);
@@ -101,6 +112,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, con
            "Face); to load GPT-2's vocab.json and merges.txt, give their folder");
   if (object.contains("format")) return own_from_json(object, where);
   const nlohmann::json& model = object["model"];
+  if (model.is_object() && model.contains("type") && model["type"] == "Unigram") {
+    return std::make_unique<UnigramTokenizer>(unigram_from_hf_json(object, where), where);
+  }
   if (model.is_object() && model.contains("type") && model["type"] == "WordPiece") {
     return std::make_unique<WordPieceTokenizer>(wordpiece_from_hf_json(object, where), where);
   }

@@ -6,7 +6,7 @@
 namespace headshare {
 
 // Reads a tokenizer from
-//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE or a WordPiece (hf_tokenizer.h
+//  - a tokenizer.json: ours, or a Hugging Face one with a byte-level BPE, a WordPiece or a Unigram (hf_tokenizer.h
 //    says what is accepted; anything else is refused by name),
 //  - a vocab.txt (any name that ends in .txt), with a tokenizer_config.json beside it or alone
 //    (wordpiece_file.h),
@@ -16,7 +16,11 @@ namespace headshare {
 // naming the file and what is wrong.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-// The same from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.
+// What to do about a folder whose tokenizer is a SentencePiece model that load_tokenizer does not read, beginning with
+// the folder; "" for other folders.
+std::string sentencepiece_advice(const std::filesystem::path& folder);
+
+// load_tokenizer() from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where);
 
 // Writes to_json() under `path`, atomically.

@@ -154,7 +154,7 @@ TEST(HfTokenizerTest, UnknownPartsAreRefusedByName) {
   EXPECT_THAT(refused("/post_processor", {{"type", "TemplateProcessing"}}), HasSubstr("\"TemplateProcessing\""));
   EXPECT_THAT(refused("/decoder", {{"type", "WordPiece"}}), HasSubstr("\"WordPiece\""));
   EXPECT_THAT(refused("/truncation", {{"max_length", 5}}), HasSubstr("truncation"));
-  EXPECT_THAT(refused("/model/type", "Unigram"), HasSubstr("\"Unigram\""));
+  EXPECT_THAT(refused("/model/type", "WordLevel"), HasSubstr("\"WordLevel\""));
   EXPECT_THAT(refused("/model/dropout", 0.1), HasSubstr("dropout 0.1"));
   EXPECT_THAT(refused("/model/end_of_word_suffix", "</w>"), HasSubstr("end_of_word_suffix"));
   EXPECT_THAT(refused("/model/ignore_merges", true), HasSubstr("ignore_merges"));

@@ -80,6 +80,19 @@ def test_sweeps(cost, run, refused):
     assert "whole number" in refused(2, "cost", "--sweep", "heads=four")
 
 
+def test_shared_layers_and_factorised_embeddings(cost):
+    sizes = ("--schemes", "mha", "--layers", 12, "--d-model", 768, "--heads", 12, "--vocabulary", 1000, "--context", 512)
+    [own] = cost(*sizes)
+    [shared] = cost(*sizes, "--layer-groups", 3)
+    assert shared["attention_parameters"] * 4 == own["attention_parameters"]
+    assert shared["kv_cache_bytes_per_token"] == own["kv_cache_bytes_per_token"]
+    [narrow] = cost(*sizes, "--embedding-width", 100)
+    tables, projections = (1000 + 512) * (768 - 100), 768 + 2 * 100 * 768
+    assert own["total_parameters"] - narrow["total_parameters"] == tables - projections
+    [twelve, five] = cost(*sizes, "--layer-groups", 4, "--sweep", "layers=12,5")
+    assert "impossible" not in twelve and "5 / 4" in five["impossible"]
+
+
 def test_memory_budget(cost, run, refused):
     budget = 64 << 20
     sizes = ("--layers", 2, "--d-model", 64, "--heads", 4, "--vocabulary", 1000, "--context", 128)
@@ -183,6 +196,11 @@ def test_other_model_types(cost, run, refused, config):
     [bert] = json.loads(done.stdout)
     assert bert["total_parameters"] == 109_482_240 and bert["kind"] == "encoder"
     assert "the encoder and its pooler (BertModel)" in done.stderr
+    base = {"model_type": "albert", "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}
+    [albert] = cost(config(base), "--schemes", "mha")
+    assert albert["total_parameters"] == 11_683_584 and albert["attention_parameters"] == 4 * 768 * 768
+    assert (albert["layers"], albert["layer_groups"], albert["embedding_width"]) == (12, 1, 128)
+    assert "layers 12, layer-groups 1, embedding-width 128," in " ".join(run("cost", config(base)).stdout.split())
     mistral = {**LLAMA3, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": 32000}
     done = run("cost", config({**mistral, "sliding_window": 4096}), "--json", "--schemes", "gqa")
     assert json.loads(done.stdout)[0]["total_parameters"] == 7_241_732_096
@@ -208,7 +226,7 @@ def test_a_headshare_model(cost, model):
 
 
 def test_what_is_no_configuration(refused, config, tmp_path):
-    assert "headshare knows bert, distilbert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
+    assert "headshare knows albert, bert, distilbert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
     assert "model_type is missing" in refused(1, "cost", config({}))
     assert "hidden_size" in refused(1, "cost", config({**LLAMA3, "hidden_size": -4}))
     assert "intermediate_size is missing" in refused(1, "cost", config({**LLAMA3, "intermediate_size": None}))

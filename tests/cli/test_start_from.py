@@ -82,6 +82,18 @@ def test_a_longer_context_where_positions_have_no_end(run, text, tmp_path):
         assert report["options"]["context"] == 64
 
 
+def test_a_shared_layer_at_more_depths(run, refused, text, tmp_path):
+    shared = ("--layers", 2, "--layer-groups", 1, "--embedding-width", 8)
+    run("train", "--text", text, "--out", tmp_path / "start", *TINY, *shared, "--steps", 5)
+    result, said = train(run, tmp_path / "start", text, tmp_path / "deeper", *STILL, "--layers", 3)
+    assert "layers 3 instead of 2" in said and result["best_loss"] > 0
+    report = json.loads(run("info", tmp_path / "deeper", "--json").stdout)
+    assert report["options"]["layers"] == 3 and report["options"]["layer-groups"] == 1
+    flags = ("--start-from", tmp_path / "start", "--text", text, "--out", tmp_path / "no")
+    assert "leave --layer-groups out" in refused(2, "train", *flags, "--layer-groups", 2)
+    assert "leave --embedding-width out" in refused(2, "train", *flags, "--embedding-width", 4)
+
+
 def test_where_it_cannot_start(refused, start, text, tmp_path):
     flags = ("--text", text, "--out", tmp_path / "run")
     assert "does not exist" in refused(1, "train", "--start-from", tmp_path / "none", *flags)

@@ -157,10 +157,12 @@ LONG += ["--accumulation", 2, "--ema-decay", 0.9, "--evaluate-every", 90, "--sav
 
 # With 2 threads a batch that is large enough to be shared between them.
 SHARED = ["--threads", 2, "--batch-size", 16, "--steps", 150, "--evaluate-every", 31, "--save-every", 35]
+# Layers that share their parameters, each with dropout masks of its own.
+ALBERT = ["--layers", 4, "--layer-groups", 2, "--embedding-width", 6, "--steps", 150]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more, steps", [([], 400), (SHARED, 150)], ids=["1 thread", "2 threads"])
+@pytest.mark.parametrize("more, steps", [([], 400), (SHARED, 150), (ALBERT, 150)], ids=["1 thread", "2 threads", "shared layers"])
 def test_killed_runs_go_on_to_the_same_last_bit(run, program, text, tmp_path, more, steps):
     arguments = [*LONG, *more, "--text", text]
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -47,6 +47,7 @@ std::vector<Target> targets() {
       {.name = "tokenizer", .read = file},
       {.name = "hf-bpe", .read = file},
       {.name = "hf-wordpiece", .read = file},
+      {.name = "hf-unigram", .read = file},
       {.name = "vocabulary-text", .read = read_tokenizer},
       {.name = "gpt2-files", .read = read_tokenizer},
   };

@@ -1,4 +1,4 @@
-"""RoBERTa and DistilBERT of transformers are our encoders: `convert --from hf` of random models, hidden states, poolers,
+"""RoBERTa, DistilBERT and ALBERT of transformers are our encoders: `convert --from hf` of random models, hidden states, poolers,
 logits and scores, with padding, and `convert --to collaborative` at full width; what cannot be reproduced is refused by
 name."""
 
@@ -14,8 +14,15 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 ROBERTA = {"vocab_size": 97, "max_position_embeddings": 26, "hidden_size": 48, "num_hidden_layers": 3,
            "num_attention_heads": 4, "intermediate_size": 100, "type_vocab_size": 1}  # fmt: skip
 DISTILBERT = {"vocab_size": 97, "max_position_embeddings": 24, "dim": 48, "n_layers": 3, "n_heads": 4, "hidden_dim": 100}
-CONFIGURATIONS = {"roberta": (transformers.RobertaConfig, ROBERTA), "distilbert": (transformers.DistilBertConfig, DISTILBERT)}
-CLASSES = {"roberta": "Roberta", "distilbert": "DistilBert"}
+ALBERT = {"vocab_size": 97, "max_position_embeddings": 24, "embedding_size": 20, "hidden_size": 48, "num_hidden_layers": 3,
+          "num_attention_heads": 4, "intermediate_size": 100}  # fmt: skip
+CONFIGURATIONS = {
+    "roberta": (transformers.RobertaConfig, ROBERTA),
+    "distilbert": (transformers.DistilBertConfig, DISTILBERT),
+    "albert": (transformers.AlbertConfig, ALBERT),
+}
+CLASSES = {"roberta": "Roberta", "distilbert": "DistilBert", "albert": "Albert"}
+FAMILIES = ["roberta", "distilbert", "albert"]
 LENGTH = 24  # RoBERTa's first two positions are not used
 
 
@@ -79,6 +86,10 @@ def assert_same(found, expected, visible, tolerance=1e-4):
         ("distilbert", {}),
         ("distilbert", {"activation": "relu", "n_heads": 1, "sinusoidal_pos_embds": True}),
         ("distilbert", {"tie_word_embeddings": False}),
+        ("albert", {}),
+        ("albert", {"num_hidden_layers": 6, "num_hidden_groups": 3, "type_vocab_size": 1, "layer_norm_eps": 0.01}),
+        ("albert", {"hidden_act": "gelu", "embedding_size": 48, "num_attention_heads": 1}),
+        ("albert", {"tie_word_embeddings": False, "hidden_act": "relu"}),
     ],
 )
 def test_hidden_states_and_logits(ours, family, changes):
@@ -89,22 +100,23 @@ def test_hidden_states_and_logits(ours, family, changes):
     assert_same(found["logits"], expected.logits, given["visible"])
 
 
-@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_shared_heads_of_full_width_compute_the_same(ours, family):
     model = random_model(family, "ForMaskedLM")
     given = random_input()
     assert_same(ours(model, given, shared=True)["logits"], theirs(model, given).logits, given["visible"])
 
 
-def test_the_pooler_of_a_bare_roberta(ours):
-    model = random_model("roberta", "Model")
+@pytest.mark.parametrize("family", ["roberta", "albert"])
+def test_the_pooler_of_a_bare_model(ours, family):
+    model = random_model(family, "Model")
     given = random_input()
     expected, found = theirs(model, given), ours(model, given)
     assert_same(found["hidden"], expected.last_hidden_state, given["visible"])
     assert_same(found["pooled"], expected.pooler_output, torch.ones(3))
 
 
-@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["ForSequenceClassification", "ForQuestionAnswering"])
 def test_heads_of_tasks(ours, family, kind):
     model = random_model(family, kind, **({"num_labels": 3} if kind == "ForSequenceClassification" else {}))
@@ -114,6 +126,29 @@ def test_heads_of_tasks(ours, family, kind):
         assert_same(found["scores"], expected.logits, torch.ones(3))
     else:
         assert_same(found["scores"], torch.stack([expected.start_logits, expected.end_logits], -1), given["visible"])
+
+
+@pytest.mark.parametrize("family", ["roberta", "albert"])
+def test_multiple_choice(ours, family):
+    """Each row is a choice of one question."""
+    model = random_model(family, "ForMultipleChoice")
+    given = random_input()
+    ids = torch.where(given["visible"].bool(), given["ids"], model.config.pad_token_id)
+    with torch.no_grad():
+        expected = model(ids.unsqueeze(0), attention_mask=given["visible"].unsqueeze(0)).logits
+    assert_same(ours(model, given)["scores"], expected.T, torch.ones(3))
+
+
+def test_segments_and_the_sentence_order_head(ours, run, tmp_path):
+    model = random_model("albert", "ForPreTraining")
+    given = random_input()
+    given["segments"] = (torch.arange(LENGTH) > 3).long().expand(3, LENGTH)
+    with torch.no_grad():
+        expected = model(given["ids"], attention_mask=given["visible"], token_type_ids=given["segments"])
+    found = ours(model, given)
+    assert_same(found["logits"], expected.prediction_logits, given["visible"])
+    said = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "again").stderr
+    assert "sop_classifier" in said
 
 
 def test_a_classifier_that_still_has_a_pooler(ours, tmp_path):
@@ -132,9 +167,10 @@ def test_a_classifier_that_still_has_a_pooler(ours, tmp_path):
     assert_same(ours(model, given)["scores"], theirs(model, given).logits, torch.ones(3))
 
 
+@pytest.mark.parametrize("family", ["roberta", "albert"])
 @pytest.mark.parametrize("type", ["float16", "bfloat16"])
-def test_half_precision_and_shards(ours, type):
-    model = random_model("roberta", "ForMaskedLM")
+def test_half_precision_and_shards(ours, family, type):
+    model = random_model(family, "ForMaskedLM")
     given = random_input()
     model = model.to(getattr(torch, type))
     save = model.save_pretrained
@@ -153,6 +189,15 @@ def test_half_precision_and_shards(ours, type):
         ("roberta", {"pad_token_id": 25}, "max_position_embeddings"),
         ("distilbert", {"activation": "silu"}, "activation"),
         ("distilbert", {"architectures": ["DistilBertForTokenClassification"]}, "DistilBertForTokenClassification"),
+        ("albert", {"architectures": ["AlbertForTokenClassification"]}, "AlbertForTokenClassification"),
+        ("albert", {"num_hidden_groups": 2}, "num_hidden_groups"),
+        ("albert", {"inner_group_num": 2}, "inner_group_num"),
+        ("albert", {"hidden_act": "silu"}, "hidden_act"),
+        ("albert", {"position_embedding_type": "relative_key"}, "position_embedding_type"),
+        ("albert", {"is_decoder": True}, "is_decoder"),
+        ("albert", {"type_vocab_size": 0}, "type_vocab_size"),
+        ("albert", {"embedding_size": 0}, "embedding_size"),
+        ("albert", {"embedding_size": 21}, "embeddings.word_embeddings.weight"),
     ],
 )
 def test_what_cannot_be_reproduced_is_refused_by_name(run, tmp_path, family, changes, says):
@@ -164,22 +209,23 @@ def test_what_cannot_be_reproduced_is_refused_by_name(run, tmp_path, family, cha
     assert not (tmp_path / "ours").exists()
 
 
-@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_missing_tensor_is_named(run, tmp_path, family):
     random_model(family, "ForMaskedLM").save_pretrained(tmp_path / "hf")
     tensors = load_file(tmp_path / "hf" / "model.safetensors")
-    gone = next(name for name in tensors if "layer.1" in name)
+    gone = next(name for name in tensors if "layer.1" in name or "albert_layers.0.ffn." in name)
     del tensors[gone]
     save_file(tensors, tmp_path / "hf" / "model.safetensors", metadata={"format": "pt"})
     done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", check=False)
     assert done.returncode == 1 and gone.split(".", 1)[1] in done.stderr
 
 
-@pytest.mark.parametrize("family", ["roberta", "distilbert"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_dry_run_prints_the_mapping_and_cost_reads_the_configuration(run, tmp_path, family):
     random_model(family, "ForMaskedLM").save_pretrained(tmp_path / "hf")
     printed = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours", "--dry-run").stdout
-    assert "-> blocks.2.attention.scheme.query.weight" in printed and "nothing was written" in printed
+    last = 0 if family == "albert" else 2
+    assert f"-> blocks.{last}.attention.scheme.query.weight" in printed and "nothing was written" in printed
     assert not (tmp_path / "ours").exists()
     assert "masked-LM head" in run("cost", tmp_path / "hf").stderr
 
@@ -196,13 +242,29 @@ def roberta_tokenizer(folder):
     return transformers.RobertaTokenizerFast.from_pretrained(folder, mask_token=mask)
 
 
-def test_robertas_tokenizer_comes_with_it(run, tmp_path):
-    tokenizer = roberta_tokenizer(tmp_path / "tokenizer")
-    model = random_model("roberta", "ForMaskedLM", vocab_size=len(tokenizer))
+def albert_tokenizer():
+    """As ALBERT's: a Unigram that lower-cases, and whose borders of texts are [CLS] and [SEP]."""
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.SentencePieceUnigramTokenizer()
+    trained.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 9, vocab_size=80, show_progress=False)
+    pieces = [(piece, score) for piece, score in json.loads(trained.to_str())["model"]["vocab"] if not piece.startswith("<")]
+    special = [(token, 0.0) for token in ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")]
+    return transformers.AlbertTokenizer(vocab=special + pieces)
+
+
+@pytest.mark.parametrize(
+    "family, make, text",
+    [
+        ("roberta", roberta_tokenizer, "the quick <mask> jumps over a <mask>"),
+        ("albert", albert_tokenizer, "The  D\u00d6G [MASK] z [MASK]"),
+    ],
+)
+def test_the_tokenizer_comes_with_it(run, tmp_path, family, make, text):
+    tokenizer = make(*([tmp_path / "tokenizer"] if make is roberta_tokenizer else []))
+    model = random_model(family, "ForMaskedLM", vocab_size=len(tokenizer))
     for one in (model, tokenizer):
         one.save_pretrained(tmp_path / "hf")
     run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
-    text = "the quick <mask> jumps over a <mask>"
     given = tokenizer(text, return_tensors="pt")
     with torch.no_grad():
         scores = model(**given).logits[0].softmax(-1)
@@ -215,3 +277,22 @@ def test_robertas_tokenizer_comes_with_it(run, tmp_path):
         fillings = mask["fillings"] if isinstance(mask, dict) else mask
         assert [one["token"] for one in fillings] == wanted.indices.tolist()
         assert [one["probability"] for one in fillings] == pytest.approx(wanted.values.tolist(), abs=1e-4)
+
+
+def test_a_sentencepiece_model_alone_is_answered_with_the_way_out(run, tmp_path):
+    random_model("albert", "Model").save_pretrained(tmp_path / "hf")
+    (tmp_path / "hf" / "spiece.model").write_bytes(b"\n\x0e")
+    said = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours").stderr
+    assert "spiece.model, which headshare does not read; make a tokenizer.json" in said
+
+
+def test_a_shared_layer_is_decomposed_once(run, tmp_path):
+    random_model("albert", "ForMaskedLM", num_hidden_layers=4).save_pretrained(tmp_path / "hf")
+    run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
+    narrow = ("--to", "collaborative", "--key-width", 24, "--json")
+    report = json.loads(run("convert", tmp_path / "ours", tmp_path / "narrow", *narrow).stdout)
+    assert [layer["key_width"] for layer in report["layers"]] == [24]
+    info = json.loads(run("info", tmp_path / "narrow", "--json").stdout)
+    assert info["options"]["layers"] == 4 and info["options"]["layer-groups"] == 1
+    done = run("convert", tmp_path / "ours", tmp_path / "back", "--to", "hf", check=False)
+    assert done.returncode == 1 and "--layer-groups" in done.stderr

@@ -169,6 +169,8 @@ void check_bert_holds(const EncoderOptions& o) {
   HS_CHECK(o.norm == NormKind::kLayer, "the encoder's norms are of another kind than BERT's (--norm rms)", no_place);
   HS_CHECK(o.feed_forward == FeedForwardKind::kPlain, "the encoder's feed-forward part is gated", no_place);
   HS_CHECK(!o.pooler || o.pooler_activation == PoolerActivation::kTanh, "the encoder's pooler has ReLU", no_place);
+  HS_CHECK(!o.layer_groups, "the encoder's layers share their parameters (--layer-groups)", no_place);
+  HS_CHECK(!o.embedding_width, "the encoder's embedding is factorised (--embedding-width)", no_place);
   HS_CHECK(!o.attention.qk_norm, "the encoder norms queries and keys (--qk-norm)", no_place);
   HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
   const TaskHeadOptions& head = o.task_head;

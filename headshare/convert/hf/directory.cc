@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
+#include "headshare/convert/hf/albert.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
@@ -88,7 +89,8 @@ ForeignModel open_hf(const fs::path& path) {
                                                       {"bert", map_bert},
                                                       {"roberta", map_roberta},
                                                       {"xlm-roberta", map_roberta},
-                                                      {"distilbert", map_distilbert}};
+                                                      {"distilbert", map_distilbert},
+                                                      {"albert", map_albert}};
   const auto family = families.find(type.is_string() ? type.get<std::string>() : "");
   std::vector<std::string> known;
   for (const auto& [name, map] : families) known.push_back(name);

@@ -12,6 +12,7 @@ namespace {
 std::map<std::string, std::vector<int64_t>> shapes(EncoderOptions one_block) {
   const DeclareOn meta(at::kMeta);
   one_block.layers = 1;
+  one_block.layer_groups.reset();
   std::map<std::string, std::vector<int64_t>> found;
   for (const auto& [name, tensor] : model_tensors(*Encoder(one_block))) found.emplace(name, tensor.sizes().vec());
   return found;

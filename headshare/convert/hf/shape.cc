@@ -6,6 +6,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/convert/hf/albert.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
@@ -35,12 +36,12 @@ HfShape encoder_shape(const HfConfig& config, const std::string& type, const cha
 }  // namespace
 
 std::vector<std::string> shape_types() {
-  return {"bert", "distilbert", "gpt2", "llama", "mistral", "qwen2", "roberta", "xlm-roberta"};
+  return {"albert", "bert", "distilbert", "gpt2", "llama", "mistral", "qwen2", "roberta", "xlm-roberta"};
 }
 
 int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
   if (shape.output_bias || !resolved.attention.projection_bias) return 0;
-  return resolved.layers * resolved.attention.d_model;
+  return own_layers(resolved) * resolved.attention.d_model;
 }
 
 HfShape read_hf_shape(const fs::path& path) {
@@ -57,6 +58,7 @@ HfShape read_hf_shape(const fs::path& path) {
   const std::string& type = json_string(value, where);
   HS_CHECK(std::find(known.begin(), known.end(), type) != known.end(), where, " is ", brief_text(type),
            did_you_mean(type, known), "; headshare knows ", list_text(known));
+  if (type == "albert") return encoder_shape(config, type, "AlbertModel", albert_options(config));
   if (type == "bert") return encoder_shape(config, type, "BertModel", bert_options(config));
   if (type == "distilbert") return encoder_shape(config, type, "DistilBertModel", distilbert_options(config));
   if (type == "roberta" || type == "xlm-roberta")

@@ -180,6 +180,41 @@ TEST(CompressModel, ALimitOnParametersIsKeptAndUsed) {
   EXPECT_THROW(compressed(source, {.width = {.max_parameters = 1000}}, &report), Error);
 }
 
+// The one layer is decomposed once, by what it reads at all depths.
+TEST(CompressModel, ASharedLayerIsDecomposedOnce) {
+  DecoderOptions options = small_options("mha");
+  options.layers = 4;
+  options.layer_groups = 1;
+  const Decoder source = random_decoder(options);
+  const Tensor sample = random_ids(6, 10, 13, /*seed=*/5);
+  CompressionReport report;
+  const Decoder target = compressed(source, {.width = {.key_width = 8}, .sample = sample}, &report);
+  expect_counted(target);
+  EXPECT_EQ(target->layers(), 1U);
+  EXPECT_EQ(target->depth(), 4U);
+  ASSERT_EQ(report.layers.size(), 1U);
+  double change = 0, of = 0;
+  int seen = 0;
+  source->attention(0)->observe([&](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+    change += (target->attention(0)->self(x, mask) - output).square().sum(at::kDouble).item<double>();
+    of += output.square().sum(at::kDouble).item<double>();
+    ++seen;
+  });
+  const at::NoGradGuard no_grad;
+  source->hidden(sample);
+  source->attention(0)->observe(nullptr);
+  EXPECT_EQ(seen, 4);
+  EXPECT_NEAR(report.layers[0].output_change, std::sqrt(change / of), 1e-6);
+
+  const Decoder whole = compressed(source, {.width = {.key_width = 16}}, &report);
+  EXPECT_LT(largest_difference(logits(source), logits(whole)), 2e-4);
+  const int64_t most = measure(source->options()).total_parameters - 200;
+  const int64_t left =
+      measure(compressed(source, {.width = {.max_parameters = most}}, &report)->options()).total_parameters;
+  EXPECT_LE(left, most);
+  EXPECT_GT(left, most - 2 * (2 * 16 + 4));
+}
+
 TEST(CompressModel, RefusesWhatCannotBe) {
   CompressionReport report;
   const auto refused = [&](const DecoderOptions& options, int64_t width, const std::string& says) {

@@ -108,6 +108,8 @@ DecoderOptions decoder_options(const DiagnosticOptions& options) {
   model.context = generator->length();
   // The output heads are the task's; tied, the decoder's own output layer holds no parameter of its own.
   model.tie_embeddings = true;
+  HS_CHECK(!model.embedding_width, "embedding-width is ", *model.embedding_width,
+           ": the few tokens of a diagnostic task need no factorised embedding; leave --embedding-width out");
   return resolve(model);
 }
 

@@ -1,0 +1,34 @@
+// The character map of a SentencePiece model: what it makes of characters before it cuts text into pieces.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headshare {
+
+// A "precompiled_charsmap": four bytes with the size of a double-array trie (Darts), the trie's units, and texts that
+// end with a zero byte, where the trie's values point. It is untrusted.
+class Charsmap {
+ public:
+  // Throws Error led by `where` when the parts do not fit into `bytes`, or texts are not UTF-8.
+  Charsmap(std::string bytes, const std::string& where);
+
+  // What `characters` (UTF-8) become: the text of the shortest key that they begin with, as Hugging Face tokenizers
+  // have it. False when no key is their beginning.
+  bool find(std::string_view characters, std::string_view* becomes) const;
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::vector<uint32_t> units_;
+  std::string_view texts_;  // into bytes_
+};
+
+// Base64 (RFC 4648, with padding), as tokenizer.json holds a map. Throws Error led by `where`.
+std::string from_base64(std::string_view text, const std::string& where);
+std::string to_base64(std::string_view bytes);
+
+}  // namespace headshare

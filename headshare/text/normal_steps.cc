@@ -1,0 +1,245 @@
+#include "headshare/text/normal_steps.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/valid_utf8.h"
+#include "headshare/text/bert_characters.h"
+#include "headshare/text/compatibility.h"
+#include "headshare/text/utf8.h"
+
+namespace headshare {
+namespace {
+
+// Characters that a byte may become. The longest decomposition makes 18 of 3; only a hostile file asks for more.
+constexpr size_t kMostGrowth = 32;
+
+// Code points of UTF-8, without places.
+std::vector<int32_t> code_points(std::string_view text) {
+  std::vector<int32_t> points;
+  for (size_t at = 0; at < text.size();) points.push_back(next_code_point(text, &at));
+  return points;
+}
+
+NormalText characters_of(std::string_view text) {
+  NormalText characters;
+  characters.reserve(text.size());
+  for (size_t end = 0; end < text.size();) {
+    const size_t begin = end;
+    const int32_t point = next_code_point(text, &end);
+    characters.push_back({point, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
+  }
+  return characters;
+}
+
+// Puts `to` for characters that end with `last`: its place is Hugging Face's.
+void put(const NormalCharacter& last, const std::vector<int32_t>& to, NormalText* out) {
+  for (const int32_t point : to) out->push_back({point, last.begin, last.end});
+}
+
+NormalText replaced(const NormalText& text, const NormalStep& step) {
+  const std::vector<int32_t> from = code_points(step.from);
+  const std::vector<int32_t> to = code_points(step.to);
+  const auto is_at = [&](size_t at) {
+    if (text.size() - at < from.size()) return false;
+    return std::equal(from.begin(), from.end(), text.begin() + static_cast<ptrdiff_t>(at),
+                      [](int32_t point, const NormalCharacter& one) { return one.code_point == point; });
+  };
+  NormalText out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    if (is_at(at)) {
+      at += from.size();
+      put(text[at - 1], to, &out);
+    } else {
+      out.push_back(text[at++]);
+    }
+  }
+  return out;
+}
+
+NormalText collapsed(const NormalText& text, const NormalStep& step) {
+  const std::vector<int32_t> to = code_points(step.to);
+  NormalText out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && text[end].code_point == ' ') ++end;
+    if (end - at >= 2) {
+      put(text[end - 1], to, &out);
+      at = end;
+    } else {
+      out.push_back(text[at++]);
+    }
+  }
+  return out;
+}
+
+// Puts marks in canonical order. Places stay in the order of the text, one for each character: spans ascend, and are
+// Hugging Face's.
+class Decomposer {
+ public:
+  explicit Decomposer(NormalText* out) : out_(out) {}
+
+  void add(const NormalCharacter& one) {
+    int32_t parts[kLongestCompatibility];
+    const int count = compatibility_decomposition(one.code_point, parts);
+    for (int i = 0; i < count; ++i) {
+      const int combining_class = bert_combining_class(parts[i]);
+      if (combining_class == 0) end_marks();
+      marks_.push_back({parts[i], combining_class, i == 0});
+      if (i == 0) places_.push_back(one);
+      if (combining_class == 0) end_marks();
+    }
+  }
+
+  void end_marks() {
+    if (marks_.size() > 1) {
+      std::stable_sort(marks_.begin(), marks_.end(),
+                       [](const Mark& a, const Mark& b) { return a.combining_class < b.combining_class; });
+    }
+    size_t next = 0;
+    for (const Mark& mark : marks_) {
+      if (mark.first) place_ = places_[next++];
+      out_->push_back({mark.code_point, place_.begin, place_.end});
+    }
+    marks_.clear();
+    places_.clear();
+  }
+
+ private:
+  struct Mark {
+    int32_t code_point;
+    int combining_class;
+    bool first;  // of its character's decomposition
+  };
+
+  NormalText* out_;
+  std::vector<Mark> marks_;              // not yet in canonical order
+  std::vector<NormalCharacter> places_;  // of the characters that these come from
+  NormalCharacter place_;                // of the last character whose first part was put
+};
+
+NormalText decomposed(const NormalText& text) {
+  NormalText out;
+  out.reserve(text.size());
+  Decomposer decomposer(&out);
+  for (const NormalCharacter& one : text) decomposer.add(one);
+  decomposer.end_marks();
+  return out;
+}
+
+NormalText lowered(const NormalText& text) {
+  NormalText out;
+  out.reserve(text.size());
+  for (NormalCharacter one : text) {
+    const int32_t c = one.code_point;
+    one.code_point = c == 0x130 ? 'i' : utf8proc_tolower(c);
+    out.push_back(one);
+    if (c == 0x130) out.push_back({0x307, one.begin, one.end});
+  }
+  return out;
+}
+
+// As Hugging Face tokenizers go through the map: a cluster of characters (grapheme) of less than 6 bytes at once,
+// others one by one.
+class Mapper {
+ public:
+  Mapper(const NormalText& text, const Charsmap& map, NormalText* out) : text_(text), map_(map), out_(out) {}
+
+  void run() {
+    for (size_t first = 0, last = 0; first < text_.size(); first = last) {
+      last = cluster_end(first);
+      if (last > first + 1 && mapped(first, last)) continue;
+      for (size_t i = first; i < last; ++i) {
+        if (!mapped(i, i + 1)) out_->push_back(text_[i]);
+      }
+    }
+  }
+
+ private:
+  size_t cluster_end(size_t first) const {
+    utf8proc_int32_t state = 0;
+    size_t last = first + 1;
+    while (last < text_.size() &&
+           utf8proc_grapheme_break_stateful(text_[last - 1].code_point, text_[last].code_point, &state) == 0) {
+      ++last;
+    }
+    return last;
+  }
+
+  // Whether the map knows what the characters begin with; puts what it makes of all of them.
+  bool mapped(size_t first, size_t last) {
+    constexpr size_t kMost = 6;
+    bytes_.clear();
+    for (size_t i = first; i < last && bytes_.size() < kMost; ++i) append_utf8(text_[i].code_point, &bytes_);
+    std::string_view becomes;
+    if (bytes_.size() >= kMost || !map_.find(bytes_, &becomes)) return false;
+    // One for one, and what is left over stands where the last character does.
+    for (const int32_t point : code_points(becomes)) {
+      out_->push_back({point, text_[first].begin, text_[first].end});
+      first = std::min(first + 1, last - 1);
+    }
+    return true;
+  }
+
+  const NormalText& text_;
+  const Charsmap& map_;
+  NormalText* out_;
+  std::string bytes_;
+};
+
+NormalText changed(NormalText text, const NormalStep& step) {
+  switch (step.kind) {
+    case NormalStepKind::kReplace:
+      return replaced(text, step);
+    case NormalStepKind::kCollapseSpaces:
+      return collapsed(text, step);
+    case NormalStepKind::kDecompose:
+      return decomposed(text);
+    case NormalStepKind::kStripMarks:
+      std::erase_if(text, [](const NormalCharacter& one) { return is_combining_mark(one.code_point); });
+      return text;
+    case NormalStepKind::kLowercase:
+      return lowered(text);
+    case NormalStepKind::kCharsmap: {
+      NormalText out;
+      out.reserve(text.size());
+      Mapper(text, *step.map, &out).run();
+      return out;
+    }
+  }
+  return text;
+}
+
+bool is_visible_ascii(char byte) { return byte > ' ' && byte < 0x7F; }
+
+}  // namespace
+
+NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps) {
+  NormalText characters = characters_of(text);
+  for (const NormalStep& step : steps) {
+    characters = changed(std::move(characters), step);
+    HS_CHECK(characters.size() <= kMostGrowth * (text.size() + 1), "the tokenizer's normalisation makes ",
+             characters.size(), " characters of ", text.size(),
+             " bytes: its steps multiply text; use another tokenizer");
+  }
+  return characters;
+}
+
+bool works_piecewise(const std::vector<NormalStep>& steps) {
+  return std::all_of(steps.begin(), steps.end(), [](const NormalStep& step) {
+    return std::all_of(step.from.begin(), step.from.end(), is_visible_ascii);
+  });
+}
+
+size_t piece_bytes(std::string_view text, std::string_view white) {
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (is_visible_ascii(text[i - 1]) && white.find(text[i]) != std::string_view::npos) return i;
+  }
+  return text.size();
+}
+
+}  // namespace headshare
