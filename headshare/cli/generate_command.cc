@@ -13,6 +13,7 @@
 #include "headshare/cli/verbs.h"
 #include "headshare/decode/generate.h"
 #include "headshare/decode/sliding_window.h"
+#include "headshare/models/position_limit.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
@@ -40,10 +41,6 @@ Fields own_fields(GenerateOptions& o) {
   };
 }
 
-bool has_position_limit(const DecoderOptions& options) {
-  return options.positions == PositionKind::kLearned || options.positions == PositionKind::kSinusoidal;
-}
-
 std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel& loaded) {
   const std::vector<int32_t> tokens = loaded.tokenizer->encode(prompt);
   if (!tokens.empty()) return tokens;
@@ -62,7 +59,7 @@ struct Room {
 
 // Throws Error where that does not fit into memory.
 Room make_room(const DecoderOptions& model, int64_t prompt, int64_t new_tokens) {
-  Room room{.slides = has_position_limit(model), .capacity = prompt + new_tokens, .prompt = prompt};
+  Room room{.slides = has_position_limit(model.positions), .capacity = prompt + new_tokens, .prompt = prompt};
   if (room.slides) {
     room.capacity = std::min(room.capacity, model.context);
     room.prompt = std::min(room.prompt, model.context);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "headshare/base/error.h"
+#include "headshare/models/position_limit.h"
 #include "headshare/ops/recompute.h"
 
 namespace headshare {
@@ -43,8 +44,7 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norm
 
 void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {
   HS_CHECK(ids.dim() == 2 && ids.scalar_type() == at::kLong, "token ids must be int64 [batch, length]");
-  const bool bounded = positions_ == PositionKind::kLearned || positions_ == PositionKind::kSinusoidal;
-  HS_CHECK(!bounded || first + ids.size(1) <= context_, "the sequence of ", first + ids.size(1),
+  HS_CHECK(!has_position_limit(positions_) || first + ids.size(1) <= context_, "the sequence of ", first + ids.size(1),
            " tokens is longer than the model's context of ", context_);
 }
 

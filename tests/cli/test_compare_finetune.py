@@ -312,7 +312,11 @@ def test_what_is_refused(refused, run, encoders, text, suite, tmp_path):
     error = refused(1, "compare", *glue, "--tasks", "cola,mrpc", "--text", text, *SMALL, *out)
     one_line_error(error, "glue/mrpc", "none of these exists")
     assert not (tmp_path / "out").exists()
-    one_line_error(refused(1, "compare", *glue, *given, "--tasks", "cola", "--finetune-max-length", 500, *out),
+    learned = tmp_path / "learned"
+    few = ("--task", "mlm", "--positions", "learned", "--schemes", "mha", *SMALL, "--steps", 2)
+    run("compare", "--text", text, *few, "--out", learned)
+    longer = ("--encoders", learned, "--tasks", "cola", "--finetune-max-length", 500)
+    one_line_error(refused(1, "compare", *glue, *longer, *out),
                    "--finetune-max-length 500 is more than the encoder's context of 32")
     # Another kind of comparison.
     offsets = tmp_path / "offsets"

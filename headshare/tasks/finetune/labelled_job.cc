@@ -40,7 +40,7 @@ class LabelledJob : public FineTuneJob {
         options_(options.tuning),
         model_(trained.model->options()),
         weights_(model_tensors(*trained.model)),
-        rows_(*trained.tokenizer, options.tuning.row_length(model_.context, kUsualLength)) {
+        rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
     data_.kind = std::move(kind);
     data_.padding = rows_.padding();
     data_.tokenizer = trained.tokenizer;

@@ -215,5 +215,17 @@ TEST(LabelledTask, StartsFromTheTrainedWeightsWithANewHead) {
   EXPECT_EQ(dropping.attention.attention_dropout, 0.2);
 }
 
+// Rows longer than the pre-trained windows: where no table of positions ends, the context grows with them.
+TEST(LabelledTask, RotaryEncodersTakeRowsBeyondTheirContext) {
+  const FineTuneOptions longer{.max_length = 24};
+  EncoderOptions options = trained_options();
+  EXPECT_THAT(error_message([&] { longer.row_length(options, 128); }), HasSubstr("encoder's context of 16"));
+  EXPECT_EQ(FineTuneOptions{}.row_length(options, 128), 16);
+  options.positions = PositionKind::kRotary;
+  EXPECT_EQ(longer.row_length(options, 128), 24);
+  EXPECT_EQ(FineTuneOptions{}.row_length(options, 128), 16);
+  EXPECT_EQ(starting_options(resolve(options), {.kind = TaskHeadKind::kText, .outputs = 2}, longer).context, 24);
+}
+
 }  // namespace
 }  // namespace headshare

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/models/position_limit.h"
 
 namespace headshare {
 
-int64_t FineTuneOptions::row_length(int64_t context, int64_t usual) const {
-  HS_CHECK(!max_length || *max_length <= context, "--max-length ", max_length.value_or(0),
-           " is more than the encoder's context of ", context);
-  return max_length.value_or(std::min(context, usual));
+int64_t FineTuneOptions::row_length(const EncoderOptions& encoder, int64_t usual) const {
+  HS_CHECK(!max_length || *max_length <= encoder.context || !has_position_limit(encoder.positions), "--max-length ",
+           max_length.value_or(0), " is more than the encoder's context of ", encoder.context,
+           ", and its positions end there; encoders with rotary positions or ALiBi take longer rows");
+  return max_length.value_or(std::min(encoder.context, usual));
 }
 
 Fields fields(FineTuneOptions& o) {
@@ -19,7 +21,8 @@ Fields fields(FineTuneOptions& o) {
       field("batch-size", &o.batch_size, "examples of an optimizer step",
             {.min = 1, .max = 1 << 16, .aliases = {"per-device-train-batch-size"}}),
       field("max-length", &o.max_length,
-            "tokens of a row; longer texts are cut; auto: the context, at most 128, SQuAD 384",
+            "tokens of a row; longer texts are cut; rotary and ALiBi positions go beyond the context; auto: the context, "
+            "at most 128, SQuAD 384",
             {.min = 5, .max = 1 << 20, .aliases = {"max-seq-length"}}),
       field("dropout", &o.dropout, "on embeddings, residual branches and the head; auto: the encoder's own",
             {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob"}}),
@@ -42,6 +45,9 @@ EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& h
   trained.masked_head = false;
   trained.pooler = head.kind != TaskHeadKind::kToken;
   trained.task_head = head;
+  if (options.max_length && !has_position_limit(trained.positions)) {
+    trained.context = std::max(trained.context, *options.max_length);
+  }
   if (options.dropout) trained.dropout = *options.dropout;
   if (options.attention_dropout) trained.attention.attention_dropout = *options.attention_dropout;
   return resolve(trained);

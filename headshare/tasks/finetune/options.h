@@ -20,7 +20,8 @@ struct FineTuneOptions {
   bool group_by_length = false;
   double validation_fraction = 0;  // of the training data, where the task has no validation part
 
-  int64_t row_length(int64_t context, int64_t usual) const;
+  // Throws Error for a max_length beyond the encoder's context where its positions end there.
+  int64_t row_length(const EncoderOptions& encoder, int64_t usual) const;
 };
 
 Fields fields(FineTuneOptions& options);
@@ -31,7 +32,7 @@ Fields fields(FineTuneOptions& options);
 Encoder starting_model(const EncoderOptions& resolved, const NamedTensors& trained, const TaskHeadOptions& head,
                        const FineTuneOptions& options, uint64_t seed);
 
-// The options of that encoder.
+// The options of that encoder; its context grows to max_length.
 EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options);
 
 }  // namespace headshare

@@ -18,7 +18,7 @@ class SquadJob : public FineTuneJob {
         answers_(options.answers),
         model_(trained.model->options()),
         weights_(model_tensors(*trained.model)),
-        rows_(*trained.tokenizer, options.tuning.row_length(model_.context, kUsualLength)) {
+        rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
     SquadData train = read_squad(options.files.train);
     const bool held = options.files.validation.empty();
     SquadData validation = held ? held_back(&train) : read_squad(options.files.validation);
