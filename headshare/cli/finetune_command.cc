@@ -7,12 +7,14 @@
 #include "headshare/base/notice.h"
 #include "headshare/cli/finetune_table.h"
 #include "headshare/cli/interrupt.h"
+#include "headshare/cli/model_input.h"
 #include "headshare/cli/progress.h"
 #include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
+#include "headshare/tasks/finetune/predict.h"
 
 namespace headshare {
 namespace {
@@ -182,6 +184,10 @@ int finetune(FineTuneCommand& command) {
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
   as_usage([&] { check_one_task(command, tasks); });
   const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
+  const std::string& teacher = command.job.distillation.teacher;
+  if (!teacher.empty() && !command.resume) {
+    as_usage([&] { refuse_model_in_out("teacher", find_tuned_model(teacher), command.out); });
+  }
   const LoadedEncoder trained = load_encoder_model(command.model);
   const c10::Device device = start_runtime(command.runtime);
   warn_if_no_faster(command.tuning.precision, device);

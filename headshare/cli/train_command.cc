@@ -132,15 +132,6 @@ void check_start(const StartModel& start, const Arguments& arguments, TrainComma
   notice(join_text("the model differs from ", start.directory.string(), " in ", list_text(differing)));
 }
 
-// --overwrite must not delete a model that the run reads.
-void refuse_model_in_out(const std::string& option, const fs::path& model, const fs::path& out) {
-  const fs::path from = fs::weakly_canonical(model);
-  const fs::path to = fs::weakly_canonical(out);
-  const auto [end, rest] = std::mismatch(to.begin(), to.end(), from.begin(), from.end());
-  HS_CHECK(end != to.end(), "--", option, " ", model.string(), " lies in --out ", out.string(),
-           ", which the new run replaces; choose another --out");
-}
-
 void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
   if (start) refuse_model_in_out("start-from", start->directory, command.out);
   const std::string& teacher = command.task.language.distillation.teacher;
