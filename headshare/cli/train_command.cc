@@ -132,6 +132,15 @@ void check_start(const StartModel& start, const Arguments& arguments, TrainComma
   notice(join_text("the model differs from ", start.directory.string(), " in ", list_text(differing)));
 }
 
+// A tokenizer that is asked for takes the place of the one of the model that --like names, and so does its vocabulary.
+void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
+  LanguageModelOptions& language = command->task.language;
+  const bool path = arguments.given("tokenizer-path");
+  if (!path && !arguments.given("tokenizer") && !arguments.given("vocabulary-size")) return;
+  if (!path) language.tokenizer_path.clear();
+  if (!arguments.given("model-vocabulary")) language.vocabulary.reset();
+}
+
 void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
   if (start) refuse_model_in_out("start-from", start->directory, command.out);
   const std::string& teacher = command.task.language.distillation.teacher;
@@ -363,6 +372,7 @@ int run_train(const Words& words) {
   Arguments arguments = command.arguments();
   arguments.parse(words);
   if (start) check_start(*start, arguments, &command);
+  if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;

@@ -193,12 +193,13 @@ double divergence(const float* scores, const float* teacher, int64_t n, double t
     apart += hn::GetLane(hn::SumOfLanes(d, product));
   }
   if (slopes != nullptr) {
-    const auto a = hn::Set(d, static_cast<float>(1 / own));
-    const auto b = hn::Set(d, static_cast<float>(1 / others));
+    // w / W - v / V as (w - v W / V) / W: of equal rows exactly 0, fused or not.
+    const auto factor = hn::Set(d, static_cast<float>(1 / own));
+    const auto ratio = hn::Set(d, static_cast<float>(own / others));
     each_vector(n, [&](int64_t i, int64_t lanes) {
       const auto w = weight(hn::Sub(load(scores + i, lanes), highest));
       const auto v = weight(hn::Sub(load(teacher + i, lanes), wanted));
-      store(hn::Sub(hn::Mul(w, a), hn::Mul(v, b)), slopes + i, lanes);
+      store(hn::Mul(hn::NegMulAdd(v, ratio, w), factor), slopes + i, lanes);
     });
   }
   return apart / (others * temperature) + std::log(own / others);

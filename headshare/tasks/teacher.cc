@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
 namespace {
@@ -58,7 +59,10 @@ Fields fields(DistillationOptions& o) {
 }
 
 void check_distillation(const DistillationOptions& options) {
-  if (options.given()) return;
+  if (options.given()) {
+    find_checkpoint(options.teacher);
+    return;
+  }
   DistillationOptions given = options;
   DistillationOptions untouched;
   const nlohmann::json defaults = to_json(fields(untouched));

@@ -19,7 +19,7 @@ struct DistillationOptions {
 
 Fields fields(DistillationOptions& options);
 
-// Throws Error where options say how a teacher is learnt from and there is none.
+// Throws Error where the teacher is no model, and where options say how one is learnt from and there is none.
 void check_distillation(const DistillationOptions& options);
 
 // A teacher's checkpoint and what its config.json says; no weights are read.

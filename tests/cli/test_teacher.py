@@ -104,7 +104,7 @@ def test_hidden_states_teach_too(run, teacher, converted, text, tmp_path):
 
 @pytest.mark.parametrize("dropout", [0, 0.1])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(run, program, teacher, converted, text, tmp_path, dropout):
-    flags = ("--dropout", dropout, "--save-every", 5, "--average-last", 2)
+    flags = ("--dropout", dropout, "--steps", 400, "--evaluate-every", 100, "--save-every", 5, "--average-last", 2)
     whole, _ = heal(run, converted, teacher, text, tmp_path / "whole", *flags)
     out = tmp_path / "parts"
     command = ("train", "--start-from", converted, "--teacher", teacher, "--text", text, "--out", out, *HEAL, *flags)
@@ -121,10 +121,13 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(run, program, teacher, c
 def test_a_run_stopped_before_its_first_checkpoint_begins_its_curve_again(run, program, teacher, converted, text, tmp_path):
     out = tmp_path / "run"
     command = ("train", "--start-from", converted, "--teacher", teacher, "--text", text, "--out", out, *HEAL)
-    done = lambda: any("step 0" in path.read_text() or '"evaluation"' in path.read_text() for path in out.glob("metrics.jsonl"))
-    stop_when([program, *command, "--save-every", 40], done, signal.SIGKILL)
+    flags = ("--steps", 1000, "--evaluate-every", 500, "--save-every", 1000)
+    def evaluated():
+        return any('"evaluation"' in path.read_text() for path in out.glob("metrics.jsonl"))
+
+    stop_when([program, *command, *flags], evaluated, signal.SIGKILL)
     run("train", "--resume", "--out", out)
-    assert [line["step"] for line in evaluations(out)] == [0, 10, 20, 30, 40]
+    assert [line["step"] for line in evaluations(out)] == [0, 500, 1000]
     assert sum(line["event"] == "teacher" for line in metrics(out)) == 1
 
 
@@ -149,6 +152,8 @@ def test_from_scratch_with_the_shape_of_a_model(run, refused, teacher, converted
     assert healed["best_loss"] < result["best_loss"]
     taught = json.loads(run("train", "--like", converted, "--teacher", teacher, *flags, "--overwrite").stdout)
     assert taught["teacher_loss"] == healed["teacher_loss"] and "recovered" not in taught
+    run("train", "--like", converted, "--tokenizer", "characters", *flags, "--overwrite")
+    assert json.loads(run("info", out, "--json").stdout)["tokenizer"]["kind"] == "characters"
     message = refused(2, "train", "--like", converted, "--start-from", converted, *flags)
     assert "--start-from" in message and "--like" in message
 
