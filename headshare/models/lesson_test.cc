@@ -121,7 +121,7 @@ TEST(LessonTest, FromItselfIsNothingToLearn) {
 }
 
 TEST(LessonTest, ATeacherHasNoDropout) {
-  const Decoder teacher = small_decoder(small_options("mha"));
+  Decoder teacher = small_decoder(small_options("mha"));
   teacher->train();
   EXPECT_THAT(error_message([&] { teacher->lesson(ids(), some_targets()); }), HasSubstr("evaluation mode"));
 }
