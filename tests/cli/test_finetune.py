@@ -499,7 +499,7 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     assert (tmp_path / "same" / name).read_bytes() == (tmp_path / "tuned" / name).read_bytes()
 
     def refusal(code, *flags, out=tmp_path / "no"):
-        return refused(code, "finetune", encoder, "--out", out, *QUICK, *flags)
+        return refused(code, "finetune", encoder, "--out", out, "--threads", 1, *flags)
 
     message = refusal(2, "--task", "cola,sst-2", "--data", glue, "--teacher", teacher)
     assert "fine-tuned on one task" in message and "glue/cola and glue/sst-2" in message
@@ -508,5 +508,5 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     assert "is about a teacher" in refusal(2, "--task", "cola", "--data", glue, "--teacher-share", 0.2)
     message = refusal(2, *parts, "--teacher", teacher, "--overwrite", out=tmp_path / "tuned")
     assert "lies in --out" in message and (teacher / "result.json").exists()
-    assert "no option" in refusal(2, *parts, "--teacher-hidden", 1) or "--teacher-hidden" in refusal(2, *parts, "--teacher-hidden", 1)
+    assert "--teacher-hidden" in refusal(2, *parts, "--teacher-hidden", 1)
     assert not (tmp_path / "no").exists()
