@@ -15,6 +15,8 @@
 #include "headshare/cli/progress.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/family.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
@@ -43,6 +45,8 @@ Fields fields(SchemeConversion& o) {
       field("sample-text", &o.sample_text,
             "text like what the model reads: layers are made good on it, and their change there is shown"),
       field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
+      field("score-text", &o.score_text,
+            "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after"),
       field("iterations", &decomposition.iterations, "of each layer's decomposition, at most",
             {.min = 0, .max = 1 << 20}),
       field("tolerance", &decomposition.tolerance, "stop when ten iterations lower the error by less than this share",
@@ -158,6 +162,25 @@ auto with_progress(const Convert& convert) {
   return convert(told);
 }
 
+// What the model in `directory` is worth on the score text; null where there is none. The masks of an encoder are the
+// same for every model.
+nlohmann::ordered_json score(const fs::path& directory, const SchemeConversion& options, const std::string& title) {
+  if (options.score_text.empty()) return {};
+  TaskOptions task;
+  task.own<MaskedOptions>().pseudo_tokens = 0;  // one forward pass each
+  ProgressLine line(title);
+  const auto open = [&](const Tokenizer& tokenizer) {
+    ProgressLine reading("text");
+    return open_tokens(options.score_text, DataOptions(), tokenizer, show_reading(reading));
+  };
+  const auto progress = [&](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  };
+  const TaskFamily& family = scoring_family(read_options(directory));
+  return family.score({.model = directory.string(), .open = open, .progress = progress}, task).object;
+}
+
 struct Conversion {
   SharedScheme to;
   const SchemeConversion& options;
@@ -190,6 +213,7 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const Model source = as_trained<Model>(load(directory, stored));
   conversion.sample = read_sample(conversion.options, source->options(), tokenizer.get());
+  ScoredConversion scored{.before = score(directory, conversion.options, "scoring the source"), .after = {}};
   ConversionReport report;
   const Model target = converted(source, conversion, &report);
   if (report.stopped) {
@@ -200,8 +224,9 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
                [&](const fs::path& to) { save_model(to, target, tokenizer.get()); });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
+  if (!report.stopped) scored.after = score(out, conversion.options, "scoring the result");
   notice_growth(source->options().attention, conversion.to.scheme, before, after);
-  print_conversion(report, before, after, out, conversion.options.json);
+  print_conversion(report, scored, before, after, out, conversion.options.json);
   return report.stopped ? kInterrupted : kOk;
 }
 
