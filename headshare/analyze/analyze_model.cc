@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "headshare/analyze/conversions.h"
 #include "headshare/analyze/layer_time.h"
@@ -19,7 +20,9 @@ namespace headshare {
 namespace {
 
 constexpr int64_t kMostTimedTokens = 4096;
-constexpr double kSpectraWork = 10;  // of a layer's spectra and similarities, in units of Conversion::work
+// Of a layer, in units of Conversion::work.
+constexpr double kReadWork = 5;      // running the text, twice
+constexpr double kSpectraWork = 10;  // spectra and similarities
 
 template <class Model>
 class Analysis {
@@ -36,7 +39,7 @@ class Analysis {
     }
     needed_ = from.needed;
     conversions_ = conversions(from);
-    double work = kSpectraWork;
+    double work = kSpectraWork + (options.sample.defined() ? 2 * kReadWork : 0);
     for (const Conversion& one : conversions_) work += one.work;
     total_ = static_cast<double>(source_->layers()) * work;
   }
@@ -113,17 +116,32 @@ class Analysis {
   // What the sample shows of each layer.
   void watch() {
     if (!options_.sample.defined()) return;
-    tell("what layers read in the text");
-    moments_ = layer_moments(source_, options_.sample);
-    result_.text_tokens = options_.sample.numel();
+    std::vector<MomentSums> sums(source_->layers());
+    run("what layers read in the text", options_.sample,
+        [&sums](size_t i, const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
+    for (const MomentSums& one : sums) moments_.push_back(one.moments());
     const Tensor part = first_tokens(options_.sample, options_.map_tokens);
-    result_.map_tokens = part.numel();
-    tell("where heads look in the text");
     seen_ = std::vector<SeenLayer>(source_->layers());
-    watch_layers(source_, part, [this](size_t i) {
-      return [this, i](const Tensor& x, const HeadMask& mask, const Tensor& output) {
-        seen_[i].add(source_->attention(i), x, mask, output);
-        tell("where heads look in the text");
+    run("where heads look in the text", part,
+        [this](size_t i, const Tensor& x, const HeadMask& mask, const Tensor& output) {
+          seen_[i].add(source_->attention(i), x, mask, output);
+        });
+    result_.text_tokens = options_.sample.numel();
+    result_.map_tokens = part.numel();
+  }
+
+  // Runs rows through the model, and says after each layer how far it is.
+  void run(const std::string& what, const Tensor& rows,
+           const std::function<void(size_t layer, const Tensor&, const HeadMask&, const Tensor&)>& look) {
+    tell(what);
+    // A layer reads each row once at every depth that it stands at.
+    const double each =
+        kReadWork * static_cast<double>(result_.layers) / static_cast<double>(result_.depth * rows.size(0));
+    watch_layers(source_, rows, [&](size_t i) {
+      return [&, i](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+        look(i, x, mask, output);
+        done_ += each * static_cast<double>(x.size(0));
+        tell(what);
       };
     });
   }

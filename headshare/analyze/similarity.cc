@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "headshare/ops/head_weights.h"
+
 namespace headshare {
 namespace {
 
@@ -38,17 +40,11 @@ HeadSimilarity weight_similarity(const HeadSlices& slices) {
   return to_similarity(cosine);
 }
 
-Tensor attention_weights(const Attention& attention, const Tensor& x, const HeadMask& mask) {
+Tensor attention_weights(const Attention& attention, const Tensor& x, HeadMask mask) {
   const Scheme& scheme = attention->scheme();
-  HeadProblem problem = scheme.problem(scheme.project_queries(x, 0), scheme.remember(x, 0));
-  const int64_t B = x.size(0), S = x.size(1), H = scheme.options().heads;
-  // What heads make of unit vectors as values is their weights.
-  problem.value = at::eye(S, x.options()).expand({B, 1, S, S});
-  HeadMask seen = mask;
-  if (scheme.options().alibi) {
-    seen.alibi_slopes = at::tensor(alibi_slopes(H), at::kDouble).to(x.options());
-  }
-  return attend(problem, seen, {}).expand({B, H, S, S});
+  const AttentionOptions& options = scheme.options();
+  if (options.alibi) mask.alibi_slopes = at::tensor(alibi_slopes(options.heads), at::kDouble).to(x.options());
+  return head_weights(scheme.problem(scheme.project_queries(x, 0), scheme.remember(x, 0)), mask);
 }
 
 void MapSimilarity::add(const Tensor& weights, int64_t first) {

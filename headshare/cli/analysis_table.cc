@@ -24,7 +24,7 @@ std::string widths_text(const std::vector<Spectrum>& heads) {
 std::string layer_table(const HeadAnalysis& analysis) {
   std::vector<Column> columns = {{"layer", Align::kLeft}, {"dimensions, heads"}, {"joint"}, {"stacked"},
                                  {"mean cosine"},         {"most alike heads"}};
-  if (analysis.has_text()) columns.insert(columns.end(), {{"mean attention"}, {"most alike heads"}});
+  if (analysis.has_text()) columns.insert(columns.end(), {{"mean attention"}, {"most alike there"}});
   TextTable table(columns);
   for (const LayerAnalysis& layer : analysis.layer) {
     std::vector<std::string> cells = {layer.layer,
@@ -82,9 +82,10 @@ std::string conversion_table(const HeadAnalysis& analysis) {
 }  // namespace
 
 std::string analysis_text(const HeadAnalysis& analysis) {
-  std::string text = bold(subject_text(analysis), Stream::kOut) + "\n\n" + finding_text(analysis) + "\n\n" +
+  const auto paragraph = [](const std::string& line) { return wrap(line, terminal_width(Stream::kOut), 0) + "\n"; };
+  std::string text = bold(subject_text(analysis), Stream::kOut) + "\n\n" + paragraph(finding_text(analysis)) + "\n" +
                      layer_table(analysis) + "\n" + conversion_table(analysis) + "\n";
-  for (const std::string& line : explanations(analysis)) text += line + "\n";
+  for (const std::string& line : explanations(analysis)) text += paragraph(line);
   return text;
 }
 

@@ -21,7 +21,7 @@ std::string facts_html(const HeadAnalysis& analysis) {
          fact("Text", analysis.has_text() ? list_text(analysis.text) : "none: weights alone count") +
          fact("Parameters", count_text(analysis.before.parameters)) +
          fact("Of them in attention", count_text(analysis.before.attention_parameters)) +
-         fact("Cache, bytes per token", count_text(analysis.before.cache_bytes_per_token)) +
+         (analysis.decodes() ? fact("Cache, bytes per token", count_text(analysis.before.cache_bytes_per_token)) : "") +
          fact("Key width of all heads", count_text(analysis.full_key_width)) + "</dl>\n";
 }
 

@@ -46,10 +46,10 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
                                "; heads ", pair.first + 1, " and ", pair.second + 1, " of ", layer.layer,
                                " are the most alike, with ", similarity_text(pair.similarity), ".");
   if (analysis.has_text()) {
-    text += " On the text two heads of a layer look " +
+    text += " Where they look in the text is " +
             similarity_text(
                 mean_over_layers(analysis, [](const LayerAnalysis& one) { return *mean_similarity(one.maps); })) +
-            " alike, on average (1: always at the same tokens).";
+            " alike on average (1: always at the same tokens).";
   }
   return text;
 }
@@ -73,8 +73,8 @@ std::string best_text(const HeadAnalysis& analysis) {
   const ConversionAnalysis& best = **std::min_element(small.begin(), small.end(), [&](const auto* a, const auto* b) {
     return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
   });
-  return join_text("Of the conversions with ", error_name(analysis), " within ", percent_text(kSmallError), ", ",
-                   best.name, " saves most ", cost, ": ",
+  return join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
+                   ", ", best.name, " saves most ", cost, ": ",
                    change_text(static_cast<double>(cost_of(analysis, best)),
                                static_cast<double>(cost_of(analysis, analysis.before))),
                    ", with ", error_text(error_of(best)), ".");
@@ -108,7 +108,7 @@ std::vector<std::string> explanations(const HeadAnalysis& analysis) {
     all.emplace_back("Without --text all directions of the inputs count alike; errors on a text are often smaller.");
   }
   all.push_back(join_text("Errors are relative, means over layers, with ", analysis.iterations,
-                          " iterations at most; `headshare convert` takes more by default (--iterations) and can be a "
+                          " iterations at most; headshare convert takes more by default (--iterations) and can be a "
                           "little better."));
   all.push_back(join_text("Time: one attention layer, measured here, ",
                           analysis.decodes() ? "decoding one token after " : "reading ",

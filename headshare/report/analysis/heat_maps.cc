@@ -21,11 +21,11 @@ constexpr int kLegendCells = 20;
 // From a similarity to a colour and its strength.
 struct HeatScale {
   double low = 0, high = 1;
-  bool diverging = false;  // about 0, with a colour for each sign
+  bool diverging = false;  // from 0 on both sides, with a colour for each sign
 
   double strength(double value) const {
     constexpr double kLeast = 0.04;  // of what is lowest; the frame of the map shows through
-    if (diverging) return std::abs(value) / high;
+    if (diverging) return std::abs(value) / std::max(high, -low);
     return kLeast + (1 - kLeast) * (value - low) / (high - low);
   }
   std::string css(double value) const { return diverging && value < 0 ? "heat below" : "heat"; }
@@ -45,8 +45,7 @@ HeatScale heat_scale(const HeadAnalysis& analysis, HeadSimilarity LayerAnalysis:
   }
   constexpr double kLeastRange = 1e-6;
   if (!diverging) return {.low = low, .high = std::max(high, low + kLeastRange)};
-  const double most = std::max({std::abs(low), std::abs(high), kLeastRange});
-  return {.low = -most, .high = most, .diverging = true};
+  return {.low = std::min(low, 0.0), .high = std::max(high, kLeastRange), .diverging = true};
 }
 
 struct HeatMap {
@@ -54,6 +53,12 @@ struct HeatMap {
   const HeadSimilarity& heads;
   HeatScale scale;
 };
+
+// With a real minus sign.
+std::string signed_text(double value) {
+  const std::string text = similarity_text(value);
+  return text.front() == '-' ? "−" + text.substr(1) : text;
+}
 
 // Every how many heads have their number beside the map.
 size_t label_step(double cell) { return static_cast<size_t>(std::max(1.0, std::ceil(kLeastLabel / cell))); }
@@ -65,7 +70,7 @@ void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
       const double y = kTop + static_cast<double>(i) * cell;
       const double value = map.heads[i][j];
       const std::string text =
-          i == j ? join_text("head ", i + 1) : join_text("heads ", i + 1, " and ", j + 1, ": ", similarity_text(value));
+          i == j ? join_text("head ", i + 1) : join_text("heads ", i + 1, " and ", j + 1, ": ", signed_text(value));
       const Box box{x, y, x + cell, y + cell};
       plot->mark(text, [&] {
         i == j ? plot->cell(box, "heat self", 1) : plot->cell(box, map.scale.css(value), map.scale.strength(value));
@@ -82,9 +87,8 @@ void draw_legend(SvgPlot* plot, const HeatScale& scale, double left, double widt
                scale.strength(value));
   }
   const double below = top + kLegendHeight + 14;
-  plot->text({left, below}, similarity_text(scale.low), "tick");
-  if (scale.diverging) plot->text({left + width / 2, below}, "0", "tick", "middle");
-  plot->text({left + width, below}, similarity_text(scale.high), "tick", "end");
+  plot->text({left, below}, signed_text(scale.low), "tick");
+  plot->text({left + width, below}, signed_text(scale.high), "tick", "end");
 }
 
 void draw_map(SvgPlot* plot, const HeatMap& map, double left, double width) {
@@ -123,8 +127,8 @@ HtmlFigure similarity_figure(const LayerAnalysis& layer, const std::vector<HeatM
   const HeadPair pair = *most_alike(layer.weights);
   HtmlFigure figure{.id = join_text("similarity-", number),
                     .title = join_text(capitalised(layer.layer), ": heads ", pair.first + 1, " and ", pair.second + 1,
-                                       " have the most alike score maps, ", similarity_text(pair.similarity)),
-                    .caption = "Darker: more alike. Grey: a head and itself.",
+                                       " are most alike, ", similarity_text(pair.similarity)),
+                    .caption = "Stronger blue: more alike; orange: opposed. Grey: a head and itself.",
                     .svg = {},
                     .data = {}};
   double left = kLabels;

@@ -91,12 +91,13 @@ void draw_energy_legend(SvgPlot* plot, const std::vector<std::pair<std::string, 
 
 HtmlFigure energy_figure(const LayerAnalysis& layer, size_t number) {
   constexpr SeriesStyle kStacked{1}, kJoint{7}, kHead{0};
-  HtmlFigure figure{.id = join_text("energy-", number),
-                    .title = join_text(capitalised(layer.layer), ": ", width_text(layer.stacked),
-                                       " stacked dimensions hold ", percent_text(kEnergyShare), " of the energy"),
-                    .caption = "Share of the energy that the first dimensions hold, in % of a map's own dimensions.",
-                    .svg = {},
-                    .data = spectrum_data(layer)};
+  HtmlFigure figure{
+      .id = join_text("energy-", number),
+      .title = join_text(capitalised(layer.layer), ": ", width_text(layer.stacked), " dimensions hold ",
+                         percent_text(kEnergyShare)),
+      .caption = "Share of the energy that the first dimensions hold, by the share of a map's own dimensions.",
+      .svg = {},
+      .data = spectrum_data(layer)};
   SvgPlot plot(kFigureHeight, kFrame);
   const Scale across{.low = 0, .high = 100, .from = kFrame.left, .to = kFrame.right};
   const Scale up{.low = 0, .high = 1, .from = kFrame.bottom, .to = kFrame.top};
