@@ -11,7 +11,7 @@
 namespace headshare {
 
 struct AnalysisOptions {
-  DecompositionOptions decomposition = {.iterations = 20};
+  DecompositionOptions decomposition = {.iterations = 8};
   std::vector<int64_t> widths = {};  // key widths to try; empty: parts of the full one
   Tensor sample = {};                // ids int64 [N, T] of a sample text; undefined: weights alone count
   int64_t map_tokens = 2048;         // of the sample, about, whose attention maps and outputs are compared

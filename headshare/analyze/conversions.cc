@@ -66,7 +66,8 @@ Conversion shared(const ConversionSource& source, const SharedScheme& to) {
                                            .inputs = layer.inputs,
                                            .pooling = pooling,
                                            .decomposition = layer.decomposition,
-                                           .progress = layer.progress},
+                                           .progress = layer.progress,
+                                           .other_poolings = false},
                                           filled)
                                   .error;
     return LayerCost{.scores = error.scores, .values = error.values};
