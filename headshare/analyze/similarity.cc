@@ -37,7 +37,7 @@ HeadSimilarity weight_similarity(const HeadSlices& slices) {
   const Tensor scale = at::outer(norms, norms);
   const Tensor cosine = at::where(scale.gt(0), products / scale, at::zeros_like(products)).clamp(-1, 1);
   cosine.diagonal().fill_(1);
-  return to_similarity(cosine);
+  return to_similarity((cosine + cosine.t()) / 2);  // symmetric to the last bit
 }
 
 Tensor attention_weights(const Attention& attention, const Tensor& x, HeadMask mask) {

@@ -63,7 +63,7 @@ std::vector<std::string> conversion_cells(const HeadAnalysis& analysis, const Co
 }
 
 std::string conversion_table(const HeadAnalysis& analysis) {
-  std::vector<Column> columns = {{"conversion", Align::kLeft}, {"error of scores"}, {"of values"}};
+  std::vector<Column> columns = {{"conversion", Align::kLeft, /*wraps=*/false}, {"error of scores"}, {"of values"}};
   if (analysis.has_text()) columns.push_back({"change of output"});
   if (analysis.decodes()) columns.push_back({"cache bytes per token"});
   columns.insert(columns.end(), {{"attention parameters"}, {"parameters"}, {"time"}});

@@ -3,9 +3,12 @@
 import json
 import math
 import re
+import signal
 import struct
+import subprocess
 
 import pytest
+from browser import page  # noqa: F401 (a fixture)
 from tiny_model import BPE, write_model
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 60
@@ -58,7 +61,7 @@ def test_json_has_everything(run, model):
     found = analysis(run, model, "--text", model.parent / "text.txt")
     assert (found["format"], found["version"]) == ("headshare-analysis", 1)
     assert (found["kind"], found["depth"], found["heads"], found["full_key_width"]) == ("decoder", 2, 4, 16)
-    assert found["text_tokens"] == found["map_tokens"] == 32 * (len(TEXT) // 32) or found["map_tokens"] == 2048
+    assert (found["text_tokens"], found["map_tokens"]) == (2688, 2048)  # whole windows of 32 tokens
     assert [layer["layer"] for layer in found["layers"]] == ["layer 1", "layer 2"]
     for layer in found["layers"]:
         for spectrum in [layer["joint"], layer["stacked"], *layer["heads"]]:
@@ -161,3 +164,30 @@ def test_a_text_needs_a_tokenizer(run, model):
     assert analysis(run, model)["text"] == []
     done = run("analyze", model, "--text", model.parent / "text.txt", check=False)
     assert done.returncode == 1 and "no tokenizer.json, so --text cannot be read" in done.stderr
+
+
+def test_ctrl_c_ends_it_without_a_page(program, model):
+    write_model(model, tokenizer=BPE, vocabulary=257, layers=400)  # takes a while
+    words = [program, "analyze", model, "--html", model.parent / "heads.html"]
+    running = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        running.communicate(timeout=3)
+        pytest.fail("it was over before it could be stopped")
+    except subprocess.TimeoutExpired:
+        running.send_signal(signal.SIGINT)
+    printed, said = running.communicate(timeout=60)
+    assert running.returncode == 130 and "nothing was written" in said and printed == ""
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "text.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_opens_offline_in_a_browser(page, run, model, width):  # noqa: F811
+    path = model.parent / "heads.html"
+    run("analyze", model, "--text", model.parent / "text.txt", "--html", path)
+    page.open(path, width=width)
+    assert page.logs("browser") == [] and page.requests() == [path.resolve().as_uri()]
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    cells = page.run("return [...document.querySelectorAll('.mark > .heat')].map(e => e.getBoundingClientRect().width)")
+    assert len(cells) == 2 * 2 * 16 and min(cells) > 10
+    assert "heads 1 and 2" in page.run("return document.querySelectorAll('.mark .mark')[1].getAttribute('aria-label')")
