@@ -41,7 +41,7 @@ std::vector<double> layer_milliseconds(const std::vector<AttentionOptions>& laye
     actions.push_back(work.decoding ? decoding_step(one, work.tokens) : whole_pass(one, work.tokens));
   }
   std::vector<double> milliseconds;
-  for (const Timing& one : take_turns(actions, turns)) milliseconds.push_back(one.median_ms);
+  for (const Timing& one : take_turns(actions, turns)) milliseconds.push_back(one.minimum_ms);
   return milliseconds;
 }
 

@@ -13,8 +13,8 @@ struct LayerWork {
   int64_t tokens = 1;
 };
 
-// Milliseconds, median, of one attention layer of each of the options, with random weights: their values change no
-// time. Layers are made one for each of the options, all at once.
+// Milliseconds of one attention layer of each of the options, with random weights: their values change no time. The
+// least of all rounds, to which other programs add least. Layers are made one for each of the options, all at once.
 std::vector<double> layer_milliseconds(const std::vector<AttentionOptions>& layers, const LayerWork& work,
                                        const TurnOptions& turns);
 

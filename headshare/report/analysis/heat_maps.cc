@@ -15,7 +15,7 @@ constexpr double kTop = 30;     // of a map
 constexpr double kLabels = 24;  // left of a map: numbers of heads
 constexpr double kLegend = 34;  // from a map's lower edge to its legend
 constexpr double kLegendHeight = 9;
-constexpr double kLeastLabel = 13;  // room that a head's number takes
+constexpr double kLeastLabel = 13;  // height that a head's number takes
 constexpr int kLegendCells = 20;
 
 // From a similarity to a colour and its strength.
@@ -61,7 +61,7 @@ std::string signed_text(double value) {
 }
 
 // Every how many heads have their number beside the map.
-size_t label_step(double cell) { return static_cast<size_t>(std::max(1.0, std::ceil(kLeastLabel / cell))); }
+size_t label_step(double cell, double room) { return static_cast<size_t>(std::max(1.0, std::ceil(room / cell))); }
 
 void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   for (size_t i = 0; i < map.heads.size(); ++i) {
@@ -94,10 +94,13 @@ void draw_legend(SvgPlot* plot, const HeatScale& scale, double left, double widt
 void draw_map(SvgPlot* plot, const HeatMap& map, double left, double width) {
   const double cell = width / static_cast<double>(map.heads.size());
   plot->text({left, kTop - 12}, map.title, "label");
-  for (size_t i = 0; i < map.heads.size(); i += label_step(cell)) {
-    const double middle = (static_cast<double>(i) + 0.5) * cell;
-    plot->text({left - 6, kTop + middle + 4}, std::to_string(i + 1), "tick", "end");
-    plot->text({left + middle, kTop + width + 15}, std::to_string(i + 1), "tick", "middle");
+  const auto middle = [cell](size_t i) { return (static_cast<double>(i) + 0.5) * cell; };
+  for (size_t i = 0; i < map.heads.size(); i += label_step(cell, kLeastLabel)) {
+    plot->text({left - 6, kTop + middle(i) + 4}, std::to_string(i + 1), "tick", "end");
+  }
+  const double room = text_width(std::to_string(map.heads.size())) + 3;
+  for (size_t i = 0; i < map.heads.size(); i += label_step(cell, room)) {
+    plot->text({left + middle(i), kTop + width + 15}, std::to_string(i + 1), "tick", "middle");
   }
   plot->mark(map.title, [&] {
     draw_cells(plot, map, left, cell);
