@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "headshare/attention/scheme_record.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
 #include "headshare/cli/args.h"
@@ -13,6 +12,7 @@
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/model_input.h"
 #include "headshare/cli/progress.h"
+#include "headshare/cli/sample_text.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
@@ -106,41 +106,6 @@ void check_options(const SchemeConversion& o, const std::string& scheme) {
            scheme);
 }
 
-// The first windows of the sample text, each as long as the model's context: int64 [N, T].
-Tensor read_sample(const SchemeConversion& options, const TransformerOptions& model, const Tokenizer* tokenizer) {
-  if (options.sample_text.empty()) return {};
-  HS_CHECK(tokenizer != nullptr, "the model has no tokenizer.json, so --sample-text cannot be read; leave it out");
-  ProgressLine line("text");
-  const TokenData tokens = open_tokens(options.sample_text, DataOptions(), *tokenizer, show_reading(line));
-  const int64_t T = model.context;
-  HS_CHECK(tokens.size() >= T, "the sample text has ", tokens.size(), " tokens, fewer than the model's context of ", T,
-           "; give more text");
-  const int64_t rows = std::max<int64_t>(1, std::min(tokens.size(), options.sample_tokens) / T);
-  if (rows * T < model.attention.d_model) {
-    notice(join_text("the sample has ", rows * T, " tokens for a model width of ", model.attention.d_model,
-                     ": layers are fitted to little more than those; take more text"));
-  }
-  Tensor ids = at::empty({rows, T}, at::kLong);
-  tokens.copy(0, rows * T, ids.data_ptr<int64_t>());
-  return ids;
-}
-
-Decoder load(const fs::path& directory, const DecoderOptions&) { return load_decoder(directory); }
-Encoder load(const fs::path& directory, const EncoderOptions&) { return load_encoder(directory); }
-
-// A scheme that computes with another's weights becomes that one.
-template <class Model>
-Model as_trained(const Model& model) {
-  auto options = model->options();
-  const std::string& of = scheme_record(options.attention.scheme).weights_of;
-  if (of.empty()) return model;
-  options.attention.scheme = of;
-  Model trained(resolve(options));
-  load_tensors(*trained, model_tensors(*model), "the model");
-  trained->eval();
-  return trained;
-}
-
 void notice_growth(const AttentionOptions& source, const std::string& to, const ModelSize& before,
                    const ModelSize& after) {
   if (after.total_parameters <= before.total_parameters) return;
@@ -211,8 +176,9 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
             Conversion conversion) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
-  const Model source = as_trained<Model>(load(directory, stored));
-  conversion.sample = read_sample(conversion.options, source->options(), tokenizer.get());
+  const Model source = load_as_trained(directory, stored);
+  const SampleText text{"--sample-text", conversion.options.sample_text, conversion.options.sample_tokens};
+  conversion.sample = read_sample(text, source->options(), tokenizer.get());
   ScoredConversion scored{.before = score(directory, conversion.options, "scoring the source"), .after = {}};
   ConversionReport report;
   const Model target = converted(source, conversion, &report);

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/models/position_limit.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -21,7 +22,7 @@ void check_fits(const DistillationOptions& options, const TeacherModel& teacher,
   HS_CHECK(theirs.vocabulary == own.vocabulary, who, " has a vocabulary of ", theirs.vocabulary,
            " tokens and the student one of ", own.vocabulary, "; give the student the same tokenizer and ",
            "--model-vocabulary ", theirs.vocabulary, ", or choose another teacher");
-  HS_CHECK(!has_bounded_positions(theirs) || theirs.context >= own.context, who, " has positions for ", theirs.context,
+  HS_CHECK(!has_position_limit(theirs.positions) || theirs.context >= own.context, who, " has positions for ", theirs.context,
            " tokens and the student's context is ", own.context, "; choose --context ", theirs.context, " or less");
   HS_CHECK(options.learning.hidden == 0 || theirs.attention.d_model == own.attention.d_model,
            "--teacher-hidden compares hidden states, and those of ", who, " have width ", theirs.attention.d_model,
@@ -106,10 +107,6 @@ Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& s
   check_same_tokenizer("the teacher " + options.teacher, *teacher_tokenizer(options), tokenizer);
   const TeacherModel teacher = find_teacher(options, student);
   return ready(load_encoder(teacher.directory), teacher, device);
-}
-
-bool has_bounded_positions(const TransformerOptions& model) {
-  return model.positions == PositionKind::kLearned || model.positions == PositionKind::kSinusoidal;
 }
 
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student) {

@@ -44,8 +44,7 @@ Decoder load_teacher(const DistillationOptions& options, const DecoderOptions& s
 Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& student, const Tokenizer& tokenizer,
                      c10::Device device);
 
-// For teachers of any kind; `who` leads the Error. Whether a model has positions for `context` tokens and no more.
-bool has_bounded_positions(const TransformerOptions& model);
+// For teachers of any kind; `who` leads the Error.
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student);
 void check_finite(const torch::nn::Module& model, const std::string& who);
 

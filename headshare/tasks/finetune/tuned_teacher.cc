@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/models/position_limit.h"
 #include "headshare/tasks/finetune/predict.h"
 
 namespace headshare {
@@ -24,7 +25,7 @@ void check_same_task(const TunedEncoder& teacher, const TeacherWanted& wanted) {
            "; choose a teacher that was fine-tuned on data with the same labels");
   check_same_tokenizer(who, *teacher.encoder.tokenizer, wanted.tokenizer);
   const EncoderOptions& model = teacher.encoder.model->options();
-  HS_CHECK(!has_bounded_positions(model) || model.context >= wanted.length, who, " has positions for ", model.context,
+  HS_CHECK(!has_position_limit(model.positions) || model.context >= wanted.length, who, " has positions for ", model.context,
            " tokens and rows have ", wanted.length, "; choose --max-length ", model.context, " or less");
 }
 
