@@ -13,6 +13,7 @@ namespace {
 void make_paths_whole(ComparisonOptions* options) {
   make_paths_whole(&options->language.data);
   options->language.tokenizer_path = whole_path(options->language.tokenizer_path);
+  options->language.distillation.teacher = whole_path(options->language.distillation.teacher);
   for (const TaskFamily* family : task_families()) {
     for (std::string* path : family->paths(*options)) *path = whole_path(*path);
   }

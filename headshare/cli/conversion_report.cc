@@ -139,7 +139,26 @@ ConversionReport present_any(const Report& report) {
   return {table_of(report), layers_of(report), report.change, report.stopped};
 }
 
-nlohmann::ordered_json report_json(const ConversionReport& report, const ModelSize& before, const ModelSize& after) {
+// "perplexity on the scored text: 24.7 before, 31.2 after", a line for each score that `evaluate` gives.
+std::string scores_text(const ScoredConversion& scored) {
+  static const std::vector<std::pair<std::string, std::string>> kScores = {{"loss", "loss"},
+                                                                           {"masked_lm_loss", "masked-LM loss"},
+                                                                           {"perplexity", "perplexity"},
+                                                                           {"masked_perplexity", "masked perplexity"}};
+  std::string text;
+  for (const auto& [name, words] : kScores) {
+    if (!scored.before.contains(name)) continue;
+    const auto number = [&name = name](const nlohmann::ordered_json& object) {
+      return object.contains(name) ? format_fixed(object[name].get<double>(), 4) : std::string("not scored");
+    };
+    text +=
+        join_text(words, " on the scored text: ", number(scored.before), " before, ", number(scored.after), " after\n");
+  }
+  return text;
+}
+
+nlohmann::ordered_json report_json(const ConversionReport& report, const ScoredConversion& scored,
+                                   const ModelSize& before, const ModelSize& after) {
   const auto sizes = [](const ModelSize& size) {
     return nlohmann::ordered_json{{"parameters", size.total_parameters},
                                   {"attention_parameters", size.attention_parameters},
@@ -152,7 +171,9 @@ nlohmann::ordered_json report_json(const ConversionReport& report, const ModelSi
           {"hidden_change", optional_number(report.change.hidden)},
           {"divergence", optional_number(report.change.divergence)},
           {"loss_before", optional_number(report.change.loss_before)},
-          {"loss_after", optional_number(report.change.loss_after)}};
+          {"loss_after", optional_number(report.change.loss_after)},
+          {"scores_before", scored.before},
+          {"scores_after", scored.after}};
 }
 
 }  // namespace
@@ -160,10 +181,11 @@ nlohmann::ordered_json report_json(const ConversionReport& report, const ModelSi
 ConversionReport present(const CompressionReport& report) { return present_any(report); }
 ConversionReport present(const SharingReport& report) { return present_any(report); }
 
-void print_conversion(const ConversionReport& report, const ModelSize& before, const ModelSize& after,
-                      const std::string& out, bool json) {
-  if (json) return print_json(report_json(report, before, after).dump(2) + "\n");
-  print(report.table + "\n" + sizes_text(before, after) + change_text(report.change) + "written to " + out + "\n");
+void print_conversion(const ConversionReport& report, const ScoredConversion& scored, const ModelSize& before,
+                      const ModelSize& after, const std::string& out, bool json) {
+  if (json) return print_json(report_json(report, scored, before, after).dump(2) + "\n");
+  print(report.table + "\n" + sizes_text(before, after) + change_text(report.change) + scores_text(scored) +
+        "written to " + out + "\n");
 }
 
 }  // namespace headshare

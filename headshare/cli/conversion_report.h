@@ -20,8 +20,14 @@ struct ConversionReport {
 ConversionReport present(const CompressionReport& report);
 ConversionReport present(const SharingReport& report);
 
-// Prints the table with sizes and changes, or one JSON object.
-void print_conversion(const ConversionReport& report, const ModelSize& before, const ModelSize& after,
-                      const std::string& out, bool json);
+// What both models are worth on a held-out text, as `evaluate` scores them (TextScores::object); null where not asked.
+struct ScoredConversion {
+  nlohmann::ordered_json before;
+  nlohmann::ordered_json after;
+};
+
+// Prints the table with sizes, changes and scores, or one JSON object.
+void print_conversion(const ConversionReport& report, const ScoredConversion& scored, const ModelSize& before,
+                      const ModelSize& after, const std::string& out, bool json);
 
 }  // namespace headshare

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "headshare/attention/scheme_record.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
 #include "headshare/cli/args.h"
@@ -13,8 +12,11 @@
 #include "headshare/cli/interrupt.h"
 #include "headshare/cli/model_input.h"
 #include "headshare/cli/progress.h"
+#include "headshare/cli/sample_text.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/family.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
@@ -43,6 +45,8 @@ Fields fields(SchemeConversion& o) {
       field("sample-text", &o.sample_text,
             "text like what the model reads: layers are made good on it, and their change there is shown"),
       field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
+      field("score-text", &o.score_text,
+            "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after"),
       field("iterations", &decomposition.iterations, "of each layer's decomposition, at most",
             {.min = 0, .max = 1 << 20}),
       field("tolerance", &decomposition.tolerance, "stop when ten iterations lower the error by less than this share",
@@ -102,41 +106,6 @@ void check_options(const SchemeConversion& o, const std::string& scheme) {
            scheme);
 }
 
-// The first windows of the sample text, each as long as the model's context: int64 [N, T].
-Tensor read_sample(const SchemeConversion& options, const TransformerOptions& model, const Tokenizer* tokenizer) {
-  if (options.sample_text.empty()) return {};
-  HS_CHECK(tokenizer != nullptr, "the model has no tokenizer.json, so --sample-text cannot be read; leave it out");
-  ProgressLine line("text");
-  const TokenData tokens = open_tokens(options.sample_text, DataOptions(), *tokenizer, show_reading(line));
-  const int64_t T = model.context;
-  HS_CHECK(tokens.size() >= T, "the sample text has ", tokens.size(), " tokens, fewer than the model's context of ", T,
-           "; give more text");
-  const int64_t rows = std::max<int64_t>(1, std::min(tokens.size(), options.sample_tokens) / T);
-  if (rows * T < model.attention.d_model) {
-    notice(join_text("the sample has ", rows * T, " tokens for a model width of ", model.attention.d_model,
-                     ": layers are fitted to little more than those; take more text"));
-  }
-  Tensor ids = at::empty({rows, T}, at::kLong);
-  tokens.copy(0, rows * T, ids.data_ptr<int64_t>());
-  return ids;
-}
-
-Decoder load(const fs::path& directory, const DecoderOptions&) { return load_decoder(directory); }
-Encoder load(const fs::path& directory, const EncoderOptions&) { return load_encoder(directory); }
-
-// A scheme that computes with another's weights becomes that one.
-template <class Model>
-Model as_trained(const Model& model) {
-  auto options = model->options();
-  const std::string& of = scheme_record(options.attention.scheme).weights_of;
-  if (of.empty()) return model;
-  options.attention.scheme = of;
-  Model trained(resolve(options));
-  load_tensors(*trained, model_tensors(*model), "the model");
-  trained->eval();
-  return trained;
-}
-
 void notice_growth(const AttentionOptions& source, const std::string& to, const ModelSize& before,
                    const ModelSize& after) {
   if (after.total_parameters <= before.total_parameters) return;
@@ -156,6 +125,25 @@ auto with_progress(const Convert& convert) {
     return !stop_requested();
   };
   return convert(told);
+}
+
+// What the model in `directory` is worth on the score text; null where there is none. The masks of an encoder are the
+// same for every model.
+nlohmann::ordered_json score(const fs::path& directory, const SchemeConversion& options, const std::string& title) {
+  if (options.score_text.empty()) return {};
+  TaskOptions task;
+  task.own<MaskedOptions>().pseudo_tokens = 0;  // one forward pass each
+  ProgressLine line(title);
+  const auto open = [&](const Tokenizer& tokenizer) {
+    ProgressLine reading("text");
+    return open_tokens(options.score_text, DataOptions(), tokenizer, show_reading(reading));
+  };
+  const auto progress = [&](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  };
+  const TaskFamily& family = scoring_family(read_options(directory));
+  return family.score({.model = directory.string(), .open = open, .progress = progress}, task).object;
 }
 
 struct Conversion {
@@ -188,8 +176,10 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
             Conversion conversion) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
-  const Model source = as_trained<Model>(load(directory, stored));
-  conversion.sample = read_sample(conversion.options, source->options(), tokenizer.get());
+  const Model source = load_as_trained(directory, stored);
+  const SampleText text{"--sample-text", conversion.options.sample_text, conversion.options.sample_tokens};
+  conversion.sample = read_sample(text, source->options(), tokenizer.get());
+  ScoredConversion scored{.before = score(directory, conversion.options, "scoring the source"), .after = {}};
   ConversionReport report;
   const Model target = converted(source, conversion, &report);
   if (report.stopped) {
@@ -200,8 +190,9 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
                [&](const fs::path& to) { save_model(to, target, tokenizer.get()); });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
+  if (!report.stopped) scored.after = score(out, conversion.options, "scoring the result");
   notice_growth(source->options().attention, conversion.to.scheme, before, after);
-  print_conversion(report, before, after, out, conversion.options.json);
+  print_conversion(report, scored, before, after, out, conversion.options.json);
   return report.stopped ? kInterrupted : kOk;
 }
 

@@ -16,6 +16,7 @@ struct SchemeConversion {
   DecompositionOptions decomposition = {};
   std::vector<std::string> sample_text;
   int64_t sample_tokens = 20000;
+  std::vector<std::string> score_text;
   bool json = false;
 };
 

@@ -1,17 +1,20 @@
 // headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
 #include <set>
+#include <utility>
 
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/finetune_table.h"
 #include "headshare/cli/interrupt.h"
+#include "headshare/cli/model_input.h"
 #include "headshare/cli/progress.h"
 #include "headshare/cli/resume.h"
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
+#include "headshare/tasks/finetune/predict.h"
 
 namespace headshare {
 namespace {
@@ -56,6 +59,7 @@ struct FineTuneCommand {
     made.group("Data", data_fields());
     made.group("Fine-tuning", fields(job.tuning));
     made.group("Learning", fields(tuning));
+    made.group("Distillation", tuned_teacher_fields(job.distillation));
     Fields answers = fields(job.windows);
     append(&answers, fields(job.answers));
     made.group("Answers in texts", std::move(answers));
@@ -83,7 +87,8 @@ struct FineTuneCommand {
 
   // Files that are found again from any directory.
   void make_paths_whole() {
-    for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test}) {
+    for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test,
+                              &job.distillation.teacher}) {
       *path = whole_path(*path);
     }
   }
@@ -115,6 +120,21 @@ nlohmann::ordered_json write_resolved(FineTuneCommand command) {
   return arguments.values();
 }
 
+std::string evaluation_text(const Evaluation& evaluation) {
+  std::string text = "loss " + format_fixed(evaluation.loss, 4);
+  for (const Score& score : evaluation.scores) {
+    if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", format_fixed(score.value, 4));
+  }
+  return text;
+}
+
+// A teacher teaches one task.
+void check_one_task(const FineTuneCommand& command, const std::vector<std::string>& tasks) {
+  check_distillation(command.job.distillation);
+  HS_CHECK(!command.job.distillation.given() || tasks.size() == 1, "--teacher was fine-tuned on one task, and --task ",
+           "names ", tasks.size(), ": ", list_text(tasks), "; fine-tune on each of them with a teacher of its own");
+}
+
 // How far the whole grid is.
 class GridProgress : public FineTuneObserver {
  public:
@@ -136,12 +156,13 @@ class GridProgress : public FineTuneObserver {
     show(join_text("evaluating ", done, "/", total));
   }
   void on_evaluation(const EvaluationReport& report) override {
-    std::string scores;
-    for (const Score& score : report.evaluation.scores) {
-      if (!score.name.ends_with("total")) scores += join_text("  ", score.name, " ", format_fixed(score.value, 4));
-    }
-    print_status(join_text(what_, ", step ", report.step, ": loss ", format_fixed(report.evaluation.loss, 4), scores,
+    print_status(join_text(what_, ", step ", report.step, ": ", evaluation_text(report.evaluation),
                            report.best ? " (best so far)" : ""));
+  }
+
+  void on_teacher(const Evaluation& teacher) override {
+    if (std::exchange(teacher_shown_, true)) return;  // every model of the grid has the same
+    print_status("teacher: " + evaluation_text(teacher));
   }
 
   void hide() { line_.hide(); }
@@ -155,12 +176,18 @@ class GridProgress : public FineTuneObserver {
   std::string what_;
   int64_t models_;
   int64_t done_ = 0;
+  bool teacher_shown_ = false;
   double share_ = 0;
 };
 
 int finetune(FineTuneCommand& command) {
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
+  as_usage([&] { check_one_task(command, tasks); });
   const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
+  const std::string& teacher = command.job.distillation.teacher;
+  if (!teacher.empty() && !command.resume) {
+    as_usage([&] { refuse_model_in_out("teacher", find_tuned_model(teacher), command.out); });
+  }
   const LoadedEncoder trained = load_encoder_model(command.model);
   const c10::Device device = start_runtime(command.runtime);
   warn_if_no_faster(command.tuning.precision, device);

@@ -44,6 +44,8 @@ constexpr std::array kVerbs = {
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"fill", "what may stand in the masked places of a text", run_fill, /*computes=*/true},
     Verb{"convert", "turns a Hugging Face GPT-2 or BERT into a headshare model, and a BERT back", run_convert},
+    Verb{"analyze", "how alike a model's heads are, and what making them share would cost and save", run_analyze,
+         /*computes=*/true},
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},
     Verb{"bench", "how fast this machine computes attention, against libtorch in the same process", run_bench,
          /*computes=*/true},

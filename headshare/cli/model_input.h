@@ -10,6 +10,10 @@ namespace headshare {
 // load_model, moved to `device`.
 LoadedModel load_model_on(const fs::path& path, c10::Device device);
 
+// --overwrite must not delete a model that the run reads: throws Error where `model`, a checkpoint that `option` names,
+// lies in `out`.
+void refuse_model_in_out(const std::string& option, const fs::path& model, const fs::path& out);
+
 // Shows reading and tokenising on `line`, and stops with Interrupted when the user asks.
 Progress show_reading(ProgressLine& line);
 

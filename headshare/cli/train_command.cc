@@ -21,6 +21,7 @@
 #include "headshare/tasks/language/score_text.h"
 #include "headshare/tasks/start_from.h"
 #include "headshare/train/file_observers.h"
+#include "headshare/train/jsonl.h"
 #include "headshare/train/plateau.h"
 #include "headshare/train/trainer.h"
 #include "headshare/train/training_shape.h"
@@ -35,6 +36,7 @@ struct TrainCommand {
   bool dry_run = false;
   bool json = false;
   std::string start_from;
+  std::string like;
   TaskOptions task;
   TrainOptions train;
   RuntimeOptions runtime;
@@ -51,6 +53,9 @@ struct TrainCommand {
             "start-from", &start_from,
             "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
             "and its tokenizer are then those of this model unless they are given"),
+        field("like", &like,
+              "a headshare model whose options and tokenizer are taken where none are given, but not its weights: what "
+              "training from scratch makes of the same model"),
         field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
         field("json", &json, "print the result as one JSON object"),
     };
@@ -64,14 +69,15 @@ struct TrainCommand {
       if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
     }
     Fields text = fields(task.language);
-    std::erase_if(text, [known = fields(task.language.model)](const Field& one) {
-      return std::any_of(known.begin(), known.end(), [&](const Field& other) { return other.name == one.name; });
-    });
+    for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
+      std::erase_if(text, [&](const Field& one) { return find_field(elsewhere, one.name) != nullptr; });
+    }
     text.push_back(field("model-vocabulary", &task.language.vocabulary,
                          "tokens that the model has room for; auto: those of its tokenizer",
                          {.min = 1, .max = 1 << 30}));
     made.group("Text", std::move(text));
     made.group("Training", fields(train));
+    made.group("Distillation", fields(task.language.distillation));
     made.group("Computing", fields(runtime));
     made.common({"text", "task", "out", "scheme", "layers", "d-model", "heads", "context", "positions", "tokenizer",
                  "steps", "batch-size", "learning-rate", "resume", "dry-run"});
@@ -89,7 +95,12 @@ TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
   return command;
 }
 
-// The task comes first, then the model to start from, and everything else on top of what these begin with. False:
+std::string task_of_teacher(const TrainCommand& command) {
+  return start_task(open_start(command.task.language.distillation.teacher));
+}
+
+// The task comes first, then the model to start from or to be like, and everything else on top of what these begin
+// with. False:
 // --help.
 bool begin_with_task(const Words& words, TrainCommand* command, std::optional<StartModel>* start) {
   TrainCommand probe;
@@ -97,12 +108,19 @@ bool begin_with_task(const Words& words, TrainCommand* command, std::optional<St
   const bool help = arguments.parse_for_help(words);
   if (!help) arguments.parse(words);
   std::string task = probe.task.task;
-  if (!help && !probe.start_from.empty() && !probe.resume) {
-    *start = open_start(probe.start_from);
-    if (!arguments.given("task")) task = start_task(**start);
+  std::optional<StartModel> model;  // whose options are taken
+  if (!help && !probe.resume) {
+    if (!probe.start_from.empty() && !probe.like.empty()) {
+      throw UsageError("--start-from takes the weights of a model and --like does not; leave one of them out");
+    }
+    const std::string path = probe.start_from.empty() ? probe.like : probe.start_from;
+    if (!path.empty()) model = open_start(path);
+    if (model && !arguments.given("task")) task = start_task(*model);
+    if (!model && probe.task.language.distillation.given() && !arguments.given("task")) task = task_of_teacher(probe);
   }
   *command = untouched(task, probe.task);
-  if (*start && task == start_task(**start)) take_options(**start, &command->task);
+  if (model && task == start_task(*model)) take_options(*model, &command->task);
+  if (!probe.start_from.empty()) *start = std::move(model);
   return !help || command->arguments().parse(words);
 }
 
@@ -114,13 +132,19 @@ void check_start(const StartModel& start, const Arguments& arguments, TrainComma
   notice(join_text("the model differs from ", start.directory.string(), " in ", list_text(differing)));
 }
 
-// --overwrite must not delete the weights that it starts from.
-void refuse_start_in_out(const StartModel& start, const fs::path& out) {
-  const fs::path from = fs::weakly_canonical(start.directory);
-  const fs::path to = fs::weakly_canonical(out);
-  const auto [end, rest] = std::mismatch(to.begin(), to.end(), from.begin(), from.end());
-  HS_CHECK(end != to.end(), "--start-from ", start.directory.string(), " lies in --out ", out.string(),
-           ", which the new run replaces; choose another --out");
+// A tokenizer that is asked for takes the place of the one of the model that --like names, and so does its vocabulary.
+void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
+  LanguageModelOptions& language = command->task.language;
+  const bool path = arguments.given("tokenizer-path");
+  if (!path && !arguments.given("tokenizer") && !arguments.given("vocabulary-size")) return;
+  if (!path) language.tokenizer_path.clear();
+  if (!arguments.given("model-vocabulary")) language.vocabulary.reset();
+}
+
+void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
+  if (start) refuse_model_in_out("start-from", start->directory, command.out);
+  const std::string& teacher = command.task.language.distillation.teacher;
+  if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
 // What the options mean together, before any text is read. Returns the model as far as it is known.
@@ -128,7 +152,10 @@ ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     check_task(command.task, untouched(command.task.task, command.task).task);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
-    return task_family(command.task.task).likely_model(command.task);
+    const ModelOptions model = task_family(command.task.task).likely_model(command.task);
+    const DistillationOptions& distillation = command.task.language.distillation;
+    if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at
+    return model;
   });
 }
 
@@ -144,6 +171,12 @@ void print_dry_run(const TrainCommand& command) {
                   format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));
   if (!encoder) print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
+  const DistillationOptions& distillation = command.task.language.distillation;
+  if (distillation.given()) {
+    const TeacherModel teacher = find_teacher(distillation, options);
+    const auto parameters = static_cast<double>(size_of(teacher.options).total_parameters);
+    print(join_text("teacher     ", teacher.directory.string(), ", ", format_count(parameters), " parameters\n"));
+  }
   print(join_text("training    ", command.train.steps, " steps, about ",
                   format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
 }
@@ -152,7 +185,9 @@ void print_dry_run(const TrainCommand& command) {
 void make_paths_whole(TrainCommand* command) {
   make_paths_whole(&command->task.language.data);
   command->task.language.tokenizer_path = whole_path(command->task.language.tokenizer_path);
-  command->start_from = whole_path(command->start_from);
+  for (std::string* model : {&command->start_from, &command->like, &command->task.language.distillation.teacher}) {
+    *model = whole_path(*model);
+  }
 }
 
 // What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
@@ -202,6 +237,13 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
   if (!result.best_model.empty()) {
     text +=
         join_text("validation   loss ", format_fixed(result.best_loss, 4), " at step ", result.best_step, " (best)\n");
+  }
+  if (const auto recovered = result.gap.recovered(result.best_loss)) {
+    text += join_text("recovered    ", recovered_text(*recovered), " of the gap between the start (loss ",
+                      format_fixed(*result.gap.start, 4), ") and the teacher (loss ",
+                      format_fixed(*result.gap.teacher, 4), ")\n");
+  } else if (result.gap.teacher) {
+    text += join_text("teacher      loss ", format_fixed(*result.gap.teacher, 4), "\n");
   }
   if (test) {
     text += "test         loss " + format_fixed(test->loss, 4);
@@ -270,6 +312,14 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
 }
 
+// A trained model is something before the first step, and so is its teacher.
+TrainOptions with_start_of_curve(const TrainCommand& command) {
+  TrainOptions options = command.train;
+  options.evaluate_start = !command.start_from.empty();
+  options.evaluate_teacher = command.task.language.distillation.given();
+  return options;
+}
+
 int train(TrainCommand& command) {
   RunDirectory directory(command.out);
   const OutputMark mark = run_mark(directory.path());
@@ -284,13 +334,15 @@ int train(TrainCommand& command) {
   std::vector<Observer*> observers = {&progress};
   const std::unique_ptr<PlateauWatch> plateau = watch_plateau(*task);
   if (plateau != nullptr) observers.push_back(plateau.get());
-  Trainer trainer(*task, command.train, directory, observers, stop_requested);
+  Trainer trainer(*task, with_start_of_curve(command), directory, observers, stop_requested);
 
   // Nothing of an earlier run is touched until everything that can be refused has been looked at.
   std::optional<int64_t> start;
   if (command.resume) {
-    start = trainer.resume().value_or(0);  // 0: stopped before the first checkpoint
-    notice(join_text("going on after step ", *start, " of ", command.train.steps));
+    const std::optional<int64_t> done = trainer.resume();
+    // Of a run stopped before its first checkpoint nothing is kept, the evaluation of step 0 included.
+    start = done.value_or(kNothingDone);
+    notice(join_text("going on after step ", done.value_or(0), " of ", command.train.steps));
   } else {
     mark.clear(kept.names());
   }
@@ -320,13 +372,14 @@ int run_train(const Words& words) {
   Arguments arguments = command.arguments();
   arguments.parse(words);
   if (start) check_start(*start, arguments, &command);
+  if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;
   }
   if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
-  if (start) as_usage([&] { refuse_start_in_out(*start, command.out); });
+  if (!command.resume) as_usage([&] { refuse_models_in_out(start, command); });
   if (command.resume) command = parse_resumed(words, command.out);
   check_options(command);
   catch_interrupts();

@@ -7,6 +7,18 @@
 #include "headshare/cli/terminal.h"
 
 namespace headshare {
+namespace {
+
+std::string evaluation_text(const Evaluation& evaluation) {
+  std::string text = "validation loss " + format_fixed(evaluation.loss, 4);
+  for (const Score& score : evaluation.scores) text += ", " + score.name + " " + format_fixed(score.value, 4);
+  return text;
+}
+
+}  // namespace
+
+std::string recovered_text(double recovered) { return format_fixed(100 * recovered, 1) + "%"; }
+
 void TrainingProgress::on_step(const StepReport& report) {
   last_ = report;
   line_.update(static_cast<double>(report.step), static_cast<double>(report.total_steps),
@@ -23,9 +35,11 @@ void TrainingProgress::on_evaluation_progress(int64_t done, int64_t total) {
 }
 
 void TrainingProgress::on_evaluation(const EvaluationReport& report) {
-  std::string text = join_text("step ", report.step, ": validation loss ", format_fixed(report.evaluation.loss, 4));
-  for (const Score& score : report.evaluation.scores) text += ", " + score.name + " " + format_fixed(score.value, 4);
+  std::string text = join_text("step ", report.step, ": ", evaluation_text(report.evaluation));
+  if (report.recovered) text += ", recovered " + recovered_text(*report.recovered);
   print_status(text + (report.best ? " (best so far)" : ""));
 }
+
+void TrainingProgress::on_teacher(const Evaluation& teacher) { print_status("teacher: " + evaluation_text(teacher)); }
 
 }  // namespace headshare

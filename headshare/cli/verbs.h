@@ -7,6 +7,7 @@
 
 namespace headshare {
 
+int run_analyze(const Words& words);
 int run_bench(const Words& words);
 int run_compare(const Words& words);
 int run_convert(const Words& words);

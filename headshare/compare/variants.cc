@@ -150,7 +150,9 @@ ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant
 std::string why_not(const ComparisonOptions& options, const Variant& variant) {
   const ComparisonOptions cell = with_variant(options, variant);
   try {
-    task_family(cell.task).likely_model(cell);
+    const ModelOptions model = task_family(cell.task).likely_model(cell);
+    const DistillationOptions& distillation = cell.language.distillation;
+    if (distillation.given()) find_teacher(distillation, model);
     return "";
   } catch (const Error& error) {
     return error.what();

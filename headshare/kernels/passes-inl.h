@@ -164,6 +164,47 @@ double cross_entropy(const float* scores, int64_t n, int64_t target, float* slop
   return std::log(total) + (static_cast<double>(most) - wanted);
 }
 
+// With weights w of the scores and v of the teacher's, and their sums W and V:
+//   KL = sum_i v_i / V (log(v_i / V) - log(w_i / W)) = sum_i v_i (y_i - x_i) / (V T) - log V + log W,
+// x and y less the largest of their rows. Blocks are added up in double.
+double divergence(const float* scores, const float* teacher, int64_t n, double temperature, float* slopes) {
+  constexpr int64_t kBlock = 1024;
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  const auto highest = hn::Set(d, largest_of(scores, n)), wanted = hn::Set(d, largest_of(teacher, n));
+  const auto rate = hn::Set(d, static_cast<float>(static_cast<double>(kLog2e) / temperature));
+  const auto weight = [&](FloatVec above) { return exp2_of(hn::Mul(above, rate)); };
+  double own = 0, others = 0, apart = 0;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t end = std::min(n, first + kBlock);
+    auto w_sum = hn::Zero(d), v_sum = hn::Zero(d), product = hn::Zero(d);
+    for (int64_t i = first; i < end; i += step) {
+      const int64_t lanes = std::min(step, end - i);
+      const auto inside = hn::FirstN(d, static_cast<size_t>(lanes));
+      const auto x = hn::Sub(load(scores + i, lanes), highest);
+      const auto y = hn::Sub(load(teacher + i, lanes), wanted);
+      const auto v = hn::IfThenElseZero(inside, weight(y));
+      w_sum = hn::Add(w_sum, hn::IfThenElseZero(inside, weight(x)));
+      v_sum = hn::Add(v_sum, v);
+      product = hn::MulAdd(v, hn::IfThenElseZero(inside, hn::Sub(y, x)), product);
+    }
+    own += hn::GetLane(hn::SumOfLanes(d, w_sum));
+    others += hn::GetLane(hn::SumOfLanes(d, v_sum));
+    apart += hn::GetLane(hn::SumOfLanes(d, product));
+  }
+  if (slopes != nullptr) {
+    // w / W - v / V as (w - v W / V) / W: of equal rows exactly 0, fused or not.
+    const auto factor = hn::Set(d, static_cast<float>(1 / own));
+    const auto ratio = hn::Set(d, static_cast<float>(own / others));
+    each_vector(n, [&](int64_t i, int64_t lanes) {
+      const auto w = weight(hn::Sub(load(scores + i, lanes), highest));
+      const auto v = weight(hn::Sub(load(teacher + i, lanes), wanted));
+      store(hn::Mul(hn::NegMulAdd(v, ratio, w), factor), slopes + i, lanes);
+    });
+  }
+  return apart / (others * temperature) + std::log(own / others);
+}
+
 // The sum over a row of what `term` gives for vectors, which must be 0 where x beyond the row is.
 template <class Term>
 HWY_INLINE double row_sum(int64_t n, Term term) {
@@ -205,7 +246,7 @@ void rms_norm_gradient(const float* x, const float* weight, const float* dy, int
 }
 
 const Passes* passes_table() {
-  static const Passes table = {gelu, gelu_gradient, cross_entropy, rms_norm, rms_norm_gradient};
+  static const Passes table = {gelu, gelu_gradient, cross_entropy, divergence, rms_norm, rms_norm_gradient};
   return &table;
 }
 

@@ -19,6 +19,10 @@ struct Passes {
   // Returns -log softmax(scores)[target]; with `slopes` (which may be the scores) these become softmax - one-hot
   // target, the gradient of that loss. NaN among the scores shows in both.
   double (*cross_entropy)(const float* scores, int64_t n, int64_t target, float* slopes);
+  // KL(softmax(teacher / T) || softmax(scores / T)) of rows of n scores, T the temperature. With `slopes` (which may be
+  // the teacher's scores, not the others) these become softmax(scores / T) - softmax(teacher / T), T times the gradient
+  // with respect to the scores. Exactly 0, slopes too, of equal rows. NaN in either row shows in both.
+  double (*divergence)(const float* scores, const float* teacher, int64_t n, double temperature, float* slopes);
   // y[i] = x[i] weight[i] / r with r = sqrt(mean(x^2) + eps); returns 1 / r. y may be x.
   float (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* y);
   // Of that, `inverse` what it returned: dx[i] = (dy[i] weight[i] - x[i] inverse^2 mean(dy weight x)) inverse, and

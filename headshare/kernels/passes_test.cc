@@ -128,6 +128,69 @@ TEST_P(PassesTest, CrossEntropyTakesHugeScoresAndShowsNan) {
   }
 }
 
+// log softmax(x / T) in double.
+std::vector<double> logs_of(const std::vector<float>& x, double temperature) {
+  double most = -kInfinity, sum = 0;
+  for (const float one : x) most = std::max(most, static_cast<double>(one));
+  for (const float one : x) sum += std::exp((one - most) / temperature);
+  std::vector<double> logs;
+  for (const float one : x) logs.push_back((one - most) / temperature - std::log(sum));
+  return logs;
+}
+
+TEST_P(PassesTest, DivergenceIsTheFormula) {
+  for (const int64_t n : {1, 2, 15, 16, 17, 31, 33, 1000, 4097, 50257}) {
+    for (const double spread : {0.1, 3.0, 30.0}) {
+      for (const double temperature : {1.0, 2.5, 0.5}) {
+        const std::vector<float> scores = random_floats(n, static_cast<uint64_t>(n), spread);
+        const std::vector<float> teacher = random_floats(n, static_cast<uint64_t>(n) + 1, spread);
+        const std::vector<double> own = logs_of(scores, temperature), wanted = logs_of(teacher, temperature);
+        double expected = 0;
+        for (size_t i = 0; i < own.size(); ++i) expected += std::exp(wanted[i]) * (wanted[i] - own[i]);
+        std::vector<float> slopes(scores.size() + 1, 7.0F);
+        const double found = passes().divergence(scores.data(), teacher.data(), n, temperature, slopes.data());
+        // Products and exponents are rounded in proportion to their size; without vectors a block's sum has 1024
+        // roundings, which come to about 32 of 2^-24.
+        const double size = 1 + 4 * spread / temperature + std::abs(expected);
+        EXPECT_NEAR(found, expected, 2e-6 * size) << n << " " << spread << " " << temperature;
+        EXPECT_EQ(slopes.back(), 7.0F);
+        for (size_t i = 0; i < own.size(); ++i) {
+          const double both = std::exp(own[i]) + std::exp(wanted[i]);
+          EXPECT_NEAR(slopes[i], std::exp(own[i]) - std::exp(wanted[i]),
+                      both * (8 + 8 * spread / temperature) * 1.2e-7 + 1e-37)
+              << n << " " << i;
+        }
+        EXPECT_EQ(passes().divergence(scores.data(), teacher.data(), n, temperature, nullptr), found);
+        std::vector<float> inside = teacher;
+        EXPECT_EQ(passes().divergence(scores.data(), inside.data(), n, temperature, inside.data()), found);
+        slopes.pop_back();
+        EXPECT_EQ(inside, slopes);
+      }
+    }
+  }
+}
+
+TEST_P(PassesTest, DivergenceOfEqualRowsIsNothingAtAll) {
+  for (const int64_t n : {1, 17, 4097}) {
+    const std::vector<float> scores = random_floats(n, 3, 5);
+    std::vector<float> slopes(scores.size(), 7.0F);
+    EXPECT_EQ(passes().divergence(scores.data(), scores.data(), n, 1.5, slopes.data()), 0);
+    EXPECT_EQ(slopes, std::vector<float>(scores.size(), 0.0F));
+  }
+}
+
+TEST_P(PassesTest, DivergenceShowsNan) {
+  const std::vector<float> plain(100, 1.0F);
+  for (const size_t place : {3UL, 98UL}) {
+    std::vector<float> broken = plain, slopes(100);
+    broken[place] = std::nanf("");
+    EXPECT_TRUE(std::isnan(passes().divergence(broken.data(), plain.data(), 100, 1, slopes.data())));
+    EXPECT_TRUE(std::isnan(slopes[50]));
+    EXPECT_TRUE(std::isnan(passes().divergence(plain.data(), broken.data(), 100, 1, slopes.data())));
+    EXPECT_TRUE(std::isnan(slopes[50]));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, PassesTest, testing::ValuesIn(tiles_targets()),
                          [](const auto& info) { return info.param; });
 

@@ -2,9 +2,20 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/base/error.h"
 #include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
+namespace {
+
+// The rows of hidden states [B, T, E] that have a target, of targets [B T]: -> [N, E].
+Tensor with_target(const Tensor& hidden, const Tensor& targets) {
+  const Tensor rows = hidden.flatten(0, 1);
+  const Tensor places = (targets != kIgnoredTarget).nonzero().squeeze(1);
+  return places.size(0) == rows.size(0) ? rows : rows.index_select(0, places);
+}
+
+}  // namespace
 
 int64_t DecodingState::allocated_bytes() const {
   int64_t total = 0;
@@ -47,6 +58,25 @@ SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   const Tensor last = scored(above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr));
   const Tensor sum = cross_entropy_sum(last.flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
   return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
+}
+
+Lesson DecoderImpl::lesson(const Tensor& ids, const Tensor& targets) const {
+  HS_CHECK(!is_training(), "a teacher must be in evaluation mode: it has no dropout");
+  const at::NoGradGuard no_grad;
+  const Tensor last = with_target(hidden(ids), targets.flatten());
+  return {.hidden = last, .scores = {.hidden = scored(last), .embedding = output_embedding_.detach()}};
+}
+
+SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets, const Lesson& lesson,
+                             const Learning& how) const {
+  const Tensor flat = targets.flatten();
+  const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
+  const Tensor last = with_target(above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr), flat);
+  const Tensor asked = flat.masked_select(flat != kIgnoredTarget);
+  const DistilledLoss found = distilled_cross_entropy_sum(scored(last), output_embedding_, asked, kIgnoredTarget,
+                                                          /*bias=*/{}, lesson.scores, how.scores);
+  const Tensor sum = how.hidden > 0 ? found.sum + hidden_difference(last, lesson.hidden) * how.hidden : found.sum;
+  return {sum, asked.size(0), found.plain};
 }
 
 Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const {

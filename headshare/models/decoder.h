@@ -28,6 +28,12 @@ class DecoderImpl : public TransformerImpl {
   // Sum of -log p(targets | ids); ids, targets int64 [B, T]. The scores of all tokens are never held at once.
   SummedLoss loss(const Tensor& ids, const Tensor& targets) const;
 
+  // What this model teaches about the tokens that have a target, in evaluation mode and without gradients.
+  Lesson lesson(const Tensor& ids, const Tensor& targets) const;
+
+  // The loss that learns from a lesson about the same tokens. Throws Error where the lesson does not fit.
+  SummedLoss loss(const Tensor& ids, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
+
   // -log p of every target, [B, T], 0 where ignored.
   Tensor token_losses(const Tensor& ids, const Tensor& targets) const;
 

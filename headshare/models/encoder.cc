@@ -98,6 +98,26 @@ SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets) c
   return {head->loss_sum(hidden_at(input, places), flat.index_select(0, places)), places.size(0)};
 }
 
+Lesson EncoderImpl::lesson(const EncoderInput& input, const Tensor& targets) const {
+  HS_CHECK(!is_training(), "a teacher must be in evaluation mode: it has no dropout");
+  const at::NoGradGuard no_grad;
+  const Tensor places = (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1);
+  const Tensor last = hidden_at(input, places);
+  const MaskedHead& head = masked_head();
+  return {.hidden = last, .scores = head->teacher_rows(last)};
+}
+
+SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson,
+                             const Learning& how) const {
+  const Tensor flat = targets.flatten();
+  const Tensor places = (flat != kIgnoredTarget).nonzero().squeeze(1);
+  const MaskedHead& head = masked_head();
+  const Tensor last = hidden_at(input, places);
+  const DistilledLoss found = head->loss_sum(last, flat.index_select(0, places), lesson.scores, how.scores);
+  const Tensor sum = how.hidden > 0 ? found.sum + hidden_difference(last, lesson.hidden) * how.hidden : found.sum;
+  return {sum, places.size(0), found.plain};
+}
+
 Tensor EncoderImpl::token_losses(const EncoderInput& input, const Tensor& targets) const {
   const at::NoGradGuard no_grad;
   const Tensor flat = targets.flatten();

@@ -36,12 +36,18 @@ class EncoderImpl : public TransformerImpl {
                                                                              // form the means of two groups
   Tensor token_scores(const EncoderInput& input) const;                      // [B, T, C]
 
-  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as the two below.
+  // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as those below.
   Tensor logits(const Tensor& hidden) const;
 
   // Sum of -log p(targets | input), targets int64 [B, T], kIgnoredTarget where nothing is asked. Only places with
   // a target pass through the head.
   SummedLoss loss(const EncoderInput& input, const Tensor& targets) const;
+
+  // What this model teaches about the tokens that have a target, in evaluation mode and without gradients.
+  Lesson lesson(const EncoderInput& input, const Tensor& targets) const;
+
+  // The loss that learns from a lesson about the same tokens. Throws Error where the lesson does not fit.
+  SummedLoss loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
 
   // -log p of every target, [B, T], 0 where ignored; without gradients.
   Tensor token_losses(const EncoderInput& input, const Tensor& targets) const;

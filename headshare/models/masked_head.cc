@@ -30,6 +30,15 @@ Tensor MaskedHeadImpl::loss_sum(const Tensor& rows, const Tensor& targets) const
   return cross_entropy_sum(transformed(rows), embedding_, targets, kIgnoredTarget, bias_);
 }
 
+DistilledLoss MaskedHeadImpl::loss_sum(const Tensor& rows, const Tensor& targets, const TeacherRows& teacher,
+                                       const Distillation& how) const {
+  return distilled_cross_entropy_sum(transformed(rows), embedding_, targets, kIgnoredTarget, bias_, teacher, how);
+}
+
+TeacherRows MaskedHeadImpl::teacher_rows(const Tensor& rows) const {
+  return {.hidden = transformed(rows), .embedding = embedding_.detach(), .bias = bias_.detach()};
+}
+
 Tensor MaskedHeadImpl::losses(const Tensor& rows, const Tensor& targets) const {
   return cross_entropy_rows(transformed(rows), embedding_, targets, kIgnoredTarget, bias_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headshare/models/options.h"
+#include "headshare/ops/cross_entropy.h"
 #include "headshare/ops/linear.h"
 
 namespace headshare {
@@ -17,7 +18,12 @@ class MaskedHeadImpl : public Layer {
   // Sum of -log p(targets) over rows of hidden states [N, E], targets int64 [N] or kIgnoredTarget; the scores of all
   // rows are never held at once.
   Tensor loss_sum(const Tensor& rows, const Tensor& targets) const;
+  DistilledLoss loss_sum(const Tensor& rows, const Tensor& targets, const TeacherRows& teacher,
+                         const Distillation& how) const;
   Tensor losses(const Tensor& rows, const Tensor& targets) const;  // row by row, [N], without gradients
+
+  // What makes scores of rows [N, E] here, for a student; sharing this head's memory.
+  TeacherRows teacher_rows(const Tensor& rows) const;
 
  private:
   Tensor transformed(const Tensor& hidden) const;

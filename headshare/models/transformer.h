@@ -7,16 +7,11 @@
 
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
+#include "headshare/models/lesson.h"
 #include "headshare/models/token_embedding.h"
 #include "headshare/ops/linear.h"
 
 namespace headshare {
-
-// A loss summed over tokens, and how many there were: means are formed by whoever knows all parts.
-struct SummedLoss {
-  Tensor sum;          // scalar, nats
-  int64_t tokens = 0;  // targets that were not kIgnoredTarget
-};
 
 // Declares what the token embedding consists of, `position_embedding` (with learned positions), `embedding_projection`
 // (where the embedding is factorised) and `blocks`; the models derived from it declare the rest and then attach()

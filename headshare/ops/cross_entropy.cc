@@ -34,10 +34,19 @@ struct Wanted {
 };
 
 struct Found {
-  Tensor losses;              // [N]
+  Tensor losses;              // [N], cross entropies
+  Tensor divergences;         // [N], where there is a teacher
   Tensor hidden_gradient;     // [N, E], where wanted
   Tensor embedding_gradient;  // [V, E], where wanted
   Tensor bias_gradient;       // [V], where wanted
+};
+
+// A teacher with what becomes of its rows; without rows there is none.
+struct Teaching {
+  TeacherRows rows = {};
+  Distillation how = {};
+
+  explicit operator bool() const { return rows.hidden.defined(); }
 };
 
 at::ScalarType product_type(const Tensor& hidden) {
@@ -50,58 +59,117 @@ at::ScalarType sum_type(at::ScalarType products) {
   return products == at::kBFloat16 || products == at::kHalf ? at::kFloat : products;
 }
 
-// The losses of rows; where wanted, `slopes` become d loss / d score = softmax - one-hot target. They may be
-// the scores themselves.
-void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
+// What a teacher adds to slopes: they become own * slopes + by * rows. Without rows they stay as they are.
+struct Pulls {
+  Tensor rows = {};  // [n, V], of the scores' type
+  double own = 1, by = 0;
+};
+
+// The losses of rows; where wanted, `slopes` become d loss / d score = softmax - one-hot target, with what the teacher
+// adds. They may be the scores themselves.
+void softmax_block(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes,
+                   const Pulls& pulls) {
   const Tensor index = targets.unsqueeze(1);  // [n, 1]
   const Tensor logs = at::log_softmax(scores, 1);
   losses.copy_(logs.gather(1, index).squeeze(1).neg_());
-  if (slopes.defined()) slopes.copy_(logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options())));
+  if (!slopes.defined()) return;
+  Tensor found = logs.exp().scatter_add_(1, index, at::full(index.sizes(), -1, logs.options()));
+  if (pulls.rows.defined()) found.mul_(pulls.own).add_(pulls.rows, pulls.by);
+  slopes.copy_(found);
 }
 
 // The same by headshare's pass, a row at a time: each is read from memory once and written once. Slopes are float
 // like the scores and take their place, or bfloat16.
-void softmax_floats(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
+void softmax_floats(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes,
+                    const Pulls& pulls) {
   const int64_t V = scores.size(1);
   const Tensor flat = targets.contiguous();
   const int64_t* target = flat.const_data_ptr<int64_t>();
   auto* loss = losses.mutable_data_ptr<float>();
+  const auto own = static_cast<float>(pulls.own), by = static_cast<float>(pulls.by);
   torch_threads().run(scores.size(0), [&](int64_t row, int64_t) {
     float* values = scores.mutable_data_ptr<float>() + row * scores.stride(0);
     const double found = kernels::passes().cross_entropy(values, V, target[row], slopes.defined() ? values : nullptr);
     loss[row] = static_cast<float>(found);
-    if (!slopes.defined() || slopes.scalar_type() == at::kFloat) return;
+    if (!slopes.defined()) return;
+    if (pulls.rows.defined()) {
+      const float* pull = pulls.rows.const_data_ptr<float>() + row * pulls.rows.stride(0);
+      for (int64_t i = 0; i < V; ++i) values[i] = own * values[i] + by * pull[i];
+    }
+    if (slopes.scalar_type() == at::kFloat) return;
     auto* narrow = static_cast<kernels::Bf16*>(slopes.mutable_data_ptr()) + row * slopes.stride(0);
     kernels::tiles().narrow(values, V, /*rows=*/1, V, narrow, V);
   });
 }
 
-void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes) {
-  const bool ours =
-      scores.is_cpu() && scores.scalar_type() == at::kFloat && (!slopes.defined() || slopes.scalar_type() != at::kHalf);
-  ours ? softmax_floats(scores, targets, losses, slopes) : softmax_block(scores, targets, losses, slopes);
+// Writes KL(teacher || student) of each row at temperature T; the teacher's scores become
+// softmax(scores / T) - softmax(teacher / T).
+void diverge_block(const Tensor& scores, const Tensor& teacher, double temperature, const Tensor& divergences) {
+  const Tensor own = at::log_softmax(scores / temperature, 1);
+  const Tensor wanted = at::log_softmax(teacher / temperature, 1);
+  const Tensor shares = wanted.exp();
+  divergences.copy_((shares * (wanted - own)).sum(1));
+  teacher.copy_(own.exp() - shares);
+}
+
+void diverge_floats(const Tensor& scores, const Tensor& teacher, double temperature, const Tensor& divergences) {
+  auto* found = divergences.mutable_data_ptr<float>();
+  torch_threads().run(scores.size(0), [&](int64_t row, int64_t) {
+    const float* own = scores.const_data_ptr<float>() + row * scores.stride(0);
+    float* other = teacher.mutable_data_ptr<float>() + row * teacher.stride(0);
+    found[row] = static_cast<float>(kernels::passes().divergence(own, other, scores.size(1), temperature, other));
+  });
+}
+
+bool takes_passes(const Tensor& scores) { return scores.is_cpu() && scores.scalar_type() == at::kFloat; }
+
+void softmax_rows(const Tensor& scores, const Tensor& targets, const Tensor& losses, const Tensor& slopes,
+                  const Pulls& pulls) {
+  const bool ours = takes_passes(scores) && (!slopes.defined() || slopes.scalar_type() != at::kHalf);
+  ours ? softmax_floats(scores, targets, losses, slopes, pulls) : softmax_block(scores, targets, losses, slopes, pulls);
+}
+
+void diverge_rows(const Tensor& scores, const Tensor& teacher, double temperature, const Tensor& divergences) {
+  takes_passes(scores) ? diverge_floats(scores, teacher, temperature, divergences)
+                       : diverge_block(scores, teacher, temperature, divergences);
+}
+
+// W h + b into `scores`.
+void score(const Tensor& h, const Tensor& embedding, const Tensor& bias, const Tensor& scores) {
+  bias.defined() ? multiply_add_row(h, embedding.t(), bias, scores) : multiply(h, embedding.t(), scores);
 }
 
 class Chunks {
  public:
   // An undefined bias is none.
   Chunks(const Tensor& hidden, const Tensor& embedding, const Tensor& bias, const Tensor& targets,
-         at::ScalarType products)
-      : products_(products), hidden_(hidden.to(products_)), embedding_(embedding.to(products_)), targets_(targets) {
+         at::ScalarType products, const Teaching& teaching = {})
+      : products_(products),
+        hidden_(hidden.to(products_)),
+        embedding_(embedding.to(products_)),
+        targets_(targets),
+        how_(teaching.how) {
     if (bias.defined()) bias_ = bias.to(sum_type(products_));
+    if (!teaching) return;
+    const TeacherRows& rows = teaching.rows;
+    teacher_ = {.hidden = rows.hidden.to(products_), .embedding = rows.embedding.to(products_)};
+    if (rows.bias.defined()) teacher_.bias = rows.bias.to(sum_type(products_));
   }
 
   Found run(Wanted wanted) {
     const int64_t N = hidden_.size(0);
     const int64_t V = embedding_.size(0);
     const auto sums = hidden_.options().dtype(sum_type(products_));
-    Found found{.losses = at::empty({N}, sums), .hidden_gradient = {}, .embedding_gradient = {}, .bias_gradient = {}};
+    Found found;
+    found.losses = at::empty({N}, sums);
+    if (taught()) found.divergences = at::empty({N}, sums);
     if (wanted.hidden) found.hidden_gradient = at::empty(hidden_.sizes(), sums);
     if (wanted.embedding) found.embedding_gradient = at::empty(embedding_.sizes(), sums);
     if (wanted.embedding && N == 0) found.embedding_gradient.zero_();
     if (wanted.bias) found.bias_gradient = at::zeros({V}, sums);
     const int64_t chunk = cross_entropy_chunk(N, V);
     const Tensor scores = at::empty({std::min(chunk, N), V}, sums);
+    if (taught()) pulls_ = at::empty(scores.sizes(), sums);
     Tensor slopes;
     if (wanted.any()) {
       slopes = sum_type(products_) == products_ ? scores : at::empty(scores.sizes(), hidden_.options());
@@ -114,15 +182,14 @@ class Chunks {
   }
 
  private:
+  bool taught() const { return teacher_.hidden.defined(); }
+
   void one(int64_t first, const Tensor& scores, const Tensor& slopes, const Found& found) const {
     const int64_t rows = scores.size(0);
     const Tensor h = hidden_.narrow(0, first, rows);
-    if (bias_.defined()) {
-      multiply_add_row(h, embedding_.t(), bias_, scores);
-    } else {
-      multiply(h, embedding_.t(), scores);
-    }
-    softmax_rows(scores, targets_.narrow(0, first, rows), found.losses.narrow(0, first, rows), slopes);
+    score(h, embedding_, bias_, scores);
+    const Pulls pulls = taught() ? teacher_pulls(first, scores, found) : Pulls();
+    softmax_rows(scores, targets_.narrow(0, first, rows), found.losses.narrow(0, first, rows), slopes, pulls);
     if (found.bias_gradient.defined()) {
       Tensor total = found.bias_gradient;
       total.add_(slopes.sum(0, /*keepdim=*/false, total.scalar_type()));
@@ -132,25 +199,46 @@ class Chunks {
     multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd);
   }
 
+  // Where the teacher pulls the scores of a chunk; its divergences are written.
+  Pulls teacher_pulls(int64_t first, const Tensor& scores, const Found& found) const {
+    const int64_t rows = scores.size(0);
+    const Tensor pulls = pulls_.narrow(0, 0, rows);
+    score(teacher_.hidden.narrow(0, first, rows), teacher_.embedding, teacher_.bias, pulls);
+    diverge_rows(scores, pulls, how_.temperature, found.divergences.narrow(0, first, rows));
+    return {.rows = pulls, .own = 1 - how_.share, .by = how_.share * how_.temperature};
+  }
+
   at::ScalarType products_;
   Tensor hidden_, embedding_, targets_, bias_;
+  TeacherRows teacher_;
+  Distillation how_;
+  Tensor pulls_;  // a chunk of the teacher's scores
 };
+
+// What is learnt from, of each row.
+Tensor mixed(const Found& found, const Distillation& how) {
+  const double weight = how.share * how.temperature * how.temperature;
+  return found.losses * (1 - how.share) + found.divergences * weight;
+}
 
 class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
  public:
-  // A Function takes no undefined tensors.
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
-                        const std::optional<Tensor>& bias, const Tensor& targets) {
+  // {the loss} or, with a teacher, {the loss, the plain one}. A Function takes no undefined tensors.
+  static variable_list forward(AutogradContext* context, const Tensor& hidden, const Tensor& embedding,
+                               const std::optional<Tensor>& bias, const Tensor& targets, const Teaching& teaching) {
     const Wanted wanted{.hidden = hidden.requires_grad(),
                         .embedding = embedding.requires_grad(),
                         .bias = bias.has_value() && bias->requires_grad()};
     const at::ScalarType products = product_type(hidden);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
-    const Found found = Chunks(hidden, embedding, bias.value_or(Tensor()), targets, products).run(wanted);
+    const Found found = Chunks(hidden, embedding, bias.value_or(Tensor()), targets, products, teaching).run(wanted);
     if (wanted.hidden) context->saved_data["hidden"] = found.hidden_gradient.to(hidden.scalar_type());
     if (wanted.embedding) context->saved_data["embedding"] = found.embedding_gradient.to(embedding.scalar_type());
     if (wanted.bias) context->saved_data["bias"] = found.bias_gradient.to(bias->scalar_type());
-    return found.losses.sum();
+    if (!teaching) return {found.losses.sum()};
+    Tensor plain = found.losses.sum();
+    context->mark_non_differentiable({plain});
+    return {mixed(found, teaching.how).sum(), plain};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -165,7 +253,7 @@ class CrossEntropySum : public torch::autograd::Function<CrossEntropySum> {
     };
     HS_CHECK(!context->saved_data.empty(),
              "the gradients of cross_entropy_sum are computed once; its backward pass ran before");
-    return {scaled("hidden"), scaled("embedding"), scaled("bias"), Tensor()};
+    return {scaled("hidden"), scaled("embedding"), scaled("bias"), Tensor(), Tensor()};
   }
 };
 
@@ -188,6 +276,19 @@ Tensor scored_rows(const Tensor& targets, int64_t vocabulary, int64_t ignored) {
   return is_scored.nonzero().squeeze(1);
 }
 
+// What CrossEntropySum gives for the rows that have a target.
+variable_list loss_of(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
+                      const Tensor& bias, Teaching teaching) {
+  const std::optional<Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
+  const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
+  if (rows.size(0) == targets.size(0)) {
+    return CrossEntropySum::apply(hidden, embedding, added, targets, teaching);
+  }
+  if (teaching) teaching.rows.hidden = teaching.rows.hidden.index_select(0, rows);
+  return CrossEntropySum::apply(hidden.index_select(0, rows), embedding, added, targets.index_select(0, rows),
+                                teaching);
+}
+
 }  // namespace
 
 int64_t cross_entropy_chunk(int64_t N, int64_t V) {
@@ -201,11 +302,24 @@ Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Te
                          const Tensor& bias) {
   check(hidden, embedding, targets, bias);
   if (!at::GradMode::is_enabled()) return cross_entropy_rows(hidden, embedding, targets, ignored, bias).sum();
-  const std::optional<Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
-  const Tensor rows = scored_rows(targets, embedding.size(0), ignored);
-  const bool all = rows.size(0) == targets.size(0);
-  return all ? CrossEntropySum::apply(hidden, embedding, added, targets)
-             : CrossEntropySum::apply(hidden.index_select(0, rows), embedding, added, targets.index_select(0, rows));
+  return loss_of(hidden, embedding, targets, ignored, bias, {}).front();
+}
+
+DistilledLoss distilled_cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets,
+                                          int64_t ignored, const Tensor& bias, const TeacherRows& teacher,
+                                          const Distillation& how) {
+  HS_CHECK(how.share >= 0 && how.share <= 1 && how.temperature > 0, "a teacher's share is 0 to 1 and its temperature ",
+           "above 0, not ", how.share, " and ", how.temperature);
+  if (how.share == 0) {
+    const Tensor sum = cross_entropy_sum(hidden, embedding, targets, ignored, bias);
+    return {sum, sum.detach()};
+  }
+  check(hidden, embedding, targets, bias);
+  check(teacher.hidden, teacher.embedding, targets, teacher.bias);
+  HS_CHECK(teacher.embedding.size(0) == embedding.size(0),
+           "a teacher with as many tokens is wanted: ", embedding.size(0), ", not ", teacher.embedding.size(0));
+  const variable_list found = loss_of(hidden, embedding, targets, ignored, bias, {teacher, how});
+  return {found[0], found[1]};
 }
 
 Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,

@@ -20,7 +20,33 @@ using at::Tensor;
 Tensor cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
                          const Tensor& bias = {});
 
-// The same row by row, [N], 0 where ignored; without gradients.
+// The output layer of a teacher for the same rows: scores G g_i + c. No gradients are computed for these.
+struct TeacherRows {
+  Tensor hidden;     // g [N, F]
+  Tensor embedding;  // G [V, F]
+  Tensor bias = {};  // c [V] or undefined
+};
+
+// How much of a loss a teacher has a say in.
+struct Distillation {
+  double share = 0;        // A, 0 .. 1
+  double temperature = 1;  // T above 0
+};
+
+struct DistilledLoss {
+  Tensor sum;    // what is learnt from, with gradients as cross_entropy_sum has them
+  Tensor plain;  // cross_entropy_sum of the same, without gradients
+};
+
+// sum_i (1 - A) cross entropy_i + A T^2 KL(softmax(teacher's scores_i / T) || softmax(scores_i / T)), over the rows
+// that have a target (Hinton et al., 2015). T^2 keeps the gradients of the divergence as large as those at T = 1. With
+// A = 0 it is cross_entropy_sum to the last bit, and the teacher is not looked at. A chunk of the teacher's scores is
+// held besides.
+DistilledLoss distilled_cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets,
+                                          int64_t ignored, const Tensor& bias, const TeacherRows& teacher,
+                                          const Distillation& how);
+
+// cross_entropy_sum row by row, [N], 0 where ignored; without gradients.
 Tensor cross_entropy_rows(const Tensor& hidden, const Tensor& embedding, const Tensor& targets, int64_t ignored,
                           const Tensor& bias = {});
 

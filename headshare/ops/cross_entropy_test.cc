@@ -241,6 +241,139 @@ TEST(CrossEntropy, ChunksAreOfEqualSize) {
   EXPECT_EQ(cross_entropy_chunk(3, int64_t{1} << 40), 1);
 }
 
+// A teacher of another width.
+TeacherRows random_teacher(int64_t N, int64_t V, at::ScalarType type = at::kDouble, double deviation = 1) {
+  return {random_tensor({N, 5}, 11, type, deviation), random_tensor({V, 5}, 12, type, deviation),
+          random_tensor({V}, 13, type)};
+}
+
+struct Taught {
+  Outcome outcome;
+  Tensor plain;
+};
+
+Taught taught(const Inputs& in, const TeacherRows& teacher, const Distillation& how) {
+  const DistilledLoss found =
+      distilled_cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, in.bias, teacher, how);
+  EXPECT_FALSE(found.plain.requires_grad());
+  return {outcome(found.sum, in), found.plain};
+}
+
+// The formula, by torch's own functions.
+Outcome plainly_taught(const Inputs& in, const TeacherRows& teacher, const Distillation& how) {
+  const Tensor rows = (in.targets != kIgnored).nonzero().squeeze(1);
+  const Tensor scores = (in.hidden.matmul(in.embedding.t()) + in.bias).index_select(0, rows);
+  const Tensor theirs = (teacher.hidden.matmul(teacher.embedding.t()) + teacher.bias).index_select(0, rows);
+  const Tensor entropy =
+      at::cross_entropy_loss(scores, in.targets.index_select(0, rows), {}, at::Reduction::Sum, kIgnored);
+  const double T = how.temperature;
+  const Tensor divergence = at::kl_div(at::log_softmax(scores / T, 1), at::log_softmax(theirs / T, 1),
+                                       at::Reduction::Sum, /*log_target=*/true);
+  return outcome(entropy * (1 - how.share) + divergence * (how.share * T * T), in);
+}
+
+const std::vector<Distillation> kWaysToTeach = {{0.5, 1}, {1, 1}, {0.3, 2}, {1, 0.5}};
+
+TEST(DistilledCrossEntropy, IsTheFormulaWithItsGradients) {
+  for (const auto& [N, E, V] : kSizes) {
+    const Inputs in = random_inputs(N, E, V);
+    const TeacherRows teacher = random_teacher(N, V);
+    const std::vector<Distillation> ways =
+        V > 100 ? std::vector{kWaysToTeach[2]} : kWaysToTeach;  // the largest takes seconds
+    for (const Distillation& how : ways) {
+      const Taught found = taught(in, teacher, how);
+      const Outcome expected = plainly_taught(in, teacher, how);
+      EXPECT_TRUE(same(found.outcome.loss, expected.loss)) << N << " " << V << " " << how.share;
+      EXPECT_TRUE(same(found.outcome.hidden, expected.hidden)) << N << " " << V << " " << how.share;
+      EXPECT_TRUE(same(found.outcome.embedding, expected.embedding)) << N << " " << V << " " << how.share;
+      EXPECT_TRUE(same(found.outcome.bias, expected.bias)) << N << " " << V << " " << how.share;
+      EXPECT_TRUE(same(found.plain, plain(in).loss));
+    }
+  }
+}
+
+// As IsAsExactAsThePlainComputationInLowerPrecision.
+TEST(DistilledCrossEntropy, IsAsExactAsThePlainComputationInLowerPrecision) {
+  for (const auto& [type, epsilon] : {std::pair(at::kFloat, 0x1p-23), std::pair(at::kBFloat16, 0x1p-8)}) {
+    for (const Distillation& how : kWaysToTeach) {
+      const Inputs in = random_inputs(64, 32, 300, 0.3);
+      const Outcome exact = plainly_taught(in, random_teacher(64, 300), how);
+      const Inputs low = cast(in, type);
+      const Outcome found = taught(low, random_teacher(64, 300, type), how).outcome;
+      const Outcome direct = plainly_taught(low, random_teacher(64, 300, type), how);
+      const auto bound = [&, epsilon = epsilon](const Tensor& plain, const Tensor& truth) {
+        return 2 * distance(plain, truth) + 4 * epsilon * magnitude(truth);
+      };
+      EXPECT_TRUE(close(found.loss, exact.loss, bound(direct.loss, exact.loss)));
+      EXPECT_TRUE(close(found.hidden, exact.hidden, bound(direct.hidden, exact.hidden)));
+      EXPECT_TRUE(close(found.embedding, exact.embedding, bound(direct.embedding, exact.embedding)));
+      EXPECT_TRUE(close(found.bias, exact.bias, bound(direct.bias, exact.bias)));
+      EXPECT_EQ(found.embedding.scalar_type(), type);
+    }
+  }
+}
+
+TEST(DistilledCrossEntropy, WithoutAShareIsTheOtherToTheLastBit) {
+  const Inputs in = cast(random_inputs(33, 8, 65), at::kFloat);
+  const Taught found = taught(in, random_teacher(33, 65, at::kFloat), {.share = 0, .temperature = 2});
+  const Outcome expected = chunked(in);
+  EXPECT_TRUE(at::equal(found.outcome.loss, expected.loss));
+  EXPECT_TRUE(at::equal(found.outcome.embedding, expected.embedding));
+  EXPECT_TRUE(at::equal(found.plain, expected.loss));
+}
+
+TEST(DistilledCrossEntropy, FromItselfIsNothing) {
+  const Inputs in = cast(random_inputs(33, 8, 65), at::kFloat);
+  const TeacherRows same_model = {in.hidden.detach(), in.embedding.detach(), in.bias.detach()};
+  for (const double temperature : {1.0, 3.0}) {
+    const Taught found = taught(in, same_model, {.share = 1, .temperature = temperature});
+    EXPECT_EQ(found.outcome.loss.item<double>(), 0);
+    EXPECT_EQ(found.outcome.hidden.abs().max().item<double>(), 0);
+    EXPECT_EQ(found.outcome.embedding.abs().max().item<double>(), 0);
+    EXPECT_GT(found.plain.item<double>(), 0);
+  }
+}
+
+TEST(DistilledCrossEntropy, UnderAutocastIsThatOfBfloat16) {
+  const WidenedProducts forced(false);
+  const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);
+  const TeacherRows teacher = random_teacher(64, 300, at::kFloat);
+  const Distillation how = {.share = 0.5, .temperature = 2};
+  const Taught exact = taught(in, teacher, how);
+  const Taught found = [&] {
+    const ComputeIn bf16(Precision::kBf16, at::kCPU);
+    return taught(in, teacher, how);
+  }();
+  EXPECT_EQ(found.outcome.embedding.scalar_type(), at::kFloat);
+  EXPECT_GT(distance(found.outcome.loss, exact.outcome.loss), 0);
+  EXPECT_TRUE(close(found.outcome.embedding, exact.outcome.embedding, 4 * 0x1p-8 * magnitude(exact.outcome.embedding)));
+}
+
+TEST(DistilledCrossEntropy, RefusesTeachersThatDoNotFit) {
+  const Inputs in = random_inputs(4, 3, 5);
+  const auto refusal = [&](const TeacherRows& teacher, const Distillation& how) {
+    return error_message(
+        [&] { distilled_cross_entropy_sum(in.hidden, in.embedding, in.targets, kIgnored, in.bias, teacher, how); });
+  };
+  EXPECT_THAT(refusal(random_teacher(4, 6), {.share = 0.5}), HasSubstr("as many tokens is wanted: 5, not 6"));
+  EXPECT_THAT(refusal(random_teacher(3, 5), {.share = 0.5}), HasSubstr("for each of 3 rows"));
+  EXPECT_THAT(refusal(random_teacher(4, 5), {.share = 1.5}), HasSubstr("not 1.5 and 1"));
+  EXPECT_THAT(refusal(random_teacher(4, 5), {.share = 1, .temperature = 0}), HasSubstr("not 1 and 0"));
+}
+
+// All scores of both would be 512 MiB.
+TEST(DistilledCrossEntropy, NeverHoldsAllScores) {
+  constexpr int64_t N = 64, V = 1 << 20;
+  const Tensor hidden = random_tensor({N, 1}, 1, at::kFloat).requires_grad_();
+  const Tensor embedding = random_tensor({V, 1}, 2, at::kFloat).requires_grad_();
+  const TeacherRows teacher = {random_tensor({N, 1}, 3, at::kFloat), random_tensor({V, 1}, 4, at::kFloat)};
+  const AllocationMeter meter;
+  const DistilledLoss loss =
+      distilled_cross_entropy_sum(hidden, embedding, at::arange(N), kIgnored, {}, teacher, {.share = 0.5});
+  torch::autograd::grad({loss.sum}, {hidden, embedding});
+  EXPECT_LT(meter.peak(), 2 * N * V * static_cast<int64_t>(sizeof(float)) * 3 / 4);
+}
+
 // All scores would be 256 MiB, twice as much as a chunk.
 TEST(CrossEntropy, NeverHoldsAllScores) {
   constexpr int64_t N = 64, V = 1 << 20;

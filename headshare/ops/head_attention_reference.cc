@@ -5,6 +5,7 @@
 
 #include "headshare/ops/head_attention_backends.h"
 #include "headshare/ops/head_dropout.h"
+#include "headshare/ops/head_weights.h"
 
 namespace headshare {
 
@@ -65,17 +66,21 @@ Tensor scores_of(const HeadProblem& p, const HeadMask& mask) {
   return scores;
 }
 
-Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+// [B, heads that differ, T, S]. Queries that see nothing, `dead`, get an unmasked softmax, whose result is then put to
+// zero: a softmax over minus infinities would make their gradients NaN.
+Tensor weights_of(const HeadProblem& p, const HeadMask& mask, const Tensor& dead) {
   Tensor scores = scores_of(p, mask);
   const Tensor visible = visible_pairs(p, mask);
-  const Tensor dead = dead_rows(live_queries(p, mask));
   if (visible.defined()) {
-    // Queries that see nothing get an unmasked softmax, whose result is then put to zero: a softmax
-    // over minus infinities would make their gradients NaN.
     const Tensor hidden = dead.defined() ? visible.logical_or(dead).logical_not() : visible.logical_not();
     scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   }
-  Tensor weights = scores.softmax(-1);
+  return scores.softmax(-1);
+}
+
+Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
+  const Tensor dead = dead_rows(live_queries(p, mask));
+  Tensor weights = weights_of(p, mask, dead);
   if (dropout.active()) {
     // Heads that have their scores in common differ once each drops its own.
     if (!dropout.shared) weights = expand_heads(weights, p.heads);
@@ -88,6 +93,12 @@ Tensor run_reference(const HeadProblem& p, const HeadMask& mask, const HeadDropo
 std::vector<std::string> no_objection(const HeadProblem&, const HeadMask&, const HeadDropout&) { return {}; }
 
 }  // namespace
+
+Tensor head_weights(const HeadProblem& problem, const HeadMask& mask) {
+  const Tensor dead = dead_rows(live_queries(problem, mask));
+  const Tensor weights = expand_heads(weights_of(problem, mask, dead), problem.heads);
+  return dead.defined() ? weights.masked_fill(dead, 0.0) : weights;
+}
 
 const HeadBackend kReferenceBackend = {"reference", "plain formula over the whole score matrix", no_objection,
                                        run_reference};

@@ -97,7 +97,7 @@ double likely_training_bytes(const TaskOptions& options, TrainingShape shape) {
   shape.batch = options.language.batch.batch_size;
   shape.length = shared_options(model).context;
   shape.scored = family.scored(options);
-  return training_bytes(model, shape);
+  return training_bytes(model, shape) + teacher_bytes(options.language.distillation, shape);
 }
 
 AddedFamily::AddedFamily(const TaskFamily& family) { families().push_back(&family); }

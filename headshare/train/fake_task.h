@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -55,6 +56,7 @@ class FakeTask : public Task {
     Poison poison = Poison::kNone;
     std::vector<double> losses = {};  // what evaluations give in turn; empty: what the model gives
     bool judged = true;
+    std::optional<double> teacher_loss = {};  // what evaluate_teacher() gives
   };
 
   explicit FakeTask(Options options) : options_(std::move(options)), model_(options_.dropout) {}
@@ -78,6 +80,7 @@ class FakeTask : public Task {
   Tensor loss_sum(int64_t index) override {
     const auto [first, rows] = drawn_.at(static_cast<size_t>(index));
     Tensor loss = squared_errors(first, rows).sum();
+    last_sum_ = loss.item<double>();
     if (!poisoned_) return loss;
     if (options_.poison == Poison::kLoss) return loss + std::nan("");
     return loss + (model_->out->bias * 0).sqrt().sum();  // a finite loss; the slope of a root at 0 is not
@@ -94,6 +97,17 @@ class FakeTask : public Task {
     if (!options_.losses.empty()) result.loss = options_.losses.at(static_cast<size_t>(evaluations_));
     ++evaluations_;
     return result;
+  }
+
+  std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override {
+    if (!options_.teacher_loss) return std::nullopt;
+    if (progress) progress(1, 1);
+    return Evaluation{.loss = *options_.teacher_loss, .targets = 8};
+  }
+
+  // As if half of the loss came from a teacher.
+  std::optional<double> plain_loss_sum() const override {
+    return options_.teacher_loss ? std::optional(last_sum_ / 2) : std::nullopt;
   }
 
   bool has(Part) const override { return options_.judged; }
@@ -144,6 +158,7 @@ class FakeTask : public Task {
   Options options_;
   FakeModel model_;
   std::vector<std::pair<int64_t, int64_t>> drawn_;  // first example, rows
+  double last_sum_ = 0;
   int64_t examples_ = 0;
   int64_t micro_batches_ = 0;
   int64_t draws_ = 0;
@@ -163,11 +178,16 @@ class Recorder : public Observer {
 
   void on_step(const StepReport& report) override {
     losses.push_back(report.loss);
+    plain_losses.push_back(report.plain_loss);
     if (at_step_) at_step_(report.step);
   }
   void on_evaluation(const EvaluationReport& report) override { evaluations.push_back(report); }
 
+  void on_teacher(const Evaluation& teacher) override { teachers.push_back(teacher.loss); }
+
   std::vector<double> losses;
+  std::vector<std::optional<double>> plain_losses;
+  std::vector<double> teachers;
   std::vector<EvaluationReport> evaluations;
 
  private:

@@ -11,21 +11,30 @@ class JsonlObserver : public Observer {
   explicit JsonlObserver(JsonlWriter writer) : writer_(std::move(writer)) {}
 
   void on_step(const StepReport& r) override {
-    writer_.write({{"event", "step"},
-                   {"step", r.step},
-                   {"loss", r.loss},
-                   {"learning_rate", r.learning_rate},
-                   {"gradient_norm", r.gradient_norm},
-                   {"tokens", r.tokens},
-                   {"tokens_per_second", r.tokens_per_second},
-                   {"epochs", r.epochs},
-                   {"seconds", r.seconds}});
+    nlohmann::json line = {{"event", "step"},
+                           {"step", r.step},
+                           {"loss", r.loss},
+                           {"learning_rate", r.learning_rate},
+                           {"gradient_norm", r.gradient_norm},
+                           {"tokens", r.tokens},
+                           {"tokens_per_second", r.tokens_per_second},
+                           {"epochs", r.epochs},
+                           {"seconds", r.seconds}};
+    if (r.plain_loss) line["plain_loss"] = *r.plain_loss;
+    writer_.write(line);
+  }
+
+  void on_teacher(const Evaluation& teacher) override {
+    nlohmann::json line = {{"event", "teacher"}, {"step", 0}, {"loss", teacher.loss}, {"targets", teacher.targets}};
+    for (const Score& score : teacher.scores) line[score.name] = score.value;
+    writer_.write(line);
   }
 
   void on_evaluation(const EvaluationReport& r) override {
     nlohmann::json line = {{"event", "evaluation"},           {"step", r.step}, {"loss", r.evaluation.loss},
                            {"targets", r.evaluation.targets}, {"best", r.best}, {"seconds", r.seconds}};
     for (const Score& score : r.evaluation.scores) line[score.name] = score.value;
+    if (r.recovered) line["recovered"] = *r.recovered;
     if (r.averaged) line[kRepeated] = true;
     writer_.write(line);
   }
@@ -42,15 +51,18 @@ class TensorBoardObserver : public Observer {
       : writer_(directory, resumed_after) {}
 
   void on_step(const StepReport& r) override {
-    writer_.scalars(r.step, {{"train/loss", r.loss},
-                             {"train/learning_rate", r.learning_rate},
-                             {"train/gradient_norm", r.gradient_norm},
-                             {"train/tokens_per_second", r.tokens_per_second}});
+    std::vector<std::pair<std::string, double>> values = {{"train/loss", r.loss},
+                                                          {"train/learning_rate", r.learning_rate},
+                                                          {"train/gradient_norm", r.gradient_norm},
+                                                          {"train/tokens_per_second", r.tokens_per_second}};
+    if (r.plain_loss) values.emplace_back("train/plain_loss", *r.plain_loss);
+    writer_.scalars(r.step, values);
   }
 
   void on_evaluation(const EvaluationReport& r) override {
     std::vector<std::pair<std::string, double>> values = {{"validation/loss", r.evaluation.loss}};
     for (const Score& score : r.evaluation.scores) values.emplace_back("validation/" + score.name, score.value);
+    if (r.recovered) values.emplace_back("validation/recovered", *r.recovered);
     writer_.scalars(r.step, values);
   }
 

@@ -13,6 +13,9 @@ namespace headshare {
 // A line with this member set to true is written at a run's end, each time it is resumed.
 inline constexpr const char* kRepeated = "averaged";
 
+// The step of JsonlWriter::resume() after which nothing is kept: of a run stopped before its first checkpoint.
+inline constexpr int64_t kNothingDone = -1;
+
 // The greatest "step" in a file of such lines; 0 without one, or without the file. Damaged lines are passed over.
 int64_t last_step(const fs::path& path);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "headshare/train/task.h"
@@ -11,7 +12,8 @@ namespace headshare {
 struct StepReport {
   int64_t step = 0;  // 1-based: steps done
   int64_t total_steps = 0;
-  double loss = 0;  // mean nats per target of this step's batch
+  double loss = 0;                        // mean nats per target of this step's batch: what is learnt from
+  std::optional<double> plain_loss = {};  // the same without what a teacher adds; nothing where there is no teacher
   double learning_rate = 0;
   double gradient_norm = 0;      // before clipping
   double tokens_per_second = 0;  // targets, over the time since the last report
@@ -23,9 +25,10 @@ struct StepReport {
 struct EvaluationReport {
   int64_t step = 0;
   Evaluation evaluation;
-  bool best = false;      // so far
-  double seconds = 0;     // that it took
-  bool averaged = false;  // of the mean over the last checkpoints' weights, at the end of a run
+  bool best = false;                     // so far
+  double seconds = 0;                    // that it took
+  std::optional<double> recovered = {};  // Gap::recovered
+  bool averaged = false;                 // of the mean over the last checkpoints' weights, at the end of a run
 };
 
 class Observer {
@@ -34,6 +37,8 @@ class Observer {
   virtual void on_step(const StepReport&) {}
   virtual void on_evaluation_progress(int64_t /*done*/, int64_t /*total*/) {}
   virtual void on_evaluation(const EvaluationReport&) {}
+  // Of the teacher, before the first step.
+  virtual void on_teacher(const Evaluation&) {}
   virtual void on_checkpoint(int64_t /*step*/, const std::string& /*directory*/) {}
   // Everything reported up to here must be on disk: a checkpoint is about to count on it.
   virtual void flush() {}

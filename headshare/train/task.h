@@ -47,9 +47,15 @@ class Task {
   // The loss summed over the targets of micro-batch `index` of those drawn last; scalar, with gradient.
   virtual Tensor loss_sum(int64_t index) = 0;
 
+  // What loss_sum() came to the last time without what a teacher adds; nothing where no teacher has a say in it.
+  virtual std::optional<double> plain_loss_sum() const { return std::nullopt; }
+
   // Judges the model on a part of the data; Error when there is no such part.
   virtual Evaluation evaluate(Part part, const Progress& progress) = 0;
   virtual bool has(Part part) const = 0;
+
+  // The same of the model's teacher on the validation part; nothing where there is no teacher.
+  virtual std::optional<Evaluation> evaluate_teacher(const Progress& /*progress*/) { return std::nullopt; }
 
   // Where the data stands: what drawing goes on from.
   virtual nlohmann::json state() const = 0;

@@ -64,15 +64,19 @@ TrainOptions resolve(TrainOptions options) {
 }
 
 nlohmann::json to_json(const TrainResult& r) {
-  return {{"steps", r.steps},
-          {"tokens", r.tokens},
-          {"best_loss", r.best_loss},
-          {"best_step", r.best_step},
-          {"stopped_early", r.stopped_early},
-          {"seconds", r.seconds},
-          {"tokens_per_second", r.tokens_per_second},
-          {"precision", r.precision},
-          {"best_model", r.best_model}};
+  nlohmann::json object = {{"steps", r.steps},
+                           {"tokens", r.tokens},
+                           {"best_loss", r.best_loss},
+                           {"best_step", r.best_step},
+                           {"stopped_early", r.stopped_early},
+                           {"seconds", r.seconds},
+                           {"tokens_per_second", r.tokens_per_second},
+                           {"precision", r.precision},
+                           {"best_model", r.best_model}};
+  if (r.gap.start) object["start_loss"] = *r.gap.start;
+  if (r.gap.teacher) object["teacher_loss"] = *r.gap.teacher;
+  if (const auto recovered = r.gap.recovered(r.best_loss)) object["recovered"] = *recovered;
+  return object;
 }
 
 Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
@@ -105,11 +109,15 @@ double Trainer::train_one_step() {
   HS_CHECK(targets > 0, "the batch of step ", progress_.step + 1, " has no targets");
   optimizer_.zero_gradients();
   double loss = 0;
+  plain_loss_.reset();
   for (int64_t i = 0; i < options_.accumulation; ++i) {
     task_.clock().tick = static_cast<uint64_t>(progress_.step * options_.accumulation + i);
     const Tensor part = loss_sum(task_, i, options_.precision);
     loss += part.item<double>() / static_cast<double>(targets);
     if (!std::isfinite(loss)) refuse_non_finite("loss", loss);
+    if (const auto plain = task_.plain_loss_sum()) {
+      plain_loss_ = plain_loss_.value_or(0) + *plain / static_cast<double>(targets);
+    }
     part.backward();
   }
   // Weighted by tokens: the sum over all micro-batches, divided here, is the mean over their targets together.
@@ -127,6 +135,7 @@ void Trainer::report_step(double loss) {
   const StepReport report{.step = progress_.step,
                           .total_steps = options_.steps,
                           .loss = loss,
+                          .plain_loss = plain_loss_,
                           .learning_rate = learning_rate_at(options_.schedule, progress_.step - 1, options_.steps),
                           .gradient_norm = gradient_norm_,
                           .tokens_per_second = static_cast<double>(progress_.tokens - tokens_at_report_) / elapsed,
@@ -138,15 +147,36 @@ void Trainer::report_step(double loss) {
   seconds_at_report_ = progress_.seconds;
 }
 
+Task::Progress Trainer::evaluation_progress() {
+  return [this](int64_t done, int64_t total) {
+    for (Observer* observer : observers_) observer->on_evaluation_progress(done, total);
+  };
+}
+
+// What stands before the first step. The teacher first: what is recovered is measured against it.
+void Trainer::begin_curve() {
+  if (options_.evaluate_teacher && !progress_.gap.teacher) {
+    const std::optional<Evaluation> teacher = task_.evaluate_teacher(evaluation_progress());
+    if (teacher) {
+      for (Observer* observer : observers_) observer->on_teacher(*teacher);
+      progress_.gap.teacher = teacher->criterion();
+    }
+  }
+  if (options_.evaluate_start && progress_.step == 0) evaluate();
+  const Gap& gap = progress_.gap;
+  if (progress_.step == 0 && gap.start && gap.teacher && !gap.recovered(*gap.start)) {
+    notice(join_text("the teacher's validation loss, ", *gap.teacher, ", is no smaller than the start's, ", *gap.start,
+                     ": there is no gap to recover"));
+  }
+}
+
 Evaluation Trainer::evaluate_averaged() {
   if (average_) average_->swap();
   const auto restore = [this] {
     if (average_) average_->swap();
   };
   try {
-    Evaluation evaluation = task_.evaluate(Part::kValidation, [this](int64_t done, int64_t total) {
-      for (Observer* observer : observers_) observer->on_evaluation_progress(done, total);
-    });
+    Evaluation evaluation = task_.evaluate(Part::kValidation, evaluation_progress());
     restore();
     return evaluation;
   } catch (...) {
@@ -162,6 +192,8 @@ void Trainer::evaluate(bool averaged) {
   report.seconds = now() - began;
   // A task's goal, such as an accuracy, is a number even where the scores behind it are none.
   const bool finite = std::isfinite(criterion) && std::isfinite(report.evaluation.loss);
+  if (progress_.step == 0) progress_.gap.start = criterion;
+  report.recovered = progress_.step == 0 ? std::nullopt : progress_.gap.recovered(criterion);
   report.best = finite && (!progress_.best_loss || criterion < *progress_.best_loss);
   if (report.best) {
     progress_.best_loss = criterion;
@@ -197,6 +229,7 @@ void Trainer::save_checkpoint(const std::string& kind) {
                                                        .best_loss = progress_.best_loss,
                                                        .best_step = progress_.best_step,
                                                        .evaluations_without_gain = progress_.evaluations_without_gain,
+                                                       .gap = progress_.gap,
                                                        .task = task_.state()});
       });
   if (kind == "step") directory_.drop("stopped");
@@ -256,7 +289,8 @@ std::optional<int64_t> Trainer::resume() {
                .seconds = state->seconds,
                .best_loss = state->best_loss,
                .best_step = state->best_step,
-               .evaluations_without_gain = state->evaluations_without_gain};
+               .evaluations_without_gain = state->evaluations_without_gain,
+               .gap = state->gap};
   seconds_before_ = seconds_at_report_ = progress_.seconds;
   tokens_at_report_ = progress_.tokens;
   stopped_early_ = options_.patience > 0 && progress_.evaluations_without_gain >= options_.patience;
@@ -305,12 +339,14 @@ TrainResult Trainer::result() const {
                      .seconds = progress_.seconds,
                      .tokens_per_second = static_cast<double>(progress_.tokens) / std::max(progress_.seconds, 1e-9)};
   result.precision = precision_name(options_.precision);
+  result.gap = progress_.gap;
   if (const auto best = directory_.best_model()) result.best_model = best->string();
   return result;
 }
 
 TrainResult Trainer::run() {
   const bool judged = task_.has(Part::kValidation);
+  if (judged) begin_curve();
   while (progress_.step < options_.steps && !stopped_early_) {
     const double began = now();
     const double loss = train_one_step();

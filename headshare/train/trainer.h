@@ -8,6 +8,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/ops/precision.h"
+#include "headshare/train/gap.h"
 #include "headshare/train/observer.h"
 #include "headshare/train/optimizer.h"
 #include "headshare/train/run_directory.h"
@@ -33,6 +34,9 @@ struct TrainOptions {
   Precision precision = Precision::kFp32;  // of training steps; evaluations are float32
   bool tensorboard = true;
   int64_t seed = 0;
+  // No user's options: whether the curve begins with an evaluation of the model, and of its teacher, before a step.
+  bool evaluate_start = false;
+  bool evaluate_teacher = false;
 };
 
 Fields fields(TrainOptions& options);
@@ -56,6 +60,7 @@ struct TrainResult {
   double tokens_per_second = 0;  // tokens / seconds
   std::string precision = {};    // of the training steps: "fp32" or "bf16"
   std::string best_model = {};   // directory; empty without validation data
+  Gap gap = {};                  // where evaluated
 };
 
 nlohmann::json to_json(const TrainResult& result);
@@ -90,13 +95,16 @@ class Trainer {
     std::optional<double> best_loss;
     int64_t best_step = 0;
     int64_t evaluations_without_gain = 0;
+    Gap gap;
   };
 
   double train_one_step();
   void report_step(double loss);
   TrainingState load(const fs::path& checkpoint);
   void refuse_lost_checkpoints() const;
+  void begin_curve();
   void evaluate(bool averaged = false);
+  Task::Progress evaluation_progress();
   Evaluation evaluate_averaged();
   void save_checkpoint(const std::string& kind);
   void save_best();
@@ -117,6 +125,7 @@ class Trainer {
   Progress progress_;
   bool stopped_early_ = false;
   double gradient_norm_ = 0;
+  std::optional<double> plain_loss_;
   int64_t tokens_at_report_ = 0;
   double seconds_at_report_ = 0;
   double seconds_before_ = 0;  // of earlier processes of this run

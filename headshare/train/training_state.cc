@@ -19,6 +19,7 @@ void write_training_state(const fs::path& path, const TrainingState& state) {
                                  {"best_loss", state.best_loss ? nlohmann::json(*state.best_loss) : nlohmann::json()},
                                  {"best_step", state.best_step},
                                  {"evaluations_without_gain", state.evaluations_without_gain},
+                                 {"gap", to_json(state.gap)},
                                  {"task", state.task}};
   write_file(path, object.dump(2) + "\n");
 }
@@ -36,6 +37,7 @@ TrainingState read_training_state(const fs::path& path) {
                       .best_loss = std::nullopt,
                       .best_step = read.integer("best_step", 0),
                       .evaluations_without_gain = read.integer("evaluations_without_gain", 0),
+                      .gap = gap_from_json(object.value("gap", nlohmann::json())),
                       .task = object.value("task", nlohmann::json())};
   const nlohmann::json best = object.value("best_loss", nlohmann::json());
   if (best.is_number()) state.best_loss = best.get<double>();

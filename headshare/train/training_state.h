@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "headshare/base/file.h"
+#include "headshare/train/gap.h"
 
 namespace headshare {
 
@@ -17,6 +18,7 @@ struct TrainingState {
   std::optional<double> best_loss;  // Evaluation::criterion() of the best evaluation
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
+  Gap gap = {};
   nlohmann::json task;  // the task's place in its data
 };
 

@@ -172,3 +172,22 @@ def test_impossible_shared_heads_write_nothing(run, four_heads, words, says):
     result = run("convert", model, model.parent / "out", *words, check=False)
     assert result.returncode != 0 and says in result.stderr
     assert not (model.parent / "out").exists()
+
+
+def test_both_models_are_scored_as_evaluate_does(run, refused, model):
+    text = model.parent / "text.txt"
+    report = json.loads(convert(run, model, "--key-width", 6, "--score-text", text, "--json").stdout)
+    for name, directory in (("scores_before", model), ("scores_after", model.parent / "out")):
+        scored = json.loads(run("evaluate", directory, "--text", text, "--json").stdout)
+        assert report[name] == scored
+    assert report["scores_before"]["loss"] != report["scores_after"]["loss"]
+    printed = convert(run, model, "--key-width", 6, "--score-text", text, "--overwrite").stdout
+    assert f"loss on the scored text: {report['scores_before']['loss']:.4f} before, " in printed
+    assert f"{report['scores_after']['perplexity']:.4f} after" in printed
+    plain = json.loads(convert(run, model, "--key-width", 6, "--overwrite", "--json").stdout)
+    assert plain["scores_before"] is None and plain["scores_after"] is None
+
+
+def test_a_score_text_that_cannot_be_read_stops_before_the_conversion(run, refused, model):
+    message = refused(1, "convert", model, model.parent / "out", "--to", "mqa", "--score-text", model.parent / "nowhere.txt")
+    assert "nowhere.txt" in message and not (model.parent / "out").exists()

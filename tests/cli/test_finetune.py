@@ -506,3 +506,37 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
     assert "delete it to train this model again" in refused(1, "finetune", "--resume", *out)
     shutil.rmtree(encoder.parent / "none", ignore_errors=True)
     assert "no model at" in refused(1, "finetune", encoder.parent / "none", *quick)
+
+
+def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_path):
+    train, dev = tables
+    parts = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--seeds", 1)
+    run("finetune", encoder, *parts, "--out", tmp_path / "tuned")
+    teacher = tmp_path / "tuned" / "classify" / "lr-0.003-seed-0"
+    done = run("finetune", encoder, *parts, "--teacher", teacher, "--seed", 5, "--out", tmp_path / "taught", "--json")
+    assert json.loads(done.stdout)["tasks"][0]["parts"][0]["part"] == "validation"
+    assert "teacher: loss " in done.stderr
+    home = tmp_path / "taught" / "classify" / "lr-0.003-seed-5"
+    lines = [json.loads(line) for line in (home / "metrics.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if line["event"] == "step"]
+    assert all(line["plain_loss"] > 0 and line["plain_loss"] != line["loss"] for line in steps)
+    said = json.loads((teacher / "result.json").read_text())["parts"][0]["scores"]
+    taught = next(line for line in lines if line["event"] == "teacher")
+    assert taught["accuracy"] == next(score["value"] for score in said if score["name"] == "accuracy")
+    # Without a share nothing changes.
+    run("finetune", encoder, *parts, "--teacher", teacher, "--teacher-share", 0, "--out", tmp_path / "same")
+    name = "classify/lr-0.003-seed-0/validation.tsv"
+    assert (tmp_path / "same" / name).read_bytes() == (tmp_path / "tuned" / name).read_bytes()
+
+    def refusal(code, *flags, out=tmp_path / "no"):
+        return refused(code, "finetune", encoder, "--out", out, "--threads", 1, *flags)
+
+    message = refusal(2, "--task", "cola,sst-2", "--data", glue, "--teacher", teacher)
+    assert "fine-tuned on one task" in message and "glue/cola and glue/sst-2" in message
+    message = refusal(1, "--task", "cola", "--data", glue, "--teacher", teacher)
+    assert "was fine-tuned on classify" in message and "glue/cola" in message
+    assert "is about a teacher" in refusal(2, "--task", "cola", "--data", glue, "--teacher-share", 0.2)
+    message = refusal(2, *parts, "--teacher", teacher, "--overwrite", out=tmp_path / "tuned")
+    assert "lies in --out" in message and (teacher / "result.json").exists()
+    assert "--teacher-hidden" in refusal(2, *parts, "--teacher-hidden", 1)
+    assert not (tmp_path / "no").exists()

@@ -116,6 +116,10 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
   return resolve(options);
 }
 
+HeadSlices collaborative_slices(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs) {
+  return LayerProblem(source, problem_form(target), inputs).slices();
+}
+
 Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs,
                               const DecompositionOptions& options, const DecompositionProgress& progress) {
   const LayerProblem layer(source, problem_form(target), inputs);

@@ -35,6 +35,10 @@ int64_t key_width_step(const AttentionOptions& source);
 Decomposition fill_collaborative(const HeadMaps& source, const LayerInputs& inputs, const DecompositionOptions& options,
                                  const DecompositionProgress& progress, Scheme* target);
 
+// What it approximates: the maps of heads that `target` shares, weighed by what the layer reads. They are the same for
+// every key width.
+HeadSlices collaborative_slices(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs);
+
 // The same decomposition without a layer to fill: for the choice of a width.
 Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs,
                               const DecompositionOptions& options, const DecompositionProgress& progress);

@@ -23,11 +23,8 @@ void for_rows(const Tensor& sample, const Take& take) {
   for (int64_t first = 0; first < sample.size(0); first += kRows) take(sample.slice(0, first, first + kRows));
 }
 
-// Runs a sample through a model and shows each layer's attention to `look`; what looks is taken away again whatever
-// happens.
 template <class Model>
-void watch_layers(const Model& model, const Tensor& sample,
-                  const std::function<AttentionImpl::Observer(size_t layer)>& look) {
+void watch(const Model& model, const Tensor& sample, const LayerObservers& look) {
   struct Watched {
     const Model& model;
     ~Watched() {
@@ -41,9 +38,8 @@ void watch_layers(const Model& model, const Tensor& sample,
 template <class Model>
 std::vector<Moments> moments_of_layers(const Model& model, const Tensor& sample) {
   std::vector<MomentSums> sums(model->layers());
-  watch_layers(model, sample, [&](size_t i) {
-    return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); };
-  });
+  watch(model, sample,
+        [&](size_t i) { return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); }; });
   std::vector<Moments> moments;
   for (const MomentSums& one : sums) moments.push_back(one.moments());
   return moments;
@@ -64,7 +60,7 @@ struct Change {
 template <class Model>
 std::vector<double> changes_of_outputs(const Model& source, const Model& target, const Tensor& sample) {
   std::vector<Change> changes(source->layers());
-  watch_layers(source, sample, [&](size_t i) {
+  watch(source, sample, [&](size_t i) {
     return [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
       changes[i].add(output, other->self(x, mask));
     };
@@ -134,6 +130,13 @@ void copy_the_rest(const Model& source, const Model& target) {
 }  // namespace
 
 std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
+
+void watch_layers(const Decoder& model, const Tensor& sample, const LayerObservers& look) {
+  watch(model, sample, look);
+}
+void watch_layers(const Encoder& model, const Tensor& sample, const LayerObservers& look) {
+  watch(model, sample, look);
+}
 
 std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample) {
   return moments_of_layers(model, sample);

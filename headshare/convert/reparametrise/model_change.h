@@ -34,6 +34,13 @@ using ConversionTold = std::function<bool(const ConversionProgress&)>;
 
 // Samples are ids int64 [N, T]; models are in evaluation mode and `source` and `target` of the same sizes.
 
+// Runs a sample through a model, some rows at a time, and shows each layer's attention to the observer that `look`
+// makes for it; of layers that share their parameters, every depth to the same one. The observers are taken away again
+// whatever happens.
+using LayerObservers = std::function<AttentionImpl::Observer(size_t layer)>;
+void watch_layers(const Decoder& model, const Tensor& sample, const LayerObservers& look);
+void watch_layers(const Encoder& model, const Tensor& sample, const LayerObservers& look);
+
 // What the attention of each layer reads.
 std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample);
 std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample);

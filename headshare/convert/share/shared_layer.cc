@@ -135,7 +135,7 @@ SharedResult fill_shared(const SharingTask& task, Scheme* target) {
   filling->fill(problem, task, &filler);
   SharedResult result{.error = stored_error(heads, task.inputs, *target)};
   if (options.scheme == "gqa") result.groups = in_groups(order, *options.groups);
-  if (is_pooled(options.scheme) && heads.key.size(2) == problem.width()) {
+  if (task.other_poolings && is_pooled(options.scheme) && heads.key.size(2) == problem.width()) {
     result.plain_mean = error_of(task.maps, task, options, Pooling::kMean);
     result.aligned_mean = error_of(reordered(task.maps, similar), task, options, Pooling::kAligned);
   }

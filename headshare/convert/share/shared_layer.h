@@ -49,6 +49,7 @@ struct SharingTask {
   Pooling pooling = Pooling::kLeastSquares;
   DecompositionOptions decomposition = {};  // of mhe_mul without rotary positions
   DecompositionProgress progress = nullptr;
+  bool other_poolings = true;  // whether to tell what they would have cost, which takes as long again
 };
 
 // Fills `target`, of shared_options().

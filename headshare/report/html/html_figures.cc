@@ -18,11 +18,17 @@ constexpr std::array kKnown = {
 
 }  // namespace
 
+std::optional<SeriesStyle> scheme_style(const std::string& scheme) {
+  const auto known = std::find(kKnown.begin(), kKnown.end(), scheme);
+  if (known == kKnown.end()) return std::nullopt;
+  return SeriesStyle{static_cast<int>(known - kKnown.begin())};
+}
+
 SeriesStyle ReportView::style(const std::string& variant) const {
   const auto index_of = [](const std::string& name) {
     return static_cast<int>(std::find(kKnown.begin(), kKnown.end(), name) - kKnown.begin());
   };
-  if (index_of(variant) < static_cast<int>(kKnown.size())) return {index_of(variant)};
+  if (const std::optional<SeriesStyle> known = scheme_style(variant)) return *known;
   std::vector<bool> taken(kKnown.size());
   int number = 0;  // of this variant among the unknown
   for (const VariantRow& row : rows) {
@@ -51,10 +57,14 @@ std::vector<double> name_heights(const std::vector<PlotPoint>& ends) {
   return spread(wished, 16, kLineFrame.top, kLineFrame.bottom);
 }
 
-void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height) {
+void name_line_end(SvgPlot* plot, SeriesStyle style, const std::string& name, PlotPoint end, double height) {
   plot->segment({end.x + 3, end.y}, {kLineNames - 4, height}, "leader");
-  plot->marker({kLineNames + 4, height}, view.style(name), 4);
+  plot->marker({kLineNames + 4, height}, style, 4);
   plot->text({kLineNames + 14, height + 4}, shortened(name, 13), "name");
+}
+
+void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height) {
+  name_line_end(plot, view.style(name), name, end, height);
 }
 
 std::string seeds_in_words(size_t seeds) { return seeds == 1 ? "one seed" : join_text("mean of ", seeds, " seeds"); }

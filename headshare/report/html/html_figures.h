@@ -1,6 +1,7 @@
 // The figures of report.html.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ReportView {
   std::string key(const std::string& variant) const;  // marker and escaped name
 };
 
+// How a scheme is drawn in every report; nothing for other names.
+std::optional<SeriesStyle> scheme_style(const std::string& scheme);
+
 // For figures of lines: their frame, and the column right of it where the names stand.
 inline constexpr double kFigureHeight = 340;
 inline constexpr Box kLineFrame{54, 40, 302, 290};
@@ -30,6 +34,7 @@ inline constexpr double kNameColumn = 104;  // left of the lanes
 // Heights of the names at the ends of lines, so that none covers another.
 std::vector<double> name_heights(const std::vector<PlotPoint>& ends);
 // The name of a line that ends there, with a leader to it.
+void name_line_end(SvgPlot* plot, SeriesStyle style, const std::string& name, PlotPoint end, double height);
 void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height);
 
 // What quality costs: quality against cache and against attention parameters, with the Pareto frontier; where the

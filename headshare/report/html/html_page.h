@@ -1,14 +1,12 @@
-// What every report.html holds, whatever was compared: its style, and the script that sorts tables.
+// What every HTML page of headshare holds, whatever it shows: its style, the script that sorts tables and shows values,
+// and a content security policy that lets no other script run and no address be loaded.
 #pragma once
+
+#include <string>
 
 namespace headshare {
 
-extern const char* const kPageStyle;
-
-// Works without: headings become buttons only where scripts run.
-extern const char* const kPageScript;
-// Of kPageScript, for the content security policy: (echo; cat page.js) | openssl dgst -sha256 -binary | base64. The
-// tests of the page fail where it is another script's.
-extern const char* const kPageScriptHash;
+// The whole file. `title` is text; `body` and `footer` are markup, in which every text from outside is escaped already.
+std::string html_page(const std::string& title, const std::string& body, const std::string& footer);
 
 }  // namespace headshare

@@ -20,12 +20,6 @@
 namespace headshare {
 namespace {
 
-std::string list_items(const std::vector<std::string>& texts) {
-  std::string made;
-  for (const std::string& text : texts) made += "<li>" + escape_numbers(text) + "</li>";
-  return made;
-}
-
 std::string headline_html(const Headline& words) {
   std::string made = "<p class=\"finding\">" + escape_numbers(words.finding) + "</p>\n";
   if (!words.caveats.empty()) {
@@ -216,13 +210,6 @@ std::string failed_html(const ReportView& view) {
          table.html("Models that failed", /*sortable=*/false) + "</div>\n";
 }
 
-std::string figures_html(const std::vector<HtmlFigure>& figures) {
-  if (figures.empty()) return "";
-  std::string made = "<div class=\"figures\">\n";
-  for (const HtmlFigure& figure : figures) made += to_html(figure);
-  return made + "</div>\n";
-}
-
 // What decides, before everything else: what each quality costs.
 std::string key_figures_html(const ReportView& view) {
   const std::string figures = figures_html(key_figures(view));
@@ -314,21 +301,12 @@ std::string html_report(const std::vector<Results>& all) {
   const bool several = all.size() > 1;
   std::string title = "headshare: ";
   for (size_t i = 0; i < all.size(); ++i) title += (i == 0 ? "" : ", ") + subject_title(all[i].subject);
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'sha256-";
-  page += std::string(kPageScriptHash) + "'\">\n<title>" + escape_html(title) + "</title>\n<style>" + kPageStyle +
-          "</style>\n</head>\n<body>\n<main>\n";
-  if (several) page += contents_html(all) + benchmarks_html(BenchmarksTable(all));
+  std::string body;
+  if (several) body += contents_html(all) + benchmarks_html(BenchmarksTable(all));
   for (size_t i = 0; i < all.size(); ++i) {
-    page += section_html(all[i], "c" + std::to_string(i + 1), several ? "h2" : "h1");
+    body += section_html(all[i], "c" + std::to_string(i + 1), several ? "h2" : "h1");
   }
-  page +=
-      "</main>\n<footer class=\"foot\">Made by headshare from results.json; <code>headshare report</code> makes it "
-      "again. This page loads nothing.</footer>\n<script>";
-  return page + kPageScript + "</script>\n</body>\n</html>\n";
+  return html_page(title, body, "Made by headshare from results.json; <code>headshare report</code> makes it again.");
 }
 
 }  // namespace headshare

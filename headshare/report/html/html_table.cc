@@ -68,4 +68,17 @@ std::string to_html(const HtmlFigure& figure) {
       figure.id, escape_numbers(figure.title), escape_numbers(figure.caption), figure.svg, figure.data);
 }
 
+std::string figures_html(const std::vector<HtmlFigure>& figures) {
+  if (figures.empty()) return "";
+  std::string made = "<div class=\"figures\">\n";
+  for (const HtmlFigure& figure : figures) made += to_html(figure);
+  return made + "</div>\n";
+}
+
+std::string list_items(const std::vector<std::string>& texts) {
+  std::string made;
+  for (const std::string& text : texts) made += "<li>" + escape_numbers(text) + "</li>";
+  return made;
+}
+
 }  // namespace headshare

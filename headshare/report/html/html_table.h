@@ -54,5 +54,8 @@ struct HtmlFigure {
 };
 
 std::string to_html(const HtmlFigure& figure);
+std::string figures_html(const std::vector<HtmlFigure>& figures);  // beside one another; "" without any
+
+std::string list_items(const std::vector<std::string>& texts);  // escaped, as escape_numbers() does
 
 }  // namespace headshare

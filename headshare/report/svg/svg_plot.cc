@@ -181,6 +181,12 @@ void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style) {
                        y1, y2);
 }
 
+void SvgPlot::cell(const Box& box, const std::string& css, double strength) {
+  body_ += fmt::format(
+      "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill-opacity=\"{:.2f}\"/>\n",
+      css, box.left, box.top, box.right - box.left, box.bottom - box.top, std::clamp(strength, 0.0, 1.0));
+}
+
 void SvgPlot::segment(PlotPoint from, PlotPoint to, const std::string& css) {
   body_ += fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", css, from.x,
                        from.y, to.x, to.y);

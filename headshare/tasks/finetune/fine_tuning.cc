@@ -133,6 +133,7 @@ TrainOptions train_options(const FineTuneRun& run) {
   train.patience = run.options.patience;
   train.precision = run.options.precision;
   train.seed = run.seed;
+  train.evaluate_teacher = true;  // where there is one
   return train;
 }
 

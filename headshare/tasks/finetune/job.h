@@ -10,6 +10,7 @@
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"
+#include "headshare/tasks/finetune/tuned_teacher.h"
 #include "headshare/train/task.h"
 
 namespace headshare {
@@ -32,6 +33,7 @@ struct JobOptions {
   FineTuneOptions tuning = {};
   WindowsOptions windows = {};
   AnswerOptions answers = {};
+  DistillationOptions distillation = {};
 };
 
 // What a model reached on a part of a task's data.

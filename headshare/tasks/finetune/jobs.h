@@ -16,8 +16,8 @@ std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const Loa
 // Named files, empty where there is none. A model judged by what it was trained on or chosen by is not judged.
 void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files);
 
-// Throws Error when a step of the model that the job will make does not fit into memory.
+// Throws Error when a step of the model that the job will make, and its teacher, does not fit into memory.
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
-                     TrainingShape shape);
+                     TrainingShape shape, const TunedTeacher& teacher);
 
 }  // namespace headshare

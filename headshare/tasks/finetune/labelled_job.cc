@@ -13,12 +13,15 @@
 namespace headshare {
 
 void check_step_fits(const EncoderOptions& model, const FineTuneOptions& tuning, int64_t length, c10::Device device,
-                     TrainingShape shape) {
+                     TrainingShape shape, const TunedTeacher& teacher) {
   if (!device.is_cpu()) return;
   shape.batch = tuning.batch_size;
   shape.length = length;
   shape.scored = 0;
-  check_memory(training_bytes(model, shape), "fine-tuning this model", "use a smaller --batch-size or --max-length");
+  double bytes = training_bytes(model, shape);
+  // Its weights are in memory already.
+  if (!teacher.model.is_empty()) bytes += evaluation_bytes(teacher.model->options(), shape);
+  check_memory(bytes, "fine-tuning this model", "use a smaller --batch-size or --max-length");
 }
 
 namespace {
@@ -46,6 +49,9 @@ class LabelledJob : public FineTuneJob {
     data_.tokenizer = trained.tokenizer;
     data_.note = {.task = data_.kind.name, .max_length = rows_.length()};
     if (data_.kind.task == nullptr) data_.note.table = options.table;
+    data_.teacher = open_tuned_teacher(
+        options.distillation,
+        {.task = data_.kind.name, .head = head(), .tokenizer = *trained.tokenizer, .length = rows_.length()});
   }
 
   RowEncoder& rows() { return rows_; }
@@ -101,11 +107,12 @@ class LabelledJob : public FineTuneJob {
   }
 
   void check_start(c10::Device device, TrainingShape shape) const override {
-    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape);
+    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape, data_.teacher);
   }
 
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     check_start(device, shape);
+    if (!data_.teacher.model.is_empty()) data_.teacher.model->to(device);
     return std::make_unique<LabelledTask>(data_, options_, starting_model(model_, weights_, head(), options_, seed),
                                           seed, device, shape);
   }

@@ -91,7 +91,33 @@ Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const
 
 Tensor LabelledTask::loss_sum(int64_t index) {
   const AskedBatch& batch = drawn_.at(static_cast<size_t>(index));
-  return losses(batch, row_scores(answerer(), batch)).sum();
+  const Tensor scores = row_scores(answerer(), batch);
+  const Tensor plain = losses(batch, scores);
+  if (!data_.teacher.teaches()) return plain.sum();
+  const Tensor theirs = [&] {
+    const at::NoGradGuard no_grad;
+    return row_scores(asking(data_.teacher.model), batch);
+  }();
+  plain_ = plain.sum().item<double>();
+  return taught_losses(plain, divergences_of(batch, scores, theirs), data_.teacher.how).sum();
+}
+
+Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& scores, const Tensor& teacher) const {
+  const double temperature = data_.teacher.how.temperature;
+  if (data_.kind.form == AnswerForm::kClass) return divergences(scores, teacher, temperature);
+  if (data_.kind.form == AnswerForm::kNumber) {
+    // No temperature divides numbers: what taught_losses() multiplies by is taken out again.
+    return (scores - teacher).squeeze(1).to(at::kFloat).square() / (temperature * temperature);
+  }
+  std::vector<Tensor> each;
+  int64_t first = 0;
+  for (const Asked& asked : batch) {
+    const auto count = static_cast<int64_t>(asked.rows.size());
+    const auto rows = [&](const Tensor& all) { return all.narrow(0, first, count).t(); };  // [1, rows]
+    each.push_back(divergences(rows(scores), rows(teacher), temperature));
+    first += count;
+  }
+  return at::cat(each);
 }
 
 Answers LabelledTask::answers(const QuestionSet& set, const Task::Progress& progress) {
@@ -112,13 +138,22 @@ void LabelledTask::add_scores(const QuestionSet& set, const Answers& answers, Ev
 
 Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
   HS_CHECK(has(part), data_.kind.title, " has no labelled test part");
+  return evaluate(model_, progress);
+}
+
+std::optional<Evaluation> LabelledTask::evaluate_teacher(const Task::Progress& progress) {
+  if (data_.teacher.model.is_empty()) return std::nullopt;
+  return evaluate(data_.teacher.model, progress);
+}
+
+Evaluation LabelledTask::evaluate(const Encoder& model, const Task::Progress& progress) const {
   const QuestionSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.questions.size())};
   double sum = 0;
   const auto add_losses = [&](const AskedBatch& batch, std::span<const size_t>, const Tensor& scores) {
     sum += losses(batch, scores).sum(at::kDouble).item<double>();
   };
-  const Answers all = ask_all(answerer(), set, progress, add_losses);
+  const Answers all = ask_all(asking(model), set, progress, add_losses);
   result.loss = sum / static_cast<double>(result.targets);
   add_scores(set, all, &result);
   return result;

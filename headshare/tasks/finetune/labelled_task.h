@@ -6,6 +6,7 @@
 
 #include "headshare/tasks/finetune/asking.h"
 #include "headshare/tasks/finetune/fine_tune_task.h"
+#include "headshare/tasks/finetune/tuned_teacher.h"
 
 namespace headshare {
 
@@ -17,6 +18,7 @@ struct LabelledData {
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
   TaskNote note = {};  // what is kept with a model
+  TunedTeacher teacher = {};
 };
 
 class LabelledTask : public FineTuneTask {
@@ -28,26 +30,32 @@ class LabelledTask : public FineTuneTask {
   int64_t draw(int64_t micro_batches) override;
 
   // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; half
-  // the squared error of numbers.
+  // the squared error of numbers. A teacher's share is the divergence of scores; of numbers the squared difference.
   Tensor loss_sum(int64_t index) override;
+  std::optional<double> plain_loss_sum() const override { return plain_; }
 
   // The task's metrics on the validation part; the goal is their mean. Blocks are 1 where a question is answered right
   // and 0 elsewhere; numbers have none.
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
 
   // What the model answers to the questions of any part.
   Answers answers(const QuestionSet& set, const Task::Progress& progress);
 
  private:
-  Answerer answerer() const { return {model_, data_.kind, data_.padding, most_rows_}; }
+  Answerer answerer() const { return asking(model_); }
+  Answerer asking(const Encoder& model) const { return {model, data_.kind, data_.padding, most_rows_}; }
+  Evaluation evaluate(const Encoder& model, const Task::Progress& progress) const;
   Asked draw_rows(const Question& question) const;
-  Tensor losses(const AskedBatch& batch, const Tensor& scores) const;  // [N]
+  Tensor losses(const AskedBatch& batch, const Tensor& scores) const;                                 // [N]
+  Tensor divergences_of(const AskedBatch& batch, const Tensor& scores, const Tensor& teacher) const;  // [N]
   void add_scores(const QuestionSet& set, const Answers& answers, Evaluation* result) const;
 
   const LabelledData& data_;
   FineTuneOptions options_;
   uint64_t row_key_;
   std::vector<AskedBatch> drawn_;
+  std::optional<double> plain_ = {};
 };
 
 }  // namespace headshare

@@ -19,6 +19,10 @@ class SquadJob : public FineTuneJob {
         model_(trained.model->options()),
         weights_(model_tensors(*trained.model)),
         rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
+    // Sooner than data that takes minutes to read.
+    data_.teacher = open_tuned_teacher(
+        options.distillation,
+        {.task = kSquadTask, .head = head(), .tokenizer = *trained.tokenizer, .length = rows_.length()});
     SquadData train = read_squad(options.files.train);
     const bool held = options.files.validation.empty();
     SquadData validation = held ? held_back(&train) : read_squad(options.files.validation);
@@ -62,11 +66,12 @@ class SquadJob : public FineTuneJob {
   }
 
   void check_start(c10::Device device, TrainingShape shape) const override {
-    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape);
+    check_step_fits(starting_options(model_, head(), options_), options_, rows_.length(), device, shape, data_.teacher);
   }
 
   std::unique_ptr<Task> start(uint64_t seed, c10::Device device, TrainingShape shape) override {
     check_start(device, shape);
+    if (!data_.teacher.model.is_empty()) data_.teacher.model->to(device);
     return std::make_unique<SquadTask>(data_, options_, answers_,
                                        starting_model(model_, weights_, head(), options_, seed), seed, device, shape);
   }

@@ -34,7 +34,16 @@ Tensor SquadTask::losses(const SquadWindows& windows, const Tensor& scores) cons
 
 Tensor SquadTask::loss_sum(int64_t index) {
   const SquadWindows& windows = drawn_.at(static_cast<size_t>(index));
-  return losses(windows, place_scores(answerer(), windows)).sum();
+  const Tensor scores = place_scores(answerer(), windows);
+  const Tensor plain = losses(windows, scores);
+  if (!data_.teacher.teaches()) return plain.sum();
+  const Tensor theirs = [&] {
+    const at::NoGradGuard no_grad;
+    return place_scores(asking(data_.teacher.model), windows);
+  }();
+  plain_ = plain.sum().item<double>();
+  const Distillation& how = data_.teacher.how;
+  return taught_losses(plain, divergences(scores, theirs, how.temperature).mean(1), how).sum();
 }
 
 SquadAnswers SquadTask::answers(const SquadSet& set, const Task::Progress& progress) {
@@ -43,11 +52,20 @@ SquadAnswers SquadTask::answers(const SquadSet& set, const Task::Progress& progr
 
 Evaluation SquadTask::evaluate(Part part, const Task::Progress& progress) {
   HS_CHECK(has(part), "SQuAD's test part is not public");
+  return evaluate(model_, progress);
+}
+
+std::optional<Evaluation> SquadTask::evaluate_teacher(const Task::Progress& progress) {
+  if (data_.teacher.model.is_empty()) return std::nullopt;
+  return evaluate(data_.teacher.model, progress);
+}
+
+Evaluation SquadTask::evaluate(const Encoder& model, const Task::Progress& progress) const {
   const SquadSet& set = data_.validation;
   Evaluation result{.targets = static_cast<int64_t>(set.data.questions.size())};
   double sum = 0;
   const SquadAnswers answers =
-      answer_all(answerer(), set, progress, [&](const SquadWindows& windows, const Tensor& scores) {
+      answer_all(asking(model), set, progress, [&](const SquadWindows& windows, const Tensor& scores) {
         sum += losses(windows, scores).sum(at::kDouble).item<double>();
       });
   result.loss = sum / static_cast<double>(set.windows.size());

@@ -5,6 +5,7 @@
 
 #include "headshare/tasks/finetune/fine_tune_task.h"
 #include "headshare/tasks/finetune/squad_answers.h"
+#include "headshare/tasks/finetune/tuned_teacher.h"
 
 namespace headshare {
 
@@ -14,6 +15,7 @@ struct SquadTrainingData {
   int64_t padding = 0;
   std::shared_ptr<Tokenizer> tokenizer;
   TaskNote note = {};  // what is kept with a model
+  TunedTeacher teacher = {};
 };
 
 class SquadTask : public FineTuneTask {
@@ -24,23 +26,28 @@ class SquadTask : public FineTuneTask {
 
   int64_t draw(int64_t micro_batches) override;
 
-  // The mean of the cross-entropies of start and end over a window's tokens.
+  // The mean of the cross-entropies of start and end over a window's tokens, and of a teacher's divergences likewise.
   Tensor loss_sum(int64_t index) override;
+  std::optional<double> plain_loss_sum() const override { return plain_; }
 
   // The official scores of the validation part in per cent; the goal is squad_goal. Blocks are the F1 of each question
   // (v1.1).
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
 
   SquadAnswers answers(const SquadSet& set, const Task::Progress& progress);
 
  private:
-  SquadAnswerer answerer() const { return {model_, data_.padding, most_rows_, answers_}; }
+  SquadAnswerer answerer() const { return asking(model_); }
+  SquadAnswerer asking(const Encoder& model) const { return {model, data_.padding, most_rows_, answers_}; }
+  Evaluation evaluate(const Encoder& model, const Task::Progress& progress) const;
   Tensor losses(const SquadWindows& windows, const Tensor& scores) const;  // [B]
 
   const SquadTrainingData& data_;
   FineTuneOptions options_;
   AnswerOptions answers_;
   std::vector<SquadWindows> drawn_;
+  std::optional<double> plain_ = {};
 };
 
 }  // namespace headshare

@@ -49,7 +49,9 @@ class LanguageFamily : public TaskFamily {
     // every scheme takes it, unlike rotary positions.
     options->language.model.positions = PositionKind::kAlibi;
   }
-  void check(const TaskOptions&, const TaskOptions&) const override {}
+  void check(const TaskOptions& options, const TaskOptions&) const override {
+    check_distillation(options.language.distillation);
+  }
 
   ModelOptions likely_model(const TaskOptions& options) const override {
     return decoder_of(options, likely_vocabulary(options.language));

@@ -65,12 +65,15 @@ Fields fields(LanguageModelOptions& o) {
   list.push_back(field("evaluation-tokens", &o.evaluation_tokens,
                        "evaluate on the first so many tokens of each part, the test part included; auto: all",
                        {.min = 2}));
+  append(&list, fields(o.distillation));
   return list;
 }
 
 int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
   const int64_t tokens = tokenizer.vocabulary_size();
-  const int64_t vocabulary = options.vocabulary.value_or(tokens);
+  const int64_t least =
+      options.distillation.given() ? std::max(tokens, teacher_vocabulary(options.distillation)) : tokens;
+  const int64_t vocabulary = options.vocabulary.value_or(least);
   HS_CHECK(tokens <= vocabulary, "the tokenizer has ", tokens, " tokens and the model room for ", vocabulary,
            "; leave --model-vocabulary out, or make it at least ", tokens);
   return vocabulary;
@@ -78,6 +81,7 @@ int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& t
 
 int64_t likely_vocabulary(const LanguageModelOptions& options) {
   if (options.vocabulary) return *options.vocabulary;
+  if (options.distillation.given()) return teacher_vocabulary(options.distillation);
   if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
   return options.tokenizer.vocabulary_size.value_or(8192);
 }
@@ -86,10 +90,11 @@ LanguageData open_language_data(const LanguageModelOptions& options, const Progr
   LanguageData data;
   if (!options.tokenizer_path.empty()) {
     data.tokenizer = load_tokenizer(options.tokenizer_path);
-    data.splits = open_splits(options.data, *data.tokenizer, progress);
-    return data;
+  } else if (options.distillation.given()) {
+    data.tokenizer = teacher_tokenizer(options.distillation);
+  } else {
+    data.tokenizer = train_on_text(options.tokenizer, options.data, progress);
   }
-  data.tokenizer = train_on_text(options.tokenizer, options.data, progress);
   data.splits = open_splits(options.data, *data.tokenizer, progress);
   return data;
 }
@@ -119,12 +124,16 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
   shape.batch = options.batch.batch_size;
   shape.length = resolved.context;
   evaluation_batch_ = evaluation_batch(resolved, shape);
-  check_training_memory(training_bytes(resolved, shape), device, shape,
+  check_training_memory(training_bytes(resolved, shape) + teacher_bytes(options.distillation, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   options_.model = resolved;
   for (const Part part : {Part::kValidation, Part::kTest}) {
     // Refused now rather than after a tenth of the training.
     if (has(part)) EvaluationWindows(scored(part), windows());
+  }
+  if (options.distillation.given()) {
+    teacher_ = load_teacher(options.distillation, resolved, *data_.tokenizer, device);
+    evaluation_batch_ = std::min(evaluation_batch_, evaluation_batch(teacher_->options(), shape));
   }
   model_ = Decoder(resolved);
   prepare(model_, seed, device, shape);
@@ -157,11 +166,21 @@ int64_t LanguageModelTask::draw(int64_t micro_batches) {
 Tensor LanguageModelTask::loss_sum(int64_t index) {
   const Batch& batch = drawn_.at(static_cast<size_t>(index));
   const c10::Device device = model_->device();
-  return model_->loss(to_tensor(batch.inputs, batch, device), to_tensor(batch.targets, batch, device)).sum;
+  const Tensor ids = to_tensor(batch.inputs, batch, device);
+  const Tensor targets = to_tensor(batch.targets, batch, device);
+  if (!options_.distillation.teaches()) return model_->loss(ids, targets).sum;
+  const SummedLoss loss = model_->loss(ids, targets, teacher_->lesson(ids, targets), options_.distillation.learning);
+  plain_ = loss.plain.item<double>();
+  return loss.sum;
 }
 
-Evaluation LanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
-  const WindowLosses losses = evaluate_windows(model_, scored(part), *data_.tokenizer, windows(), progress);
+std::optional<Evaluation> LanguageModelTask::evaluate_teacher(const Task::Progress& progress) {
+  if (teacher_.is_empty()) return std::nullopt;
+  return evaluate(teacher_, Part::kValidation, progress);
+}
+
+Evaluation LanguageModelTask::evaluate(const Decoder& model, Part part, const Task::Progress& progress) const {
+  const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, windows(), progress);
   const LanguageSetup setup{
       .tokenizer = data_.tokenizer->kind(), .context = windows().context, .stride = windows().stride};
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};

@@ -8,6 +8,7 @@
 #include "headshare/models/decoder.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/language/evaluate_language.h"
+#include "headshare/tasks/teacher.h"
 #include "headshare/text/train_tokenizer.h"
 #include "headshare/train/task.h"
 
@@ -22,13 +23,14 @@ struct LanguageModelOptions {
   BatchOptions batch = {};                        // its context is the model's
   std::optional<int64_t> stride = {};             // of the evaluation windows; default the context: disjoint windows
   std::optional<int64_t> evaluation_tokens = {};  // the first so many of a part; default all
-  std::optional<int64_t> vocabulary = {};         // of the model; default the tokenizer's
+  std::optional<int64_t> vocabulary = {};         // of the model; default the teacher's, else the tokenizer's
+  DistillationOptions distillation = {};
 };
 
 Fields fields(LanguageModelOptions& options);
 
-// The model's vocabulary, as far as that is known before the text is read: what is asked for; else the one that the
-// tokenizer will have, 256 for bytes, else what it is asked for, else 8192.
+// The model's vocabulary, as far as that is known before the text is read: what is asked for; else the teacher's; else
+// the one that the tokenizer will have, 256 for bytes, else what it is asked for, else 8192.
 int64_t likely_vocabulary(const LanguageModelOptions& options);
 
 // The model's vocabulary. Throws Error where it has no room for the tokenizer's.
@@ -45,8 +47,8 @@ struct LanguageData {
 // The first `most` tokens of a part, or all. Throws Error when there are none.
 TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64_t> most);
 
-// Loads the tokenizer, or trains one on all of `text` (the part held out of it for validation too, as
-// nanoGPT does: a character that is only there must have an id), and tokenises the texts.
+// Loads the tokenizer, the teacher's where none is named, or trains one on all of `text` (the part held out of it for
+// validation too, as nanoGPT does: a character that is only there must have an id), and tokenises the texts.
 LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress = {});
 
 // What tasks on running text have in common: the text, and a place in it.
@@ -79,18 +81,23 @@ class LanguageModelTask : public TextTask {
   DropoutClock& clock() override { return model_->clock(); }
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
-  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  std::optional<double> plain_loss_sum() const override { return plain_; }
+  Evaluation evaluate(Part part, const Task::Progress& progress) override { return evaluate(model_, part, progress); }
+  std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
   void save(const std::string& directory) override;
 
   Decoder& decoder() { return model_; }
 
  private:
+  Evaluation evaluate(const Decoder& model, Part part, const Task::Progress& progress) const;
   WindowOptions windows() const;
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
 
   LanguageModelOptions options_;
   int64_t evaluation_batch_ = 1;
   Decoder model_{nullptr};
+  Decoder teacher_{nullptr};  // empty: there is none
+  std::optional<double> plain_ = {};
   std::vector<Batch> drawn_;
 };
 

@@ -70,6 +70,7 @@ class MaskedFamily : public TaskFamily {
     set_text_preset(preset, options, train);
   }
   void check(const TaskOptions& options, const TaskOptions&) const override {
+    check_distillation(options.language.distillation);
     HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");
   }

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
@@ -69,10 +71,14 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   shape.length = resolved.context;
   shape.scored = masked.masking.rate;
   evaluation_batch_ = evaluation_batch(resolved, shape);
-  check_training_memory(training_bytes(resolved, shape), device, shape,
+  check_training_memory(training_bytes(resolved, shape) + teacher_bytes(language.distillation, shape), device, shape,
                         "use a smaller --batch-size, --context or --d-model");
   for (const Part part : {Part::kValidation, Part::kTest}) {
     if (has(part)) scored(part);  // refused now rather than after a tenth of the training
+  }
+  if (language.distillation.given()) {
+    teacher_ = load_teacher(language.distillation, resolved, *data_.tokenizer, device);
+    evaluation_batch_ = std::min(evaluation_batch_, evaluation_batch(teacher_->options(), shape));
   }
   model_ = Encoder(resolved);
   prepare(model_, seed, device, shape);
@@ -105,7 +111,18 @@ int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {
 
 Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
   const MaskedBatch& batch = drawn_.at(static_cast<size_t>(index));
-  return model_->loss(to_input(batch, model_->device()), targets_of(batch, model_->device())).sum;
+  const EncoderInput input = to_input(batch, model_->device());
+  const Tensor targets = targets_of(batch, model_->device());
+  if (!language_.distillation.teaches()) return model_->loss(input, targets).sum;
+  const SummedLoss loss =
+      model_->loss(input, targets, teacher_->lesson(input, targets), language_.distillation.learning);
+  plain_ = loss.plain.item<double>();
+  return loss.sum;
+}
+
+std::optional<Evaluation> MaskedLanguageModelTask::evaluate_teacher(const Task::Progress& progress) {
+  if (teacher_.is_empty()) return std::nullopt;
+  return evaluate(teacher_, Part::kValidation, progress);
 }
 
 std::string MaskedLanguageModelTask::plateau_advice() const {
@@ -126,9 +143,9 @@ TokenData MaskedLanguageModelTask::scored(Part part) const {
   return tokens;
 }
 
-Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& progress) {
+Evaluation MaskedLanguageModelTask::evaluate(const Encoder& model, Part part, const Task::Progress& progress) const {
   const TokenData tokens = scored(part);
-  const WindowLosses losses = evaluate_masked(model_, tokens, masker_, setup(), progress);
+  const WindowLosses losses = evaluate_masked(model, tokens, masker_, setup(), progress);
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
   result.blocks = losses.window_means;
   result.block_targets = losses.window_targets;
@@ -136,7 +153,7 @@ Evaluation MaskedLanguageModelTask::evaluate(Part part, const Task::Progress& pr
   result.scores.push_back(masked_perplexity(losses.sums, tokenizer, setup(), masked_.masking));
   if (part != Part::kTest) return result;
   const std::optional<LanguageSums> sums =
-      pseudo_likelihood(model_, tokens, masked_.pseudo_tokens, masker_, setup(), progress);
+      pseudo_likelihood(model, tokens, masked_.pseudo_tokens, masker_, setup(), progress);
   if (sums) result.scores.push_back(pseudo_perplexity(*sums, tokenizer, setup()));
   return result;
 }

@@ -40,9 +40,11 @@ class MaskedLanguageModelTask : public TextTask {
   DropoutClock& clock() override { return model_->clock(); }
   int64_t draw(int64_t micro_batches) override;
   Tensor loss_sum(int64_t index) override;
+  std::optional<double> plain_loss_sum() const override { return plain_; }
   // The loss at masked tokens, with the same masks for every model; blocks are its means over windows. Scores:
   // "masked-perplexity", its exponential, and of the test part alone "pseudo-perplexity".
-  Evaluation evaluate(Part part, const Task::Progress& progress) override;
+  Evaluation evaluate(Part part, const Task::Progress& progress) override { return evaluate(model_, part, progress); }
+  std::optional<Evaluation> evaluate_teacher(const Task::Progress& progress) override;
   void save(const std::string& directory) override;
   std::optional<double> unigram_entropy() const override { return unigram_entropy_; }
   std::string plateau_advice() const override;
@@ -50,6 +52,7 @@ class MaskedLanguageModelTask : public TextTask {
   Encoder& encoder() { return model_; }
 
  private:
+  Evaluation evaluate(const Encoder& model, Part part, const Task::Progress& progress) const;
   MaskedSetup setup() const;
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
   MaskedBatch next_batch();
@@ -61,6 +64,8 @@ class MaskedLanguageModelTask : public TextTask {
   double unigram_entropy_;
   int64_t evaluation_batch_ = 1;
   Encoder model_{nullptr};
+  Encoder teacher_{nullptr};  // empty: there is none
+  std::optional<double> plain_ = {};
   std::vector<MaskedBatch> drawn_;
 };
 

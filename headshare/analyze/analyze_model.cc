@@ -1,0 +1,228 @@
+#include "headshare/analyze/analyze_model.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "headshare/analyze/conversions.h"
+#include "headshare/analyze/layer_time.h"
+#include "headshare/analyze/seen_layer.h"
+#include "headshare/analyze/similarity.h"
+#include "headshare/analyze/spectra.h"
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/convert/share/shared_layer.h"
+#include "headshare/models/model_options.h"
+
+namespace headshare {
+namespace {
+
+constexpr int64_t kMostTimedTokens = 4096;
+// Of a layer, in units of Conversion::work.
+constexpr double kReadWork = 5;      // running the text, twice
+constexpr double kSpectraWork = 10;  // spectra and similarities
+
+template <class Model>
+class Analysis {
+ public:
+  Analysis(const Model& source, const AnalysisOptions& options, const ConversionTold& told)
+      : source_(source), options_(options), told_(told), attention_(source->options().attention) {
+    check_source();
+    ConversionSource from{.attention = attention_, .full_width = full_width(), .widths = options.widths};
+    for (size_t i = 0; i < source->layers(); ++i) {
+      const HeadMaps layer = maps(i);
+      const NeededBiases needed = needed_biases(layer, attention_);
+      from.needed = {from.needed.projection || needed.projection, from.needed.content || needed.content};
+      from.needs_biases = from.needs_biases || needs_biases(layer, attention_);
+    }
+    needed_ = from.needed;
+    conversions_ = conversions(from);
+    double work = kSpectraWork + (options.sample.defined() ? 2 * kReadWork : 0);
+    for (const Conversion& one : conversions_) work += one.work;
+    total_ = static_cast<double>(source_->layers()) * work;
+  }
+
+  HeadAnalysis run() {
+    describe();
+    watch();
+    measure_times();
+    for (size_t i = 0; i < source_->layers(); ++i) {
+      const HeadMaps layer = maps(i);
+      add_layer(i, layer);
+      for (size_t k = 0; k < conversions_.size(); ++k) add_cost(i, layer, k);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const AttentionOptions& layer_options(size_t layer) const { return source_->attention(layer)->scheme().options(); }
+  HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
+
+  void check_source() const {
+    HS_CHECK(attention_.heads > 1, "the model has one head, which has none to share with; analyze compares heads");
+    HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || !attention_.rotary || attention_.rotary_width,
+             "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, so that its "
+             "heads have no maps that hold at every distance (--rotary-width); analyze the model that it was made "
+             "from");
+  }
+
+  // The least of all layers'.
+  int64_t full_width() const {
+    int64_t least = full_key_width(layer_options(0));
+    for (size_t i = 1; i < source_->layers(); ++i) least = std::min(least, full_key_width(layer_options(i)));
+    return least;
+  }
+
+  LayerInputs inputs(size_t layer) const {
+    if (moments_.empty()) return {};
+    return {.query = &moments_[layer], .key = &moments_[layer]};
+  }
+
+  auto options_with(const AttentionOptions& attention) const {
+    auto options = source_->options();
+    options.attention = attention;
+    options.layer_key_widths.clear();
+    return resolve(options);
+  }
+
+  static void set_sizes(const ModelSize& size, ConversionAnalysis* of) {
+    of->parameters = size.total_parameters;
+    of->attention_parameters = size.attention_parameters;
+    of->cache_bytes_per_token = size.cache_bytes_per_token;
+  }
+
+  void describe() {
+    const auto& options = source_->options();
+    result_.kind = kind_name(ModelOptions(options));
+    result_.scheme = attention_.scheme;
+    result_.layers = static_cast<int64_t>(source_->layers());
+    result_.depth = options.layers;
+    result_.heads = attention_.heads;
+    result_.full_key_width = full_width();
+    result_.head_width = compared_width(attention_);
+    result_.rotary = attention_.rotary;
+    result_.iterations = options_.decomposition.iterations;
+    result_.before.scheme = result_.before.name = attention_.scheme;
+    set_sizes(measure(options), &result_.before);
+    for (const Conversion& one : conversions_) {
+      result_.conversions.push_back(
+          {.scheme = one.scheme, .name = one.name, .command = one.command, .impossible = one.impossible, .layers = {}});
+      if (one.impossible.empty()) set_sizes(measure(options_with(one.attention)), &result_.conversions.back());
+    }
+  }
+
+  // What the sample shows of each layer.
+  void watch() {
+    if (!options_.sample.defined()) return;
+    std::vector<MomentSums> sums(source_->layers());
+    run("what layers read in the text", options_.sample,
+        [&sums](size_t i, const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
+    for (const MomentSums& one : sums) moments_.push_back(one.moments());
+    const Tensor part = first_tokens(options_.sample, options_.map_tokens);
+    seen_ = std::vector<SeenLayer>(source_->layers());
+    run("where heads look in the text", part,
+        [this](size_t i, const Tensor& x, const HeadMask& mask, const Tensor& output) {
+          seen_[i].add(source_->attention(i), x, mask, output);
+        });
+    result_.text_tokens = options_.sample.numel();
+    result_.map_tokens = part.numel();
+  }
+
+  // Runs rows through the model, and says after each layer how far it is.
+  void run(const std::string& what, const Tensor& rows,
+           const std::function<void(size_t layer, const Tensor&, const HeadMask&, const Tensor&)>& look) {
+    tell(what);
+    // A layer reads each row once at every depth that it stands at.
+    const double each =
+        kReadWork * static_cast<double>(result_.layers) / static_cast<double>(result_.depth * rows.size(0));
+    watch_layers(source_, rows, [&](size_t i) {
+      return [&, i](const Tensor& x, const HeadMask& mask, const Tensor& output) {
+        look(i, x, mask, output);
+        done_ += each * static_cast<double>(x.size(0));
+        tell(what);
+      };
+    });
+  }
+
+  void measure_times() {
+    const LayerWork work{.decoding = is_causal(ModelOptions(source_->options())),
+                         .tokens = std::min(source_->options().context, kMostTimedTokens)};
+    std::vector<AttentionOptions> layers = {layer_options(0)};
+    for (const Conversion& one : conversions_) {
+      if (one.impossible.empty()) layers.push_back(one.attention);
+    }
+    const TurnOptions turns{.most_rounds = 25, .between = [this] { tell("how long attention takes"); }};
+    const std::vector<double> times = layer_milliseconds(layers, work, turns);
+    result_.timed_tokens = work.tokens;
+    result_.before.milliseconds = times.front();
+    auto next = times.begin() + 1;
+    for (ConversionAnalysis& one : result_.conversions) {
+      if (one.impossible.empty()) one.milliseconds = *next++;
+    }
+  }
+
+  void add_layer(size_t i, const HeadMaps& layer) {
+    tell(join_text("spectra of ", layer_name(i), " of ", source_->layers()));
+    // A layer's weighed maps do not depend on the width they are to be approximated with.
+    const AttentionOptions& own = layer_options(i);
+    const HeadSlices slices =
+        collaborative_slices(layer, collaborative_options(own, full_key_width(own), needed_), inputs(i));
+    result_.layer.push_back({.layer = layer_name(i),
+                             .heads = head_spectra(slices),
+                             .joint = joint_spectrum(slices),
+                             .stacked = stacked_spectrum(slices),
+                             .weights = weight_similarity(slices),
+                             .maps = seen_.empty() ? HeadSimilarity() : seen_[i].maps.similarity()});
+    done_ += kSpectraWork;
+  }
+
+  void add_cost(size_t i, const HeadMaps& layer, size_t which) {
+    const Conversion& conversion = conversions_[which];
+    if (conversion.impossible.empty()) {
+      const std::string what = join_text(layer_name(i), " of ", source_->layers(), ", ", conversion.name);
+      tell(what);
+      const DecompositionProgress progress = [&](int64_t iterations, double) {
+        const auto most = static_cast<double>(std::max<int64_t>(1, options_.decomposition.iterations));
+        tell(what, conversion.work * std::min(1.0, static_cast<double>(iterations) / most));
+        return true;
+      };
+      Attention target = working_layer(conversion.attention);
+      LayerCost cost = conversion.fill({layer, inputs(i), options_.decomposition, progress}, &target->scheme());
+      if (!seen_.empty()) cost.output = seen_[i].output_change(target);
+      result_.conversions[which].layers.push_back(cost);
+    }
+    done_ += conversion.work;
+  }
+
+  void tell(const std::string& what, double part = 0) {
+    if (told_ == nullptr || told_({.done = done_ + part, .total = total_, .what = what})) return;
+    throw Interrupted("stopped; nothing was written");
+  }
+
+  const Model& source_;
+  const AnalysisOptions& options_;
+  const ConversionTold& told_;
+  AttentionOptions attention_;
+  NeededBiases needed_;
+  std::vector<Conversion> conversions_;
+  std::vector<Moments> moments_;  // of each layer; empty without a sample
+  std::vector<SeenLayer> seen_;   // likewise
+  HeadAnalysis result_;
+  double done_ = 0, total_ = 1;
+};
+
+}  // namespace
+
+HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionTold& told) {
+  const at::NoGradGuard no_grad;
+  return Analysis<Decoder>(source, options, told).run();
+}
+
+HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionTold& told) {
+  const at::NoGradGuard no_grad;
+  return Analysis<Encoder>(source, options, told).run();
+}
+
+}  // namespace headshare

@@ -1,0 +1,172 @@
+#include "headshare/analyze/analyze_model.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "headshare/base/testing.h"
+#include "headshare/convert/reparametrise/compress_model.h"
+#include "headshare/convert/share/share_model.h"
+#include "headshare/models/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::HasSubstr;
+
+Decoder random_decoder(const DecoderOptions& options) {
+  Decoder model = small_decoder(options);
+  randomise(*model);
+  return model;
+}
+
+const ConversionAnalysis& row(const HeadAnalysis& analysis, const std::string& name) {
+  for (const ConversionAnalysis& one : analysis.conversions) {
+    if (one.name == name) return one;
+  }
+  throw Error("no conversion " + name);
+}
+
+template <class Model>
+HeadAnalysis analysis_of(const Model& model, const Tensor& sample = {}) {
+  return analyze_heads(model, {.widths = {8}, .sample = sample}, nullptr);
+}
+
+// An analysis is a dry run of `convert`: the same errors and sizes, layer by layer.
+template <class Model>
+void expect_what_convert_reports(const Model& model, const Tensor& sample) {
+  const AnalysisOptions defaults;
+  const HeadAnalysis analysis = analysis_of(model, sample);
+  CompressionReport compression;
+  const Model narrow =
+      to_collaborative(model, {{.key_width = 8}, defaults.decomposition, sample}, nullptr, &compression);
+  const ConversionAnalysis& collaborative = row(analysis, "collaborative 8");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_DOUBLE_EQ(collaborative.layers[i].scores, compression.layers[i].error);
+    EXPECT_EQ(collaborative.layers[i].values, 0);
+  }
+  EXPECT_EQ(collaborative.parameters, measure(narrow->options()).total_parameters);
+  for (const SharedScheme& to : {SharedScheme{"gqa", 2}, SharedScheme{"mqa"}, SharedScheme{"mhe_mul"},
+                                 SharedScheme{"mhe_add"}, SharedScheme{"skv"}}) {
+    SharingReport report;
+    const Model target = to_shared(model, {to, defaults.decomposition, sample}, nullptr, &report);
+    const ConversionAnalysis& found = row(analysis, to.scheme + (to.groups ? ":2" : ""));
+    ASSERT_EQ(found.layers.size(), 2U);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_DOUBLE_EQ(found.layers[i].scores, report.layers[i].result.error.scores) << found.name;
+      EXPECT_DOUBLE_EQ(found.layers[i].values, report.layers[i].result.error.values) << found.name;
+      ASSERT_EQ(found.layers[i].output.has_value(), sample.defined());
+      EXPECT_NEAR(found.layers[i].output.value_or(-1), report.layers[i].output_change, 1e-6) << found.name;
+    }
+    const ModelSize size = measure(target->options());
+    EXPECT_EQ(found.parameters, size.total_parameters);
+    EXPECT_EQ(found.attention_parameters, size.attention_parameters);
+    EXPECT_EQ(found.cache_bytes_per_token, size.cache_bytes_per_token);
+  }
+}
+
+TEST(AnalyzeHeads, ReportsOfDecodersWhatConvertReports) {
+  for (const PositionKind positions : {PositionKind::kLearned, PositionKind::kRotary, PositionKind::kAlibi}) {
+    for (const bool biases : {false, true}) {
+      DecoderOptions options = small_options("mha", positions);
+      options.attention.projection_bias = biases;
+      const Decoder model = random_decoder(options);
+      expect_what_convert_reports(model, Tensor());
+      expect_what_convert_reports(model, random_ids(4, 10, 13));
+    }
+  }
+}
+
+TEST(AnalyzeHeads, ReportsOfEncodersWhatConvertReports) {
+  const Encoder model = small_encoder(small_encoder_options("mha"));
+  randomise(*model);
+  expect_what_convert_reports(model, Tensor());
+  expect_what_convert_reports(model, random_ids(4, 10, 13));
+  const HeadAnalysis analysis = analysis_of(model);
+  EXPECT_EQ(analysis.kind, "encoder");
+  EXPECT_FALSE(analysis.decodes());
+}
+
+TEST(AnalyzeHeads, DescribesTheModel) {
+  const Decoder model = random_decoder(small_options("mha"));
+  const HeadAnalysis analysis = analysis_of(model, random_ids(3, 10, 13));
+  EXPECT_EQ(analysis.layers, 2);
+  EXPECT_EQ(analysis.depth, 2);
+  EXPECT_EQ(analysis.heads, 4);
+  EXPECT_EQ(analysis.full_key_width, 16);
+  EXPECT_EQ(analysis.text_tokens, 30);
+  EXPECT_EQ(analysis.map_tokens, 30);
+  ASSERT_EQ(analysis.layer.size(), 2U);
+  EXPECT_EQ(analysis.layer[1].layer, "layer 2");
+  EXPECT_EQ(analysis.layer[0].heads.size(), 4U);
+  EXPECT_EQ(analysis.layer[0].maps.size(), 4U);
+  EXPECT_GT(analysis.before.milliseconds, 0);
+  for (const ConversionAnalysis& one : analysis.conversions) EXPECT_GT(one.milliseconds, 0) << one.name;
+  EXPECT_EQ(analysis.before.cache_bytes_per_token, measure(model->options()).cache_bytes_per_token);
+}
+
+// Layers that share their parameters are analysed once; caches count every depth.
+TEST(AnalyzeHeads, OfLayersThatShareTheirParameters) {
+  DecoderOptions options = small_options("mha");
+  options.layer_groups = 1;
+  const Decoder model = random_decoder(options);
+  const HeadAnalysis analysis = analysis_of(model, random_ids(3, 10, 13));
+  EXPECT_EQ(analysis.layers, 1);
+  EXPECT_EQ(analysis.depth, 2);
+  EXPECT_EQ(analysis.layer.size(), 1U);
+  EXPECT_EQ(row(analysis, "mqa").layers.size(), 1U);
+  EXPECT_EQ(row(analysis, "mqa").cache_bytes_per_token * 4, analysis.before.cache_bytes_per_token);
+}
+
+// Heads of one group have the same keys: an mqa model's heads differ in their queries alone.
+TEST(AnalyzeHeads, OfEverySchemeWithHeads) {
+  for (const std::string scheme : {"gqa", "mqa", "skv", "el_shared", "mhe_add", "mhe_mul", "collaborative"}) {
+    DecoderOptions options = small_options(scheme);
+    if (scheme == "collaborative") options.attention.key_width = 12;
+    const HeadAnalysis analysis = analysis_of(random_decoder(options));
+    EXPECT_EQ(analysis.layer.size(), 2U) << scheme;
+    for (const ConversionAnalysis& one : analysis.conversions) EXPECT_NE(one.name, scheme);
+  }
+}
+
+TEST(AnalyzeHeads, SaysWhichConversionsAreImpossible) {
+  DecoderOptions options = small_options("mha", PositionKind::kRotary);
+  options.attention.key_width = 8;  // keys of heads are narrower than their values
+  const HeadAnalysis analysis = analysis_of(random_decoder(options));
+  EXPECT_THAT(row(analysis, "mqa").impossible, HasSubstr("as wide as values"));
+  EXPECT_TRUE(row(analysis, "mqa").layers.empty());
+}
+
+TEST(AnalyzeHeads, RefusesWhatHasNoHeadsToCompare) {
+  DecoderOptions options = small_options("mha");
+  options.attention.heads = 1;
+  EXPECT_THAT(error_message([&] { analysis_of(random_decoder(options)); }), HasSubstr("one head"));
+  EXPECT_THAT(error_message([&] { analysis_of(random_decoder(small_options("sha"))); }), HasSubstr("sha"));
+}
+
+TEST(AnalyzeHeads, RefusesDamagedWeightsAndNamesTheLayer) {
+  const Decoder model = random_decoder(small_options("mha"));
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(*model->attention(1))) one.tensor.view(-1)[0] = NAN;
+  EXPECT_THAT(error_message([&] { analysis_of(model); }), HasSubstr("layer 2"));
+}
+
+TEST(AnalyzeHeads, RefusesWidthsThatCannotBe) {
+  const Decoder model = random_decoder(small_options("mha"));
+  EXPECT_THAT(error_message([&] { analyze_heads(model, {.widths = {17}}, nullptr); }), HasSubstr("17 is above 16"));
+}
+
+TEST(AnalyzeHeads, StopsWhenAsked) {
+  const Decoder model = random_decoder(small_options("mha"));
+  int told = 0;
+  double last = 0;
+  const ConversionTold stop = [&](const ConversionProgress& now) {
+    EXPECT_LE(now.done, now.total);
+    EXPECT_GE(now.done, last);
+    last = now.done;
+    return ++told < 50;
+  };
+  EXPECT_THROW(analyze_heads(model, {}, stop), Interrupted);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,109 @@
+#include "headshare/analyze/conversions.h"
+
+#include <algorithm>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/convert/share/shared_layer.h"
+
+namespace headshare {
+namespace {
+
+// Multiples of `step` next to parts of the full width, and narrower than it.
+std::vector<int64_t> default_widths(int64_t full, int64_t step) {
+  std::vector<int64_t> widths;
+  for (const int64_t quarters : {3, 2, 1}) {
+    const int64_t width = std::max(step, (full * quarters / 4 + step / 2) / step * step);
+    if (width < full) widths.push_back(width);
+  }
+  return widths;
+}
+
+std::vector<int64_t> widths_of(const ConversionSource& source) {
+  std::vector<int64_t> widths =
+      source.widths.empty() ? default_widths(source.full_width, key_width_step(source.attention)) : source.widths;
+  std::sort(widths.begin(), widths.end(), std::greater<>());
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  return widths;
+}
+
+// A collaborative model becomes none that is as wide (to_collaborative).
+void check_width(const ConversionSource& source, int64_t width) {
+  HS_CHECK(width <= source.full_width, "key width ", width, " is above ", source.full_width,
+           ", the widths of all heads together");
+  HS_CHECK(width < source.full_width || !scheme_record(source.attention.scheme).shares_key_width,
+           "the model is collaborative already, with key width ", source.full_width, "; give smaller --key-widths");
+}
+
+Conversion collaborative(const ConversionSource& source, int64_t width) {
+  const AttentionOptions target = collaborative_options(source.attention, width, source.needed);
+  // A sweep takes time in proportion to the width.
+  constexpr double kWork = 20;
+  return {
+      .scheme = target.scheme,
+      .name = join_text(target.scheme, " ", width),
+      .command = join_text("--to ", target.scheme, " --key-width ", width),
+      .impossible = {},
+      .attention = target,
+      .work = 1 + kWork * static_cast<double>(width) / static_cast<double>(source.full_width),
+      .fill = [](const ConversionLayer& layer, Scheme* filled) {
+        return LayerCost{
+            .scores = fill_collaborative(layer.maps, layer.inputs, layer.decomposition, layer.progress, filled).error};
+      }};
+}
+
+Conversion shared(const ConversionSource& source, const SharedScheme& to) {
+  const std::string name = to.groups ? join_text(to.scheme, ":", *to.groups) : to.scheme;
+  Conversion made{.scheme = to.scheme, .name = name, .command = "--to " + name, .impossible = {}};
+  try {
+    made.attention = shared_options(source.attention, to, source.needs_biases);
+  } catch (const Error& error) {
+    made.impossible = error.what();
+    return made;
+  }
+  made.fill = [pooling = to.pooling](const ConversionLayer& layer, Scheme* filled) {
+    const SharedError error = fill_shared({.maps = layer.maps,
+                                           .inputs = layer.inputs,
+                                           .pooling = pooling,
+                                           .decomposition = layer.decomposition,
+                                           .progress = layer.progress,
+                                           .other_poolings = false},
+                                          filled)
+                                  .error;
+    return LayerCost{.scores = error.scores, .values = error.values};
+  };
+  return made;
+}
+
+// Every number of groups between one for each head and one for all.
+std::vector<SharedScheme> with_groups(const std::string& scheme, int64_t heads) {
+  std::vector<SharedScheme> all;
+  for (int64_t groups = heads / 2; groups >= 2; --groups) {
+    if (heads % groups == 0) all.push_back({.scheme = scheme, .groups = groups});
+  }
+  return all;
+}
+
+bool is_already(const AttentionOptions& source, const SharedScheme& to) {
+  return source.scheme == to.scheme && (!to.groups || source.groups == to.groups);
+}
+
+}  // namespace
+
+std::vector<Conversion> conversions(const ConversionSource& source) {
+  std::vector<Conversion> all;
+  for (const int64_t width : widths_of(source)) {
+    check_width(source, width);
+    all.push_back(collaborative(source, width));
+  }
+  for (const std::string& scheme : shared_schemes()) {
+    const std::vector<SharedScheme> settings =
+        scheme == "gqa" ? with_groups(scheme, source.attention.heads) : std::vector<SharedScheme>{{.scheme = scheme}};
+    for (const SharedScheme& to : settings) {
+      if (!is_already(source.attention, to)) all.push_back(shared(source, to));
+    }
+  }
+  return all;
+}
+
+}  // namespace headshare

@@ -1,0 +1,20 @@
+// How the energy of a layer's query-key maps is spread over dimensions, from thin factors: no map of a head is ever
+// formed (docs/mathematics.md#redundancy-of-heads).
+#pragma once
+
+#include "headshare/convert/reparametrise/decomposition.h"
+#include "headshare/report/analysis/head_analysis.h"
+
+namespace headshare {
+
+// Of each P_h = A_h B_h^H. Over F problems their values together, falling.
+std::vector<Spectrum> head_spectra(const HeadSlices& slices);
+
+// Of sum_h A_h B_h^H, which is W_Q W_K^T with all heads' maps side by side (Cordonnier et al., figure 2).
+Spectrum joint_spectrum(const HeadSlices& slices);
+
+// Of [P_1 .. P_H] and of [P_1^H .. P_H^H], the one that needs more dimensions for 90% of its energy. Shared maps of
+// width R have at most R directions of each side, so that the energy beyond is lost whatever the maps are.
+Spectrum stacked_spectrum(const HeadSlices& slices);
+
+}  // namespace headshare

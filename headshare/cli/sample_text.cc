@@ -1,0 +1,54 @@
+#include "headshare/cli/sample_text.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/model_input.h"
+
+namespace headshare {
+namespace {
+
+template <class Model>
+Model as_trained(const Model& model) {
+  auto options = model->options();
+  const std::string& of = scheme_record(options.attention.scheme).weights_of;
+  if (of.empty()) return model;
+  options.attention.scheme = of;
+  Model trained(resolve(options));
+  load_tensors(*trained, model_tensors(*model), "the model");
+  trained->eval();
+  return trained;
+}
+
+}  // namespace
+
+Tensor read_sample(const SampleText& text, const TransformerOptions& model, const Tokenizer* tokenizer) {
+  if (text.files.empty()) return {};
+  HS_CHECK(tokenizer != nullptr, "the model has no tokenizer.json, so ", text.option, " cannot be read; leave it out");
+  ProgressLine line("text");
+  const TokenData tokens = open_tokens(text.files, DataOptions(), *tokenizer, show_reading(line));
+  const int64_t T = model.context;
+  HS_CHECK(tokens.size() >= T, "the sample text has ", tokens.size(), " tokens, fewer than the model's context of ", T,
+           "; give more text");
+  const int64_t rows = std::max<int64_t>(1, std::min(tokens.size(), text.tokens) / T);
+  if (rows * T < model.attention.d_model) {
+    notice(join_text("the sample has ", rows * T, " tokens for a model width of ", model.attention.d_model,
+                     ": layers are fitted to little more than those; take more text"));
+  }
+  Tensor ids = at::empty({rows, T}, at::kLong);
+  tokens.copy(0, rows * T, ids.data_ptr<int64_t>());
+  return ids;
+}
+
+Decoder load_as_trained(const fs::path& directory, const DecoderOptions&) {
+  return as_trained(load_decoder(directory));
+}
+Encoder load_as_trained(const fs::path& directory, const EncoderOptions&) {
+  return as_trained(load_encoder(directory));
+}
+
+}  // namespace headshare

@@ -1,0 +1,86 @@
+#include "headshare/report/analysis/analysis_json.h"
+
+#include "headshare/report/analysis/analysis_wording.h"
+
+namespace headshare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Number>
+Json or_null(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json to_json(const Spectrum& spectrum) {
+  return {{"dimensions", spectrum.dimensions},
+          {"dimensions_for_90_percent", spectrum.width_for(kEnergyShare)},
+          {"dimensions_per_value", spectrum.value_dimensions},
+          {"singular_values", spectrum.values},
+          {"energy_shares", spectrum.shares()}};
+}
+
+Json to_json(const LayerAnalysis& layer) {
+  Json heads = Json::array();
+  for (const Spectrum& one : layer.heads) heads.push_back(to_json(one));
+  return {{"layer", layer.layer},
+          {"joint", to_json(layer.joint)},
+          {"stacked", to_json(layer.stacked)},
+          {"heads", heads},
+          {"score_map_cosine", layer.weights},
+          {"attention_similarity", layer.maps.empty() ? Json() : Json(layer.maps)}};
+}
+
+Json sizes(const ConversionAnalysis& row) {
+  return {{"parameters", row.parameters},
+          {"attention_parameters", row.attention_parameters},
+          {"cache_bytes_per_token", row.cache_bytes_per_token},
+          {"milliseconds", or_null(row.milliseconds)}};
+}
+
+Json to_json(const ConversionAnalysis& row) {
+  Json made = {{"scheme", row.scheme}, {"name", row.name}, {"convert", row.command}};
+  if (!row.impossible.empty()) {
+    made["impossible"] = row.impossible;
+    return made;
+  }
+  made.update(
+      {{"error", {{"scores", row.scores()}, {"values", row.values()}}}, {"output_change", or_null(row.output())}});
+  made.update(sizes(row));
+  Json layers = Json::array();
+  for (const LayerCost& one : row.layers) {
+    layers.push_back(
+        {{"error", {{"scores", one.scores}, {"values", one.values}}}, {"output_change", or_null(one.output)}});
+  }
+  made["layers"] = layers;
+  return made;
+}
+
+}  // namespace
+
+Json to_json(const HeadAnalysis& analysis) {
+  Json layers = Json::array();
+  for (const LayerAnalysis& one : analysis.layer) layers.push_back(to_json(one));
+  Json conversions = Json::array();
+  for (const ConversionAnalysis& one : analysis.conversions) conversions.push_back(to_json(one));
+  return {{"format", "headshare-analysis"},
+          {"version", 1},
+          {"model", analysis.model},
+          {"kind", analysis.kind},
+          {"scheme", analysis.scheme},
+          {"depth", analysis.depth},
+          {"heads", analysis.heads},
+          {"head_width", analysis.head_width},
+          {"full_key_width", analysis.full_key_width},
+          {"rotary", analysis.rotary},
+          {"text", analysis.text},
+          {"text_tokens", analysis.text_tokens},
+          {"map_tokens", analysis.map_tokens},
+          {"iterations", analysis.iterations},
+          {"timed_tokens", analysis.timed_tokens},
+          {"before", sizes(analysis.before)},
+          {"conversions", conversions},
+          {"layers", layers}};
+}
+
+}  // namespace headshare

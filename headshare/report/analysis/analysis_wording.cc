@@ -1,0 +1,162 @@
+#include "headshare/report/analysis/analysis_wording.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kSmallError = 0.1;
+
+// What conversions of this model are to save.
+int64_t cost_of(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
+  return analysis.decodes() ? row.cache_bytes_per_token : row.attention_parameters;
+}
+std::string cost_name(const HeadAnalysis& analysis) { return analysis.decodes() ? "cache" : "attention parameters"; }
+
+// The layer with the two heads that are most alike by their weights.
+const LayerAnalysis& most_redundant(const HeadAnalysis& analysis) {
+  const auto by_pair = [](const LayerAnalysis& a, const LayerAnalysis& b) {
+    return most_alike(a.weights)->similarity < most_alike(b.weights)->similarity;
+  };
+  return *std::max_element(analysis.layer.begin(), analysis.layer.end(), by_pair);
+}
+
+template <class What>
+double mean_over_layers(const HeadAnalysis& analysis, const What& what) {
+  double sum = 0;
+  for (const LayerAnalysis& one : analysis.layer) sum += what(one);
+  return sum / static_cast<double>(analysis.layer.size());
+}
+
+std::string redundancy_text(const HeadAnalysis& analysis) {
+  const double width = mean_over_layers(
+      analysis, [](const LayerAnalysis& one) { return static_cast<double>(one.stacked.width_for(kEnergyShare)); });
+  const LayerAnalysis& layer = most_redundant(analysis);
+  const HeadPair pair = *most_alike(layer.weights);
+  std::string text = join_text("The heads of a layer have ", percent_text(kEnergyShare), " of their scores' energy in ",
+                               std::llround(width), " of ", analysis.full_key_width, " dimensions, on average over ",
+                               analysis.layer.size(), analysis.layer.size() == 1 ? " layer" : " layers",
+                               ". Their score maps have a mean cosine of ",
+                               similarity_text(mean_over_layers(
+                                   analysis, [](const LayerAnalysis& one) { return *mean_similarity(one.weights); })),
+                               "; heads ", pair.first + 1, " and ", pair.second + 1, " of ", layer.layer,
+                               " are the most alike, with ", similarity_text(pair.similarity), ".");
+  if (analysis.has_text()) {
+    text += " Where they look in the text is " +
+            similarity_text(
+                mean_over_layers(analysis, [](const LayerAnalysis& one) { return *mean_similarity(one.maps); })) +
+            " alike on average (1: always at the same tokens).";
+  }
+  return text;
+}
+
+std::string best_text(const HeadAnalysis& analysis) {
+  std::vector<const ConversionAnalysis*> all = possible(analysis);
+  std::erase_if(all, [&](const ConversionAnalysis* one) {
+    return cost_of(analysis, *one) >= cost_of(analysis, analysis.before);
+  });
+  const std::string cost = cost_name(analysis);
+  if (all.empty()) return "No conversion saves " + cost + ".";
+  std::vector<const ConversionAnalysis*> small = all;
+  std::erase_if(small, [](const ConversionAnalysis* one) { return error_of(*one) > kSmallError; });
+  if (small.empty()) {
+    const ConversionAnalysis& closest = **std::min_element(
+        all.begin(), all.end(), [](const auto* a, const auto* b) { return error_of(*a) < error_of(*b); });
+    return join_text("No conversion that saves ", cost, " keeps the ", error_name(analysis), " within ",
+                     percent_text(kSmallError), "; the closest is ", closest.name, " with ",
+                     error_text(error_of(closest)), ". Converted models of larger errors need training.");
+  }
+  const ConversionAnalysis& best = **std::min_element(small.begin(), small.end(), [&](const auto* a, const auto* b) {
+    return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
+  });
+  return join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
+                   ", ", best.name, " saves most ", cost, ": ",
+                   change_text(static_cast<double>(cost_of(analysis, best)),
+                               static_cast<double>(cost_of(analysis, analysis.before))),
+                   ", with ", error_text(error_of(best)), ".");
+}
+
+}  // namespace
+
+std::string subject_text(const HeadAnalysis& analysis) {
+  return join_text(analysis.kind, " of scheme ", analysis.scheme, ", ", analysis.depth, " layers",
+                   analysis.depth > analysis.layers ? join_text(" with ", analysis.layers, " sets of parameters") : "",
+                   " of ", analysis.heads, " heads ", analysis.head_width, " wide");
+}
+
+std::string finding_text(const HeadAnalysis& analysis) { return redundancy_text(analysis) + " " + best_text(analysis); }
+
+std::vector<std::string> explanations(const HeadAnalysis& analysis) {
+  std::vector<std::string> all = {
+      join_text("Dimensions: how many hold ", percent_text(kEnergyShare),
+                " of the energy (squared singular values): of a head's query-key map; joint: of the sum of all heads' "
+                "maps, W_Q W_K^T; stacked: of all heads' maps side by side, below which shared maps lose energy "
+                "whatever they are."),
+      "Cosine: between the query-key maps of two heads; 1 also where the heads have different bases.",
+  };
+  if (analysis.has_text()) {
+    all.push_back(join_text("Attention: 1 - the mean Jensen-Shannon divergence of two heads' attention in bits, over ",
+                            analysis.map_tokens, " tokens. Maps and errors are weighed by what layers read in ",
+                            analysis.text_tokens, " tokens of the text."));
+    all.push_back(join_text("Change of output: of each layer alone, on ", analysis.map_tokens,
+                            " tokens, its input being the model's own."));
+  } else {
+    all.emplace_back("Without --text all directions of the inputs count alike; errors on a text are often smaller.");
+  }
+  all.push_back(join_text("Errors are relative, means over layers, with ", analysis.iterations,
+                          " iterations at most; headshare convert takes more by default (--iterations) and can be a "
+                          "little better."));
+  all.push_back(join_text("Time: one attention layer, measured here, ",
+                          analysis.decodes() ? "decoding one token after " : "reading ",
+                          analysis.decodes() ? analysis.timed_tokens - 1 : analysis.timed_tokens, " tokens."));
+  return all;
+}
+
+double error_of(const ConversionAnalysis& conversion) { return conversion.output().value_or(conversion.larger()); }
+
+std::string error_name(const HeadAnalysis& analysis) {
+  return analysis.has_text() ? "change of layers' outputs" : "larger error of scores and values";
+}
+
+std::vector<const ConversionAnalysis*> possible(const HeadAnalysis& analysis) {
+  std::vector<const ConversionAnalysis*> all;
+  for (const ConversionAnalysis& one : analysis.conversions) {
+    if (one.impossible.empty()) all.push_back(&one);
+  }
+  return all;
+}
+
+std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
+  return &row == &analysis.before ? row.name + ", as it is" : row.name;
+}
+
+std::string error_text(double error) { return format_fixed(100 * error, 2) + " %"; }
+
+std::string change_text(double after, double before) {
+  const double change = before > 0 ? 100 * (after / before - 1) : 0;
+  const auto rounded = std::llround(change);
+  return join_text(rounded > 0 ? "+" : rounded == 0 ? "±" : "", rounded, " %");
+}
+
+std::string width_text(const Spectrum& spectrum) {
+  return join_text(spectrum.width_for(kEnergyShare), " of ", spectrum.dimensions);
+}
+
+std::string pair_text(const std::optional<HeadPair>& heads) {
+  if (!heads) return "-";
+  return join_text(heads->first + 1, " and ", heads->second + 1, ": ", similarity_text(heads->similarity));
+}
+
+std::string similarity_text(std::optional<double> similarity) {
+  return similarity ? format_fixed(*similarity, 2) : "-";
+}
+
+std::string milliseconds_text(std::optional<double> milliseconds) {
+  return milliseconds ? format_fixed(*milliseconds, *milliseconds < 10 ? 3 : 1) : "-";
+}
+
+}  // namespace headshare

@@ -1,0 +1,42 @@
+// What the table and the page of `headshare analyze` both say, in the same words and digits. Plain text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/report/analysis/head_analysis.h"
+
+namespace headshare {
+
+// "encoder of scheme mha, 6 layers of 8 heads 64 wide"
+std::string subject_text(const HeadAnalysis& analysis);
+
+// How alike heads are, and the conversion that saves most for a small error: a few sentences.
+std::string finding_text(const HeadAnalysis& analysis);
+
+// What the numbers are, a sentence or two each.
+std::vector<std::string> explanations(const HeadAnalysis& analysis);
+
+// The one number that conversions are compared by: with a text the change of layers' outputs, else the larger of the
+// errors of scores and values; means over layers.
+double error_of(const ConversionAnalysis& conversion);
+std::string error_name(const HeadAnalysis& analysis);
+
+// Those that are possible.
+std::vector<const ConversionAnalysis*> possible(const HeadAnalysis& analysis);
+
+// The name of a row: of the model as it is "mha, as it is".
+std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row);
+
+std::string error_text(double error);  // "12.34 %"
+// "-25 %": how a cost changes against that of the model as it is; "±0 %" where it does not.
+std::string change_text(double after, double before);
+std::string width_text(const Spectrum& spectrum);               // "96 of 512"
+std::string pair_text(const std::optional<HeadPair>& heads);    // "3 and 7: 0.83"; "-" without
+std::string similarity_text(std::optional<double> similarity);  // "0.83"
+std::string milliseconds_text(std::optional<double> milliseconds);
+
+// The share of energy that widths are given for.
+inline constexpr double kEnergyShare = 0.9;
+
+}  // namespace headshare

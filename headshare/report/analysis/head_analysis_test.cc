@@ -1,0 +1,115 @@
+#include "headshare/report/analysis/head_analysis.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/report/analysis/analysis_json.h"
+#include "headshare/report/analysis/analysis_page.h"
+#include "headshare/report/analysis/analysis_wording.h"
+
+namespace headshare {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+HeadAnalysis example() {
+  const Spectrum spectrum{.values = {3, 1, 0}, .value_dimensions = 1, .dimensions = 4};
+  const HeadSimilarity weights = {{1, -0.5, 0.25}, {-0.5, 1, 0.125}, {0.25, 0.125, 1}};
+  HeadAnalysis made{.model = "<model>",
+                    .kind = "decoder",
+                    .scheme = "mha",
+                    .layers = 1,
+                    .depth = 1,
+                    .heads = 3,
+                    .head_width = 4,
+                    .full_key_width = 12};
+  made.layer.push_back({"layer 1", {spectrum, spectrum, spectrum}, spectrum, spectrum, weights, {}});
+  made.before = {.scheme = "mha",
+                 .name = "mha",
+                 .command = {},
+                 .impossible = {},
+                 .layers = {},
+                 .parameters = 1000,
+                 .attention_parameters = 400,
+                 .cache_bytes_per_token = 64,
+                 .milliseconds = 2};
+  ConversionAnalysis mqa = made.before;
+  mqa.scheme = mqa.name = "mqa";
+  mqa.command = "--to mqa";
+  mqa.cache_bytes_per_token = 16;
+  mqa.layers = {{.scores = 0.3, .values = 0.5}};
+  ConversionAnalysis skv = mqa;
+  skv.scheme = skv.name = "skv";
+  skv.layers = {{.scores = 0.05, .values = 0.04}};
+  skv.cache_bytes_per_token = 32;
+  ConversionAnalysis impossible{
+      .scheme = "gqa", .name = "gqa:2", .command = "--to gqa:2", .impossible = "why", .layers = {}};
+  made.conversions = {mqa, skv, impossible};
+  return made;
+}
+
+TEST(Spectrum, SaysHowManyDimensionsHoldTheEnergy) {
+  const Spectrum spectrum{.values = {3, 1, 0}, .value_dimensions = 2, .dimensions = 6};
+  EXPECT_THAT(spectrum.shares(), ElementsAre(DoubleNear(0.9, 1e-12), DoubleNear(0.1, 1e-12), 0));
+  EXPECT_EQ(spectrum.width_for(0.9), 2);
+  EXPECT_EQ(spectrum.width_for(0.91), 4);
+  EXPECT_EQ(spectrum.width_for(0), 0);
+  const Spectrum nothing{.values = {0, 0}, .dimensions = 2};
+  EXPECT_THAT(nothing.shares(), ElementsAre(0, 0));
+  EXPECT_EQ(nothing.width_for(0.9), 0);
+}
+
+TEST(HeadSimilarity, NamesTheMostAlikeHeads) {
+  const HeadSimilarity heads = example().layer[0].weights;
+  const HeadPair pair = *most_alike(heads);
+  EXPECT_EQ(pair.first, 0U);
+  EXPECT_EQ(pair.second, 2U);
+  EXPECT_NEAR(*mean_similarity(heads), (-0.5 + 0.25 + 0.125) / 3, 1e-12);
+  EXPECT_FALSE(most_alike({{1}}).has_value());
+  EXPECT_FALSE(mean_similarity({{1}}).has_value());
+}
+
+TEST(AnalysisWording, NamesTheConversionThatSavesMostForLittle) {
+  EXPECT_THAT(finding_text(example()), HasSubstr("skv saves most cache: -50 %, with 5.00 %"));
+  HeadAnalysis lossy = example();
+  lossy.conversions.erase(lossy.conversions.begin() + 1);
+  EXPECT_THAT(finding_text(lossy), HasSubstr("the closest is mqa with 50.00 %"));
+  lossy.conversions.clear();
+  EXPECT_THAT(finding_text(lossy), HasSubstr("No conversion saves cache"));
+}
+
+TEST(AnalysisWording, TellsChanges) {
+  EXPECT_EQ(change_text(3, 4), "-25 %");
+  EXPECT_EQ(change_text(5, 4), "+25 %");
+  EXPECT_EQ(change_text(4, 4), "±0 %");
+}
+
+TEST(AnalysisPage, HoldsEveryPartAndEscapesNames) {
+  const std::string page = analysis_page(example());
+  for (const char* part : {"&lt;model&gt;", "--to mqa", "gqa:2 is not possible: why", "id=\"saving-cache\"",
+                           "id=\"saving-time\"", "id=\"similarity-1\"", "id=\"energy-1\"", "id=\"values\""}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("<model>")));
+  EXPECT_THAT(page, Not(HasSubstr("attention on the text")));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  HeadAnalysis with_text = example();
+  with_text.text = {"a.txt"};
+  with_text.layer[0].maps = {{1, 0.5, 0.5}, {0.5, 1, 0.5}, {0.5, 0.5, 1}};  // all alike: no range of colours
+  EXPECT_THAT(analysis_page(with_text), HasSubstr("attention on the text"));
+  EXPECT_THAT(analysis_page(with_text), Not(HasSubstr("nan")));
+}
+
+TEST(AnalysisJson, HasNullWithoutAText) {
+  const nlohmann::ordered_json json = to_json(example());
+  EXPECT_TRUE(json["layers"][0]["attention_similarity"].is_null());
+  EXPECT_EQ(json["layers"][0]["stacked"]["dimensions_for_90_percent"], 1);
+  EXPECT_EQ(json["conversions"][0]["error"]["values"], 0.5);
+  EXPECT_TRUE(json["conversions"][0]["output_change"].is_null());
+  EXPECT_EQ(json["conversions"][2]["impossible"], "why");
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,40 @@
+// A fine-tuned encoder from which another one learns the same task as well.
+#pragma once
+
+#include <string>
+
+#include "headshare/tasks/teacher.h"
+
+namespace headshare {
+
+struct TunedTeacher {
+  Encoder model{nullptr};  // in evaluation mode; empty: there is none
+  Distillation how = {};
+
+  // Whether a training step asks it.
+  bool teaches() const { return !model.is_empty() && how.share > 0; }
+};
+
+// The options of a teacher that fine-tuning has: hidden states are not compared.
+Fields tuned_teacher_fields(DistillationOptions& options);
+
+// What a teacher must have been fine-tuned for.
+struct TeacherWanted {
+  std::string task;            // "glue/cola"
+  TaskHeadOptions head = {};   // its labels, too
+  const Tokenizer& tokenizer;  // the student's
+  int64_t length = 0;          // tokens of a row
+};
+
+// On the CPU. Throws Error, naming both sides and the way out, for a model that was not fine-tuned, one of another
+// task, other labels, another tokenizer, or positions for shorter rows, and for weights that are not finite.
+TunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted);
+
+// KL(softmax(teacher / T) || softmax(student / T)) along the second axis of scores [N, C, ...], float32. Scores of
+// -inf, where a row has no token, have no share in it.
+Tensor divergences(const Tensor& student, const Tensor& teacher, double temperature);
+
+// (1 - A) loss + A T^2 divergence, of each example.
+Tensor taught_losses(const Tensor& losses, const Tensor& divergences, const Distillation& how);
+
+}  // namespace headshare

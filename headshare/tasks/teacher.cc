@@ -1,0 +1,131 @@
+#include "headshare/tasks/teacher.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+#include "headshare/models/position_limit.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+std::string kind_of(const ModelOptions& model) { return is_causal(model) ? "a decoder" : "an encoder"; }
+
+std::string named(const fs::path& teacher) { return "the teacher " + teacher.string(); }
+
+void check_fits(const DistillationOptions& options, const TeacherModel& teacher, const ModelOptions& student) {
+  const std::string who = named(teacher.directory);
+  HS_CHECK(is_causal(teacher.options) == is_causal(student), who, " is ", kind_of(teacher.options), " and the student ",
+           kind_of(student), "; choose a teacher of the same kind");
+  const TransformerOptions& theirs = shared_options(teacher.options);
+  const TransformerOptions& own = shared_options(student);
+  HS_CHECK(theirs.vocabulary == own.vocabulary, who, " has a vocabulary of ", theirs.vocabulary,
+           " tokens and the student one of ", own.vocabulary, "; give the student the same tokenizer and ",
+           "--model-vocabulary ", theirs.vocabulary, ", or choose another teacher");
+  HS_CHECK(!has_position_limit(theirs.positions) || theirs.context >= own.context, who, " has positions for ", theirs.context,
+           " tokens and the student's context is ", own.context, "; choose --context ", theirs.context, " or less");
+  HS_CHECK(options.learning.hidden == 0 || theirs.attention.d_model == own.attention.d_model,
+           "--teacher-hidden compares hidden states, and those of ", who, " have width ", theirs.attention.d_model,
+           ", the student's ", own.attention.d_model, "; leave --teacher-hidden out, which compares scores alone");
+}
+
+template <class Model>
+Model ready(Model model, const TeacherModel& teacher, c10::Device device) {
+  check_finite(*model, named(teacher.directory));
+  model->to(device);
+  model->eval();
+  return model;
+}
+
+}  // namespace
+
+Fields fields(DistillationOptions& o) {
+  Learning& how = o.learning;
+  return {
+      field(
+          "teacher", &o.teacher,
+          "a trained model (run directory or checkpoint) with the same tokenizer to learn from as well: its scores of "
+          "every target are compared with the model's own (distillation)",
+          {.aliases = {"teacher-model", "teacher-model-name-or-path"}}),
+      field("teacher-share", &how.scores.share,
+            "A in the loss (1 - A) cross-entropy + A T^2 KL(teacher || model); 0: the teacher is only compared with",
+            {.min = 0, .max = 1, .aliases = {"kd-ratio", "distillation-alpha"}}),
+      field("teacher-temperature", &how.scores.temperature, "T: scores of both are divided by it before their softmax",
+            {.min = 0.01, .max = 1000, .aliases = {"kd-temperature", "distillation-temperature"}}),
+      field("teacher-hidden", &how.hidden,
+            "weight of the mean squared difference between the last hidden states, relative to the teacher's mean "
+            "square; the loss grows by it",
+            {.min = 0, .max = 1e6}),
+  };
+}
+
+void check_distillation(const DistillationOptions& options) {
+  if (options.given()) {
+    find_checkpoint(options.teacher);
+    return;
+  }
+  DistillationOptions given = options;
+  DistillationOptions untouched;
+  const nlohmann::json defaults = to_json(fields(untouched));
+  for (const Field& one : fields(given)) {
+    HS_CHECK(one.value() == defaults.at(one.name), "--", one.name, " is about a teacher, and there is none; give ",
+             "--teacher MODEL, or leave --", one.name, " out");
+  }
+}
+
+TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions& student) {
+  TeacherModel teacher{.directory = find_checkpoint(options.teacher), .options = {}};
+  teacher.options = read_options(teacher.directory);
+  check_fits(options, teacher, student);
+  const auto* encoder = std::get_if<EncoderOptions>(&teacher.options);
+  HS_CHECK(encoder == nullptr || encoder->masked_head, named(teacher.directory),
+           " has no masked-LM head, which predicts masked tokens; choose an encoder of `train --task mlm`");
+  return teacher;
+}
+
+int64_t teacher_vocabulary(const DistillationOptions& options) {
+  return shared_options(read_options(find_checkpoint(options.teacher))).vocabulary;
+}
+
+std::shared_ptr<Tokenizer> teacher_tokenizer(const DistillationOptions& options) {
+  const fs::path checkpoint = find_checkpoint(options.teacher);
+  std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(checkpoint);
+  HS_CHECK(tokenizer != nullptr, named(checkpoint),
+           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
+  return tokenizer;
+}
+
+Decoder load_teacher(const DistillationOptions& options, const DecoderOptions& student, const Tokenizer& tokenizer,
+                     c10::Device device) {
+  check_same_tokenizer("the teacher " + options.teacher, *teacher_tokenizer(options), tokenizer);
+  const TeacherModel teacher = find_teacher(options, student);
+  return ready(load_decoder(teacher.directory), teacher, device);
+}
+
+Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& student, const Tokenizer& tokenizer,
+                     c10::Device device) {
+  check_same_tokenizer("the teacher " + options.teacher, *teacher_tokenizer(options), tokenizer);
+  const TeacherModel teacher = find_teacher(options, student);
+  return ready(load_encoder(teacher.directory), teacher, device);
+}
+
+void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student) {
+  HS_CHECK(fingerprint(teacher) == fingerprint(student), who, " has another tokenizer (", teacher.kind(), ", ",
+           teacher.vocabulary_size(), " tokens) than the student (", student.kind(), ", ", student.vocabulary_size(),
+           " tokens), so that their scores are about different tokens; choose a teacher with the student's tokenizer");
+}
+
+void check_finite(const torch::nn::Module& model, const std::string& who) {
+  for (const auto& [name, tensor] : model_tensors(model)) {
+    const int64_t bad = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+    HS_CHECK(bad == 0, who, " has ", bad, " numbers in ", name, " that are not finite; choose another checkpoint");
+  }
+}
+
+double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape) {
+  if (!options.given()) return 0;
+  const ModelOptions model = read_options(find_checkpoint(options.teacher));
+  return parameter_bytes(model) + evaluation_bytes(model, shape);
+}
+
+}  // namespace headshare

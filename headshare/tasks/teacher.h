@@ -1,0 +1,54 @@
+// A teacher: a trained model from which another one, the student, learns besides the text (knowledge distillation).
+#pragma once
+
+#include <string>
+
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/lesson.h"
+
+namespace headshare {
+
+struct DistillationOptions {
+  std::string teacher = {};  // a run or checkpoint directory; "": none
+  Learning learning = {.scores = {.share = 0.5, .temperature = 1}, .hidden = 0};
+
+  bool given() const { return !teacher.empty(); }
+  // Whether a training step asks the teacher; otherwise it is there to be compared with.
+  bool teaches() const { return given() && (learning.scores.share > 0 || learning.hidden > 0); }
+};
+
+Fields fields(DistillationOptions& options);
+
+// Throws Error where the teacher is no model, and where options say how one is learnt from and there is none.
+void check_distillation(const DistillationOptions& options);
+
+// A teacher's checkpoint and what its config.json says; no weights are read.
+struct TeacherModel {
+  fs::path directory;
+  ModelOptions options;
+};
+
+// Throws Error, naming both models and the way out, where the teacher cannot teach a student of these (resolved)
+// options: a model of the other kind, another vocabulary, learned or sinusoidal positions for fewer tokens than the
+// student's context, no masked-LM head, and hidden states of another width where these are learnt from.
+TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions& student);
+
+// How many tokens the teacher has room for, and its tokenizer. Throw Error where there is no such model.
+int64_t teacher_vocabulary(const DistillationOptions& options);
+std::shared_ptr<Tokenizer> teacher_tokenizer(const DistillationOptions& options);
+
+// Reads the weights, which must be finite, too; in evaluation mode and on `device`. `tokenizer`, the student's, must be
+// the teacher's. Throws Error as find_teacher() does.
+Decoder load_teacher(const DistillationOptions& options, const DecoderOptions& student, const Tokenizer& tokenizer,
+                     c10::Device device);
+Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& student, const Tokenizer& tokenizer,
+                     c10::Device device);
+
+// For teachers of any kind; `who` leads the Error.
+void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student);
+void check_finite(const torch::nn::Module& model, const std::string& who);
+
+// Bytes that a teacher takes besides a training step of the student: its weights, and the values of a forward pass.
+double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape);
+
+}  // namespace headshare

@@ -1,0 +1,24 @@
+// How much of what a model lacks at the beginning it wins back.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace headshare {
+
+// Evaluation::criterion() on the validation part; nothing where it was not evaluated.
+struct Gap {
+  std::optional<double> start = {};    // of the model before the first step
+  std::optional<double> teacher = {};  // of its teacher
+
+  // The share of the gap between start and teacher that a model with `criterion` has closed: 0 at the start, 1 where it
+  // is as good as the teacher, above 1 where it is better, below 0 where it is worse than the start. Nothing where the
+  // start is as good as the teacher, or one of them is unknown.
+  std::optional<double> recovered(double criterion) const;
+};
+
+nlohmann::json to_json(const Gap& gap);
+// Numbers that are missing or no numbers are unknown.
+Gap gap_from_json(const nlohmann::json& object);
+
+}  // namespace headshare
