@@ -3,8 +3,10 @@
 Each function returns Markdown. An unfinished comparison has no row, column or figure.
 """
 
+import json
 import pathlib
 import re
+import statistics
 
 import comparison_results
 import judging
@@ -56,6 +58,10 @@ def with_deviation(summary, digits):
         return "-"
     text = f"{summary['mean']:.{digits}f}"
     return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
+
+
+def spread(values):
+    return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
 
 
 def retention(value, digits, seeds=judging.FEWEST_SEEDS):
@@ -318,6 +324,48 @@ def encoders_that_learn():
         body.append([f"`{name}`", share_of_mha(rows, name), *figures, retention(row["prr"], 1), retention(row["peop"], 2)])
     headings = ["variant", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
     return table(headings, body)
+
+
+def compressed(name="encoders"):
+    """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. The
+    intervals of healed minus source hold for all targets at once."""
+    results = json.loads((HOME.parent / f"compression-{name}.json").read_text())
+    targets = {}
+    for cell in results["cells"]:
+        targets.setdefault(cell["target"], []).append(cell)
+    sources = results["source_losses"]
+
+    def minus_source(cells):
+        return [cell["healed"]["test_loss"] - sources[cell["seed"]] for cell in cells]
+
+    judged = judging.judge({target: minus_source(cells) for target, cells in targets.items()})
+    body = []
+    for target, cells in targets.items():
+        losses = {
+            "converted": [cell["converted_loss"] for cell in cells],
+            "healed": [cell["healed"]["test_loss"] for cell in cells],
+            "scratch": [cell["scratch"]["test_loss"] for cell in cells],
+            "full": [cell["full_loss"] for cell in cells if cell["full_loss"] is not None],
+        }
+        lost = [loss - sources[cell["seed"]] for loss, cell in zip(losses["converted"], cells, strict=True)]
+        regained = [1 - kept / was for kept, was in zip(minus_source(cells), lost, strict=True)]
+        before, after = cells[0]["before"], cells[0]["after"]
+        one = judged[target]
+        over = f"{one.mean:+.3f} [{one.interval[0]:+.3f}, {one.interval[1]:+.3f}]" + (" ↓" if one.direction > 0 else "")
+        body.append([
+            f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
+            f"{100 * after['attention_parameters'] / before['attention_parameters']:.0f} %",
+            spread(losses["converted"]),
+            spread(losses["healed"]),
+            over,
+            f"{100 * statistics.fmean(regained):.0f} %",
+            spread(losses["scratch"]),
+            spread(losses["full"]) if len(losses["full"]) == len(cells) else "-",
+        ])
+    headings = ["converted to", "attention parameters", "converted", "healed", "healed minus source", "recovered"]
+    headings += [f"from scratch, {results['options']['steps']} steps", "from scratch, as long as the source"]
+    note = f"The sources have {spread(sources)}; {len(sources)} seeds. {results['environment']['processor']}, commit {results['environment']['commit']}."
+    return table(headings, body) + "\n\n" + note
 
 
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
