@@ -73,6 +73,11 @@ def decomposing(what, bound, contender, field, at_most=False, layers=1):
     return Target(what, bound, "decompose", where, field, at_most=at_most)
 
 
+def decomposing_trained(what, bound, contender, field):
+    names = tuple(f"trained, layer {layer}" for layer in (1, 2, 3))
+    return Target(what, bound, "decompose", dict(name=names, contender=contender, threads=2), field, at_most=True)
+
+
 COLLABORATIVE = dict(scheme="collaborative", training=True)
 DECODE = dict(contender="headshare", threads=(1, 2), scheme=SHARING, heads=12, keys=8192, batch_size=8)
 ANY = (512, 1024, 2048)
@@ -131,6 +136,7 @@ TARGETS = [
     peak("peak memory of the masked-LM step over transformers'", "bert", "transformers_sdpa"),
     decomposing("decomposing a layer, 20 iterations, against TensorLy's 100", 10, "headshare_few", "ratio_to_tensorly"),
     decomposing("the same, relative error over TensorLy's", 1, "headshare_few", "error_ratio_to_tensorly", at_most=True),
+    decomposing_trained("layers of a trained model, relative error over TensorLy's", 1, "headshare_few", "error_ratio_to_tensorly"),
     decomposing("decomposing 12 layers of 768, seconds", 60, "headshare", "seconds", at_most=True, layers=12),
     dataclasses.replace(
         decomposing("the same, peak MiB of the process", 953, "headshare", "peak_bytes", at_most=True, layers=12),
