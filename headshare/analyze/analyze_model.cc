@@ -61,7 +61,7 @@ class Analysis {
   HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
 
   void check_source() const {
-    HS_CHECK(attention_.heads > 1, "the model has one head, which has none to share with; analyze compares heads");
+    HS_CHECK(attention_.heads > 1, "analyze compares heads, and this model has only one");
     HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || !attention_.rotary || attention_.rotary_width,
              "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, so that its "
              "heads have no maps that hold at every distance (--rotary-width); analyze the model that it was made "
@@ -104,6 +104,7 @@ class Analysis {
     result_.head_width = compared_width(attention_);
     result_.rotary = attention_.rotary;
     result_.iterations = options_.decomposition.iterations;
+    result_.convert_iterations = DecompositionOptions().iterations;
     result_.before.scheme = result_.before.name = attention_.scheme;
     set_sizes(measure(options), &result_.before);
     for (const Conversion& one : conversions_) {
@@ -119,8 +120,9 @@ class Analysis {
     std::vector<MomentSums> sums(source_->layers());
     run("what layers read in the text", options_.sample,
         [&sums](size_t i, const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); });
-    for (const MomentSums& one : sums) moments_.push_back(one.moments());
+    moments_ = moments_of(sums);
     const Tensor part = first_tokens(options_.sample, options_.map_tokens);
+    check_seen_memory(part.numel(), attention_.d_model, result_.depth);
     seen_ = std::vector<SeenLayer>(source_->layers());
     run("where heads look in the text", part,
         [this](size_t i, const Tensor& x, const HeadMask& mask, const Tensor& output) {
@@ -171,8 +173,8 @@ class Analysis {
         collaborative_slices(layer, collaborative_options(own, full_key_width(own), needed_), inputs(i));
     result_.layer.push_back({.layer = layer_name(i),
                              .heads = head_spectra(slices),
-                             .joint = joint_spectrum(slices),
-                             .stacked = stacked_spectrum(slices),
+                             .joint = joint_spectrum(slices, full_key_width(own)),
+                             .stacked = stacked_spectrum(slices, full_key_width(own)),
                              .weights = weight_similarity(slices),
                              .maps = seen_.empty() ? HeadSimilarity() : seen_[i].maps.similarity()});
     done_ += kSpectraWork;
@@ -191,9 +193,21 @@ class Analysis {
       Attention target = working_layer(conversion.attention);
       LayerCost cost = conversion.fill({layer, inputs(i), options_.decomposition, progress}, &target->scheme());
       if (!seen_.empty()) cost.output = seen_[i].output_change(target);
+      check_cost(cost, layer_name(i), conversion.name);
       result_.conversions[which].layers.push_back(cost);
     }
     done_ += conversion.work;
+  }
+
+  static void check_cost(const LayerCost& cost, const std::string& layer, const std::string& conversion) {
+    HS_CHECK(std::isfinite(cost.scores) && std::isfinite(cost.values), layer, ": the error of a conversion to ",
+             conversion,
+             " is not finite: its weights are too large to compute with; repair the model or take an "
+             "earlier checkpoint");
+    HS_CHECK(std::isfinite(cost.output.value_or(0)), layer, ": the change of its output by a conversion to ",
+             conversion,
+             " is not finite: on the text its numbers are too large for float32; leave --text out to "
+             "compare weights alone, or take an earlier checkpoint");
   }
 
   void tell(const std::string& what, double part = 0) {

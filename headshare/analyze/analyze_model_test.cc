@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "headshare/base/testing.h"
 #include "headshare/convert/reparametrise/compress_model.h"
 #include "headshare/convert/share/share_model.h"
@@ -124,6 +126,13 @@ TEST(AnalyzeHeads, OfEverySchemeWithHeads) {
     if (scheme == "collaborative") options.attention.key_width = 12;
     const HeadAnalysis analysis = analysis_of(random_decoder(options));
     EXPECT_EQ(analysis.layer.size(), 2U) << scheme;
+    EXPECT_EQ(analysis.full_key_width, scheme == "collaborative" ? 12 : 16);
+    for (const LayerAnalysis& layer : analysis.layer) {
+      for (const Spectrum& one : {layer.joint, layer.stacked}) {
+        EXPECT_EQ(one.dimensions, analysis.full_key_width) << scheme;
+        EXPECT_LE(static_cast<int64_t>(one.values.size()), one.dimensions) << scheme;
+      }
+    }
     for (const ConversionAnalysis& one : analysis.conversions) EXPECT_NE(one.name, scheme);
   }
 }
@@ -139,7 +148,7 @@ TEST(AnalyzeHeads, SaysWhichConversionsAreImpossible) {
 TEST(AnalyzeHeads, RefusesWhatHasNoHeadsToCompare) {
   DecoderOptions options = small_options("mha");
   options.attention.heads = 1;
-  EXPECT_THAT(error_message([&] { analysis_of(random_decoder(options)); }), HasSubstr("one head"));
+  EXPECT_THAT(error_message([&] { analysis_of(random_decoder(options)); }), HasSubstr("this model has only one"));
   EXPECT_THAT(error_message([&] { analysis_of(random_decoder(small_options("sha"))); }), HasSubstr("sha"));
 }
 
@@ -150,9 +159,43 @@ TEST(AnalyzeHeads, RefusesDamagedWeightsAndNamesTheLayer) {
   EXPECT_THAT(error_message([&] { analysis_of(model); }), HasSubstr("layer 2"));
 }
 
+// What is finite alone may overflow in the model.
+TEST(AnalyzeHeads, NamesTheLayerWhoseNumbersOverflow) {
+  const at::NoGradGuard no_grad;
+  for (const size_t damaged : {size_t{0}, size_t{1}}) {
+    const Decoder model = random_decoder(small_options("mha"));
+    for (const Declared& one : declared_parameters(*model->attention(damaged))) {
+      if (one.name.find("output.weight") != std::string::npos) one.tensor.fill_(2e38F);
+    }
+    const std::string message = error_message([&] { analysis_of(model, random_ids(3, 10, 13)); });
+    EXPECT_THAT(message, HasSubstr("layer 2")) << message;  // what layer 1 gives, layer 2 reads
+    EXPECT_THAT(message, HasSubstr("not finite"));
+  }
+}
+
+TEST(AnalyzeHeads, TakesLayersOfWhichAPartIsZero) {
+  for (const std::string part : {"query", "key", "value", "output"}) {
+    const Decoder model = random_decoder(small_options("mha"));
+    zero_part(*model->attention(0), part);
+    for (const Tensor& sample : {Tensor(), random_ids(3, 10, 13)}) {
+      const HeadAnalysis analysis = analysis_of(model, sample);
+      for (const ConversionAnalysis& one : analysis.conversions) {
+        EXPECT_TRUE(std::isfinite(one.larger())) << part << ", " << one.name;
+        EXPECT_TRUE(std::isfinite(one.output().value_or(0))) << part << ", " << one.name;
+      }
+    }
+  }
+}
+
 TEST(AnalyzeHeads, RefusesWidthsThatCannotBe) {
   const Decoder model = random_decoder(small_options("mha"));
   EXPECT_THAT(error_message([&] { analyze_heads(model, {.widths = {17}}, nullptr); }), HasSubstr("17 is above 16"));
+  DecoderOptions options = small_options("collaborative");
+  options.attention.key_width = 8;
+  for (const int64_t width : {8, 9}) {
+    EXPECT_THAT(error_message([&] { analyze_heads(random_decoder(options), {.widths = {width}}, nullptr); }),
+                HasSubstr("the model is collaborative already, with key width 8; give smaller --key-widths"));
+  }
 }
 
 TEST(AnalyzeHeads, StopsWhenAsked) {

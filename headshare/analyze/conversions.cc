@@ -4,18 +4,16 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/widths.h"
 #include "headshare/convert/share/shared_layer.h"
 
 namespace headshare {
 namespace {
 
-// Multiples of `step` next to parts of the full width, and narrower than it.
+// Parts of the full width, which is left out: it saves nothing.
 std::vector<int64_t> default_widths(int64_t full, int64_t step) {
-  std::vector<int64_t> widths;
-  for (const int64_t quarters : {3, 2, 1}) {
-    const int64_t width = std::max(step, (full * quarters / 4 + step / 2) / step * step);
-    if (width < full) widths.push_back(width);
-  }
+  std::vector<int64_t> widths = tried_widths(full, step, /*parts=*/4);
+  std::erase_if(widths, [full](int64_t width) { return width >= full; });
   return widths;
 }
 
@@ -29,10 +27,10 @@ std::vector<int64_t> widths_of(const ConversionSource& source) {
 
 // A collaborative model becomes none that is as wide (to_collaborative).
 void check_width(const ConversionSource& source, int64_t width) {
-  HS_CHECK(width <= source.full_width, "key width ", width, " is above ", source.full_width,
-           ", the widths of all heads together");
   HS_CHECK(width < source.full_width || !scheme_record(source.attention.scheme).shares_key_width,
            "the model is collaborative already, with key width ", source.full_width, "; give smaller --key-widths");
+  HS_CHECK(width <= source.full_width, "key width ", width, " is above ", source.full_width,
+           ", the widths of all heads together");
 }
 
 Conversion collaborative(const ConversionSource& source, int64_t width) {

@@ -3,7 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/convert/reparametrise/model_change.h"
 
 namespace headshare {
 namespace {
@@ -16,6 +19,15 @@ Tensor first_tokens(const Tensor& sample, int64_t tokens) {
   const int64_t T = std::min(sample.size(1), kLongestRow);
   const int64_t rows = std::clamp<int64_t>(tokens / T, 1, sample.size(0));
   return sample.slice(0, 0, rows).slice(1, 0, T);
+}
+
+void check_seen_memory(int64_t tokens, int64_t d_model, int64_t layers) {
+  constexpr double kMost = 8.0 * (1 << 30);
+  const double each = 2.0 * sizeof(float) * static_cast<double>(d_model) * static_cast<double>(layers);
+  const double bytes = each * static_cast<double>(tokens);
+  HS_CHECK(bytes <= kMost, "comparing outputs on ", tokens, " tokens takes ", format_bytes(bytes),
+           " of memory, more than ", format_bytes(kMost), "; give --map-tokens ", static_cast<int64_t>(kMost / each),
+           " or less");
 }
 
 Attention working_layer(const AttentionOptions& options) {
@@ -36,12 +48,9 @@ void SeenLayer::add(const Attention& layer, const Tensor& x, const HeadMask& mas
 }
 
 double SeenLayer::output_change(const Attention& other) const {
-  double change = 0, of = 0;
-  for (const Pass& pass : passes_) {
-    change += (other->self(pass.x, pass.mask) - pass.output).square().sum(at::kDouble).item<double>();
-    of += pass.output.square().sum(at::kDouble).item<double>();
-  }
-  return of == 0 ? 0 : std::sqrt(change / of);
+  OutputChange change;
+  for (const Pass& pass : passes_) change.add(pass.output, other->self(pass.x, pass.mask));
+  return change.relative();
 }
 
 }  // namespace headshare

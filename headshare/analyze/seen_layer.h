@@ -13,6 +13,10 @@ namespace headshare {
 // 1024 tokens, since attention maps take the square of that.
 Tensor first_tokens(const Tensor& sample, int64_t tokens);
 
+// What `layers` layers read and gave for so many tokens is kept: throws Error, naming both numbers, where that takes
+// more memory than a machine should give for it.
+void check_seen_memory(int64_t tokens, int64_t d_model, int64_t layers);
+
 // An attention layer of these options in evaluation mode, its parameters 0.
 Attention working_layer(const AttentionOptions& options);
 

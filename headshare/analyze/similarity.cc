@@ -26,13 +26,15 @@ Tensor entropy(const Tensor& p) { return -at::xlogy(p, p).sum(-1, /*keepdim=*/fa
 
 HeadSimilarity weight_similarity(const HeadSlices& slices) {
   const int64_t H = slices.query.size(1), d = slices.query.size(3);
-  const auto gram = [&](const Tensor& maps) {
-    const Tensor sides = maps.transpose(1, 2).flatten(2);  // [F, E, H d]
-    return at::adjoint(sides).matmul(sides);
-  };
-  // <P_h, P_g> is the sum of the products of both sides' d x d blocks.
-  const Tensor both = at::real(gram(slices.query) * gram(slices.key).conj()).sum(0);
-  const Tensor products = both.view({H, d, H, d}).sum(at::IntArrayRef{1, 3});
+  const auto sides = [](const Tensor& maps) { return maps.transpose(1, 2).flatten(2); };  // [F, E, H d]
+  const Tensor queries = sides(slices.query), keys = sides(slices.key);
+  // <P_h, P_g> is the sum of the products of both sides' d x d blocks; those of one head at a time, as d may be large.
+  const Tensor products = at::empty({H, H}, at::kDouble);
+  for (int64_t h = 0; h < H; ++h) {
+    const Tensor query = at::adjoint(slices.query.select(1, h)).matmul(queries);  // [F, d, H d]
+    const Tensor key = at::adjoint(slices.key.select(1, h)).matmul(keys);
+    products[h].copy_(at::real(query * key.conj()).sum(at::IntArrayRef{0, 1}).view({H, d}).sum(1));
+  }
   const Tensor norms = products.diagonal().sqrt();
   const Tensor scale = at::outer(norms, norms);
   const Tensor cosine = at::where(scale.gt(0), products / scale, at::zeros_like(products)).clamp(-1, 1);

@@ -1,11 +1,13 @@
 #include "headshare/analyze/similarity.h"
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "headshare/analyze/seen_layer.h"
 #include "headshare/base/rng.h"
+#include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
+#include "headshare/ops/head_weights.h"
 
 namespace headshare {
 namespace {
@@ -108,6 +110,45 @@ TEST(FirstTokens, AreWholeRowsUpToALength) {
   EXPECT_EQ(first_tokens(ids, 1).sizes(), at::IntArrayRef({1, 10}));
   EXPECT_EQ(first_tokens(ids, 1000).sizes(), at::IntArrayRef({5, 10}));
   EXPECT_EQ(first_tokens(at::zeros({3, 5000}, at::kLong), 2048).sizes(), at::IntArrayRef({2, 1024}));
+}
+
+HeadProblem random_problem() {
+  return {.heads = 4,
+          .query = normal({2, 1, 3, 5}, 1),
+          .key = normal({2, 1, 6, 5}, 2),
+          .value = Tensor(),
+          .query_shift = normal({4, 5}, 3),
+          .key_bias = normal({2, 4, 6}, 4),
+          .scale = 0.7};
+}
+
+// The plain formula, number by number.
+TEST(HeadWeights, HaveTheShiftOfQueriesAndTheBiasOfKeys) {
+  const HeadProblem p = random_problem();
+  const Tensor weights = head_weights(p, {});
+  ASSERT_EQ(weights.sizes(), at::IntArrayRef({2, 4, 3, 6}));
+  for (int64_t h = 0; h < 4; ++h) {
+    const Tensor query = p.query[1][0] + p.query_shift[h];  // [T, D]
+    const Tensor scores = p.scale * (query.matmul(p.key[1][0].t()) + p.key_bias[1][h]);
+    EXPECT_LT((weights[1][h] - scores.softmax(-1)).abs().max().item<double>(), 1e-12) << h;
+  }
+}
+
+TEST(HeadWeights, OfQueriesThatSeeNoKeyAreZero) {
+  const HeadProblem p = random_problem();
+  Tensor visible = at::ones({2, 6}, at::kBool);
+  visible[0].slice(0, 0, 5).fill_(false);  // of a causal mask over 6 keys, queries 0 and 1 see keys 0 to 3 and 4
+  const Tensor weights = head_weights(p, {.causal = true, .visible_keys = visible});
+  EXPECT_TRUE(weights[0].slice(1, 0, 2).eq(0).all().item<bool>());
+  EXPECT_TRUE(weights[0].select(1, 2).select(1, 5).eq(1).all().item<bool>());
+  EXPECT_LT((weights[1].sum(2) - 1).abs().max().item<double>(), 1e-12);
+}
+
+TEST(SeenMemory, IsBounded) {
+  EXPECT_NO_THROW(check_seen_memory(2048, 4096, 32));
+  EXPECT_THAT(
+      error_message([] { check_seen_memory(1 << 20, 768, 12); }),
+      testing::HasSubstr("on 1048576 tokens takes 72.0 GiB of memory, more than 8.0 GiB; give --map-tokens 116508"));
 }
 
 }  // namespace

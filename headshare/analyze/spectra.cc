@@ -9,20 +9,14 @@
 namespace headshare {
 namespace {
 
-// The energy that the two sides of a stacked map are compared by.
-constexpr double kMost = 0.9;
-
 int64_t value_dimensions(const HeadSlices& slices) { return slices.query.is_complex() ? 2 : 1; }
 
-// Dimensions of all heads' keys together.
-int64_t dimensions(const HeadSlices& slices) {
-  return slices.key.size(0) * slices.key.size(1) * slices.key.size(3) * value_dimensions(slices);
-}
-
+// Values beyond the dimensions are 0 but for rounding, and are left out.
 Spectrum made(const Tensor& values, int64_t each, int64_t dimensions) {
   const Tensor falling = std::get<0>(values.flatten().sort(-1, /*descending=*/true)).contiguous();
   const double* first = falling.data_ptr<double>();
-  return {.values = {first, first + falling.numel()}, .value_dimensions = each, .dimensions = dimensions};
+  const int64_t count = std::min(falling.numel(), dimensions / each);
+  return {.values = {first, first + count}, .value_dimensions = each, .dimensions = dimensions};
 }
 
 // R of a QR decomposition: the map's columns in an orthonormal basis of their span.
@@ -36,9 +30,9 @@ Tensor product_values(const Tensor& a, const Tensor& b) {
   return at::linalg_svdvals(in_own_basis(a).matmul(at::adjoint(in_own_basis(b))));
 }
 
-Spectrum key_side(const HeadSlices& slices) {
+Spectrum key_side(const HeadSlices& slices, int64_t width) {
   const Tensor values = at::linalg_svdvals(key_directions(slices, slices.key.size(1)).squeeze(1));
-  return made(values, value_dimensions(slices), dimensions(slices));
+  return made(values, value_dimensions(slices), width);
 }
 
 }  // namespace
@@ -46,22 +40,23 @@ Spectrum key_side(const HeadSlices& slices) {
 std::vector<Spectrum> head_spectra(const HeadSlices& slices) {
   const Tensor values = product_values(slices.query, slices.key);  // [F, H, d]
   const int64_t H = values.size(1);
+  const int64_t width = slices.key.size(0) * slices.key.size(3) * value_dimensions(slices);
   std::vector<Spectrum> spectra;
   for (int64_t h = 0; h < H; ++h) {
-    spectra.push_back(made(values.select(1, h), value_dimensions(slices), dimensions(slices) / H));
+    spectra.push_back(made(values.select(1, h), value_dimensions(slices), width));
   }
   return spectra;
 }
 
-Spectrum joint_spectrum(const HeadSlices& slices) {
+Spectrum joint_spectrum(const HeadSlices& slices, int64_t width) {
   const Tensor values = product_values(side_by_side(slices.query), side_by_side(slices.key));
-  return made(values, value_dimensions(slices), dimensions(slices));
+  return made(values, value_dimensions(slices), width);
 }
 
-Spectrum stacked_spectrum(const HeadSlices& slices) {
-  const Spectrum keys = key_side(slices);
-  const Spectrum queries = key_side({slices.key, slices.query});
-  return queries.width_for(kMost) >= keys.width_for(kMost) ? queries : keys;
+Spectrum stacked_spectrum(const HeadSlices& slices, int64_t width) {
+  const Spectrum keys = key_side(slices, width);
+  const Spectrum queries = key_side({slices.key, slices.query}, width);
+  return queries.width_for(kEnergyShare) >= keys.width_for(kEnergyShare) ? queries : keys;
 }
 
 }  // namespace headshare

@@ -1,5 +1,6 @@
 // How the energy of a layer's query-key maps is spread over dimensions, from thin factors: no map of a head is ever
-// formed (docs/mathematics.md#redundancy-of-heads).
+// formed (docs/mathematics.md#redundancy-of-heads). `width`: dimensions of the keys behind all heads, full_key_width();
+// a collaborative layer's heads have theirs in common.
 #pragma once
 
 #include "headshare/convert/reparametrise/decomposition.h"
@@ -11,10 +12,10 @@ namespace headshare {
 std::vector<Spectrum> head_spectra(const HeadSlices& slices);
 
 // Of sum_h A_h B_h^H, which is W_Q W_K^T with all heads' maps side by side (Cordonnier et al., figure 2).
-Spectrum joint_spectrum(const HeadSlices& slices);
+Spectrum joint_spectrum(const HeadSlices& slices, int64_t width);
 
-// Of [P_1 .. P_H] and of [P_1^H .. P_H^H], the one that needs more dimensions for 90% of its energy. Shared maps of
-// width R have at most R directions of each side, so that the energy beyond is lost whatever the maps are.
-Spectrum stacked_spectrum(const HeadSlices& slices);
+// Of [P_1 .. P_H] and of [P_1^H .. P_H^H], the one that needs more dimensions for kEnergyShare of its energy. Shared
+// maps of width R have at most R directions of each side, so that the energy beyond is lost whatever the maps are.
+Spectrum stacked_spectrum(const HeadSlices& slices, int64_t width);
 
 }  // namespace headshare

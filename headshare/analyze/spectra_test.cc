@@ -22,6 +22,11 @@ HeadSlices slices(int64_t d, int64_t F = 1, at::ScalarType type = at::kDouble) {
   return {normal({F, kH, kE, d}, 1, type), normal({F, kH, kE, d}, 2, type)};
 }
 
+// Dimensions of all heads' keys together.
+int64_t width(const HeadSlices& s) {
+  return s.key.size(0) * s.key.size(1) * s.key.size(3) * (s.key.is_complex() ? 2 : 1);
+}
+
 // P_h, formed: [F, H, E, E].
 Tensor formed(const HeadSlices& s) { return s.query.matmul(at::adjoint(s.key)); }
 
@@ -65,7 +70,7 @@ TEST(HeadSpectra, OfHeadsWiderThanTheModelEndWithIt) {
 
 TEST(JointSpectrum, IsThatOfTheSumOfAllHeads) {
   for (const auto& s : {slices(3), slices(1, 4, at::kComplexDouble)}) {
-    const Spectrum joint = joint_spectrum(s);
+    const Spectrum joint = joint_spectrum(s, width(s));
     expect_near(joint.values, dense_values(formed(s).sum(1), joint.values.size()));
     EXPECT_GE(joint.dimensions, static_cast<int64_t>(joint.values.size()));
   }
@@ -76,23 +81,23 @@ TEST(StackedSpectrum, IsThatOfTheSideThatNeedsMoreDimensions) {
   // All heads have the same queries but for their bases: their keys need more dimensions.
   s.query = s.query.select(1, 0).unsqueeze(1).matmul(normal({kH, 3, 3}, 5, at::kDouble));
   const std::vector<double> keys = dense_values(formed(s).permute({0, 3, 1, 2}).flatten(2), 9);
-  const Spectrum stacked = stacked_spectrum(s);
+  const Spectrum stacked = stacked_spectrum(s, width(s));
   ASSERT_EQ(stacked.values.size(), 9U);
   for (size_t i = 0; i < 9; ++i) EXPECT_NEAR(stacked.values[i], keys[i], 1e-6 * keys.front());
-  const Spectrum other = stacked_spectrum({s.key, s.query});
+  const Spectrum other = stacked_spectrum({s.key, s.query}, width(s));
   EXPECT_EQ(other.width_for(0.9), stacked.width_for(0.9));
 }
 
 TEST(Spectra, HaveSharesOfTheEnergyThatSumToOne) {
   const HeadSlices s = slices(4);
-  for (const Spectrum& one : {head_spectra(s)[0], joint_spectrum(s), stacked_spectrum(s)}) {
+  for (const Spectrum& one : {head_spectra(s)[0], joint_spectrum(s, width(s)), stacked_spectrum(s, width(s))}) {
     const std::vector<double> shares = one.shares();
     EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
     EXPECT_TRUE(std::is_sorted(shares.rbegin(), shares.rend()));
   }
   // What is stacked holds all heads' energy.
   const double all = at::linalg_vector_norm(formed(s)).square().item<double>();
-  EXPECT_NEAR(stacked_spectrum(s).energy(), all, 1e-6 * all);
+  EXPECT_NEAR(stacked_spectrum(s, width(s)).energy(), all, 1e-6 * all);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::string widths_text(const std::vector<Spectrum>& heads) {
 std::string layer_table(const HeadAnalysis& analysis) {
   std::vector<Column> columns = {{"layer", Align::kLeft}, {"dimensions, heads"}, {"joint"}, {"stacked"},
                                  {"mean cosine"},         {"most alike heads"}};
-  if (analysis.has_text()) columns.insert(columns.end(), {{"mean attention"}, {"most alike there"}});
+  if (analysis.has_text()) columns.insert(columns.end(), {{"mean attention"}, {"most alike attention"}});
   TextTable table(columns);
   for (const LayerAnalysis& layer : analysis.layer) {
     std::vector<std::string> cells = {layer.layer,

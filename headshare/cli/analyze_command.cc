@@ -51,6 +51,12 @@ void check_page(const std::string& html) {
   HS_CHECK(folder.empty() || fs::is_directory(folder), "--html ", html, ": there is no directory ", folder.string());
 }
 
+void check_text_options(const Arguments& arguments, const AnalyzeOptions& options) {
+  for (const char* name : {"text-tokens", "map-tokens"}) {
+    HS_CHECK(!options.text.empty() || !arguments.given(name), "--", name, " needs --text");
+  }
+}
+
 template <class Options>
 HeadAnalysis analyze(const fs::path& directory, const Options& stored, const AnalyzeOptions& options) {
   const at::NoGradGuard no_grad;
@@ -87,14 +93,18 @@ int run_analyze(const Words& words) {
   arguments.example("analyze run", "by its weights alone");
   arguments.example("analyze run --text book.txt --html heads.html", "on a text, with a page of figures");
   if (!arguments.parse(words)) return kOk;
-  as_usage([&] { check_page(options.html); });
+  as_usage([&] {
+    check_page(options.html);
+    check_text_options(arguments, options);
+  });
   catch_interrupts();
   const HeadAnalysis analysis = analyze(options);
+  // First what cannot fail: a page that cannot be written loses nothing.
+  options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
   if (!options.html.empty()) {
     write_file(options.html, analysis_page(analysis));
     print_status("wrote " + options.html);
   }
-  options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
   return kOk;
 }
 

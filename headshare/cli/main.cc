@@ -43,7 +43,7 @@ constexpr std::array kVerbs = {
     Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"fill", "what may stand in the masked places of a text", run_fill, /*computes=*/true},
-    Verb{"convert", "turns a Hugging Face GPT-2 or BERT into a headshare model, and a BERT back", run_convert},
+    Verb{"convert", "reads Hugging Face models, writes encoders back, makes trained heads share", run_convert},
     Verb{"analyze", "how alike a model's heads are, and what making them share would cost and save", run_analyze,
          /*computes=*/true},
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},

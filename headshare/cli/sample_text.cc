@@ -8,6 +8,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/model_input.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
@@ -32,12 +33,12 @@ Tensor read_sample(const SampleText& text, const TransformerOptions& model, cons
   ProgressLine line("text");
   const TokenData tokens = open_tokens(text.files, DataOptions(), *tokenizer, show_reading(line));
   const int64_t T = model.context;
-  HS_CHECK(tokens.size() >= T, "the sample text has ", tokens.size(), " tokens, fewer than the model's context of ", T,
-           "; give more text");
+  HS_CHECK(tokens.size() >= T, "the sample text has ", plural(static_cast<size_t>(tokens.size()), "token"),
+           ", fewer than the model's context of ", T, "; give more text");
   const int64_t rows = std::max<int64_t>(1, std::min(tokens.size(), text.tokens) / T);
   if (rows * T < model.attention.d_model) {
-    notice(join_text("the sample has ", rows * T, " tokens for a model width of ", model.attention.d_model,
-                     ": layers are fitted to little more than those; take more text"));
+    notice(join_text("the sample has ", plural(static_cast<size_t>(rows * T), "token"), " for a model width of ",
+                     model.attention.d_model, ": layers are fitted to little more than those; take more text"));
   }
   Tensor ids = at::empty({rows, T}, at::kLong);
   tokens.copy(0, rows * T, ids.data_ptr<int64_t>());

@@ -69,6 +69,14 @@ inline void randomise(const torch::nn::Module& model) {
   }
 }
 
+// Sets the weights and biases of a layer's projection `part`, such as "query", to 0.
+inline void zero_part(const torch::nn::Module& layer, const std::string& part) {
+  const at::NoGradGuard no_grad;
+  for (const Declared& one : declared_parameters(layer)) {
+    if (one.name.find(part + ".") != std::string::npos) one.tensor.zero_();
+  }
+}
+
 // measure() says what the model's parameters say.
 template <class Model>
 void expect_counted(const Model& model) {

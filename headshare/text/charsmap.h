@@ -14,6 +14,8 @@ class Charsmap {
  public:
   // Throws Error led by `where` when the parts do not fit into `bytes`, or texts are not UTF-8.
   Charsmap(std::string bytes, const std::string& where);
+  Charsmap(const Charsmap&) = delete;  // texts_ stands in bytes_
+  Charsmap& operator=(const Charsmap&) = delete;
 
   // What `characters` (UTF-8) become: the text of the shortest key that they begin with, as Hugging Face tokenizers
   // have it. False when no key is their beginning.

@@ -36,13 +36,11 @@ WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const s
 // The same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
 //  - model: type Unigram with vocab and unk_id; byte_fallback,
 //  - normalizer: null, or Replace (of a text, or of runs of spaces), NFKD, StripAccents, Lowercase, Precompiled, alone
-//  or
-//    in a Sequence,
+//    or in a Sequence,
 //  - pre_tokenizer: Metaspace, or WhitespaceSplit and Metaspace; with split, prepend_scheme always or never,
 //  - decoder: the same Metaspace, or null,
 //  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP] or <s> A </s> </s> B </s>, or null; it is checked
-//  and
-//    left to the task: encode adds nothing,
+//    and left to the task: encode adds nothing,
 //  - truncation and padding: null,
 //  - added_tokens: special ones, and ordinary ones that are cut out of the text before it is normalised.
 UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where);

@@ -94,7 +94,10 @@ std::map<int32_t, AddedToken> read_added(const json& object, const std::string& 
     AddedToken token{.text = json_string(entry, "content", what),
                      .special = optional_bool(entry, "special", false, what),
                      .strips_left = optional_bool(entry, "lstrip", false, what)};
-    for (const char* key : {"lstrip", "rstrip", "single_word", "normalized"}) {
+    for (const char* key : {"rstrip", "single_word"}) {
+      refuse(optional_bool(entry, key, false, what), token.text, join_text(key, " of the token"), what);
+    }
+    for (const char* key : {"lstrip", "normalized"}) {
       refuse(!token.special && optional_bool(entry, key, false, what), token.text,
              join_text(key, " of the token, which is not special,"), what);
     }

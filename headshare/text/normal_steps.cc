@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/valid_utf8.h"
@@ -15,6 +16,29 @@ namespace {
 
 // Characters that a byte may become. The longest decomposition makes 18 of 3; only a hostile file asks for more.
 constexpr size_t kMostGrowth = 32;
+
+// What a step makes, refused as soon as it is too long: a hostile file takes no memory.
+class Made {
+ public:
+  Made(size_t bytes, const std::string& where) : bytes_(bytes), most_(kMostGrowth * (bytes + 1)), where_(where) {}
+
+  void add(const NormalCharacter& one) {
+    if (text_.size() == most_) refuse();
+    text_.push_back(one);
+  }
+  void reserve(size_t characters) { text_.reserve(std::min(characters, most_)); }
+  NormalText take() { return std::exchange(text_, {}); }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw Error(join_text(where_, ": its normalisation makes more than ", most_, " characters of ", bytes_,
+                          bytes_ == 1 ? " byte" : " bytes", ": its steps multiply text; use another tokenizer"));
+  }
+
+  const size_t bytes_, most_;
+  const std::string& where_;
+  NormalText text_;
+};
 
 // Code points of UTF-8, without places.
 std::vector<int32_t> code_points(std::string_view text) {
@@ -35,11 +59,11 @@ NormalText characters_of(std::string_view text) {
 }
 
 // Puts `to` for characters that end with `last`: its place is Hugging Face's.
-void put(const NormalCharacter& last, const std::vector<int32_t>& to, NormalText* out) {
-  for (const int32_t point : to) out->push_back({point, last.begin, last.end});
+void put(const NormalCharacter& last, const std::vector<int32_t>& to, Made* out) {
+  for (const int32_t point : to) out->add({point, last.begin, last.end});
 }
 
-NormalText replaced(const NormalText& text, const NormalStep& step) {
+void replace(const NormalText& text, const NormalStep& step, Made* out) {
   const std::vector<int32_t> from = code_points(step.from);
   const std::vector<int32_t> to = code_points(step.to);
   const auto is_at = [&](size_t at) {
@@ -47,41 +71,35 @@ NormalText replaced(const NormalText& text, const NormalStep& step) {
     return std::equal(from.begin(), from.end(), text.begin() + static_cast<ptrdiff_t>(at),
                       [](int32_t point, const NormalCharacter& one) { return one.code_point == point; });
   };
-  NormalText out;
-  out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     if (is_at(at)) {
       at += from.size();
-      put(text[at - 1], to, &out);
+      put(text[at - 1], to, out);
     } else {
-      out.push_back(text[at++]);
+      out->add(text[at++]);
     }
   }
-  return out;
 }
 
-NormalText collapsed(const NormalText& text, const NormalStep& step) {
+void collapse(const NormalText& text, const NormalStep& step, Made* out) {
   const std::vector<int32_t> to = code_points(step.to);
-  NormalText out;
-  out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     while (end < text.size() && text[end].code_point == ' ') ++end;
     if (end - at >= 2) {
-      put(text[end - 1], to, &out);
+      put(text[end - 1], to, out);
       at = end;
     } else {
-      out.push_back(text[at++]);
+      out->add(text[at++]);
     }
   }
-  return out;
 }
 
 // Puts marks in canonical order. Places stay in the order of the text, one for each character: spans ascend, and are
 // Hugging Face's.
 class Decomposer {
  public:
-  explicit Decomposer(NormalText* out) : out_(out) {}
+  explicit Decomposer(Made* out) : out_(out) {}
 
   void add(const NormalCharacter& one) {
     int32_t parts[kLongestCompatibility];
@@ -103,7 +121,7 @@ class Decomposer {
     size_t next = 0;
     for (const Mark& mark : marks_) {
       if (mark.first) place_ = places_[next++];
-      out_->push_back({mark.code_point, place_.begin, place_.end});
+      out_->add({mark.code_point, place_.begin, place_.end});
     }
     marks_.clear();
     places_.clear();
@@ -116,45 +134,45 @@ class Decomposer {
     bool first;  // of its character's decomposition
   };
 
-  NormalText* out_;
+  Made* out_;
   std::vector<Mark> marks_;              // not yet in canonical order
   std::vector<NormalCharacter> places_;  // of the characters that these come from
   NormalCharacter place_;                // of the last character whose first part was put
 };
 
-NormalText decomposed(const NormalText& text) {
-  NormalText out;
-  out.reserve(text.size());
-  Decomposer decomposer(&out);
+void decompose(const NormalText& text, Made* out) {
+  Decomposer decomposer(out);
   for (const NormalCharacter& one : text) decomposer.add(one);
   decomposer.end_marks();
-  return out;
 }
 
-NormalText lowered(const NormalText& text) {
-  NormalText out;
-  out.reserve(text.size());
+void strip_marks(const NormalText& text, Made* out) {
+  for (const NormalCharacter& one : text) {
+    if (!is_combining_mark(one.code_point)) out->add(one);
+  }
+}
+
+void lower(const NormalText& text, Made* out) {
   for (NormalCharacter one : text) {
     const int32_t c = one.code_point;
     one.code_point = c == 0x130 ? 'i' : utf8proc_tolower(c);
-    out.push_back(one);
-    if (c == 0x130) out.push_back({0x307, one.begin, one.end});
+    out->add(one);
+    if (c == 0x130) out->add({0x307, one.begin, one.end});
   }
-  return out;
 }
 
 // As Hugging Face tokenizers go through the map: a cluster of characters (grapheme) of less than 6 bytes at once,
 // others one by one.
 class Mapper {
  public:
-  Mapper(const NormalText& text, const Charsmap& map, NormalText* out) : text_(text), map_(map), out_(out) {}
+  Mapper(const NormalText& text, const Charsmap& map, Made* out) : text_(text), map_(map), out_(out) {}
 
   void run() {
     for (size_t first = 0, last = 0; first < text_.size(); first = last) {
       last = cluster_end(first);
       if (last > first + 1 && mapped(first, last)) continue;
       for (size_t i = first; i < last; ++i) {
-        if (!mapped(i, i + 1)) out_->push_back(text_[i]);
+        if (!mapped(i, i + 1)) out_->add(text_[i]);
       }
     }
   }
@@ -179,7 +197,7 @@ class Mapper {
     if (bytes_.size() >= kMost || !map_.find(bytes_, &becomes)) return false;
     // One for one, and what is left over stands where the last character does.
     for (const int32_t point : code_points(becomes)) {
-      out_->push_back({point, text_[first].begin, text_[first].end});
+      out_->add({point, text_[first].begin, text_[first].end});
       first = std::min(first + 1, last - 1);
     }
     return true;
@@ -187,44 +205,38 @@ class Mapper {
 
   const NormalText& text_;
   const Charsmap& map_;
-  NormalText* out_;
+  Made* out_;
   std::string bytes_;
 };
 
-NormalText changed(NormalText text, const NormalStep& step) {
+void change(const NormalText& text, const NormalStep& step, Made* out) {
   switch (step.kind) {
     case NormalStepKind::kReplace:
-      return replaced(text, step);
+      return replace(text, step, out);
     case NormalStepKind::kCollapseSpaces:
-      return collapsed(text, step);
+      return collapse(text, step, out);
     case NormalStepKind::kDecompose:
-      return decomposed(text);
+      return decompose(text, out);
     case NormalStepKind::kStripMarks:
-      std::erase_if(text, [](const NormalCharacter& one) { return is_combining_mark(one.code_point); });
-      return text;
+      return strip_marks(text, out);
     case NormalStepKind::kLowercase:
-      return lowered(text);
-    case NormalStepKind::kCharsmap: {
-      NormalText out;
-      out.reserve(text.size());
-      Mapper(text, *step.map, &out).run();
-      return out;
-    }
+      return lower(text, out);
+    case NormalStepKind::kCharsmap:
+      return Mapper(text, *step.map, out).run();
   }
-  return text;
 }
 
 bool is_visible_ascii(char byte) { return byte > ' ' && byte < 0x7F; }
 
 }  // namespace
 
-NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps) {
+NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps, const std::string& where) {
   NormalText characters = characters_of(text);
+  Made made(text.size(), where);
   for (const NormalStep& step : steps) {
-    characters = changed(std::move(characters), step);
-    HS_CHECK(characters.size() <= kMostGrowth * (text.size() + 1), "the tokenizer's normalisation makes ",
-             characters.size(), " characters of ", text.size(),
-             " bytes: its steps multiply text; use another tokenizer");
+    made.reserve(characters.size());
+    change(characters, step, &made);
+    characters = made.take();
   }
   return characters;
 }

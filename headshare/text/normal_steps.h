@@ -35,8 +35,9 @@ struct NormalStep {
 };
 
 // The characters of `text` (UTF-8 of less than 4 GiB), normalised: what Hugging Face tokenizers make of it, character
-// for character, and where it places each: what replaces a text stands where the last character of that stood.
-NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps);
+// for character, and where it places each: what replaces a text stands where the last character of that stood. Throws
+// Error led by `where` as soon as the steps multiply the text, as those of a hostile file do.
+NormalText normalised(std::string_view text, const std::vector<NormalStep>& steps, const std::string& where);
 
 // Whether text may be normalised piece by piece, cut before a space that follows a visible ASCII character: not where a
 // step replaces what holds other characters than those.

@@ -4,6 +4,7 @@
 //   tokenize_tool spans PATH            text frames in, frames of (id, begin, end) out
 //   tokenize_tool special PATH          as encode, with special tokens read from the text
 //   tokenize_tool decode PATH           id frames in, text frames out
+//   tokenize_tool export PATH           Hugging Face's tokenizer.json out
 //   tokenize_tool time PATH PASSES [spans]
 //                                         text frames in; JSON: CPU seconds of encoding them all, per pass
 //   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json, and OUT.hf.json for kinds that
@@ -103,7 +104,7 @@ void train(const std::string& out, const std::vector<std::string>& settings) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|spans|special|decode|time|train PATH ...");
+  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|spans|special|decode|export|time|train PATH ...");
   const std::string& verb = arguments[0];
   if (verb == "train") {
     train(arguments[1], {arguments.begin() + 2, arguments.end()});
@@ -114,6 +115,7 @@ int run(const std::vector<std::string>& arguments) {
   if (verb == "spans") encode_with_spans(*tokenizer);
   if (verb == "special") encode_special(*tokenizer);
   if (verb == "decode") decode(*tokenizer);
+  if (verb == "export") std::cout << hf_json(*tokenizer).dump();
   if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)), arguments.back() == "spans");
   return 0;
 }

@@ -35,7 +35,8 @@ NormalStep read_step(const json& object, const std::string& where) {
     switch (kind) {
       case NormalStepKind::kReplace:
         refuse_unknown_keys(object, {"step", "from", "to"}, where);
-        return replacing_step(json_filled(object, "from", where), json_string(object, "to", where), where);
+        HS_CHECK(!json_string(object, "from", where).empty(), where, ": a step that replaces an empty text");
+        return replacing_step(json_string(object, "from", where), json_string(object, "to", where), where);
       case NormalStepKind::kCollapseSpaces:
         refuse_unknown_keys(object, {"step", "to"}, where);
         return replacing_step("", json_string(object, "to", where), where);

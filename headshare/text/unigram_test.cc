@@ -37,7 +37,7 @@ UnigramDefinition sample_definition() {
 
 std::string normal(const std::string& text, const std::vector<NormalStep>& steps) {
   std::string result;
-  for (const NormalCharacter& one : normalised(text, steps)) append_utf8(one.code_point, &result);
+  for (const NormalCharacter& one : normalised(text, steps, "x")) append_utf8(one.code_point, &result);
   return result;
 }
 
@@ -116,7 +116,14 @@ TEST(UnigramTest, NormalisesStepByStep) {
 
 TEST(UnigramTest, StepsThatMultiplyTextAreRefused) {
   std::vector<NormalStep> steps(16, replacing_step("a", std::string(64, 'a'), "x"));
-  EXPECT_THAT(error_message([&] { normalised("aaa", steps); }), HasSubstr("its steps multiply text"));
+  EXPECT_THAT(error_message([&] { normalised("aaa", steps, "x"); }), HasSubstr("its steps multiply text"));
+  // One step's output is stopped as it grows, and the message names the file.
+  UnigramDefinition d = sample_definition();
+  d.steps = {
+      {.kind = NormalStepKind::kCharsmap, .map = std::make_shared<Charsmap>(map_of('q', std::string(256, 'a')), "x")}};
+  const UnigramTokenizer tokenizer(d, "a file");
+  EXPECT_THAT(error_message([&] { tokenizer.encode("q"); }),
+              HasSubstr("a file: its normalisation makes more than 64 characters of 1 byte"));
 }
 
 TEST(UnigramTest, OurOwnFileHasAllOfIt) {
@@ -124,6 +131,7 @@ TEST(UnigramTest, OurOwnFileHasAllOfIt) {
   d.verbatim = {10};
   d.steps.push_back({.kind = NormalStepKind::kCharsmap, .map = std::make_shared<Charsmap>(map_of('q', "kw"), "x")});
   d.steps.push_back(replacing_step("", " ", "x"));
+  d.steps.push_back(replacing_step(" ", "▁", "x"));
   d.scores[6] = -2.1234567890123456;
   const UnigramTokenizer tokenizer(d);
   for (const bool ours : {true, false}) {

@@ -95,7 +95,7 @@ struct UnigramTokenizer::Worker {
 };
 
 UnigramTokenizer::UnigramTokenizer(UnigramDefinition definition, const std::string& where)
-    : definition_(std::move(definition)) {
+    : definition_(std::move(definition)), where_(where) {
   const UnigramDefinition& d = definition_;
   check_tokens(d, where);
   check_ids(d.special, d.tokens.size(), "special", where);
@@ -140,7 +140,7 @@ size_t UnigramTokenizer::next_piece(std::string_view rest) const {
 }
 
 void UnigramTokenizer::encode_piece(std::string_view piece, size_t offset, bool first, const Visit& visit) const {
-  const NormalText characters = normalised(piece, definition_.steps);
+  const NormalText characters = normalised(piece, definition_.steps, where_);
   Words words(model_, offset, visit);
   const bool by_white = definition_.splits_at_white;
   bool begins = by_white || first;  // what comes next begins a word

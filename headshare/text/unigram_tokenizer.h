@@ -74,6 +74,7 @@ class UnigramTokenizer : public Tokenizer {
   void encode_piece(std::string_view piece, size_t offset, bool first, const Visit& visit) const;
 
   UnigramDefinition definition_;
+  std::string where_;
   UnigramModel model_;
   PieceTrie verbatim_;
   bool piecewise_ = false;

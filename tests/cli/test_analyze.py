@@ -36,7 +36,7 @@ def analysis(run, model, *more):
 
 def test_prints_layers_and_conversions(run, model):
     printed = run("analyze", model, "--text", model.parent / "text.txt").stdout
-    assert "decoder of scheme mha, 2 layers of 4 heads 4 wide" in printed
+    assert "decoder of scheme mha, 2 layers; 4 heads of width 4" in printed
     for part in ["layer 1", "layer 2", "mha, as it is", *CONVERSIONS, "Jensen-Shannon"]:
         assert part in printed, part
     blind = run("analyze", model).stdout
@@ -113,6 +113,44 @@ def test_the_page_holds_everything_and_loads_nothing(run, model):
     assert sorted(path.name for path in model.parent.iterdir()) == ["heads.html", "model", "text.txt"]
 
 
+def test_a_page_that_cannot_be_written_loses_nothing(run, model):
+    name = "a" * 252  # leaves no room for the name that the file has until it is whole
+    done = run("analyze", model, "--html", model.parent / name, check=False)
+    assert done.returncode == 1 and name in done.stderr
+    assert "mha, as it is" in done.stdout
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "text.txt"]
+
+
+def test_a_model_whose_heads_share_already(run, model):
+    run("convert", model, model.parent / "gqa", "--to", "gqa:2")
+    found = analysis(run, model.parent / "gqa", "--text", model.parent / "text.txt")
+    assert found["scheme"] == "gqa" and "gqa:2" not in [row["name"] for row in found["conversions"]]
+    for layer in found["layers"]:
+        check_similarity(layer["score_map_cosine"], -1)
+        assert layer["stacked"]["dimensions"] == 16
+        assert sum(value > 1e-6 for value in layer["stacked"]["singular_values"]) <= 16
+    for row in found["conversions"]:
+        assert math.isfinite(row["error"]["scores"]) and row["output_change"] >= 0
+
+
+def test_an_encoder_with_rotary_positions(run, model, monkeypatch):
+    monkeypatch.setenv("HEADSHARE_CACHE", str(model.parent / "cache"))
+    text = model.parent / "text.txt"
+    run("train", "--task", "mlm", "--text", text, "--out", model.parent / "encoder", "--vocabulary-size", 60,
+        "--positions", "rotary", "--layers", 2, "--d-model", 16, "--heads", 2, "--context", 32, "--batch-size", 4,
+        "--steps", 1)  # fmt: skip
+    found = analysis(run, model.parent / "encoder", "--text", text)
+    assert (found["kind"], found["rotary"]) == ("encoder", True)
+    assert found["before"]["cache_bytes_per_token"] == 0 and found["timed_tokens"] == 32
+    for layer in found["layers"]:
+        assert layer["joint"]["dimensions_per_value"] == 2 and layer["joint"]["dimensions"] == 16
+        assert layer["stacked"]["dimensions_for_90_percent"] % 2 == 0
+    for row in found["conversions"]:
+        assert "impossible" in row or math.isfinite(row["output_change"])
+    printed = run("analyze", model.parent / "encoder").stdout
+    assert "cache" not in printed and "encoder of scheme mha, 2 layers; 2 heads of width 8" in printed
+
+
 def damage(model, value):
     """The first weight of layer 2's queries becomes `value`."""
     raw = bytearray((model / "model.safetensors").read_bytes())
@@ -134,6 +172,8 @@ def damage(model, value):
         (["--key-widths", "0"], "key-widths"),
         (["--iterations", "-1"], "iterations"),
         (["--text-tokens", "0"], "text-tokens"),
+        (["--text-tokens", "64"], "--text-tokens needs --text"),
+        (["--map-tokens", "64"], "--map-tokens needs --text"),
     ],
 )
 def test_what_cannot_be_is_refused_and_writes_nothing(run, model, more, says):
@@ -154,7 +194,7 @@ def test_damaged_weights_are_named(run, model):
 def test_models_without_heads_to_compare_are_refused(run, model):
     set_options(model, heads=1)
     done = run("analyze", model, check=False)
-    assert done.returncode == 1 and "one head" in done.stderr
+    assert done.returncode == 1 and "this model has only one" in done.stderr
     done = run("analyze", model.parent, check=False)
     assert done.returncode == 1 and str(model.parent) in done.stderr
 

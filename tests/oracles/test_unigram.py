@@ -250,6 +250,16 @@ def test_added_tokens(tool, tmp_path, vocabulary):
     assert first_difference(masked, encode(tool, path, masked, verb="special"), ids) is None
 
 
+@pytest.mark.parametrize("case", ["albert", "cased", "xlm-roberta"])
+def test_what_we_export_is_the_same_tokenizer(tool, tmp_path, vocabulary, texts, case):
+    theirs = with_added_tokens(tokenizer_of(vocabulary, case))
+    path = save(theirs, tmp_path / "tokenizer.json")
+    again = Tokenizer.from_str(run_tool(tool, "export", path).decode())
+    for text, one, other in zip(texts, theirs.encode_batch(texts), again.encode_batch(texts)):
+        assert one.ids == other.ids and one.offsets == other.offsets, text
+        assert theirs.decode(one.ids) == again.decode(other.ids)
+
+
 def test_bytes_come_back(tool, tmp_path, vocabulary):
     path = save(tokenizer_of(vocabulary, "nothing"), tmp_path / "tokenizer.json")
     texts = ["\u4e2d\u6587\U0001f600", "x\u0001y"]
@@ -307,6 +317,8 @@ REFUSED = {
     "and its score": lambda o: o["model"]["vocab"].append(["x"]),
     "a template other than": lambda o: o["post_processor"]["single"].pop(),
     "lstrip": lambda o: o["added_tokens"][5].update(lstrip=True),
+    "rstrip of the token": lambda o: o["added_tokens"][0].update(rstrip=True),
+    "single_word of the token": lambda o: o["added_tokens"][0].update(single_word=True),
     "have no tokens": lambda o: o["added_tokens"][-1].update(id=99999),
     "among the added tokens": lambda o: o["added_tokens"][0].update(content="<pad2>"),
     "truncation": lambda o: o.update(truncation={"max_length": 5}),

@@ -15,11 +15,14 @@ constexpr const char* kQuestions = "AlbertForQuestionAnswering";
 constexpr const char* kOutputBias = "masked_head.output_bias";
 
 const TensorNames& block_parts() {
-  static const TensorNames parts = {
-      {"attention.query", "attention.scheme.query"}, {"attention.key", "attention.scheme.key"},
-      {"attention.value", "attention.scheme.value"}, {"attention.dense", "attention.scheme.output"},
-      {"attention.LayerNorm", "attention_norm"},     {"ffn", "feed_forward.expand"},
-      {"ffn_output", "feed_forward.contract"},       {"full_layer_layer_norm", "feed_forward_norm"}};
+  static const TensorNames parts = {{"albert_layers.0.attention.query", "attention.scheme.query"},
+                                    {"albert_layers.0.attention.key", "attention.scheme.key"},
+                                    {"albert_layers.0.attention.value", "attention.scheme.value"},
+                                    {"albert_layers.0.attention.dense", "attention.scheme.output"},
+                                    {"albert_layers.0.attention.LayerNorm", "attention_norm"},
+                                    {"albert_layers.0.ffn", "feed_forward.expand"},
+                                    {"albert_layers.0.ffn_output", "feed_forward.contract"},
+                                    {"albert_layers.0.full_layer_layer_norm", "feed_forward_norm"}};
   return parts;
 }
 
@@ -55,11 +58,7 @@ void check_groups(const HfConfig& config, const EncoderOptions& options) {
 EncoderOptions read_options(const HfConfig& config) {
   refuse_what_we_lack(config);
   refuse_other_classes(config, {"AlbertModel", kMasked, kPreTraining, kClassification, kMultipleChoice, kQuestions});
-  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"),
-           " is true: headshare reads ALBERT as an encoder");
-  const nlohmann::json& positions = config.value("position_embedding_type");
-  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
-           brief_json(positions), "; headshare reads absolute positions");
+  refuse_other_encoders(config, "ALBERT");
   EncoderOptions options = albert_defaults();
   std::vector<HfKey> keys = bert_keys();
   keys.push_back({"embedding_size", "embedding-width"});
@@ -76,36 +75,13 @@ EncoderOptions read_options(const HfConfig& config) {
   return options;
 }
 
-TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
-  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (!tensors.has("classifier.weight") || !tensors.has("pooler.weight")) return {};
-  // A number for each choice, whatever id2label says.
-  if (directory.architecture() == kMultipleChoice) return {.kind = TaskHeadKind::kText, .outputs = 1};
-  const TaskHeadOptions head = read_classes(directory);
-  check_problem_type(directory, head.outputs);
-  return head;
-}
-
-// The output bias stands under one of two names, or both. With tied embeddings they are one; without, transformers
-// adds the decoder's.
-std::string bias_name(const EncoderOptions& options, const HfMapping& tensors) {
-  const bool own = tensors.has("predictions.bias");
-  const bool added = tensors.has("predictions.decoder.bias");
-  return added && !(own && options.tie_embeddings) ? "predictions.decoder.bias" : "predictions.bias";
-}
-
 TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors) {
   TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
                        {"embeddings.position_embeddings.weight", "position_embedding"},
                        {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
   add_pair("embeddings.LayerNorm", "embedding_norm", &names);
   add_pair("encoder.embedding_hidden_mapping_in", "embedding_projection", &names);
-  for (int64_t group = 0; group < own_layers(options); ++group) {
-    for (const auto& [theirs, ours] : block_parts()) {
-      add_pair(join_text("encoder.albert_layer_groups.", group, ".albert_layers.0.", theirs),
-               join_text("blocks.", group, ".", ours), &names);
-    }
-  }
+  add_blocks("encoder.albert_layer_groups.", block_parts(), own_layers(options), &names);
   if (options.pooler) add_pair("pooler", "pooler", &names);
   if (options.task_head.kind == TaskHeadKind::kText) add_pair("classifier", "task_head.output", &names);
   if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
@@ -113,7 +89,7 @@ TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors
   add_pair("predictions.dense", "masked_head.dense", &names);
   add_pair("predictions.LayerNorm", "masked_head.norm", &names);
   if (!options.tie_embeddings) names.emplace_back("predictions.decoder.weight", "masked_head.output_embedding");
-  names.emplace_back(bias_name(options, tensors), kOutputBias);
+  names.emplace_back(output_bias_name("predictions.", options, tensors), kOutputBias);
   return names;
 }
 
@@ -170,7 +146,7 @@ ForeignModel map_albert(const std::shared_ptr<const HfDirectory>& directory) {
   EncoderOptions options = read_options(*directory);
   options.pooler = mapping.has("pooler.weight");
   options.masked_head = mapping.has("predictions.dense.weight");
-  options.task_head = read_task_head(*directory, mapping);
+  options.task_head = read_pooled_head(*directory, mapping, "pooler.weight", kMultipleChoice);
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
   const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);

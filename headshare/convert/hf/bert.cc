@@ -43,16 +43,6 @@ Names tensor_names(const EncoderOptions& options) {
   return names;
 }
 
-// The output bias stands under one of two names, or both. With tied embeddings they are one; without, transformers
-// adds the decoder's and ignores the other.
-std::string bias_name(const EncoderOptions& options, const HfMapping& tensors) {
-  const std::string own = join_text(kHead, "bias");
-  const std::string added = join_text(kHead, "decoder.bias");
-  const bool both = tensors.has(own) && tensors.has(added);
-  if (both) return options.tie_embeddings ? own : added;
-  return tensors.has(added) ? added : own;
-}
-
 // "bert.x" and "x" are one, and so are a norm's old names gamma and beta and the new ones.
 std::string plain_name(const std::string& full) {
   constexpr std::string_view kPrefix = "bert.";
@@ -68,21 +58,7 @@ void refuse_what_encoders_lack(const HfConfig& config) {
   refuse_other_classes(
       config, {"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel", "BertForNextSentencePrediction",
                "BertForSequenceClassification", kMultipleChoice, "BertForQuestionAnswering"});
-  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"),
-           " is true: headshare reads BERT as an encoder");
-  const nlohmann::json& positions = config.value("position_embedding_type");
-  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
-           brief_json(positions), "; headshare reads absolute positions");
-}
-
-TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& tensors) {
-  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (!tensors.has("classifier.weight") || !tensors.has("pooler.dense.weight")) return {};
-  // A number for each choice, whatever id2label says.
-  if (directory.architecture() == kMultipleChoice) return {.kind = TaskHeadKind::kText, .outputs = 1};
-  const TaskHeadOptions head = read_classes(directory);
-  check_problem_type(directory, head.outputs);
-  return head;
+  refuse_other_encoders(config, "BERT");
 }
 
 // The options of the configuration; pooler and heads are not among them.
@@ -100,7 +76,7 @@ EncoderOptions read_options(const HfConfig& config) {
 EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
   EncoderOptions options = read_options(directory);
   options.pooler = tensors.has("pooler.dense.weight");
-  options.task_head = read_task_head(directory, tensors);
+  options.task_head = read_pooled_head(directory, tensors, "pooler.dense.weight", kMultipleChoice);
   options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
   return resolve_read(directory, options);
 }
@@ -139,7 +115,7 @@ ForeignModel map_bert(const Directory& directory) {
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
   Names names = tensor_names(options);
   for (auto& [theirs, ours] : names) {
-    if (ours == kOutputBias) theirs = bias_name(options, mapping);
+    if (ours == kOutputBias) theirs = output_bias_name(kHead, options, mapping);
   }
   const auto taken = take_encoder(names, options, &mapping);
   if (mapping.has("cls.seq_relationship.weight")) {

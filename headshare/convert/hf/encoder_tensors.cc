@@ -86,6 +86,33 @@ EncoderOptions base_encoder() {
   return options;
 }
 
+void refuse_other_encoders(const HfConfig& config, const std::string& model) {
+  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"), " is true: headshare reads ", model,
+           " as an encoder");
+  const nlohmann::json& positions = config.value("position_embedding_type");
+  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
+           brief_json(positions), "; headshare reads absolute positions");
+}
+
+TaskHeadOptions read_pooled_head(const HfDirectory& directory, const HfMapping& tensors,
+                                 const std::string& pooler_weight, const std::string& multiple_choice) {
+  if (tensors.has("qa_outputs.weight")) return {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (!tensors.has("classifier.weight") || !tensors.has(pooler_weight)) return {};
+  // A number for each choice, whatever id2label says.
+  if (directory.architecture() == multiple_choice) return {.kind = TaskHeadKind::kText, .outputs = 1};
+  const TaskHeadOptions head = read_classes(directory);
+  check_problem_type(directory, head.outputs);
+  return head;
+}
+
+std::string output_bias_name(const std::string& head, const EncoderOptions& options, const HfMapping& tensors) {
+  const std::string own = head + "bias";
+  const std::string added = head + "decoder.bias";
+  const bool both = tensors.has(own) && tensors.has(added);
+  if (both) return options.tie_embeddings ? own : added;
+  return tensors.has(added) ? added : own;
+}
+
 TaskHeadOptions read_classes(const HfConfig& config) {
   TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
   const nlohmann::json& names = config.value("id2label");

@@ -29,6 +29,18 @@ std::map<std::string, std::string> take_encoder(const TensorNames& names, const 
 // BERT-base, whose sizes the configurations of its relatives default to.
 EncoderOptions base_encoder();
 
+// Throws Error for a decoder, and for other positions than absolute ones; `model`: "BERT".
+void refuse_other_encoders(const HfConfig& config, const std::string& model);
+
+// The head of a task as the tensors have it, where classifiers read the pooler, whose weight is named. A model of the
+// class `multiple_choice` has one output for each choice.
+TaskHeadOptions read_pooled_head(const HfDirectory& directory, const HfMapping& tensors,
+                                 const std::string& pooler_weight, const std::string& multiple_choice);
+
+// The bias of a masked-LM head: "bias" or "decoder.bias" after `head`, or both. With tied embeddings they are one;
+// without, transformers adds the decoder's and ignores the other.
+std::string output_bias_name(const std::string& head, const EncoderOptions& options, const HfMapping& tensors);
+
 // The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
 TaskHeadOptions read_classes(const HfConfig& config);
 

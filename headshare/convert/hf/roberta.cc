@@ -37,11 +37,7 @@ EncoderOptions read_options(const HfConfig& config) {
   refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions,
                                 "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
                                 "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
-  HS_CHECK(!config.flag("is_decoder", false), config.config_key("is_decoder"),
-           " is true: headshare reads RoBERTa as an encoder");
-  const nlohmann::json& positions = config.value("position_embedding_type");
-  HS_CHECK(positions.is_null() || positions == "absolute", config.config_key("position_embedding_type"), " is ",
-           brief_json(positions), "; headshare reads absolute positions");
+  refuse_other_encoders(config, "RoBERTa");
   EncoderOptions options = base_encoder();
   options.vocabulary = 50265;
   read_keys(config, bert_keys(), stored_fields(options));

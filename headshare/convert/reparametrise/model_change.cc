@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
@@ -40,33 +41,19 @@ std::vector<Moments> moments_of_layers(const Model& model, const Tensor& sample)
   std::vector<MomentSums> sums(model->layers());
   watch(model, sample,
         [&](size_t i) { return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); }; });
-  std::vector<Moments> moments;
-  for (const MomentSums& one : sums) moments.push_back(one.moments());
-  return moments;
+  return moments_of(sums);
 }
-
-// Sums of squares of a change and of what changed.
-struct Change {
-  double change = 0;
-  double of = 0;
-
-  void add(const Tensor& before, const Tensor& after) {
-    change += (after - before).square().sum(at::kDouble).item<double>();
-    of += before.square().sum(at::kDouble).item<double>();
-  }
-  double relative() const { return of == 0 ? 0 : std::sqrt(change / of); }
-};
 
 template <class Model>
 std::vector<double> changes_of_outputs(const Model& source, const Model& target, const Tensor& sample) {
-  std::vector<Change> changes(source->layers());
+  std::vector<OutputChange> changes(source->layers());
   watch(source, sample, [&](size_t i) {
     return [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
       changes[i].add(output, other->self(x, mask));
     };
   });
   std::vector<double> relative;
-  for (const Change& one : changes) relative.push_back(one.relative());
+  for (const OutputChange& one : changes) relative.push_back(one.relative());
   return relative;
 }
 
@@ -100,7 +87,7 @@ void add_answers(const Model& source, const Model& target, const Tensor& before,
 template <class Model>
 AnswerChange change_of_answers(const Model& source, const Model& target, const Tensor& sample) {
   constexpr bool kNextToken = std::is_same_v<Model, Decoder>;
-  Change hidden;
+  OutputChange hidden;
   AnswerSums sums;
   for (int64_t row = 0; row < sample.size(0); ++row) {
     const Tensor ids = sample.slice(0, row, row + 1);
@@ -130,6 +117,25 @@ void copy_the_rest(const Model& source, const Model& target) {
 }  // namespace
 
 std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
+
+std::vector<Moments> moments_of(const std::vector<MomentSums>& layers) {
+  std::vector<Moments> moments;
+  for (const MomentSums& one : layers) {
+    moments.push_back(one.moments());
+    HS_CHECK(
+        at::isfinite(moments.back().second).all().item<bool>(), layer_name(moments.size() - 1),
+        ": what it reads in the sample text is not finite (NaN or infinite): the weights before it are damaged, or "
+        "training diverged; repair the model or take an earlier checkpoint");
+  }
+  return moments;
+}
+
+void OutputChange::add(const Tensor& before, const Tensor& after) {
+  change_ += (after - before).square().sum(at::kDouble).item<double>();
+  of_ += before.square().sum(at::kDouble).item<double>();
+}
+
+double OutputChange::relative() const { return of_ == 0 ? 0 : std::sqrt(change_ / of_); }
 
 void watch_layers(const Decoder& model, const Tensor& sample, const LayerObservers& look) {
   watch(model, sample, look);

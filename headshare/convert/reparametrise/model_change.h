@@ -41,9 +41,22 @@ using LayerObservers = std::function<AttentionImpl::Observer(size_t layer)>;
 void watch_layers(const Decoder& model, const Tensor& sample, const LayerObservers& look);
 void watch_layers(const Encoder& model, const Tensor& sample, const LayerObservers& look);
 
+// Of each layer, by its sums. Throws Error, naming the layer, where they are not finite.
+std::vector<Moments> moments_of(const std::vector<MomentSums>& layers);
+
 // What the attention of each layer reads.
 std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample);
 std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample);
+
+// |change| / |before| over all that was added; 0 where all of it was 0.
+class OutputChange {
+ public:
+  void add(const Tensor& before, const Tensor& after);
+  double relative() const;
+
+ private:
+  double change_ = 0, of_ = 0;  // sums of squares
+};
 
 // |change of the layer's output| / |output| of each layer, where it reads what it read in the source.
 std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample);

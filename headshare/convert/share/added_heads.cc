@@ -18,7 +18,7 @@ Tensor with_constant(const Tensor& map, const Tensor& constant) {
 
 // X with X g = b, g Hermitian and perhaps singular: [.., n, d], [.., d, d].
 Tensor divided(const Tensor& b, const Tensor& g) {
-  const Tensor size = at::real(g.diagonal(0, -2, -1)).mean(-1).clamp_min(1e-300).unsqueeze(-1).unsqueeze(-1);
+  const Tensor size = at::real(g.diagonal(0, -2, -1)).mean(-1).clamp_min(kLeastSize).unsqueeze(-1).unsqueeze(-1);
   constexpr double kRidge = 1e-12;
   return at::adjoint(at::linalg_solve(g + kRidge * size * at::eye(g.size(-1), g.options()), at::adjoint(b)));
 }

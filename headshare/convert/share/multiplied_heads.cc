@@ -2,12 +2,19 @@
 
 #include <ATen/ATen.h>
 
+#include "headshare/convert/share/shared_maps.h"
+
 namespace headshare {
 namespace {
 
 constexpr int kIterations = 60;
 
-Tensor squared_length(const Tensor& x) { return at::real(x * x.conj()).sum(-1).clamp_min(1e-300); }
+// [F, H, E] -> [F, H]. Heads of 0 count a little, so that what is divided by their lengths stays small.
+Tensor squared_lengths(const Tensor& x) {
+  constexpr double kLeastShare = 1e-24;  // of the largest
+  const Tensor lengths = at::real(x * x.conj()).sum(-1);
+  return at::maximum(lengths, kLeastShare * lengths.amax(-1, /*keepdim=*/true)).clamp_min(kLeastSize);
+}
 
 // A head's maps from the shared one: both parts, each times its factor. [F, E], [F, H] -> [F, H, E].
 Tensor heads_of(const Tensor& map, const Tensor& factors) {
@@ -31,7 +38,7 @@ std::pair<Tensor, Tensor> rank_one(const Tensor& targets, const Tensor& weights)
 
 // One side given the other: heads `maps` [F, H, E], whose other sides are `other` and are now held as `fixed`.
 void improve(const Tensor& maps, const Tensor& other, const Tensor& fixed, Tensor* map, Tensor* factors) {
-  const Tensor weights = squared_length(fixed);
+  const Tensor weights = squared_lengths(fixed);
   const Tensor part = (other.conj() * fixed).sum(2) / weights;  // of each head: [F, H]
   const Tensor targets = maps * part.unsqueeze(2);
   const auto [real, real_factors] = rank_one(at::real(targets), weights);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "headshare/base/testing.h"
@@ -92,6 +93,34 @@ TEST_P(Share, SaysWhatAModelOfSeparateHeadsLoses) {
   EXPECT_GT(shown.change.divergence, 0);
   EXPECT_EQ(target->options().attention.scheme, GetParam().scheme);
   expect_counted(target);
+}
+
+void expect_finite(const Decoder& model, const std::string& what) {
+  for (const Declared& one : declared_parameters(*model)) {
+    EXPECT_TRUE(at::isfinite(one.tensor).all().item<bool>()) << what << ": " << one.name;
+    EXPECT_LT(one.tensor.abs().max().item<double>(), 1e4) << what << ": " << one.name;
+  }
+}
+
+// Layers of which a part is 0, as pruning leaves them.
+TEST_P(Share, TakesLayersOfWhichAPartIsZero) {
+  for (const std::string part : {"query", "key", "value", "output"}) {
+    for (const bool with_sample : {false, true}) {
+      const std::string what = part + (with_sample ? ", with a sample" : "");
+      const Decoder source = random_decoder("mha", GetParam().positions, GetParam().biases);
+      zero_part(*source->attention(0), part);
+      SharingReport report;
+      SharingOptions options;
+      options.to.scheme = GetParam().scheme;
+      if (with_sample) options.sample = random_ids(4, 10, 13);
+      ASSERT_NO_THROW(expect_finite(shared(source, options, &report), what)) << what;
+      for (const SharedLayerReport& layer : report.layers) {
+        EXPECT_TRUE(std::isfinite(layer.result.error.scores)) << what;
+        EXPECT_TRUE(std::isfinite(layer.result.error.values)) << what;
+        EXPECT_TRUE(std::isfinite(layer.output_change)) << what;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, Share, testing::ValuesIn(cases()), [](const testing::TestParamInfo<Case>& one) {

@@ -65,7 +65,7 @@ Tensor key_directions(const HeadSlices& slices, int64_t heads) {
 
 Tensor coefficients(const Tensor& w, const Tensor& maps) {
   const Tensor gram = at::adjoint(w).matmul(w);
-  const Tensor size = at::real(gram.diagonal(0, -2, -1)).mean(-1).clamp_min(1e-300).unsqueeze(-1).unsqueeze(-1);
+  const Tensor size = at::real(gram.diagonal(0, -2, -1)).mean(-1).clamp_min(kLeastSize).unsqueeze(-1).unsqueeze(-1);
   constexpr double kRidge = 1e-13;
   return at::linalg_solve(gram + kRidge * size * at::eye(gram.size(-1), gram.options()), at::adjoint(w).matmul(maps));
 }

@@ -6,6 +6,9 @@
 
 namespace headshare {
 
+// What squares of 0 count as where they are divided by. Its products with ridges are still normal numbers.
+inline constexpr double kLeastSize = 1e-280;
+
 // P_h = Q_h K_g^H, approximately, where head h of H is in group g = h / (H / G).
 struct SharedMaps {
   Tensor query;  // [F, H, E, r]

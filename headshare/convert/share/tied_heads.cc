@@ -19,7 +19,7 @@ HeadSlices normalised(const HeadSlices& slices) {
 // X with X form = right for each head, form symmetric: [H, E, D], [H, D, D].
 Tensor divided(const Tensor& right, const Tensor& form) {
   constexpr double kRidge = 1e-12;
-  const Tensor size = form.diagonal(0, 1, 2).mean(1).clamp_min(1e-300).view({-1, 1, 1});
+  const Tensor size = form.diagonal(0, 1, 2).mean(1).clamp_min(kLeastSize).view({-1, 1, 1});
   return at::linalg_solve(form + kRidge * size * at::eye(form.size(1), form.options()), right.mT()).mT();
 }
 
@@ -44,12 +44,12 @@ class AlternatingTie {
   static constexpr int kIterations = 40;
 
   Tensor better(const Tensor& w) const {
-    const Tensor turning = as_complex(w);                                               // [H, E', F]
-    const Tensor length = at::real(turning * turning.conj()).sum(1).clamp_min(1e-300);  // [H, F]
-    const Tensor factor = (turning * key_.conj()).sum(1) / length;                      // key = conj(factor) w: [H, F]
-    const Tensor weight = query_ * at::real(factor * factor.conj());                    // [H, F]
-    const Tensor weights = at::diag_embed(at::cat({weight, weight}, 1));                // [H, D, D]
-    const Tensor keys = as_pairs_of_columns(key_ * (query_ * factor).unsqueeze(1));     // [H, E', D]
+    const Tensor turning = as_complex(w);                                                   // [H, E', F]
+    const Tensor length = at::real(turning * turning.conj()).sum(1).clamp_min(kLeastSize);  // [H, F]
+    const Tensor factor = (turning * key_.conj()).sum(1) / length;                   // key = conj(factor) w: [H, F]
+    const Tensor weight = query_ * at::real(factor * factor.conj());                 // [H, F]
+    const Tensor weights = at::diag_embed(at::cat({weight, weight}, 1));             // [H, D, D]
+    const Tensor keys = as_pairs_of_columns(key_ * (query_ * factor).unsqueeze(1));  // [H, E', D]
     const int64_t E = value_.size(1);
     const Tensor taken = coefficients(w.slice(1, 0, E), value_);  // V = W C: [H, D, Dv]
     const Tensor values = output_.matmul(taken.mT());             // O O^T C^T

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
@@ -16,6 +17,8 @@ int64_t cost_of(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   return analysis.decodes() ? row.cache_bytes_per_token : row.attention_parameters;
 }
 std::string cost_name(const HeadAnalysis& analysis) { return analysis.decodes() ? "cache" : "attention parameters"; }
+
+std::string counted(int64_t count, const char* noun) { return plural(static_cast<size_t>(count), noun); }
 
 // The layer with the two heads that are most alike by their weights.
 const LayerAnalysis& most_redundant(const HeadAnalysis& analysis) {
@@ -39,17 +42,16 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
   const HeadPair pair = *most_alike(layer.weights);
   std::string text = join_text("The heads of a layer have ", percent_text(kEnergyShare), " of their scores' energy in ",
                                std::llround(width), " of ", analysis.full_key_width, " dimensions, on average over ",
-                               analysis.layer.size(), analysis.layer.size() == 1 ? " layer" : " layers",
-                               ". Their score maps have a mean cosine of ",
+                               plural(analysis.layer.size(), "layer"), ". Their score maps have a mean cosine of ",
                                similarity_text(mean_over_layers(
                                    analysis, [](const LayerAnalysis& one) { return *mean_similarity(one.weights); })),
                                "; heads ", pair.first + 1, " and ", pair.second + 1, " of ", layer.layer,
                                " are the most alike, with ", similarity_text(pair.similarity), ".");
   if (analysis.has_text()) {
-    text += " Where they look in the text is " +
+    text += " Their attention on the text has a mean similarity of " +
             similarity_text(
                 mean_over_layers(analysis, [](const LayerAnalysis& one) { return *mean_similarity(one.maps); })) +
-            " alike on average (1: always at the same tokens).";
+            " (1: always the same tokens).";
   }
   return text;
 }
@@ -57,35 +59,36 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
 std::string best_text(const HeadAnalysis& analysis) {
   std::vector<const ConversionAnalysis*> all = possible(analysis);
   std::erase_if(all, [&](const ConversionAnalysis* one) {
-    return cost_of(analysis, *one) >= cost_of(analysis, analysis.before);
+    return cost_of(analysis, *one) >= cost_of(analysis, analysis.before) || !std::isfinite(error_of(*one));
   });
   const std::string cost = cost_name(analysis);
   if (all.empty()) return "No conversion saves " + cost + ".";
   std::vector<const ConversionAnalysis*> small = all;
-  std::erase_if(small, [](const ConversionAnalysis* one) { return error_of(*one) > kSmallError; });
+  std::erase_if(small, [](const ConversionAnalysis* one) { return !(error_of(*one) <= kSmallError); });
   if (small.empty()) {
     const ConversionAnalysis& closest = **std::min_element(
         all.begin(), all.end(), [](const auto* a, const auto* b) { return error_of(*a) < error_of(*b); });
     return join_text("No conversion that saves ", cost, " keeps the ", error_name(analysis), " within ",
                      percent_text(kSmallError), "; the closest is ", closest.name, " with ",
-                     error_text(error_of(closest)), ". Converted models of larger errors need training.");
+                     error_text(error_of(closest)), ". A conversion with a larger error needs training afterwards.");
   }
   const ConversionAnalysis& best = **std::min_element(small.begin(), small.end(), [&](const auto* a, const auto* b) {
     return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
   });
   return join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
-                   ", ", best.name, " saves most ", cost, ": ",
+                   ", ", best.name, " saves the most ", cost, " (",
                    change_text(static_cast<double>(cost_of(analysis, best)),
                                static_cast<double>(cost_of(analysis, analysis.before))),
-                   ", with ", error_text(error_of(best)), ".");
+                   ") at an error of ", error_text(error_of(best)), ".");
 }
 
 }  // namespace
 
 std::string subject_text(const HeadAnalysis& analysis) {
-  return join_text(analysis.kind, " of scheme ", analysis.scheme, ", ", analysis.depth, " layers",
-                   analysis.depth > analysis.layers ? join_text(" with ", analysis.layers, " sets of parameters") : "",
-                   " of ", analysis.heads, " heads ", analysis.head_width, " wide");
+  return join_text(
+      analysis.kind, " of scheme ", analysis.scheme, ", ", counted(analysis.depth, "layer"),
+      analysis.depth > analysis.layers ? " that share " + counted(analysis.layers, "set") + " of parameters" : "", "; ",
+      counted(analysis.heads, "head"), " of width ", analysis.head_width);
 }
 
 std::string finding_text(const HeadAnalysis& analysis) { return redundancy_text(analysis) + " " + best_text(analysis); }
@@ -100,19 +103,24 @@ std::vector<std::string> explanations(const HeadAnalysis& analysis) {
   };
   if (analysis.has_text()) {
     all.push_back(join_text("Attention: 1 - the mean Jensen-Shannon divergence of two heads' attention in bits, over ",
-                            analysis.map_tokens, " tokens. Maps and errors are weighed by what layers read in ",
-                            analysis.text_tokens, " tokens of the text."));
-    all.push_back(join_text("Change of output: of each layer alone, on ", analysis.map_tokens,
-                            " tokens, its input being the model's own."));
+                            counted(analysis.map_tokens, "token"),
+                            ". Maps and errors are weighed by what layers read in ",
+                            counted(analysis.text_tokens, "token"), " of the text."));
+    all.push_back(join_text("Change of output: of each layer alone, on ", counted(analysis.map_tokens, "token"),
+                            ", its input being the model's own."));
   } else {
     all.emplace_back("Without --text all directions of the inputs count alike; errors on a text are often smaller.");
   }
-  all.push_back(join_text("Errors are relative, means over layers, with ", analysis.iterations,
-                          " iterations at most; headshare convert takes more by default (--iterations) and can be a "
-                          "little better."));
-  all.push_back(join_text("Time: one attention layer, measured here, ",
+  const bool fewer = analysis.iterations < analysis.convert_iterations;
+  all.push_back(join_text("Errors are relative, means over layers, with ", counted(analysis.iterations, "iteration"),
+                          " at most",
+                          fewer ? join_text("; headshare convert takes ", analysis.convert_iterations,
+                                            " by default (--iterations) and can be a little better.")
+                                : "."));
+  all.push_back(join_text("Time: attention of the first layer, measured here, ",
                           analysis.decodes() ? "decoding one token after " : "reading ",
-                          analysis.decodes() ? analysis.timed_tokens - 1 : analysis.timed_tokens, " tokens."));
+                          counted(analysis.decodes() ? analysis.timed_tokens - 1 : analysis.timed_tokens, "token"),
+                          "."));
   return all;
 }
 
@@ -134,12 +142,12 @@ std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row
   return &row == &analysis.before ? row.name + ", as it is" : row.name;
 }
 
-std::string error_text(double error) { return format_fixed(100 * error, 2) + " %"; }
+std::string error_text(double error) { return format_fixed(100 * error, 2) + "%"; }
 
 std::string change_text(double after, double before) {
   const double change = before > 0 ? 100 * (after / before - 1) : 0;
   const auto rounded = std::llround(change);
-  return join_text(rounded > 0 ? "+" : rounded == 0 ? "±" : "", rounded, " %");
+  return join_text(rounded > 0 ? "+" : rounded == 0 ? "±" : "", rounded, "%");
 }
 
 std::string width_text(const Spectrum& spectrum) {
@@ -152,7 +160,9 @@ std::string pair_text(const std::optional<HeadPair>& heads) {
 }
 
 std::string similarity_text(std::optional<double> similarity) {
-  return similarity ? format_fixed(*similarity, 2) : "-";
+  if (!similarity) return "-";
+  const std::string text = format_fixed(*similarity, 2);
+  return text == "-0.00" ? "0.00" : text;
 }
 
 std::string milliseconds_text(std::optional<double> milliseconds) {

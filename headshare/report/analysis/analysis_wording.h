@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// "encoder of scheme mha, 6 layers of 8 heads 64 wide"
+// "encoder of scheme mha, 6 layers; 8 heads of width 64"
 std::string subject_text(const HeadAnalysis& analysis);
 
 // How alike heads are, and the conversion that saves most for a small error: a few sentences.
@@ -28,15 +28,12 @@ std::vector<const ConversionAnalysis*> possible(const HeadAnalysis& analysis);
 // The name of a row: of the model as it is "mha, as it is".
 std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row);
 
-std::string error_text(double error);  // "12.34 %"
-// "-25 %": how a cost changes against that of the model as it is; "±0 %" where it does not.
+std::string error_text(double error);  // "12.34%"
+// "-25%": how a cost changes against that of the model as it is; "±0%" where it does not.
 std::string change_text(double after, double before);
 std::string width_text(const Spectrum& spectrum);               // "96 of 512"
 std::string pair_text(const std::optional<HeadPair>& heads);    // "3 and 7: 0.83"; "-" without
 std::string similarity_text(std::optional<double> similarity);  // "0.83"
 std::string milliseconds_text(std::optional<double> milliseconds);
-
-// The share of energy that widths are given for.
-inline constexpr double kEnergyShare = 0.9;
 
 }  // namespace headshare

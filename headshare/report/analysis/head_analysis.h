@@ -8,6 +8,9 @@
 
 namespace headshare {
 
+// The share of energy that widths are given for.
+inline constexpr double kEnergyShare = 0.9;
+
 // Squared singular values say how a map's energy, its squared Frobenius norm, is spread over dimensions.
 struct Spectrum {
   std::vector<double> values;    // singular values, falling
@@ -81,11 +84,12 @@ struct HeadAnalysis {
   int64_t head_width = 0;      // in which a query is compared with a key
   int64_t full_key_width = 0;  // of all heads together
   bool rotary = false;
-  std::vector<std::string> text;  // the sample's files; empty without
-  int64_t text_tokens = 0;        // of them, those that weigh maps and errors
-  int64_t map_tokens = 0;         // and those whose attention maps and outputs were compared
-  int64_t iterations = 0;         // of each decomposition, at most
-  int64_t timed_tokens = 0;       // in the cache of a decoding step, or read at once by an encoder
+  std::vector<std::string> text;   // the sample's files; empty without
+  int64_t text_tokens = 0;         // of them, those that weigh maps and errors
+  int64_t map_tokens = 0;          // and those whose attention maps and outputs were compared
+  int64_t iterations = 0;          // of each decomposition, at most
+  int64_t convert_iterations = 0;  // and those that `headshare convert` takes by default
+  int64_t timed_tokens = 0;        // in the cache of a decoding step, or read at once by an encoder
   std::vector<LayerAnalysis> layer;
   ConversionAnalysis before;  // the model as it is
   std::vector<ConversionAnalysis> conversions;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "headshare/report/analysis/analysis_json.h"
 #include "headshare/report/analysis/analysis_page.h"
 #include "headshare/report/analysis/analysis_wording.h"
@@ -72,18 +74,57 @@ TEST(HeadSimilarity, NamesTheMostAlikeHeads) {
 }
 
 TEST(AnalysisWording, NamesTheConversionThatSavesMostForLittle) {
-  EXPECT_THAT(finding_text(example()), HasSubstr("skv saves most cache: -50 %, with 5.00 %"));
+  EXPECT_THAT(finding_text(example()), HasSubstr("skv saves the most cache (-50%) at an error of 5.00%."));
   HeadAnalysis lossy = example();
   lossy.conversions.erase(lossy.conversions.begin() + 1);
-  EXPECT_THAT(finding_text(lossy), HasSubstr("the closest is mqa with 50.00 %"));
+  EXPECT_THAT(finding_text(lossy), HasSubstr("the closest is mqa with 50.00%. A conversion with a larger error"));
   lossy.conversions.clear();
   EXPECT_THAT(finding_text(lossy), HasSubstr("No conversion saves cache"));
 }
 
+// What is no number is no small error.
+TEST(AnalysisWording, NeverRecommendsWhatIsNoNumber) {
+  HeadAnalysis damaged = example();
+  damaged.conversions[0].layers[0].scores = damaged.conversions[0].layers[0].values = NAN;
+  EXPECT_THAT(finding_text(damaged), HasSubstr("skv saves the most"));
+  damaged.conversions[1].layers[0].scores = 0.4;
+  EXPECT_THAT(finding_text(damaged), HasSubstr("the closest is skv"));
+}
+
 TEST(AnalysisWording, TellsChanges) {
-  EXPECT_EQ(change_text(3, 4), "-25 %");
-  EXPECT_EQ(change_text(5, 4), "+25 %");
-  EXPECT_EQ(change_text(4, 4), "±0 %");
+  EXPECT_EQ(change_text(3, 4), "-25%");
+  EXPECT_EQ(change_text(5, 4), "+25%");
+  EXPECT_EQ(change_text(4, 4), "±0%");
+  EXPECT_EQ(error_text(0.2273), "22.73%");
+  EXPECT_EQ(similarity_text(-0.001), "0.00");
+  EXPECT_EQ(similarity_text(-0.25), "-0.25");
+}
+
+TEST(AnalysisWording, CountsOneAndMore) {
+  HeadAnalysis one = example();
+  EXPECT_EQ(subject_text(one), "decoder of scheme mha, 1 layer; 3 heads of width 4");
+  one.depth = 4;
+  EXPECT_EQ(subject_text(one), "decoder of scheme mha, 4 layers that share 1 set of parameters; 3 heads of width 4");
+  one.text = {"a.txt"};
+  one.text_tokens = one.map_tokens = 1;
+  one.layer[0].maps = one.layer[0].weights;
+  one.timed_tokens = 2;
+  one.iterations = 1;
+  for (const std::string& line : explanations(one)) {
+    EXPECT_THAT(line, Not(HasSubstr(" 1 tokens"))) << line;
+    EXPECT_THAT(line, Not(HasSubstr(" 1 iterations"))) << line;
+  }
+  EXPECT_THAT(finding_text(one), HasSubstr("Their attention on the text has a mean similarity of -0.04"));
+}
+
+TEST(AnalysisWording, SaysThatConvertTakesMoreIterationsWhereItDoes) {
+  HeadAnalysis analysis = example();
+  const auto all = [&] { return testing::PrintToString(explanations(analysis)); };
+  analysis.convert_iterations = 60;
+  analysis.iterations = 8;
+  EXPECT_THAT(all(), HasSubstr("8 iterations at most; headshare convert takes 60 by default"));
+  analysis.iterations = 60;
+  EXPECT_THAT(all(), Not(HasSubstr("by default")));
 }
 
 TEST(AnalysisPage, HoldsEveryPartAndEscapesNames) {
@@ -100,6 +141,23 @@ TEST(AnalysisPage, HoldsEveryPartAndEscapesNames) {
   with_text.layer[0].maps = {{1, 0.5, 0.5}, {0.5, 1, 0.5}, {0.5, 0.5, 1}};  // all alike: no range of colours
   EXPECT_THAT(analysis_page(with_text), HasSubstr("attention on the text"));
   EXPECT_THAT(analysis_page(with_text), Not(HasSubstr("nan")));
+}
+
+// Cells of many heads share a path: no text for each.
+TEST(AnalysisPage, OfManyHeadsStaysSmall) {
+  constexpr size_t kHeads = 96;
+  HeadAnalysis analysis = example();
+  HeadSimilarity& heads = analysis.layer[0].weights;
+  heads.assign(kHeads, std::vector<double>(kHeads));
+  for (size_t i = 0; i < kHeads; ++i) {
+    for (size_t j = 0; j < kHeads; ++j) heads[i][j] = i == j ? 1 : std::sin(static_cast<double>(i + j));
+  }
+  const size_t without = analysis_page(example()).size();
+  const std::string page = analysis_page(analysis);
+  EXPECT_LT(page.size(), without + 400'000);
+  EXPECT_THAT(page, HasSubstr("class=\"heat below\""));
+  EXPECT_THAT(page, Not(HasSubstr("heads 95 and 96: ")));
+  EXPECT_THAT(analysis_page(example()), HasSubstr("heads 1 and 2: "));
 }
 
 TEST(AnalysisJson, HasNullWithoutAText) {

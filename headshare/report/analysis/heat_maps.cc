@@ -1,6 +1,7 @@
 // How alike heads are, as heat maps.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "headshare/base/error.h"
 #include "headshare/report/analysis/analysis_figures.h"
@@ -17,6 +18,8 @@ constexpr double kLegend = 34;  // from a map's lower edge to its legend
 constexpr double kLegendHeight = 9;
 constexpr double kLeastLabel = 13;  // height that a head's number takes
 constexpr int kLegendCells = 20;
+constexpr size_t kMostSingleHeads = 32;
+constexpr int kStrengths = 25;  // of cells that are drawn together
 
 // From a similarity to a colour and its strength.
 struct HeatScale {
@@ -54,6 +57,9 @@ struct HeatMap {
   HeatScale scale;
 };
 
+// Of which each can be pointed at, and read in a table.
+bool has_single_cells(const HeatMap& map) { return map.heads.size() <= kMostSingleHeads; }
+
 // With a real minus sign.
 std::string signed_text(double value) {
   const std::string text = similarity_text(value);
@@ -77,6 +83,31 @@ void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
       });
     }
   }
+}
+
+// The cells of many heads, drawn together where they look alike: a group for each would make pages of many MB. The
+// finding and the JSON have the numbers.
+void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
+  std::map<std::pair<std::string, int>, std::vector<Box>> boxes;  // by colour and strength, in steps
+  for (size_t i = 0; i < map.heads.size(); ++i) {
+    const double y = kTop + static_cast<double>(i) * cell;
+    const std::pair<std::string, int>* run = nullptr;  // of the cell before
+    for (size_t j = 0; j < map.heads.size(); ++j) {
+      const double x = left + static_cast<double>(j) * cell;
+      const double value = map.heads[i][j];
+      const std::pair look = i == j ? std::pair<std::string, int>("heat self", kStrengths)
+                                    : std::pair(map.scale.css(value),
+                                                static_cast<int>(std::lround(kStrengths * map.scale.strength(value))));
+      const auto found = boxes.try_emplace(look).first;
+      if (run == &found->first) {
+        found->second.back().right = x + cell;
+      } else {
+        found->second.push_back({x, y, x + cell, y + cell});
+      }
+      run = &found->first;
+    }
+  }
+  for (const auto& [look, all] : boxes) plot->cells(all, look.first, static_cast<double>(look.second) / kStrengths);
 }
 
 void draw_legend(SvgPlot* plot, const HeatScale& scale, double left, double width, double top) {
@@ -103,7 +134,7 @@ void draw_map(SvgPlot* plot, const HeatMap& map, double left, double width) {
     plot->text({left + middle(i), kTop + width + 15}, std::to_string(i + 1), "tick", "middle");
   }
   plot->mark(map.title, [&] {
-    draw_cells(plot, map, left, cell);
+    has_single_cells(map) ? draw_cells(plot, map, left, cell) : draw_many_cells(plot, map, left, cell);
     plot->path({{left, kTop}, {left + width, kTop}, {left + width, kTop + width}, {left, kTop + width}, {left, kTop}},
                "frontier");
   });
@@ -137,7 +168,7 @@ HtmlFigure similarity_figure(const LayerAnalysis& layer, const std::vector<HeatM
   double left = kLabels;
   for (const HeatMap& map : maps) {
     draw_map(&plot, map, left, width);
-    figure.data += heat_data(map);
+    if (has_single_cells(map)) figure.data += heat_data(map);
     left += width + kGap + kLabels;
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);

@@ -12,8 +12,6 @@
 namespace headshare {
 namespace {
 
-constexpr Box kFrame{54, 40, 400, 290};
-
 struct Saving {
   std::string id;
   std::string name;  // "cache"
@@ -29,7 +27,7 @@ std::vector<Saving> savings(const HeadAnalysis& analysis) {
   }
   all.push_back({"parameters", "attention parameters", "Attention parameters: those of all attention sub-layers.",
                  [](const ConversionAnalysis& row) { return static_cast<double>(row.attention_parameters); }});
-  all.push_back({"time", "time", "Time: one attention layer, measured on this machine.",
+  all.push_back({"time", "time", "Time: attention of the first layer, measured on this machine.",
                  [](const ConversionAnalysis& row) { return row.milliseconds.value_or(0); }});
   return all;
 }
@@ -58,8 +56,8 @@ void place(const HeadAnalysis& analysis, const Saving& saving, SvgPlot* plot, st
     xs.push_back(100 * point.share);
     ys.push_back(100 * point.error);
   }
-  const Scale across = fitted_scale(xs, false, kFrame.left, kFrame.right);
-  const Scale up = fitted_scale(ys, false, kFrame.bottom, kFrame.top);
+  const Scale across = fitted_scale(xs, false, kScatterFrame.left, kScatterFrame.right);
+  const Scale up = fitted_scale(ys, false, kScatterFrame.bottom, kScatterFrame.top);
   plot->x_axis(across, saving.name + ", % of the model as it is");
   plot->y_axis(up, error_name(analysis) + ", %");
   for (SavingPoint& point : *points) point.at = {across(100 * point.share), up(100 * point.error)};
@@ -81,7 +79,7 @@ void draw_points(const HeadAnalysis& analysis, const Saving& saving, const std::
   for (const SavingPoint& point : points) {
     names.push_back({point.at.x, point.at.y, shortened(row_name(analysis, *point.row), 22)});
   }
-  const std::vector<PlacedLabel> labels = place_labels(names, {}, kFrame);
+  const std::vector<PlacedLabel> labels = place_labels(names, {}, kScatterFrame);
   for (size_t i = 0; i < points.size(); ++i) {
     const SavingPoint& point = points[i];
     const PlacedLabel& label = labels[i];
@@ -107,7 +105,7 @@ HtmlFigure saving_figure(const HeadAnalysis& analysis, const Saving& saving) {
                     .caption = saving.what + " Lower and further left is better.",
                     .svg = {},
                     .data = {}};
-  SvgPlot plot(kFigureHeight, kFrame);
+  SvgPlot plot(kFigureHeight, kScatterFrame);
   std::vector<SavingPoint> points = saving_points(analysis, saving);
   place(analysis, saving, &plot, &points);
   draw_points(analysis, saving, points, &plot);

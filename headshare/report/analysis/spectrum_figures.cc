@@ -12,8 +12,6 @@
 namespace headshare {
 namespace {
 
-constexpr Box kFrame{54, 40, 400, 290};
-
 constexpr size_t kCurvePoints = 160;  // at most
 
 // What is drawn of a spectrum at one dimension.
@@ -81,10 +79,10 @@ std::string spectrum_data(const LayerAnalysis& layer) {
 
 // The curves rise at the left: names stand in the lower right.
 void draw_energy_legend(SvgPlot* plot, const std::vector<std::pair<std::string, int>>& names) {
-  double y = kFrame.bottom - 18 * static_cast<double>(names.size()) + 6;
+  double y = kScatterFrame.bottom - 18 * static_cast<double>(names.size()) + 6;
   for (const auto& [name, style] : names) {
-    plot->line({{kFrame.right - 128, y - 4}, {kFrame.right - 98, y - 4}}, {style}, /*faint=*/style == 0);
-    plot->text({kFrame.right - 92, y}, name, "name");
+    plot->line({{kScatterFrame.right - 128, y - 4}, {kScatterFrame.right - 98, y - 4}}, {style}, /*faint=*/style == 0);
+    plot->text({kScatterFrame.right - 92, y}, name, "name");
     y += 18;
   }
 }
@@ -98,10 +96,10 @@ HtmlFigure energy_figure(const LayerAnalysis& layer, size_t number) {
       .caption = "Share of the energy that the first dimensions hold, by the share of a map's own dimensions.",
       .svg = {},
       .data = spectrum_data(layer)};
-  SvgPlot plot(kFigureHeight, kFrame);
-  const Scale across{.low = 0, .high = 100, .from = kFrame.left, .to = kFrame.right};
-  const Scale up{.low = 0, .high = 1, .from = kFrame.bottom, .to = kFrame.top};
-  const Scale percent{.low = 0, .high = 100, .from = kFrame.bottom, .to = kFrame.top};
+  SvgPlot plot(kFigureHeight, kScatterFrame);
+  const Scale across{.low = 0, .high = 100, .from = kScatterFrame.left, .to = kScatterFrame.right};
+  const Scale up{.low = 0, .high = 1, .from = kScatterFrame.bottom, .to = kScatterFrame.top};
+  const Scale percent{.low = 0, .high = 100, .from = kScatterFrame.bottom, .to = kScatterFrame.top};
   plot.x_axis(across, "dimensions, %");
   plot.y_axis(percent, "energy, %");
   const auto draw = [&](const std::string& name, const Spectrum& spectrum, SeriesStyle style, bool faint) {

@@ -11,7 +11,6 @@
 namespace headshare {
 namespace {
 
-constexpr Box kFrame{54, 40, 400, 290};
 constexpr double kGap = 13;    // between points whose error bars overlap
 constexpr double kMarker = 7;  // half of what a marker takes
 constexpr double kRing = 8.5;  // around the markers of the frontier
@@ -79,8 +78,9 @@ std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const Cos
     ys.push_back(row->best.quality.mean - deviation_of(*row));
     ys.push_back(row->best.quality.mean + deviation_of(*row));
   }
-  const Scale across = fitted_scale(xs, /*logarithmic=*/xs.back() > 4 * xs.front(), kFrame.left, kFrame.right);
-  const Scale up = fitted_scale(ys, false, kFrame.bottom, kFrame.top);
+  const Scale across =
+      fitted_scale(xs, /*logarithmic=*/xs.back() > 4 * xs.front(), kScatterFrame.left, kScatterFrame.right);
+  const Scale up = fitted_scale(ys, false, kScatterFrame.bottom, kScatterFrame.top);
   plot->x_axis(across, axis.axis + (across.logarithmic ? ", logarithmic" : ""));
   const bool lower = view.results.subject.direction == Direction::kLowerIsBetter;
   plot->y_axis(up, quality_name(view.results.subject) + (lower ? " (lower is better)" : " (higher is better)"));
@@ -95,7 +95,7 @@ std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const Cos
     uprights.push_back(
         {made.at.x, std::min(made.top, made.at.y - kMarker), std::max(made.bottom, made.at.y + kMarker)});
   }
-  const std::vector<double> places = dodge(uprights, kGap, kFrame.left + kMarker, kFrame.right - kMarker);
+  const std::vector<double> places = dodge(uprights, kGap, kScatterFrame.left + kMarker, kScatterFrame.right - kMarker);
   for (size_t i = 0; i < points.size(); ++i) {
     points[i].moved = std::abs(points[i].at.x - places[i]) > 1;
     points[i].at.x = places[i];
@@ -111,7 +111,7 @@ std::vector<PlotPoint> stepped_line(const std::vector<Point>& points) {
     if (!line.empty()) line.push_back({point.at.x, line.back().y});
     line.push_back(point.at);
   }
-  line.push_back({kFrame.right, line.back().y});
+  line.push_back({kScatterFrame.right, line.back().y});
   return line;
 }
 
@@ -126,7 +126,7 @@ std::vector<PlacedLabel> place_names(const std::vector<Point>& points, const std
     obstacles.push_back({std::min(line[i - 1].x, line[i].x) - 2, std::min(line[i - 1].y, line[i].y) - 2,
                          std::max(line[i - 1].x, line[i].x) + 2, std::max(line[i - 1].y, line[i].y) + 2});
   }
-  return place_labels(names, obstacles, kFrame);
+  return place_labels(names, obstacles, kScatterFrame);
 }
 
 void draw_point(SvgPlot* plot, const ReportView& view, const Point& point, const PlacedLabel& label) {
@@ -152,7 +152,7 @@ HtmlFigure tradeoff_figure(const ReportView& view, const CostAxis& axis) {
   if (rows.empty() || axis.cost(*rows.front()) == axis.cost(*rows.back())) return figure;
   const Rows frontier = pareto_frontier(view.results.subject, view.rows, axis.cost);
   figure.title = frontier_finding(view.results, view.rows, frontier, axis.name);
-  SvgPlot plot(kFigureHeight, kFrame);
+  SvgPlot plot(kFigureHeight, kScatterFrame);
   const std::vector<Point> points = place_points(&plot, view, axis, rows, frontier);
   const bool moved = std::any_of(points.begin(), points.end(), [](const Point& point) { return point.moved; });
   figure.caption = caption_of(view, axis, moved);

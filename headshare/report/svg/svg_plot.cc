@@ -187,6 +187,14 @@ void SvgPlot::cell(const Box& box, const std::string& css, double strength) {
       css, box.left, box.top, box.right - box.left, box.bottom - box.top, std::clamp(strength, 0.0, 1.0));
 }
 
+void SvgPlot::cells(const std::vector<Box>& boxes, const std::string& css, double strength) {
+  body_ += fmt::format("<path class=\"{}\" fill-opacity=\"{:.2f}\" d=\"", css, std::clamp(strength, 0.0, 1.0));
+  for (const Box& box : boxes) {
+    body_ += fmt::format("M{:.1f} {:.1f}H{:.1f}V{:.1f}H{:.1f}z", box.left, box.top, box.right, box.bottom, box.left);
+  }
+  body_ += "\"/>\n";
+}
+
 void SvgPlot::segment(PlotPoint from, PlotPoint to, const std::string& css) {
   body_ += fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", css, from.x,
                        from.y, to.x, to.y);

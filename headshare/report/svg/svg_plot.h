@@ -48,6 +48,7 @@ class SvgPlot {
   void dot(PlotPoint at, SeriesStyle style);                             // shows only when its mark does
   void vertical_bar(double x, double y1, double y2, SeriesStyle style);  // an error bar with caps
   void cell(const Box& box, const std::string& css, double strength);    // of a heat map; strength from 0 to 1
+  void cells(const std::vector<Box>& boxes, const std::string& css, double strength);  // many alike, as one path
   void segment(PlotPoint from, PlotPoint to, const std::string& css);
   void path(const std::vector<PlotPoint>& points, const std::string& css);
   void text(PlotPoint at, const std::string& text, const std::string& css, const std::string& anchor = "start");
