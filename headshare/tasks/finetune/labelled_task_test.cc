@@ -108,14 +108,15 @@ TEST(LabelledTask, LossAndScoresAreWhatTheRowsSay) {
   EXPECT_EQ(found.criterion(), -*found.goal);
 }
 
-// The score of each row of a question, [rows, outputs], read alone.
+// The scores of each row of a question, [rows, outputs], read alone.
 Tensor scores_of(const Encoder& model, const Question& question) {
-  std::vector<Tensor> rows;
-  for (const Row& row : question.rows) {
-    rows.push_back(model->text_scores({.ids = at::tensor(row.ids, at::kLong).unsqueeze(0),
-                                       .segments = at::tensor(row.segments, at::kLong).unsqueeze(0)}));
+  std::vector<Tensor> scores;
+  for (const EncodedRow& row : question.rows) {
+    const Tensor ids = at::tensor(row.ids, at::kLong).unsqueeze(0);
+    const Tensor segments = (at::arange(ids.size(1)) >= row.second).to(at::kLong).unsqueeze(0);
+    scores.push_back(model->text_scores({.ids = ids, .segments = segments}));
   }
-  return at::cat(rows);
+  return at::cat(scores);
 }
 
 TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
@@ -128,7 +129,7 @@ TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
     task.model()->eval();
     task.draw(1);
     const at::NoGradGuard no_grad;
-    const Encoder model = beginning(data);
+    Encoder model = beginning(data);
     model->eval();
     double plain = 0, apart = 0;
     for (const Question& question : data.train.questions) {

@@ -167,7 +167,7 @@ TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
   task.model()->eval();
   task.draw(1);
   const at::NoGradGuard no_grad;
-  const Encoder model = beginning();
+  Encoder model = beginning();
   model->eval();
   double plain = 0, apart = 0;
   for (const SquadWindow& window : data.train.windows) {
