@@ -90,22 +90,28 @@ TEST_F(TeacherTest, IsEvaluatedAsTheModelIs) {
 }
 
 TEST_F(TeacherTest, GradientsOfMicroBatchesAddUp) {
-  LanguageModelOptions options = small_language("mqa");
-  options.distillation = decoder();
-  options.distillation.learning.scores = {.share = 0.5, .temperature = 2};
+  DecoderOptions options = decoder_options();
+  options.dropout = 0;
+  const Decoder teacher = small_decoder(options, 5);
+  options.attention.scheme = "mqa";
+  const Tensor ids = at::arange(4 * 8).view({4, 8}) % 17;
+  const Tensor targets = at::where(ids == 5, kIgnoredTarget, ids + 1);  // not as many in each half
+  const Learning how{.scores = {.share = 0.5, .temperature = 2}};
   const auto gradients = [&](int64_t micro_batches) {
-    options.batch.batch_size = 4 / micro_batches;
-    LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
-    EXPECT_EQ(task.draw(micro_batches), 4 * options.model.context);
-    for (int64_t i = 0; i < micro_batches; ++i) task.loss_sum(i).backward();
+    const Decoder student = small_decoder(options, 6);
+    for (int64_t i = 0; i < micro_batches; ++i) {
+      const int64_t rows = 4 / micro_batches;
+      const Tensor some = ids.narrow(0, i * rows, rows), wanted = targets.narrow(0, i * rows, rows);
+      student->loss(some, wanted, teacher->lesson(some, wanted), how).sum.backward();
+    }
     NamedTensors found;
-    for (const auto& one : task.model()->named_parameters()) found.emplace(one.key(), one.value().grad());
+    for (const auto& one : student->named_parameters()) found.emplace(one.key(), one.value().grad());
     return found;
   };
   const NamedTensors whole = gradients(1);
   for (const auto& [name, gradient] : gradients(2)) {
     EXPECT_TRUE(close(gradient, whole.at(name), 1e-4)) << name;
-    EXPECT_GT(gradient.abs().max().item<double>(), 1e-3) << name;
+    EXPECT_GT(gradient.abs().max().item<double>(), 0) << name;
   }
 }
 

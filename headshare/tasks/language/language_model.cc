@@ -180,7 +180,7 @@ std::optional<Evaluation> LanguageModelTask::evaluate_teacher(const Task::Progre
 
 Evaluation LanguageModelTask::evaluate(const Decoder& model, Part part, const Task::Progress& progress) const {
   WindowOptions own = windows();
-  if (model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
     own.batch_size = evaluation_batch(model->options(), {.batch = options_.batch.batch_size, .length = own.context});
   }
   const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, own, progress);

@@ -145,7 +145,7 @@ TokenData MaskedLanguageModelTask::scored(Part part) const {
 Evaluation MaskedLanguageModelTask::evaluate(const Encoder& model, Part part, const Task::Progress& progress) const {
   const TokenData tokens = scored(part);
   MaskedSetup own = setup();
-  if (model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
     own.batch_size = evaluation_batch(
         model->options(), {.batch = language_.batch.batch_size, .length = own.context, .scored = masked_.masking.rate});
   }
