@@ -9,6 +9,7 @@
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/exit_codes.h"
 #include "headshare/cli/interrupt.h"
+#include "headshare/cli/model_input.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
@@ -18,6 +19,7 @@
 #include "headshare/compare/variants.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/start_from.h"
 
 namespace headshare {
 namespace {
@@ -51,6 +53,18 @@ std::string command_line(const Words& words) {
   return line;
 }
 
+// --overwrite deletes the cells of an earlier comparison, and the teacher may be one of them.
+void refuse_teacher_in_out(const CompareCommand& command) {
+  const std::string& teacher = command.comparison.language.distillation.teacher;
+  if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
+}
+
+// What a tokenizer of the user's own would be beside the teacher's.
+void check_teacher(const Arguments& arguments, const CompareCommand& command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  as_usage([&] { keep_to_teacher(given, command.comparison.language); });
+}
+
 }  // namespace
 
 int run_compare(const Words& words) {
@@ -68,6 +82,7 @@ int run_compare(const Words& words) {
   const TokenizerKind kind = command.comparison.language.tokenizer.kind;
   const bool pieces = kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece;
   if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
+  if (!command.resume) check_teacher(arguments, command);
   if (command.dry_run) {
     as_usage([&] { check_comparison(command.comparison); });
     catch_interrupts();
@@ -76,6 +91,7 @@ int run_compare(const Words& words) {
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
+  if (!command.resume) as_usage([&] { refuse_teacher_in_out(command); });
   if (command.resume) command = resumed_command(words, command.out);
   as_usage([&] { check_comparison(command.comparison); });
   catch_interrupts();

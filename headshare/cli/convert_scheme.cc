@@ -127,16 +127,26 @@ auto with_progress(const Convert& convert) {
   return convert(told);
 }
 
+// The text that both models are scored on. It is read once, because a pipe cannot be read again; the converted model
+// has the tokenizer of its source.
+struct ScoreText {
+  std::vector<std::string> files;
+  std::optional<TokenData> tokens = {};  // once they are read
+};
+
 // What the model in `directory` is worth on the score text; null where there is none. The masks of an encoder are the
 // same for every model.
-nlohmann::ordered_json score(const fs::path& directory, const SchemeConversion& options, const std::string& title) {
-  if (options.score_text.empty()) return {};
+nlohmann::ordered_json score(const fs::path& directory, const std::string& title, ScoreText* text) {
+  if (text->files.empty()) return {};
   TaskOptions task;
   task.own<MaskedOptions>().pseudo_tokens = 0;  // one forward pass each
   ProgressLine line(title);
   const auto open = [&](const Tokenizer& tokenizer) {
-    ProgressLine reading("text");
-    return open_tokens(options.score_text, DataOptions(), tokenizer, show_reading(reading));
+    if (!text->tokens) {
+      ProgressLine reading("text");
+      text->tokens = open_tokens(text->files, DataOptions(), tokenizer, show_reading(reading));
+    }
+    return *text->tokens;
   };
   const auto progress = [&](int64_t done, int64_t total) {
     check_interrupted();
@@ -144,6 +154,17 @@ nlohmann::ordered_json score(const fs::path& directory, const SchemeConversion& 
   };
   const TaskFamily& family = scoring_family(read_options(directory));
   return family.score({.model = directory.string(), .open = open, .progress = progress}, task).object;
+}
+
+// The same of the converted model, which is written by now: Ctrl-C leaves it unscored. False: it did.
+bool score_result(const fs::path& out, ScoreText* text, nlohmann::ordered_json* scores) {
+  try {
+    *scores = score(out, "scoring the result", text);
+    return true;
+  } catch (const Interrupted&) {
+    notice(join_text("stopped: ", out.string(), " is written, and not scored"));
+    return false;
+  }
 }
 
 struct Conversion {
@@ -179,7 +200,8 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
   const Model source = load_as_trained(directory, stored);
   const SampleText text{"--sample-text", conversion.options.sample_text, conversion.options.sample_tokens};
   conversion.sample = read_sample(text, source->options(), tokenizer.get());
-  ScoredConversion scored{.before = score(directory, conversion.options, "scoring the source"), .after = {}};
+  ScoreText score_text{.files = conversion.options.score_text};
+  ScoredConversion scored{.before = score(directory, "scoring the source", &score_text), .after = {}};
   ConversionReport report;
   const Model target = converted(source, conversion, &report);
   if (report.stopped) {
@@ -190,10 +212,10 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
                [&](const fs::path& to) { save_model(to, target, tokenizer.get()); });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
-  if (!report.stopped) scored.after = score(out, conversion.options, "scoring the result");
+  const bool whole = !report.stopped && score_result(out, &score_text, &scored.after);
   notice_growth(source->options().attention, conversion.to.scheme, before, after);
   print_conversion(report, scored, before, after, out, conversion.options.json);
-  return report.stopped ? kInterrupted : kOk;
+  return whole ? kOk : kInterrupted;
 }
 
 }  // namespace

@@ -130,7 +130,9 @@ std::string evaluation_text(const Evaluation& evaluation) {
 
 // A teacher teaches one task.
 void check_one_task(const FineTuneCommand& command, const std::vector<std::string>& tasks) {
-  check_distillation(command.job.distillation);
+  DistillationOptions distillation = command.job.distillation;
+  if (distillation.given()) distillation.teacher = find_tuned_model(distillation.teacher).string();
+  check_distillation(distillation);
   HS_CHECK(!command.job.distillation.given() || tasks.size() == 1, "--teacher was fine-tuned on one task, and --task ",
            "names ", tasks.size(), ": ", list_text(tasks), "; fine-tune on each of them with a teacher of its own");
 }

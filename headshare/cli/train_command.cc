@@ -16,6 +16,7 @@
 #include "headshare/cli/verbs.h"
 #include "headshare/data/text/kept_input.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/language/score_text.h"
@@ -54,8 +55,7 @@ struct TrainCommand {
             "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
             "and its tokenizer are then those of this model unless they are given"),
         field("like", &like,
-              "a headshare model whose options and tokenizer are taken where none are given, but not its weights: what "
-              "training from scratch makes of the same model"),
+              "options and tokenizer of this headshare model, without its weights: the same model from scratch"),
         field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
         field("json", &json, "print the result as one JSON object"),
     };
@@ -96,12 +96,14 @@ TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
 }
 
 std::string task_of_teacher(const TrainCommand& command) {
-  return start_task(open_start(command.task.language.distillation.teacher));
+  return as_usage([&] {
+    const ModelOptions teacher = read_options(find_checkpoint(command.task.language.distillation.teacher));
+    return start_task({.directory = {}, .options = teacher, .tokenizer = nullptr});
+  });
 }
 
 // The task comes first, then the model to start from or to be like, and everything else on top of what these begin
-// with. False:
-// --help.
+// with. False: --help.
 bool begin_with_task(const Words& words, TrainCommand* command, std::optional<StartModel>* start) {
   TrainCommand probe;
   Arguments arguments = probe.arguments();
@@ -118,6 +120,7 @@ bool begin_with_task(const Words& words, TrainCommand* command, std::optional<St
     if (model && !arguments.given("task")) task = start_task(*model);
     if (!model && probe.task.language.distillation.given() && !arguments.given("task")) task = task_of_teacher(probe);
   }
+  if (model && !probe.like.empty()) as_usage([&] { check_start_task(*model, task); });
   *command = untouched(task, probe.task);
   if (model && task == start_task(*model)) take_options(*model, &command->task);
   if (!probe.start_from.empty()) *start = std::move(model);
@@ -141,8 +144,14 @@ void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
   if (!arguments.given("model-vocabulary")) language.vocabulary.reset();
 }
 
+void check_teacher(const Arguments& arguments, const TrainCommand& command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  as_usage([&] { keep_to_teacher(given, command.task.language); });
+}
+
 void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
   if (start) refuse_model_in_out("start-from", start->directory, command.out);
+  if (!command.like.empty()) refuse_model_in_out("like", find_checkpoint(command.like), command.out);
   const std::string& teacher = command.task.language.distillation.teacher;
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
@@ -312,12 +321,18 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
 }
 
-// A trained model is something before the first step, and so is its teacher.
+// The start and the teacher can be evaluated before the first step.
 TrainOptions with_start_of_curve(const TrainCommand& command) {
   TrainOptions options = command.train;
   options.evaluate_start = !command.start_from.empty();
   options.evaluate_teacher = command.task.language.distillation.given();
   return options;
+}
+
+// A run that goes on must not learn from another model than it began with.
+void note_teacher(const TrainCommand& command) {
+  const std::string& teacher = command.task.language.distillation.teacher;
+  if (!teacher.empty()) note_weights(command.out, find_checkpoint(teacher), kTeacherFile);
 }
 
 int train(TrainCommand& command) {
@@ -347,6 +362,7 @@ int train(TrainCommand& command) {
     mark.clear(kept.names());
   }
   mark.set();
+  note_teacher(command);
   remove_partials(directory.checkpoints());  // of a killed call; ours by now
   kept.keep();
   write_resolved(command, directory);
@@ -373,6 +389,7 @@ int run_train(const Words& words) {
   arguments.parse(words);
   if (start) check_start(*start, arguments, &command);
   if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
+  if (!start && !command.resume) check_teacher(arguments, command);
   if (command.dry_run) {
     print_dry_run(command);
     return kOk;

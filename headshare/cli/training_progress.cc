@@ -28,8 +28,7 @@ void TrainingProgress::on_step(const StepReport& report) {
 }
 
 void TrainingProgress::on_evaluation_progress(int64_t done, int64_t total) {
-  // A run is stopped between steps; an evaluation over much text is worth interrupting only while
-  // nothing depends on it, so the flag is looked at after the step.
+  // The trainer stops a run before the first step and between steps, and looks at the flag there.
   line_.update(static_cast<double>(last_.step), static_cast<double>(last_.total_steps),
                join_text("evaluating ", done, "/", total));
 }

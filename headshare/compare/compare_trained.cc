@@ -53,6 +53,16 @@ void check_same(const ComparisonCall& call, const std::vector<CellPlan>& plans, 
   check_same_models(plans, experiment, call.out);
 }
 
+// A step with a teacher takes more than one without, which readers of a table must know.
+std::string teacher_sentence(const DistillationOptions& distillation) {
+  const Distillation& how = distillation.learning.scores;
+  const double hidden = distillation.learning.hidden;
+  if (!distillation.teaches()) return "";
+  return join_text("Every model also learns from ", distillation.teacher, " (share ", how.share, ", T ",
+                   how.temperature, hidden > 0 ? join_text(", hidden states ", hidden) : "",
+                   "); training speed and peak memory include it.");
+}
+
 // What is trained on what, found before anything is written.
 struct Preparation {
   c10::Device device = c10::Device(c10::kCPU);
@@ -69,6 +79,8 @@ Preparation prepare(ComparisonCall& call, const KeptInputs& kept, ComparisonHost
   explain_left_out(call.options);
   made.experiment = read_data(call.options, kept, host);
   made.subject = made.experiment->subject();
+  const std::string taught = teacher_sentence(call.options.language.distillation);
+  if (!taught.empty()) made.subject.sentence += (made.subject.sentence.empty() ? "" : " ") + taught;
   find_matching_steps(*made.experiment, made.device, &call.options);
   made.plans = plan_cells(call.options, *made.experiment);
   made.forecast = with_added_seeds(

@@ -8,6 +8,7 @@
 #include "headshare/base/output_mark.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/variants.h"
+#include "headshare/models/noted_weights.h"
 #include "headshare/ops/tensor_memory.h"
 #include "headshare/report/statistics/findings.h"
 
@@ -26,7 +27,7 @@ OutputMark comparison_mark(const fs::path& home) {
   return OutputMark(home, {.verb = "compare",
                            .what = "a comparison",
                            .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
-                                     "report.html", "table.tex", "tokenizer.json"},
+                                     "report.html", "table.tex", "tokenizer.json", kTeacherFile},
                            .unmistakable = {kKeptInputs}});
 }
 
@@ -140,6 +141,8 @@ void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& ho
 
 void go_on(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host) {
   comparison_mark(call.out).set();
+  const std::string& teacher = call.options.language.distillation.teacher;
+  if (!teacher.empty()) note_weights(call.out, find_checkpoint(teacher), kTeacherFile);
   kept.keep();
   host.write_resolved(call);
 }

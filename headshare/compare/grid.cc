@@ -118,7 +118,8 @@ std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experim
       add_cells(with_setting(options, setting), setting.name(), seed, rewritten, experiment, &plans);
     }
   }
-  HS_CHECK(!plans.empty(), "none of the schemes can be trained with these options");
+  HS_CHECK(!plans.empty(), "none of the schemes can be trained with these options; ", chosen.front().name, ": ",
+           why_not(options, chosen.front()));
   return plans;
 }
 

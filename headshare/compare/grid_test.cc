@@ -9,6 +9,7 @@
 namespace headshare {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -50,7 +51,8 @@ TEST(PlanCellsTest, RefusesAnEmptyGrid) {
   EXPECT_THAT(error_message([] { planned(small_diagnostic({"el_lossless"})); }), HasSubstr("add mha"));
   ComparisonOptions rotary = small_diagnostic({"el_shared"});
   rotary.language.model.positions = PositionKind::kRotary;
-  EXPECT_THAT(error_message([&] { planned(rotary); }), HasSubstr("none of the schemes"));
+  EXPECT_THAT(error_message([&] { planned(rotary); }),
+              AllOf(HasSubstr("none of the schemes"), HasSubstr("; el_shared: "), HasSubstr("rotary")));
 }
 
 TEST(MatchParametersTest, TotalsAgreeToOneUnitOfWidth) {

@@ -10,12 +10,6 @@
 
 namespace headshare {
 
-void check_finite(const Tensor& values, const std::string& where, const std::string& way_out) {
-  const int64_t bad = values.numel() - at::isfinite(values).sum().item<int64_t>();
-  HS_CHECK(bad == 0, where, " has ", bad, " values of ", values.numel(), " that are not finite (NaN or infinite); ",
-           way_out);
-}
-
 const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
       {"hf",

@@ -8,6 +8,7 @@
 
 #include "headshare/base/file.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/finite.h"
 
 namespace headshare {
 
@@ -35,10 +36,6 @@ struct ForeignFormat {
   // Throws Error, naming the file and the way out, for whatever is damaged or has no place in ours.
   std::function<ForeignModel(const fs::path&)> open;
 };
-
-// Throws Error led by `where` ("FILE: tensor 'x'") with the number of values that are NaN or infinite; `way_out` ends
-// the sentence.
-void check_finite(const Tensor& values, const std::string& where, const std::string& way_out);
 
 const std::vector<ForeignFormat>& foreign_formats();
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/models/taught_loss.h"
 #include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
@@ -75,8 +76,7 @@ SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets, const Les
   const Tensor asked = flat.masked_select(flat != kIgnoredTarget);
   const DistilledLoss found = distilled_cross_entropy_sum(scored(last), output_embedding_, asked, kIgnoredTarget,
                                                           /*bias=*/{}, lesson.scores, how.scores);
-  const Tensor sum = how.hidden > 0 ? found.sum + hidden_difference(last, lesson.hidden) * how.hidden : found.sum;
-  return {sum, asked.size(0), found.plain};
+  return taught_loss(found, last, asked.size(0), lesson, how);
 }
 
 Tensor DecoderImpl::token_losses(const Tensor& ids, const Tensor& targets) const {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/models/taught_loss.h"
 
 namespace headshare {
 
@@ -114,8 +115,7 @@ SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets, c
   const MaskedHead& head = masked_head();
   const Tensor last = hidden_at(input, places);
   const DistilledLoss found = head->loss_sum(last, flat.index_select(0, places), lesson.scores, how.scores);
-  const Tensor sum = how.hidden > 0 ? found.sum + hidden_difference(last, lesson.hidden) * how.hidden : found.sum;
-  return {sum, places.size(0), found.plain};
+  return taught_loss(found, last, places.size(0), lesson, how);
 }
 
 Tensor EncoderImpl::token_losses(const EncoderInput& input, const Tensor& targets) const {

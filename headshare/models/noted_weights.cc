@@ -6,9 +6,9 @@
 
 namespace headshare {
 
-void note_weights(const fs::path& directory, const fs::path& checkpoint) {
+void note_weights(const fs::path& directory, const fs::path& checkpoint, const char* file) {
   note_fingerprint(
-      directory / kWeightsFile, content_hash(read_file(checkpoint / "model.safetensors")),
+      directory / file, content_hash(read_file(checkpoint / "model.safetensors")),
       join_text("the weights in ", checkpoint.string(), " are not those that ", directory.string(),
                 " was begun with: the model was trained again, or replaced; use another --out, or --overwrite"));
 }

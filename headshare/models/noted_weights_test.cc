@@ -22,6 +22,11 @@ TEST(NotedWeights, OtherWeightsAreRefused) {
   EXPECT_THAT(
       error_message([&] { note_weights(results, model); }),
       AllOf(HasSubstr("the weights in " + model.string()), HasSubstr(results.string()), HasSubstr("--overwrite")));
+  // A teacher's are noted apart.
+  note_weights(results, model, kTeacherFile);
+  write_file(model / "model.safetensors", "weights");
+  note_weights(results, model);
+  EXPECT_THAT(error_message([&] { note_weights(results, model, kTeacherFile); }), HasSubstr("are not those"));
   write_file(results / kWeightsFile, "[");
   EXPECT_THAT(error_message([&] { note_weights(results, model); }), HasSubstr("are not those"));
 }

@@ -316,8 +316,8 @@ DistilledLoss distilled_cross_entropy_sum(const Tensor& hidden, const Tensor& em
   }
   check(hidden, embedding, targets, bias);
   check(teacher.hidden, teacher.embedding, targets, teacher.bias);
-  HS_CHECK(teacher.embedding.size(0) == embedding.size(0),
-           "a teacher with as many tokens is wanted: ", embedding.size(0), ", not ", teacher.embedding.size(0));
+  HS_CHECK(teacher.embedding.size(0) == embedding.size(0), "the teacher has ", teacher.embedding.size(0),
+           " tokens and the student ", embedding.size(0));
   const variable_list found = loss_of(hidden, embedding, targets, ignored, bias, {teacher, how});
   return {found[0], found[1]};
 }

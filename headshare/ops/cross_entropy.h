@@ -41,7 +41,7 @@ struct DistilledLoss {
 // sum_i (1 - A) cross entropy_i + A T^2 KL(softmax(teacher's scores_i / T) || softmax(scores_i / T)), over the rows
 // that have a target (Hinton et al., 2015). T^2 keeps the gradients of the divergence as large as those at T = 1. With
 // A = 0 it is cross_entropy_sum to the last bit, and the teacher is not looked at. A chunk of the teacher's scores is
-// held besides.
+// held besides; on a GPU and in float64 a chunk has temporaries. bfloat16 products have one chunk more, as without it.
 DistilledLoss distilled_cross_entropy_sum(const Tensor& hidden, const Tensor& embedding, const Tensor& targets,
                                           int64_t ignored, const Tensor& bias, const TeacherRows& teacher,
                                           const Distillation& how);

@@ -79,6 +79,16 @@ void refuse_other_shapes(const StartModel& start, const TaskOptions& trained, Ta
   }
 }
 
+void note_idle_size(const std::function<bool(const std::string&)>& given, const TokenizerOptions& asked,
+                    const std::string& model, const Tokenizer& own) {
+  const std::optional<int64_t>& size = asked.vocabulary_size;
+  if (!given("vocabulary-size") || !size || *size == own.vocabulary_size()) return;
+  notice(join_text("--vocabulary-size ", *size, " is about new tokenizers and does nothing here: that of ", model,
+                   " has ", own.vocabulary_size(), " tokens"));
+}
+
+std::string kind_name(TokenizerOptions options) { return as_text(to_json(fields(options)).at("tokenizer")); }
+
 void refuse_other_tokenizer(const StartModel& start, const std::function<bool(const std::string&)>& given,
                             const LanguageModelOptions& options) {
   const std::string model = start.directory.string();
@@ -90,15 +100,10 @@ void refuse_other_tokenizer(const StartModel& start, const std::function<bool(co
              ", ", other->vocabulary_size(), " tokens) is not the tokenizer of ", model, " (", own.kind(), ", ",
              own.vocabulary_size(), " tokens)", way_out);
   }
-  TokenizerOptions asked = options.tokenizer;
-  const std::string kind = as_text(to_json(fields(asked)).at("tokenizer"));
+  const std::string kind = kind_name(options.tokenizer);
   HS_CHECK(!given("tokenizer") || kind == own.kind(), "--tokenizer is ", kind, " and that of ", model, " is ",
            own.kind(), way_out);
-  const std::optional<int64_t> size = options.tokenizer.vocabulary_size;
-  if (given("vocabulary-size") && size && *size != own.vocabulary_size()) {
-    notice(join_text("--vocabulary-size ", *size, " is about new tokenizers and does nothing here: that of ", model,
-                     " has ", own.vocabulary_size(), " tokens"));
-  }
+  note_idle_size(given, options.tokenizer, model, own);
   const int64_t vocabulary = shared_options(start.options).vocabulary;
   HS_CHECK(!given("model-vocabulary") || options.vocabulary.value_or(vocabulary) == vocabulary,
            "--model-vocabulary is ", options.vocabulary.value_or(0), " and that of ", model, " is ", vocabulary,
@@ -146,6 +151,12 @@ StartModel open_start(const fs::path& path) {
 
 std::string start_task(const StartModel& start) { return scoring_family(start.options).tasks().front(); }
 
+void check_start_task(const StartModel& start, const std::string& task) {
+  const std::string trained = start_task(start);
+  HS_CHECK(task == trained, "--task is ", task, " and ", start.directory.string(), " is a model of --task ", trained,
+           "; leave --task out");
+}
+
 void take_options(const StartModel& start, TaskOptions* options) {
   options->task = start_task(start);
   const nlohmann::json values = option_values(start.options);
@@ -159,13 +170,23 @@ std::vector<std::string> keep_to_start(const StartModel& start, const std::funct
                                        TaskOptions* options) {
   TaskOptions trained;
   take_options(start, &trained);
-  HS_CHECK(options->task == trained.task, "--task is ", options->task, " and ", start.directory.string(),
-           " is a model of --task ", trained.task, "; leave --task out");
+  check_start_task(start, options->task);
   refuse_other_tokenizer(start, given, options->language);
   options->language.vocabulary = trained.language.vocabulary;
   options->language.tokenizer_path = trained.language.tokenizer_path;
   refuse_other_shapes(start, trained, *options);
   return differences(model_of(trained), model_of(*options));
+}
+
+void keep_to_teacher(const std::function<bool(const std::string&)>& given, const LanguageModelOptions& options) {
+  const bool asked = given("tokenizer") || given("vocabulary-size");
+  // A tokenizer that is there already is compared with the teacher's where the teacher is loaded.
+  if (!options.distillation.given() || !asked || given("tokenizer-path")) return;
+  const std::shared_ptr<Tokenizer> own = teacher_tokenizer(options.distillation);
+  const std::string kind = kind_name(options.tokenizer);
+  HS_CHECK(!given("tokenizer") || kind == own->kind(), "--tokenizer is ", kind, " and the teacher's is ", own->kind(),
+           "; leave --tokenizer out");
+  note_idle_size(given, options.tokenizer, options.distillation.teacher, *own);
 }
 
 void load_start(const StartModel& start, torch::nn::Module& model) {

@@ -24,6 +24,9 @@ StartModel open_start(const fs::path& path);
 // The task that trains models of this kind: "language-model", "mlm".
 std::string start_task(const StartModel& start);
 
+// Throws Error, naming both, for another `task` than that of `start`.
+void check_start_task(const StartModel& start, const std::string& task);
+
 // Sets the task, the model, the vocabulary and the tokenizer of `options` to those of `start`. Whatever the user asks
 // for comes on top of that, and is then looked at by keep_to_start().
 void take_options(const StartModel& start, TaskOptions* options);
@@ -37,6 +40,10 @@ void take_options(const StartModel& start, TaskOptions* options);
 // without harm: "context 64 instead of 128".
 std::vector<std::string> keep_to_start(const StartModel& start, const std::function<bool(const std::string&)>& given,
                                        TaskOptions* options);
+
+// A model that learns from a teacher has its tokenizer. Throws Error where the user asks for another kind; a size for
+// new tokenizers alone is passed over with a notice. `given` as above. Does nothing without a teacher.
+void keep_to_teacher(const std::function<bool(const std::string&)>& given, const LanguageModelOptions& options);
 
 // Copies the weights into a model that was made with options that keep_to_start() let pass. What only the trained model
 // has (a pooler, the head of a task) is left out; what it lacks (the masked-LM head of a fine-tuned encoder) keeps its

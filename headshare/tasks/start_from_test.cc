@@ -49,6 +49,28 @@ class StartFromTest : public DirectoryTest {
   }
 };
 
+TEST_F(StartFromTest, ATeachersTokenizerIsTheOnlyOne) {
+  LanguageModelOptions options;
+  options.distillation.teacher = decoder().directory.string();
+  options.tokenizer.kind = TokenizerKind::kWords;
+  const auto refused = [&](const std::set<std::string>& given) {
+    return error_message(
+        [&] { keep_to_teacher([&](const std::string& name) { return given.contains(name); }, options); });
+  };
+  EXPECT_THAT(refused({"tokenizer"}),
+              HasSubstr("--tokenizer is words and the teacher's is bytes; leave --tokenizer out"));
+  EXPECT_EQ(refused({}), "no error");
+  EXPECT_EQ(refused({"tokenizer", "tokenizer-path"}), "no error");  // compared with the teacher's where that is loaded
+  options.tokenizer = {.kind = TokenizerKind::kBytes, .vocabulary_size = 300};
+  std::string said;
+  const NoticeHandler before = set_notice_handler([&](const std::string& text) { said += text; });
+  EXPECT_EQ(refused({"tokenizer", "vocabulary-size"}), "no error");
+  set_notice_handler(before);
+  EXPECT_THAT(said, HasSubstr("--vocabulary-size 300 is about new tokenizers and does nothing here"));
+  options.distillation = {};
+  EXPECT_EQ(refused({"tokenizer"}), "no error");
+}
+
 TEST_F(StartFromTest, TheOptionsAreTheModelsOwn) {
   const StartModel start = decoder();
   TaskOptions options;

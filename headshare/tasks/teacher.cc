@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
+#include "headshare/models/finite.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -22,8 +25,9 @@ void check_fits(const DistillationOptions& options, const TeacherModel& teacher,
   HS_CHECK(theirs.vocabulary == own.vocabulary, who, " has a vocabulary of ", theirs.vocabulary,
            " tokens and the student one of ", own.vocabulary, "; give the student the same tokenizer and ",
            "--model-vocabulary ", theirs.vocabulary, ", or choose another teacher");
-  HS_CHECK(!has_position_limit(theirs.positions) || theirs.context >= own.context, who, " has positions for ", theirs.context,
-           " tokens and the student's context is ", own.context, "; choose --context ", theirs.context, " or less");
+  HS_CHECK(!has_position_limit(theirs.positions) || theirs.context >= own.context, who, " has positions for ",
+           theirs.context, " tokens and the student's context is ", own.context, "; choose --context ", theirs.context,
+           " or less");
   HS_CHECK(options.learning.hidden == 0 || theirs.attention.d_model == own.attention.d_model,
            "--teacher-hidden compares hidden states, and those of ", who, " have width ", theirs.attention.d_model,
            ", the student's ", own.attention.d_model, "; leave --teacher-hidden out, which compares scores alone");
@@ -42,11 +46,10 @@ Model ready(Model model, const TeacherModel& teacher, c10::Device device) {
 Fields fields(DistillationOptions& o) {
   Learning& how = o.learning;
   return {
-      field(
-          "teacher", &o.teacher,
-          "a trained model (run directory or checkpoint) with the same tokenizer to learn from as well: its scores of "
-          "every target are compared with the model's own (distillation)",
-          {.aliases = {"teacher-model", "teacher-model-name-or-path"}}),
+      field("teacher", &o.teacher,
+            "a trained model (run directory or checkpoint) with the same tokenizer to learn from as well: at each "
+            "target the model also learns the teacher's distribution over tokens (distillation)",
+            {.aliases = {"teacher-model", "teacher-model-name-or-path"}}),
       field("teacher-share", &how.scores.share,
             "A in the loss (1 - A) cross-entropy + A T^2 KL(teacher || model); 0: the teacher is only compared with",
             {.min = 0, .max = 1, .aliases = {"kd-ratio", "distillation-alpha"}}),
@@ -68,8 +71,8 @@ void check_distillation(const DistillationOptions& options) {
   DistillationOptions untouched;
   const nlohmann::json defaults = to_json(fields(untouched));
   for (const Field& one : fields(given)) {
-    HS_CHECK(one.value() == defaults.at(one.name), "--", one.name, " is about a teacher, and there is none; give ",
-             "--teacher MODEL, or leave --", one.name, " out");
+    HS_CHECK(one.value() == defaults.at(one.name), "--", one.name, " needs --teacher MODEL; give one, or leave --",
+             one.name, " out");
   }
 }
 
@@ -117,15 +120,16 @@ void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, cons
 
 void check_finite(const torch::nn::Module& model, const std::string& who) {
   for (const auto& [name, tensor] : model_tensors(model)) {
-    const int64_t bad = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
-    HS_CHECK(bad == 0, who, " has ", bad, " numbers in ", name, " that are not finite; choose another checkpoint");
+    check_finite(tensor, who + ": " + name, "choose another checkpoint");
   }
 }
 
 double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape) {
   if (!options.given()) return 0;
   const ModelOptions model = read_options(find_checkpoint(options.teacher));
-  return parameter_bytes(model) + evaluation_bytes(model, shape);
+  TrainingShape evaluated = shape;  // more windows at once than a step has
+  evaluated.batch = std::visit([&](const auto& one) { return evaluation_batch(one, shape); }, model);
+  return parameter_bytes(model) + std::max(evaluation_bytes(model, shape), evaluation_bytes(model, evaluated));
 }
 
 }  // namespace headshare

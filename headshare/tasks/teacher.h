@@ -19,7 +19,7 @@ struct DistillationOptions {
 
 Fields fields(DistillationOptions& options);
 
-// Throws Error where the teacher is no model, and where options say how one is learnt from and there is none.
+// Throws Error where the teacher is no model, and if --teacher-* options are given without --teacher.
 void check_distillation(const DistillationOptions& options);
 
 // A teacher's checkpoint and what its config.json says; no weights are read.
@@ -48,7 +48,7 @@ Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& s
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student);
 void check_finite(const torch::nn::Module& model, const std::string& who);
 
-// Bytes that a teacher takes besides a training step of the student: its weights, and the values of a forward pass.
+// Bytes a teacher takes besides a training step: its weights, and a forward pass over what it reads or is judged by.
 double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape);
 
 }  // namespace headshare

@@ -89,6 +89,32 @@ TEST_F(TeacherTest, IsEvaluatedAsTheModelIs) {
   EXPECT_FALSE(LanguageModelTask(small_language(), small_data(), kSeed, at::kCPU).evaluate_teacher({}));
 }
 
+TEST_F(TeacherTest, GradientsOfMicroBatchesAddUp) {
+  DecoderOptions options = decoder_options();
+  options.dropout = 0;
+  const Decoder teacher = small_decoder(options, 5);
+  options.attention.scheme = "mqa";
+  const Tensor ids = at::arange(4 * 8).view({4, 8}) % 17;
+  const Tensor targets = at::where(ids == 5, kIgnoredTarget, ids + 1);  // not as many in each half
+  const Learning how{.scores = {.share = 0.5, .temperature = 2}};
+  const auto gradients = [&](int64_t micro_batches) {
+    const Decoder student = small_decoder(options, 6);
+    for (int64_t i = 0; i < micro_batches; ++i) {
+      const int64_t rows = 4 / micro_batches;
+      const Tensor some = ids.narrow(0, i * rows, rows), wanted = targets.narrow(0, i * rows, rows);
+      student->loss(some, wanted, teacher->lesson(some, wanted), how).sum.backward();
+    }
+    NamedTensors found;
+    for (const auto& one : student->named_parameters()) found.emplace(one.key(), one.value().grad());
+    return found;
+  };
+  const NamedTensors whole = gradients(1);
+  for (const auto& [name, gradient] : gradients(2)) {
+    EXPECT_TRUE(close(gradient, whole.at(name), 1e-4)) << name;
+    EXPECT_GT(gradient.abs().max().item<double>(), 0) << name;
+  }
+}
+
 TEST_F(TeacherTest, OfItselfThereIsNothingToLearn) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     const WidenedProducts forced(false);
@@ -137,6 +163,17 @@ TEST_F(TeacherTest, TeachesEncodersAtMaskedTokens) {
   EXPECT_GT(divergence, 0);
   EXPECT_NE(divergence, *task.plain_loss_sum());
   EXPECT_GT(task.evaluate_teacher({})->loss, 0);
+  // Hidden states weigh as much as is said; both are 16 wide.
+  const auto with_hidden = [&](double weight) {
+    options.distillation.learning.hidden = weight;
+    MaskedLanguageModelTask one(options, masked, data, kSeed, at::kCPU);
+    one.draw(1);
+    return one.loss_sum(0).item<double>();
+  };
+  EXPECT_EQ(with_hidden(0), divergence);
+  EXPECT_GT(with_hidden(1), divergence);
+  EXPECT_NEAR(with_hidden(2) - divergence, 2 * (with_hidden(1) - divergence), 1e-4);
+  options.distillation.learning.hidden = 0;
   options.distillation = encoder(/*masked_head=*/false);
   EXPECT_THAT(error_message([&] { MaskedLanguageModelTask(options, masked, data, kSeed, at::kCPU); }),
               HasSubstr("has no masked-LM head"));
@@ -172,7 +209,7 @@ TEST_F(TeacherTest, WithNumbersThatAreNotFiniteIsRefused) {
   NamedTensors tensors = read_tensors(weights);
   tensors.at("norm.weight")[3] = std::nan("");
   write_tensors(weights, tensors);
-  EXPECT_THAT(refusal(teacher), AllOf(HasSubstr("1 numbers in norm.weight"), HasSubstr("not finite")));
+  EXPECT_THAT(refusal(teacher), AllOf(HasSubstr("norm.weight has 1 values of 16"), HasSubstr("not finite")));
 }
 
 TEST_F(TeacherTest, WithoutOneNothingCanBeSaidAboutIt) {
@@ -180,7 +217,7 @@ TEST_F(TeacherTest, WithoutOneNothingCanBeSaidAboutIt) {
   EXPECT_EQ(error_message([&] { check_distillation(options); }), "no error");
   options.learning.scores.temperature = 2;
   EXPECT_THAT(error_message([&] { check_distillation(options); }),
-              HasSubstr("--teacher-temperature is about a teacher"));
+              HasSubstr("--teacher-temperature needs --teacher MODEL; give one, or leave"));
 }
 
 TEST_F(TeacherTest, TakesMemoryThatIsCounted) {

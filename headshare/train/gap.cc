@@ -1,5 +1,8 @@
 #include "headshare/train/gap.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace headshare {
 namespace {
 
@@ -10,10 +13,14 @@ std::optional<double> number(const nlohmann::json& object, const char* name) {
   return object[name].get<double>();
 }
 
+// Two evaluations of one model may differ by rounding; a share of such a difference is noise.
+double least_gap(double teacher) { return 1e-4 * std::max(1.0, std::abs(teacher)); }
+
 }  // namespace
 
 std::optional<double> Gap::recovered(double criterion) const {
-  if (!start || !teacher || !(*start > *teacher)) return std::nullopt;
+  if (!start || !teacher || !std::isfinite(*start)) return std::nullopt;
+  if (!(*start - *teacher > least_gap(*teacher))) return std::nullopt;
   return (*start - criterion) / (*start - *teacher);
 }
 

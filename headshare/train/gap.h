@@ -11,9 +11,9 @@ struct Gap {
   std::optional<double> start = {};    // of the model before the first step
   std::optional<double> teacher = {};  // of its teacher
 
-  // The share of the gap between start and teacher that a model with `criterion` has closed: 0 at the start, 1 where it
-  // is as good as the teacher, above 1 where it is better, below 0 where it is worse than the start. Nothing where the
-  // start is as good as the teacher, or one of them is unknown.
+  // The share of the gap between start and teacher that training closes: 0 at the start, 1 where `criterion` is as good
+  // as the teacher's, above 1 where it is better, below 0 where it is worse than the start's. Nothing where one of them
+  // is unknown, or the start is worse by no more than 1e-4 max(1, |teacher|): a share of rounding says nothing.
   std::optional<double> recovered(double criterion) const;
 };
 

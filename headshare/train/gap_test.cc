@@ -24,6 +24,14 @@ TEST(GapTest, WithoutAGapNothingIsRecovered) {
   EXPECT_FALSE((Gap{.teacher = 4}).recovered(3));
 }
 
+TEST(GapTest, RoundingIsNoGap) {
+  EXPECT_FALSE((Gap{.start = 4.0003, .teacher = 4}).recovered(3));
+  EXPECT_TRUE((Gap{.start = 4.0005, .teacher = 4}).recovered(3));
+  EXPECT_FALSE((Gap{.start = 0.00009, .teacher = 0}).recovered(-1));      // of small losses 1e-4 itself
+  EXPECT_FALSE((Gap{.start = -0.9, .teacher = -0.89995}).recovered(-1));  // goals are negative
+  EXPECT_FALSE((Gap{.start = HUGE_VAL, .teacher = 4}).recovered(5));
+}
+
 TEST(GapTest, IsReadAsItWasWritten) {
   const Gap gap{.start = 6.25};
   const Gap read = gap_from_json(to_json(gap));

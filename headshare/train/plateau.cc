@@ -16,7 +16,7 @@ void PlateauWatch::on_step(const StepReport& report) {
     first_step_ = report.step;
   }
   last_step_ = report.step;
-  sum_ += report.loss;
+  sum_ += report.plain_loss.value_or(report.loss);  // a divergence is not to be compared with an entropy
   ++count_;
   if (report.step == report.total_steps) judge();
 }

@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/number.h"
+#include "headshare/models/noted_weights.h"
 
 namespace headshare {
 namespace {
@@ -49,7 +50,9 @@ std::optional<fs::path> followed(const fs::path& link) {
 
 }  // namespace
 
-std::vector<std::string> run_names() { return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints"}; }
+std::vector<std::string> run_names() {
+  return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints", kTeacherFile};
+}
 
 bool RunDirectory::has_run() const { return path_exists(path() / kResolvedFile) || path_exists(checkpoints()); }
 

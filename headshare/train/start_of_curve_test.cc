@@ -87,17 +87,46 @@ TEST(StartOfCurveTest, AResumedRunKnowsWhereItStarted) {
   EXPECT_EQ(result.gap.start, 8);
 }
 
-TEST(StartOfCurveTest, ATeacherThatIsNoBetterIsSaid) {
+// The notices of a run whose first evaluation gives `start`, and what it recorded.
+std::string said_of(double start, double teacher, Recorder* recorder) {
   const TemporaryDirectory home;
   RunDirectory run(home.path());
-  FakeTask task({.losses = {3, 2, 1}, .teacher_loss = 4});
+  FakeTask task({.losses = {start, 2, 1}, .teacher_loss = teacher});
   std::string said;
   const NoticeHandler before = set_notice_handler([&](const std::string& text) { said += text; });
-  Recorder recorder;
-  Trainer(task, four_steps(), run, {&recorder}).run();
+  Trainer(task, four_steps(), run, {recorder}).run();
   set_notice_handler(before);
-  EXPECT_THAT(said, HasSubstr("the teacher's validation loss, 4, is no smaller than the start's, 3"));
+  return said;
+}
+
+TEST(StartOfCurveTest, ATeacherThatIsNoBetterIsSaid) {
+  Recorder recorder;
+  EXPECT_THAT(said_of(3, 4, &recorder),
+              HasSubstr("the teacher's validation loss, 4, is no smaller than the start's, 3"));
   EXPECT_FALSE(recorder.evaluations[2].recovered);
+}
+
+TEST(StartOfCurveTest, ATeacherThatIsAsGoodIsSaid) {
+  Recorder recorder;
+  EXPECT_THAT(said_of(4.0001, 4, &recorder),
+              HasSubstr("start 4.0001 and teacher 4 differ by less than 0.01 %: there is no gap to recover"));
+  EXPECT_FALSE(recorder.evaluations[2].recovered);
+}
+
+TEST(StartOfCurveTest, IsStoppedBeforeTheFirstStep) {
+  for (const bool teacher_first : {true, false}) {
+    const TemporaryDirectory home;
+    RunDirectory run(home.path());
+    FakeTask task({.losses = {3, 2, 1}, .teacher_loss = 1});
+    Recorder recorder;
+    TrainOptions options = four_steps();
+    options.evaluate_teacher = teacher_first;
+    Trainer trainer(task, options, run, {&recorder}, [] { return true; });
+    EXPECT_THROW(trainer.run(), Interrupted);
+    EXPECT_TRUE(recorder.teachers.empty());
+    EXPECT_TRUE(recorder.evaluations.empty());
+    EXPECT_TRUE(recorder.losses.empty());
+  }
 }
 
 }  // namespace

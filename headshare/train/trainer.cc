@@ -149,6 +149,8 @@ void Trainer::report_step(double loss) {
 
 Task::Progress Trainer::evaluation_progress() {
   return [this](int64_t done, int64_t total) {
+    // Later evaluations are waited for, because a checkpoint depends on them; here nothing is lost.
+    if (progress_.step == 0 && stop_requested_ && stop_requested_()) throw Interrupted("stopped before the first step");
     for (Observer* observer : observers_) observer->on_evaluation_progress(done, total);
   };
 }
@@ -165,8 +167,11 @@ void Trainer::begin_curve() {
   if (options_.evaluate_start && progress_.step == 0) evaluate();
   const Gap& gap = progress_.gap;
   if (progress_.step == 0 && gap.start && gap.teacher && !gap.recovered(*gap.start)) {
-    notice(join_text("the teacher's validation loss, ", *gap.teacher, ", is no smaller than the start's, ", *gap.start,
-                     ": there is no gap to recover"));
+    notice(*gap.start > *gap.teacher
+               ? join_text("start ", *gap.start, " and teacher ", *gap.teacher,
+                           " differ by less than 0.01 %: there is no gap to recover")
+               : join_text("the teacher's validation loss, ", *gap.teacher, ", is no smaller than the start's, ",
+                           *gap.start, ": there is no gap to recover"));
   }
 }
 

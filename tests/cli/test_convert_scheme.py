@@ -1,9 +1,13 @@
 """`convert MODEL OUT --to collaborative`: trained heads are made to share queries and keys."""
 
 import json
+import os
+import signal
+import threading
 
 import pytest
 from tiny_model import BPE, write_model
+from training import stop_when
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 60
 
@@ -186,6 +190,30 @@ def test_both_models_are_scored_as_evaluate_does(run, refused, model):
     assert f"{report['scores_after']['perplexity']:.4f} after" in printed
     plain = json.loads(convert(run, model, "--key-width", 6, "--overwrite", "--json").stdout)
     assert plain["scores_before"] is None and plain["scores_after"] is None
+
+
+def test_a_score_text_that_can_be_read_once(run, model):
+    text = model.parent / "text.txt"
+    report = json.loads(convert(run, model, "--key-width", 6, "--score-text", text, "--json").stdout)
+    pipe = model.parent / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(text.read_text()), daemon=True)
+    writer.start()
+    flags = ("--key-width", 6, "--overwrite", "--json")
+    piped = json.loads(convert(run, model, *flags, "--score-text", pipe).stdout)
+    stdin = ("convert", model, model.parent / "out", "--to", "collaborative", *flags, "--score-text", "-")
+    for again in (piped, json.loads(run(*stdin, text_in=text.read_text()).stdout)):
+        assert (again["scores_before"], again["scores_after"]) == (report["scores_before"], report["scores_after"])
+
+
+def test_a_stop_while_the_result_is_scored_keeps_the_report(program, model):
+    long = model.parent / "long.txt"
+    long.write_text(TEXT * 300)
+    out = model.parent / "out"
+    command = (program, "convert", model, out, "--to", "mqa", "--score-text", long)
+    process = stop_when(command, (out / "config.json").exists, signal.SIGINT)
+    assert "is written, and not scored" in process.said
+    assert "before, not scored after" in process.printed and "written to" in process.printed
 
 
 def test_a_score_text_that_cannot_be_read_stops_before_the_conversion(run, refused, model):

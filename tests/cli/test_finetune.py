@@ -523,8 +523,15 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     said = json.loads((teacher / "result.json").read_text())["parts"][0]["scores"]
     taught = next(line for line in lines if line["event"] == "teacher")
     assert taught["accuracy"] == next(score["value"] for score in said if score["name"] == "accuracy")
-    # Without a share nothing changes.
-    run("finetune", encoder, *parts, "--teacher", teacher, "--teacher-share", 0, "--out", tmp_path / "same")
+    # Without a share nothing changes. A fine-tuning that kept one model stands for that model.
+    same = tmp_path / "same"
+    run("finetune", encoder, *parts, "--teacher", tmp_path / "tuned", "--teacher-share", 0, "--out", same)
+    # What was learned from one teacher is not gone on with from another.
+    weights = teacher / "checkpoints" / "best" / "model.safetensors"
+    kept = weights.read_bytes()
+    weights.write_bytes(kept[:-4] + bytes(4))
+    assert "was begun with" in refused(1, "finetune", "--resume", "--out", same, "--seeds", 2)
+    weights.write_bytes(kept)
     name = "classify/lr-0.003-seed-0/validation.tsv"
     assert (tmp_path / "same" / name).read_bytes() == (tmp_path / "tuned" / name).read_bytes()
 
@@ -535,7 +542,7 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     assert "fine-tuned on one task" in message and "glue/cola and glue/sst-2" in message
     message = refusal(1, "--task", "cola", "--data", glue, "--teacher", teacher)
     assert "was fine-tuned on classify" in message and "glue/cola" in message
-    assert "is about a teacher" in refusal(2, "--task", "cola", "--data", glue, "--teacher-share", 0.2)
+    assert "--teacher-share needs --teacher MODEL" in refusal(2, "--task", "cola", "--data", glue, "--teacher-share", 0.2)
     message = refusal(2, *parts, "--teacher", teacher, "--overwrite", out=tmp_path / "tuned")
     assert "lies in --out" in message and (teacher / "result.json").exists()
     assert "--teacher-hidden" in refusal(2, *parts, "--teacher-hidden", 1)

@@ -182,7 +182,7 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(run, refused, t
         assert not out.exists()
         return message
 
-    assert "--teacher-share is about a teacher" in refusal("--teacher-share", 0.2)
+    assert "--teacher-share needs --teacher MODEL" in refusal("--teacher-share", 0.2)
     assert "--teacher-share" in refusal("--teacher", teacher, "--teacher-share", 1.5)
     assert "--teacher-temperature" in refusal("--teacher", teacher, "--teacher-temperature", 0)
     assert "nowhere" in refusal("--teacher", tmp_path / "nowhere")
@@ -202,6 +202,63 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(run, refused, t
     run("train", "--text", text, "--out", mlm, *MASKED, "--steps", 2, "--vocabulary-size", 200)
     message = refusal("--teacher", mlm)
     assert "is an encoder" in message and "a decoder" in message
+
+
+def test_a_replaced_teacher_is_noticed(run, refused, program, teacher, converted, text, tmp_path):
+    out = tmp_path / "run"
+    heal(run, converted, teacher, text, out, "--save-every", 10)
+    noted = json.loads((out / "teacher.json").read_text())
+    weights_file = teacher / "checkpoints" / "best" / "model.safetensors"
+    kept = weights_file.read_bytes()
+    weights_file.write_bytes(kept[:-4] + bytes(4))
+    before = metrics(out)
+    message = refused(1, "train", "--resume", "--out", out, "--steps", 50)
+    assert "was begun with" in message and str(teacher) in message and metrics(out) == before
+    weights_file.write_bytes(kept)
+    run("train", "--resume", "--out", out, "--steps", 50)
+    assert json.loads((out / "teacher.json").read_text()) == noted
+    # A run that replaces this one has no such note of it.
+    run("train", "--text", text, "--out", out, *TINY, "--steps", 2, "--overwrite")
+    assert not (out / "teacher.json").exists()
+
+
+def test_options_that_a_teacher_decides_are_not_ignored(run, refused, teacher, converted, text, tmp_path):
+    small = ("--layers", 1, "--d-model", 8, "--heads", 1, "--context", 16)
+    new = ("train", "--teacher", teacher, "--text", text, "--out", tmp_path / "no", *small, *HEAL)
+    like = ("train", "--like", converted, "--teacher", teacher, "--text", text, "--out", tmp_path / "no", *HEAL)
+    compared = ("compare", "--teacher", teacher, "--text", text, "--schemes", "mha,mqa", "--out", tmp_path / "no")
+    for command in (new, like, compared):
+        message = refused(2, *command, "--tokenizer", "words")
+        assert "--tokenizer is words and the teacher's is bytes; leave --tokenizer out" in message
+    assert not (tmp_path / "no").exists()
+    said = run(*new, "--tokenizer", "bytes", "--vocabulary-size", 300, "--dry-run").stderr
+    assert "--vocabulary-size 300 is about new tokenizers and does nothing here" in said
+
+
+def test_like_must_be_a_model_of_the_task(refused, teacher, converted, text, tmp_path):
+    message = refused(2, "train", "--like", converted, "--task", "mlm", "--text", text, "--out", tmp_path / "no", *HEAL)
+    assert "--task is mlm" in message and "is a model of --task language-model; leave --task out" in message
+
+
+def test_a_teacher_that_is_nowhere_is_a_mistake_of_the_call(refused, text, tmp_path):
+    flags = ("--teacher", tmp_path / "nowhere", "--text", text, "--out", tmp_path / "no", *HEAL)
+    assert "nowhere" in refused(2, "train", *flags)
+
+
+def test_a_run_is_stopped_while_its_teacher_is_evaluated(run, program, teacher, converted, tmp_path):
+    long = tmp_path / "long.txt"
+    long.write_bytes(sentences(3_000_000))
+    out = tmp_path / "run"
+    command = ("train", "--start-from", converted, "--teacher", teacher, "--text", long, "--out", out, *HEAL)
+    process = stop_when([program, *command, "--validation-fraction", 0.9], (out / "resolved.yaml").exists, signal.SIGINT)
+    assert "stopped before the first step" in process.said and "--resume" in process.said
+    assert not (out / "checkpoints").exists()
+
+
+def test_a_new_run_must_not_replace_the_model_it_is_like(refused, teacher, converted, text):
+    message = refused(2, "train", "--like", teacher, "--text", text, "--out", teacher, "--overwrite", *HEAL)
+    assert "--like" in message and "lies in --out" in message
+    assert (teacher / "checkpoints" / "best" / "model.safetensors").exists()
 
 
 def test_the_run_must_not_replace_its_teacher(run, refused, teacher, converted, text):
@@ -226,5 +283,16 @@ def test_a_comparison_is_distilled(run, refused, teacher, text, tmp_path):
     plain = json.loads(run("compare", *flags, "--tokenizer", "bytes", "--out", alone, "--json").stdout)
     assert results["options"]["teacher"] == str(teacher)
     assert [cell["validation_loss"] for cell in results["cells"]] != [cell["validation_loss"] for cell in plain["cells"]]
+    taught = f"Every model also learns from {teacher} (share 0.5, T 1); training speed and peak memory include it."
+    assert taught in results["subject"]["sentence"] and taught in (out / "report.html").read_text()
+    assert "learns from" not in plain["subject"]["sentence"]
+    # What is compared must not replace the teacher, nor go on with another one.
+    cell = out / "cells" / "mha-seed0"
+    message = refused(2, "compare", *flags, "--teacher", cell, "--out", out, "--overwrite")
+    assert "--teacher" in message and "lies in --out" in message and (cell / "cell.json").exists()
+    weights_file = teacher / "checkpoints" / "best" / "model.safetensors"
+    weights_file.write_bytes(weights_file.read_bytes()[:-4] + bytes(4))
+    message = refused(1, "compare", "--resume", "--out", out, "--seeds", 2)
+    assert "was begun with" in message and not (out / "cells" / "mha-seed1").exists()
     message = refused(2, "compare", "--task", "dyck", "--teacher", teacher, "--out", tmp_path / "no")
     assert "--teacher is about text" in message

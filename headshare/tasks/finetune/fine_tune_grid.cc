@@ -4,6 +4,7 @@
 #include "headshare/base/output_mark.h"
 #include "headshare/data/noted_fingerprint.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/tasks/finetune/predict.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
@@ -12,7 +13,7 @@ namespace {
 constexpr const char* kDataFile = "data.json";
 
 OutputMark fine_tuning_mark(const fs::path& out) {
-  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile};
+  std::vector<std::string> names = {kResolvedFile, "results.json", kWeightsFile, kTeacherFile};
   for (const std::string& task : job_names()) names.push_back(job_folder(task));
   return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
 }
@@ -78,6 +79,10 @@ void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::pa
   if (!grid.resume) mark.clear();  // also what a call noted that ended before it wrote its options
   mark.set();
   note_weights(grid.out, checkpoint);
+  const DistillationOptions& distillation = grid.job.distillation;
+  if (distillation.given()) {
+    note_weights(grid.out, find_checkpoint(find_tuned_model(distillation.teacher)), kTeacherFile);
+  }
   for (const auto& job : jobs) note_data(grid.out, *job);
 }
 

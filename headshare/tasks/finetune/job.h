@@ -73,7 +73,7 @@ class FineTuneJob {
   // The classes and how many training examples each has; empty where there are none.
   virtual ClassCounts classes() const { return {}; }
 
-  // 32 hexadecimal digits of everything that models learn from and are judged by, as they read it.
+  // 32 hexadecimal digits of all data that models learn from and are judged by, as they read it; not of a teacher.
   virtual std::string fingerprint() const = 0;
 
   // Throws Error when the encoder cannot be begun with or a training step would not fit into memory: refused now rather

@@ -107,7 +107,7 @@ Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& score
   if (data_.kind.form == AnswerForm::kClass) return divergences(scores, teacher, temperature);
   if (data_.kind.form == AnswerForm::kNumber) {
     // No temperature divides numbers: what taught_losses() multiplies by is taken out again.
-    return (scores - teacher).squeeze(1).to(at::kFloat).square() / (temperature * temperature);
+    return (scores.to(at::kFloat) - teacher.to(at::kFloat)).squeeze(1).square() / (temperature * temperature);
   }
   std::vector<Tensor> each;
   int64_t first = 0;
@@ -143,7 +143,7 @@ Evaluation LabelledTask::evaluate(Part part, const Task::Progress& progress) {
 
 std::optional<Evaluation> LabelledTask::evaluate_teacher(const Task::Progress& progress) {
   if (data_.teacher.model.is_empty()) return std::nullopt;
-  return evaluate(data_.teacher.model, progress);
+  return data_.teacher.evaluated([&] { return evaluate(data_.teacher.model, progress); });
 }
 
 Evaluation LabelledTask::evaluate(const Encoder& model, const Task::Progress& progress) const {

@@ -29,8 +29,8 @@ class LabelledTask : public FineTuneTask {
 
   int64_t draw(int64_t micro_batches) override;
 
-  // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; half
-  // the squared error of numbers. A teacher's share is the divergence of scores; of numbers the squared difference.
+  // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; the
+  // squared error of numbers. A teacher's share is the divergence of scores; of numbers the squared difference.
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
 

@@ -108,6 +108,47 @@ TEST(LabelledTask, LossAndScoresAreWhatTheRowsSay) {
   EXPECT_EQ(found.criterion(), -*found.goal);
 }
 
+// The scores of each row of a question, [rows, outputs], read alone.
+Tensor scores_of(const Encoder& model, const Question& question) {
+  std::vector<Tensor> scores;
+  for (const EncodedRow& row : question.rows) {
+    const Tensor ids = at::tensor(row.ids, at::kLong).unsqueeze(0);
+    const Tensor segments = (at::arange(ids.size(1)) >= row.second).to(at::kLong).unsqueeze(0);
+    scores.push_back(model->text_scores({.ids = ids, .segments = segments}));
+  }
+  return at::cat(scores);
+}
+
+TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
+  const Distillation how{.share = 0.25, .temperature = 2};
+  for (const AnswerForm form : {AnswerForm::kClass, AnswerForm::kNumber, AnswerForm::kRow}) {
+    LabelledData data = small_data(form);
+    data.teacher = {.model = beginning(data, "mqa"), .how = how};
+    data.teacher.model->eval();
+    LabelledTask task(data, {.batch_size = 12}, beginning(data), kSeed, at::kCPU);  // an epoch: every question once
+    task.model()->eval();
+    task.draw(1);
+    const at::NoGradGuard no_grad;
+    Encoder model = beginning(data);
+    model->eval();
+    double plain = 0, apart = 0;
+    for (const Question& question : data.train.questions) {
+      const Tensor own = scores_of(model, question).t(), wanted = scores_of(data.teacher.model, question).t();
+      if (form == AnswerForm::kNumber) {
+        plain += std::pow(own.item<double>() - question.number, 2);
+        apart += std::pow(own.item<double>() - wanted.item<double>(), 2) / 4;  // no temperature divides numbers
+        continue;
+      }
+      const Tensor logs = at::log_softmax(own.flatten(), 0), shares = at::softmax(wanted.flatten() / 2, 0);
+      plain -= logs[question.label].item<double>();
+      apart += (shares * (shares.log() - at::log_softmax(own.flatten() / 2, 0))).sum().item<double>();
+    }
+    EXPECT_GT(apart, 1e-4);
+    EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart, 1e-4);
+    EXPECT_NEAR(*task.plain_loss_sum(), plain, 1e-4);
+  }
+}
+
 TEST(LabelledTask, ConstantNumbersAreTheWorstNotAnError) {
   LabelledData data = small_data(AnswerForm::kNumber);
   for (Question& question : data.validation.questions) question.number = 2;

@@ -20,10 +20,11 @@ Fields fields(FineTuneOptions& o) {
             {.min = 1, .max = 10000, .aliases = {"num-train-epochs"}}),
       field("batch-size", &o.batch_size, "examples of an optimizer step",
             {.min = 1, .max = 1 << 16, .aliases = {"per-device-train-batch-size"}}),
-      field("max-length", &o.max_length,
-            "tokens of a row; longer texts are cut; rotary and ALiBi positions go beyond the context; auto: the context, "
-            "at most 128, SQuAD 384",
-            {.min = 5, .max = 1 << 20, .aliases = {"max-seq-length"}}),
+      field(
+          "max-length", &o.max_length,
+          "tokens of a row; longer texts are cut; rotary and ALiBi positions go beyond the context; auto: the context, "
+          "at most 128, SQuAD 384",
+          {.min = 5, .max = 1 << 20, .aliases = {"max-seq-length"}}),
       field("dropout", &o.dropout, "on embeddings, residual branches and the head; auto: the encoder's own",
             {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob"}}),
       field("attention-dropout", &o.attention_dropout, "on attention weights; auto: the encoder's own",

@@ -57,7 +57,7 @@ Evaluation SquadTask::evaluate(Part part, const Task::Progress& progress) {
 
 std::optional<Evaluation> SquadTask::evaluate_teacher(const Task::Progress& progress) {
   if (data_.teacher.model.is_empty()) return std::nullopt;
-  return evaluate(data_.teacher.model, progress);
+  return data_.teacher.evaluated([&] { return evaluate(data_.teacher.model, progress); });
 }
 
 Evaluation SquadTask::evaluate(const Encoder& model, const Task::Progress& progress) const {

@@ -121,19 +121,18 @@ SquadTrainingData training_data(const std::shared_ptr<Tokenizer>& tokenizer, Squ
           .tokenizer = tokenizer};
 }
 
-SquadTask small_task(const SquadTrainingData& data, FineTuneOptions tuning = {.batch_size = 4}) {
-  EncoderOptions options = small_encoder_options("mqa");
+Encoder beginning(const std::string& scheme = "mqa") {
+  EncoderOptions options = small_encoder_options(scheme);
   options.vocabulary = 11;
   options.context = 16;
   options.init_deviation = 0.2;
   const Encoder trained = small_encoder(options);
-  return {data,
-          tuning,
-          {},
-          starting_model(trained->options(), model_tensors(*trained), {.kind = TaskHeadKind::kToken, .outputs = 2}, {},
-                         kSeed),
-          kSeed,
-          at::kCPU};
+  return starting_model(trained->options(), model_tensors(*trained), {.kind = TaskHeadKind::kToken, .outputs = 2}, {},
+                        kSeed);
+}
+
+SquadTask small_task(const SquadTrainingData& data, FineTuneOptions tuning = {.batch_size = 4}) {
+  return {data, tuning, {}, beginning(), kSeed, at::kCPU};
 }
 
 TEST_F(SquadTaskTest, LearnsToFindAnswers) {
@@ -157,6 +156,31 @@ TEST_F(SquadTaskTest, LearnsToFindAnswers) {
     const SquadAnswers answers = task.answers(data.validation, {});
     for (size_t i = 0; i < answers.null_odds.size(); ++i) EXPECT_EQ(answers.null_odds[i] > 0, i >= 4) << i;
   }
+}
+
+TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
+  SquadTrainingData data = training_data(tokenizer_, SquadRules::kV1);
+  data.teacher = {.model = beginning("mha"), .how = {.share = 0.25, .temperature = 2}};
+  data.teacher.model->eval();
+  const auto windows = static_cast<int64_t>(data.train.windows.size());
+  SquadTask task = small_task(data, {.batch_size = windows});  // an epoch: every window once
+  task.model()->eval();
+  task.draw(1);
+  const at::NoGradGuard no_grad;
+  Encoder model = beginning();
+  model->eval();
+  double plain = 0, apart = 0;
+  for (const SquadWindow& window : data.train.windows) {
+    const SquadAnswerer own{model, 0, 1, {}}, teacher{data.teacher.model, 0, 1, {}};
+    const Tensor scores = place_scores(own, {&window})[0], theirs = place_scores(teacher, {&window})[0];  // [S, 2]
+    const Tensor shares = at::softmax(theirs / 2, 0), logs = at::log_softmax(scores, 0);
+    plain -= (logs[window.start][0] + logs[window.end][1]).item<double>() / 2;
+    const Tensor gaps = at::xlogy(shares, shares) - at::xlogy(shares, at::softmax(scores / 2, 0));
+    apart += gaps.sum().item<double>() / 2;
+  }
+  EXPECT_GT(apart, 1e-4);
+  EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart, 1e-4);
+  EXPECT_NEAR(*task.plain_loss_sum(), plain, 1e-4);
 }
 
 // Windows of two lengths, all of one length alike: a batch of one length has one of two losses.

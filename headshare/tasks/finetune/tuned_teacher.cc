@@ -25,8 +25,8 @@ void check_same_task(const TunedEncoder& teacher, const TeacherWanted& wanted) {
            "; choose a teacher that was fine-tuned on data with the same labels");
   check_same_tokenizer(who, *teacher.encoder.tokenizer, wanted.tokenizer);
   const EncoderOptions& model = teacher.encoder.model->options();
-  HS_CHECK(!has_position_limit(model.positions) || model.context >= wanted.length, who, " has positions for ", model.context,
-           " tokens and rows have ", wanted.length, "; choose --max-length ", model.context, " or less");
+  HS_CHECK(!has_position_limit(model.positions) || model.context >= wanted.length, who, " has positions for ",
+           model.context, " tokens and rows have ", wanted.length, "; choose --max-length ", model.context, " or less");
 }
 
 }  // namespace
@@ -48,10 +48,15 @@ TunedTeacher open_tuned_teacher(const DistillationOptions& options, const Teache
   return {.model = teacher.encoder.model, .how = options.learning.scores};
 }
 
+Evaluation TunedTeacher::evaluated(const std::function<Evaluation()>& evaluate) const {
+  if (!*evaluation) *evaluation = evaluate();
+  return **evaluation;
+}
+
 Tensor divergences(const Tensor& student, const Tensor& teacher, double temperature) {
   constexpr double kNoShare = -1e4;  // far below scores, and finite: -inf less -inf is no number
   const auto logs = [&](const Tensor& scores) {
-    return at::log_softmax(scores.to(at::kFloat).clamp_min(kNoShare) / temperature, 1);
+    return at::log_softmax((scores.to(at::kFloat) / temperature).clamp_min(kNoShare), 1);
   };
   return at::kl_div(logs(student), logs(teacher), at::Reduction::None, /*log_target=*/true).sum(1);
 }

@@ -1,9 +1,13 @@
 // A fine-tuned encoder from which another one learns the same task as well.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "headshare/tasks/teacher.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 
@@ -13,6 +17,11 @@ struct TunedTeacher {
 
   // Whether a training step asks it.
   bool teaches() const { return !model.is_empty() && how.share > 0; }
+
+  // What `evaluate` found the first time: every model of a grid has the same teacher and validation part.
+  Evaluation evaluated(const std::function<Evaluation()>& evaluate) const;
+
+  std::shared_ptr<std::optional<Evaluation>> evaluation = std::make_shared<std::optional<Evaluation>>();
 };
 
 // The options of a teacher that fine-tuning has: hidden states are not compared.

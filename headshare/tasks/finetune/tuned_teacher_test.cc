@@ -38,6 +38,14 @@ TEST(DivergencesTest, LeaveOutPlacesWithoutAToken) {
   EXPECT_EQ(student.grad().narrow(1, 3, 2).abs().max().item<double>(), 0);
 }
 
+TEST(DivergencesTest, LeaveThemOutAtAnyTemperature) {
+  constexpr double kHot = 1000;
+  Tensor student = random_tensor({2, 5}, 1, at::kFloat) * 1e3, teacher = random_tensor({2, 5}, 2, at::kFloat) * 1e3;
+  const Tensor expected = divergences(student.narrow(1, 0, 3), teacher.narrow(1, 0, 3), kHot);
+  for (Tensor* one : {&student, &teacher}) one->narrow(1, 3, 2).fill_(-std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(close(divergences(student, teacher, kHot), expected, 1e-6));
+}
+
 TEST(DivergencesTest, AShareOfNoneIsThePlainLoss) {
   const Tensor losses = random_tensor({3}, 1, at::kFloat), apart = random_tensor({3}, 2, at::kFloat);
   EXPECT_TRUE(at::equal(taught_losses(losses, apart, {.share = 0, .temperature = 2}), losses));
@@ -77,6 +85,17 @@ TEST_F(TunedTeacherTest, IsOpenedWithItsShare) {
   EXPECT_FALSE(teacher.model->is_training());
   EXPECT_EQ(teacher.how.temperature, 2);
   EXPECT_FALSE(open_tuned_teacher({}, {.task = "classify", .tokenizer = *tokenizer}).teaches());
+}
+
+TEST_F(TunedTeacherTest, IsEvaluatedOnce) {
+  const std::shared_ptr<Tokenizer> tokenizer = small_wordpiece();
+  const TunedTeacher teacher =
+      open_tuned_teacher(tuned(), {.task = "classify", .head = head(), .tokenizer = *tokenizer, .length = 16});
+  int asked = 0;
+  const auto evaluate = [&] { return Evaluation{.loss = static_cast<double>(++asked)}; };
+  EXPECT_EQ(teacher.evaluated(evaluate).loss, 1);
+  EXPECT_EQ(teacher.evaluated(evaluate).loss, 1);
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(TunedTeacherTest, MustHaveLearntTheSame) {

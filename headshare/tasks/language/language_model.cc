@@ -133,7 +133,6 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
   }
   if (options.distillation.given()) {
     teacher_ = load_teacher(options.distillation, resolved, *data_.tokenizer, device);
-    evaluation_batch_ = std::min(evaluation_batch_, evaluation_batch(teacher_->options(), shape));
   }
   model_ = Decoder(resolved);
   prepare(model_, seed, device, shape);
@@ -180,7 +179,11 @@ std::optional<Evaluation> LanguageModelTask::evaluate_teacher(const Task::Progre
 }
 
 Evaluation LanguageModelTask::evaluate(const Decoder& model, Part part, const Task::Progress& progress) const {
-  const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, windows(), progress);
+  WindowOptions own = windows();
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+    own.batch_size = evaluation_batch(model->options(), {.batch = options_.batch.batch_size, .length = own.context});
+  }
+  const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, own, progress);
   const LanguageSetup setup{
       .tokenizer = data_.tokenizer->kind(), .context = windows().context, .stride = windows().stride};
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};

@@ -78,7 +78,6 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   }
   if (language.distillation.given()) {
     teacher_ = load_teacher(language.distillation, resolved, *data_.tokenizer, device);
-    evaluation_batch_ = std::min(evaluation_batch_, evaluation_batch(teacher_->options(), shape));
   }
   model_ = Encoder(resolved);
   prepare(model_, seed, device, shape);
@@ -145,7 +144,12 @@ TokenData MaskedLanguageModelTask::scored(Part part) const {
 
 Evaluation MaskedLanguageModelTask::evaluate(const Encoder& model, Part part, const Task::Progress& progress) const {
   const TokenData tokens = scored(part);
-  const WindowLosses losses = evaluate_masked(model, tokens, masker_, setup(), progress);
+  MaskedSetup own = setup();
+  if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
+    own.batch_size = evaluation_batch(
+        model->options(), {.batch = language_.batch.batch_size, .length = own.context, .scored = masked_.masking.rate});
+  }
+  const WindowLosses losses = evaluate_masked(model, tokens, masker_, own, progress);
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};
   result.blocks = losses.window_means;
   result.block_targets = losses.window_targets;

@@ -1,0 +1,15 @@
+#include "headshare/models/finite.h"
+
+#include <ATen/ATen.h>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+
+void check_finite(const Tensor& values, const std::string& where, const std::string& way_out) {
+  const int64_t bad = values.numel() - at::isfinite(values).sum().item<int64_t>();
+  HS_CHECK(bad == 0, where, " has ", bad, " values of ", values.numel(), " that are not finite (NaN or infinite); ",
+           way_out);
+}
+
+}  // namespace headshare
