@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from test_finetune import QUICK, encoder, glue, squad_file, table, texts  # noqa: F401 (fixtures)
+from test_finetune import QUICK, encoder, glue, pretrain, squad_file, table, texts  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.slow
 
