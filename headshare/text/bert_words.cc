@@ -37,15 +37,15 @@ class Reader {
     if (alone) end_word();
   }
 
-  void decompose(int32_t c, TextSpan source) {
-    int32_t parts[kLongestDecomposition];
-    order_.add(parts, bert_decomposition(c, parts), source, without_accents());
-  }
-
   auto without_accents() {
     return [this](int32_t c, TextSpan source) {
       if (!is_bert_accent(c)) lower(c, source);
     };
+  }
+
+  void decompose(int32_t c, TextSpan source) {
+    int32_t parts[kLongestDecomposition];
+    order_.add(parts, bert_decomposition(c, parts), source, without_accents());
   }
 
   void lower(int32_t c, TextSpan source) {
