@@ -327,45 +327,44 @@ def encoders_that_learn():
 
 
 def compressed(name="encoders"):
-    """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. The
-    intervals of healed minus source hold for all targets at once."""
+    """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. Of each
+    column of differences the intervals hold for all targets at once."""
     results = json.loads((HOME.parent / f"compression-{name}.json").read_text())
     targets = {}
     for cell in results["cells"]:
-        targets.setdefault(cell["target"], []).append(cell)
-    sources = results["source_losses"]
+        source = results["source_losses"][cell["seed"]]
+        losses = {"converted": cell["converted_loss"], "healed": cell["healed"]["test_loss"], "scratch": cell["scratch"]["test_loss"]}
+        losses |= {"full": cell["full_loss"], "source": source, "share": cell["after"]["attention_parameters"] / cell["before"]["attention_parameters"]}
+        targets.setdefault(cell["target"], []).append(losses)
 
-    def minus_source(cells):
-        return [cell["healed"]["test_loss"] - sources[cell["seed"]] for cell in cells]
+    def compared(other):
+        pairs = {target: [(one["healed"], one[other]) for one in cells] for target, cells in targets.items()}
+        whole = {target: [ours - theirs for ours, theirs in values] for target, values in pairs.items() if None not in dict(values).values()}
+        return judging.judge(whole)
 
-    judged = judging.judge({target: minus_source(cells) for target, cells in targets.items()})
+    def difference(judged):
+        if judged is None:
+            return "-"
+        return f"{judged.mean:+.3f} [{judged.interval[0]:+.3f}, {judged.interval[1]:+.3f}]" + ARROWS[-judged.direction]
+
+    to_source, to_full = compared("source"), compared("full")
     body = []
-    for target, cells in targets.items():
-        losses = {
-            "converted": [cell["converted_loss"] for cell in cells],
-            "healed": [cell["healed"]["test_loss"] for cell in cells],
-            "scratch": [cell["scratch"]["test_loss"] for cell in cells],
-            "full": [cell["full_loss"] for cell in cells if cell["full_loss"] is not None],
-        }
-        lost = [loss - sources[cell["seed"]] for loss, cell in zip(losses["converted"], cells, strict=True)]
-        regained = [1 - kept / was for kept, was in zip(minus_source(cells), lost, strict=True)]
-        before, after = cells[0]["before"], cells[0]["after"]
-        one = judged[target]
-        over = f"{one.mean:+.3f} [{one.interval[0]:+.3f}, {one.interval[1]:+.3f}]" + (" ↓" if one.direction > 0 else "")
+    for target, cells in sorted(targets.items(), key=lambda item: -item[1][0]["share"]):
+        regained = [(one["converted"] - one["healed"]) / (one["converted"] - one["source"]) for one in cells]
         body.append([
             f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
-            f"{100 * after['attention_parameters'] / before['attention_parameters']:.0f} %",
-            spread(losses["converted"]),
-            spread(losses["healed"]),
-            over,
+            f"{100 * cells[0]['share']:.0f} %",
+            *(spread([one[figure] for one in cells]) for figure in ("converted", "healed")),
             f"{100 * statistics.fmean(regained):.0f} %",
-            spread(losses["scratch"]),
-            spread(losses["full"]) if len(losses["full"]) == len(cells) else "-",
+            difference(to_source[target]),
+            spread([one["full"] for one in cells]) if target in to_full else "-",
+            difference(to_full.get(target)),
+            spread([one["scratch"] for one in cells]),
         ])
-    headings = ["converted to", "attention parameters", "converted", "healed", "healed minus source", "recovered"]
-    headings += [f"from scratch, {results['options']['steps']} steps", "from scratch, as long as the source"]
-    note = f"The sources have {spread(sources)}; {len(sources)} seeds. {results['environment']['processor']}, commit {results['environment']['commit']}."
-    return table(headings, body) + "\n\n" + note
+    headings = ["converted to", "attention parameters", "converted", "healed", "recovered", "healed minus source"]
+    headings += ["from scratch, as long as the source", "healed minus that", f"from scratch, {results['options']['steps']} steps"]
+    note = f"The sources have {spread(results['source_losses'])}; {len(results['source_losses'])} seeds. "
+    return table(headings, body) + f"\n\n{note}{results['environment']['processor']}, commit {results['environment']['commit']}."
 
 
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
@@ -420,4 +419,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}

@@ -2,9 +2,8 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
-
 #include "headshare/text/bert_characters.h"
+#include "headshare/text/canonical_order.h"
 #include "headshare/text/utf8.h"
 
 namespace headshare {
@@ -26,12 +25,6 @@ class Reader {
   }
 
  private:
-  struct Mark {
-    int32_t code_point;
-    int combining_class;
-    bool first;  // of its character's decomposition
-  };
-
   void add(int32_t c, TextSpan source) {
     if (normalization_.clean_text && is_bert_dropped(c)) return;
     const bool alone = normalization_.space_chinese && is_bert_ideograph(c);
@@ -44,32 +37,15 @@ class Reader {
     if (alone) end_word();
   }
 
-  void decompose(int32_t c, TextSpan source) {
-    int32_t parts[kLongestDecomposition];
-    const int count = bert_decomposition(c, parts);
-    for (int i = 0; i < count; ++i) {
-      const int combining_class = bert_combining_class(parts[i]);
-      if (combining_class == 0) end_marks();
-      marks_.push_back({parts[i], combining_class, i == 0});
-      if (i == 0) sources_.push_back(source);
-      if (combining_class == 0) end_marks();
-    }
+  auto without_accents() {
+    return [this](int32_t c, TextSpan source) {
+      if (!is_bert_accent(c)) lower(c, source);
+    };
   }
 
-  // Puts marks in canonical order and drops accents. Sources stay in the order of the text, one for
-  // each character: spans ascend, and are Hugging Face's.
-  void end_marks() {
-    if (marks_.size() > 1) {
-      std::stable_sort(marks_.begin(), marks_.end(),
-                       [](const Mark& a, const Mark& b) { return a.combining_class < b.combining_class; });
-    }
-    size_t next = 0;
-    for (const Mark& mark : marks_) {
-      if (mark.first) source_ = sources_[next++];
-      if (!is_bert_accent(mark.code_point)) lower(mark.code_point, source_);
-    }
-    marks_.clear();
-    sources_.clear();
+  void decompose(int32_t c, TextSpan source) {
+    int32_t parts[kLongestDecomposition];
+    order_.add(parts, bert_decomposition(c, parts), source, without_accents());
   }
 
   void lower(int32_t c, TextSpan source) {
@@ -94,7 +70,7 @@ class Reader {
   }
 
   void end_word() {
-    end_marks();
+    order_.end_marks(without_accents());
     finish();
   }
 
@@ -110,9 +86,7 @@ class Reader {
   const size_t most_characters_;
   const std::function<void(const BertWord&)>& visit_;
   BertWord word_;
-  std::vector<Mark> marks_;        // not yet in canonical order
-  std::vector<TextSpan> sources_;  // of the characters that these come from
-  TextSpan source_;                // of the last character whose first part was put
+  CanonicalOrder<TextSpan> order_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/valid_utf8.h"
-#include "headshare/text/bert_characters.h"
+#include "headshare/text/canonical_order.h"
 #include "headshare/text/compatibility.h"
 #include "headshare/text/utf8.h"
 
@@ -95,55 +95,14 @@ void collapse(const NormalText& text, const NormalStep& step, Made* out) {
   }
 }
 
-// Puts marks in canonical order. Places stay in the order of the text, one for each character: spans ascend, and are
-// Hugging Face's.
-class Decomposer {
- public:
-  explicit Decomposer(Made* out) : out_(out) {}
-
-  void add(const NormalCharacter& one) {
-    int32_t parts[kLongestCompatibility];
-    const int count = compatibility_decomposition(one.code_point, parts);
-    for (int i = 0; i < count; ++i) {
-      const int combining_class = bert_combining_class(parts[i]);
-      if (combining_class == 0) end_marks();
-      marks_.push_back({parts[i], combining_class, i == 0});
-      if (i == 0) places_.push_back(one);
-      if (combining_class == 0) end_marks();
-    }
-  }
-
-  void end_marks() {
-    if (marks_.size() > 1) {
-      std::stable_sort(marks_.begin(), marks_.end(),
-                       [](const Mark& a, const Mark& b) { return a.combining_class < b.combining_class; });
-    }
-    size_t next = 0;
-    for (const Mark& mark : marks_) {
-      if (mark.first) place_ = places_[next++];
-      out_->add({mark.code_point, place_.begin, place_.end});
-    }
-    marks_.clear();
-    places_.clear();
-  }
-
- private:
-  struct Mark {
-    int32_t code_point;
-    int combining_class;
-    bool first;  // of its character's decomposition
-  };
-
-  Made* out_;
-  std::vector<Mark> marks_;              // not yet in canonical order
-  std::vector<NormalCharacter> places_;  // of the characters that these come from
-  NormalCharacter place_;                // of the last character whose first part was put
-};
-
 void decompose(const NormalText& text, Made* out) {
-  Decomposer decomposer(out);
-  for (const NormalCharacter& one : text) decomposer.add(one);
-  decomposer.end_marks();
+  CanonicalOrder<NormalCharacter> order;
+  const auto put = [out](int32_t c, const NormalCharacter& place) { out->add({c, place.begin, place.end}); };
+  for (const NormalCharacter& one : text) {
+    int32_t parts[kLongestCompatibility];
+    order.add(parts, compatibility_decomposition(one.code_point, parts), one, put);
+  }
+  order.end_marks(put);
 }
 
 void strip_marks(const NormalText& text, Made* out) {

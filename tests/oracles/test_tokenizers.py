@@ -16,14 +16,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # 
 
 
 @pytest.fixture(scope="module")
-def tool(build_dir):
-    path = build_dir / "obj" / "text" / "tokenize_tool"
-    if not path.is_file():
-        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
-    return path
-
-
-@pytest.fixture(scope="module")
 def gpt2(data, tmp_path_factory):
     """GPT-2's two files unpacked, and Hugging Face's tokenizer over them."""
     folder = tmp_path_factory.mktemp("gpt2")

@@ -22,14 +22,6 @@ ALBERT_SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
-@pytest.fixture(scope="module")
-def tool(build_dir):
-    path = build_dir / "obj" / "text" / "tokenize_tool"
-    if not path.is_file():
-        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
-    return path
-
-
 # ------------------------------------------------------------------------------------------- tokenizers to compare
 
 

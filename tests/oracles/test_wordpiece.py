@@ -27,14 +27,6 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def tool(build_dir):
-    path = build_dir / "obj" / "text" / "tokenize_tool"
-    if not path.is_file():
-        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
-    return path
-
-
 def reference(vocabulary, normalization):
     """Hugging Face's tokenizer over a list of tokens; it finds no special tokens in text."""
     ids = {token: number for number, token in enumerate(vocabulary)}
