@@ -46,6 +46,15 @@ def build_dir():
 
 
 @pytest.fixture(scope="session")
+def tool(build_dir):
+    """What encodes and decodes for tests of tokenizers (tests/oracles/tokenize_tool.py)."""
+    path = build_dir / "obj" / "text" / "tokenize_tool"
+    if not path.is_file():
+        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
+    return path
+
+
+@pytest.fixture(scope="session")
 def program(build_dir):
     """The built program."""
     path = build_dir / "headshare"
