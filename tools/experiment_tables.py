@@ -32,6 +32,7 @@ ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
 # Differences to mha that are smaller carry no arrow.
 SMALLEST_ACCURACY = 0.01
 SMALLEST_SCORE = 1.0  # of 100
+SMALLEST_LOSS = 0.01  # nats that a conversion must cost before a share of them says anything
 CEILING = 0.99  # accuracy that nothing can be said above
 
 
@@ -350,12 +351,13 @@ def compressed(name="encoders"):
     to_source, to_full = compared("source"), compared("full")
     body = []
     for target, cells in sorted(targets.items(), key=lambda item: -item[1][0]["share"]):
-        regained = [(one["converted"] - one["healed"]) / (one["converted"] - one["source"]) for one in cells]
+        lost = statistics.fmean(one["converted"] - one["source"] for one in cells)
+        regained = statistics.fmean(one["converted"] - one["healed"] for one in cells) / lost
         body.append([
             f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
             f"{100 * cells[0]['share']:.0f} %",
             *(spread([one[figure] for one in cells]) for figure in ("converted", "healed")),
-            f"{100 * statistics.fmean(regained):.0f} %",
+            f"{100 * regained:.0f} %" if lost >= SMALLEST_LOSS else "-",
             difference(to_source[target]),
             spread([one["full"] for one in cells]) if target in to_full else "-",
             difference(to_full.get(target)),
