@@ -366,7 +366,9 @@ def compressed(name="encoders"):
     headings = ["converted to", "attention parameters", "converted", "healed", "recovered", "healed minus source"]
     headings += ["from scratch, as long as the source", "healed minus that", f"from scratch, {results['options']['steps']} steps"]
     note = f"The sources have {spread(results['source_losses'])}; {len(results['source_losses'])} seeds. "
-    return table(headings, body) + f"\n\n{note}{results['environment']['processor']}, commit {results['environment']['commit']}."
+    commits = sorted({cell["commit"] for cell in results["cells"]})
+    note += f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
+    return table(headings, body) + f"\n\n{note}"
 
 
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
