@@ -1,4 +1,4 @@
-// How much of what a model lacks at the beginning it wins back.
+// The gap between a model before training and its teacher, and the share of it that training closes.
 #pragma once
 
 #include <nlohmann/json.hpp>
