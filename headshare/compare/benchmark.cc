@@ -71,7 +71,7 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   language.model.vocabulary = loaded.tokenizer->vocabulary_size();
   language.model.layers = 1;
   language.model.attention.scheme = "mha";
-  loaded.model = Encoder(encoder_options(language, options.own<MaskedOptions>()));
+  loaded.model = Encoder(encoder_options(language, options.own<MaskedOptions>(), EncoderTask::kMasked));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;
 }

@@ -123,9 +123,19 @@ void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, 
   load_tensors(model, shared, where);
 }
 
-void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where) {
-  HS_CHECK(tokenizer.vocabulary_size() <= options.vocabulary, where, " has ", tokenizer.vocabulary_size(),
-           " tokens, the model only ", options.vocabulary, ": it is not this model's tokenizer");
+void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where) {
+  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  const bool hashed = encoder != nullptr && is_hashed(encoder->embedding);
+  const bool open = tokenizer.words() != nullptr;
+  HS_CHECK(hashed || !open, where, " (", tokenizer.kind(),
+           ") has no vocabulary, and the model has a row for each token of one: it is not this model's tokenizer");
+  HS_CHECK(open || !hashed, where, " (", tokenizer.kind(),
+           ") has a vocabulary, and the model hashes words: it is not this model's tokenizer, which is hash-md or "
+           "hash-lsh");
+  if (open) return;
+  const int64_t vocabulary = shared_options(options).vocabulary;
+  HS_CHECK(tokenizer.vocabulary_size() <= vocabulary, where, " has ", tokenizer.vocabulary_size(),
+           " tokens, the model only ", vocabulary, ": it is not this model's tokenizer");
 }
 
 namespace {
@@ -188,8 +198,13 @@ int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
                                  LaterOption{"layer-key-widths", kLayersFormatVersion},
                                  LaterOption{"rotary-width", kLayersFormatVersion},
                                  LaterOption{"pooler-activation", kLayersFormatVersion},  // of encoders
-                                 LaterOption{"layer-groups", kModelFormatVersion},
-                                 LaterOption{"embedding-width", kModelFormatVersion}};
+                                 LaterOption{"layer-groups", kSharedLayersFormatVersion},
+                                 LaterOption{"embedding-width", kSharedLayersFormatVersion},
+                                 LaterOption{"token-embedding", kModelFormatVersion},  // of encoders, as the rest
+                                 LaterOption{"hash-buckets", kModelFormatVersion},
+                                 LaterOption{"hash-bits", kModelFormatVersion},
+                                 LaterOption{"hash-chunk-bits", kModelFormatVersion},
+                                 LaterOption{"three-way-head", kModelFormatVersion}};
   Options untouched;
   const nlohmann::json defaults = to_json(stored_fields(untouched));
   for (const LaterOption& one : kLater) {
@@ -344,6 +359,7 @@ Loaded<Model> load(const fs::path& path) {
   HS_CHECK(loaded.tokenizer != nullptr, loaded.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   loaded.model = load_weights<Model>(loaded.directory);
+  loaded.model->read_words(loaded.tokenizer);
   return loaded;
 }
 
@@ -354,7 +370,7 @@ std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint) {
   const fs::path path = checkpoint / "tokenizer.json";
   if (!fs::exists(path)) return nullptr;
   std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(path);
-  check_vocabulary(*tokenizer, shared_options(options), path.string());
+  check_vocabulary(*tokenizer, options, path.string());
   check_tokenizer(*tokenizer, read_json_file(checkpoint / "config.json", kMostConfigBytes), path.string());
   return tokenizer;
 }

@@ -18,9 +18,11 @@ namespace headshare {
 
 // What is read; version 2 brought encoders, version 3 heads of tasks, version 4 RMS norms, gated feed-forward parts and
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
-// version 6 layers that share their parameters and factorised embeddings. Models are written as the first version that
+// version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
+// heads. Models are written as the first version that
 // has what they need, which older programs read.
-inline constexpr int64_t kModelFormatVersion = 6;
+inline constexpr int64_t kModelFormatVersion = 7;
+inline constexpr int64_t kSharedLayersFormatVersion = 6;
 inline constexpr int64_t kLayersFormatVersion = 5;
 inline constexpr int64_t kPartsFormatVersion = 4;
 inline constexpr int64_t kTaskHeadFormatVersion = 3;
@@ -56,8 +58,9 @@ void load_tensors(torch::nn::Module& model, const NamedTensors& tensors, const s
 void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, const std::vector<std::string>& fresh,
                          const std::string& where);
 
-// Throws Error when the tokenizer has ids the model does not know. `where` names the tokenizer.
-void check_vocabulary(const Tokenizer& tokenizer, const TransformerOptions& options, const std::string& where);
+// Throws Error when the tokenizer has ids the model does not know, or only one of the two has a vocabulary. `where`
+// names the tokenizer.
+void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where);
 
 // Writes the three files into `directory`, which is created; without a tokenizer only two.
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);

@@ -8,7 +8,7 @@
 namespace headshare {
 
 EncoderImpl::EncoderImpl(EncoderOptions resolved)
-    : TransformerImpl(resolved, resolved.norms),
+    : TransformerImpl(resolved, resolved.norms, resolved.embedding),
       options_(std::move(resolved)),
       embedding_norm_(register_module("embedding_norm", embedding_norm(options_))) {
   const int64_t E = options_.attention.d_model;
@@ -20,11 +20,12 @@ EncoderImpl::EncoderImpl(EncoderOptions resolved)
   if (options_.pooler) pooler_ = register_module("pooler", Linear(E, E, Bias::kYes, start));
   if (options_.task_head.kind != TaskHeadKind::kNone) task_head_ = register_module("task_head", TaskHead(options_));
   if (options_.masked_head) masked_head_ = register_module("masked_head", MaskedHead(options_, token_embedding()));
+  if (options_.three_way_head) three_way_head_ = register_module("three_way_head", ThreeWayHead(options_));
   attach(*this, shared_clock());
 }
 
 Tensor EncoderImpl::embed_all(const EncoderInput& input) const {
-  const Tensor x = embed(input.ids, /*first=*/0);
+  const Tensor x = embed({.ids = input.ids, .loose_signatures = input.loose_signatures}, /*first=*/0);
   if (input.segments.defined()) {
     HS_CHECK(segment_embedding_.defined(), "this encoder does not tell segments apart (its --segments is 0)");
     HS_CHECK(input.segments.sizes() == input.ids.sizes() && input.segments.scalar_type() == at::kLong,
@@ -116,6 +117,13 @@ SummedLoss EncoderImpl::loss(const EncoderInput& input, const Tensor& targets, c
   const Tensor last = hidden_at(input, places);
   const DistilledLoss found = head->loss_sum(last, flat.index_select(0, places), lesson.scores, how.scores);
   return taught_loss(found, last, places.size(0), lesson, how);
+}
+
+Tensor EncoderImpl::three_way_scores(const EncoderInput& input, const Tensor& places) const {
+  HS_CHECK(!three_way_head_.is_empty(),
+           "this encoder has no head that tells original, shuffled and random tokens apart; train one with `headshare "
+           "train --task three-way`");
+  return three_way_head_->forward(hidden_at(input, places));
 }
 
 Tensor EncoderImpl::token_losses(const EncoderInput& input, const Tensor& targets) const {

@@ -5,6 +5,7 @@
 
 #include "headshare/models/masked_head.h"
 #include "headshare/models/task_head.h"
+#include "headshare/models/three_way_head.h"
 #include "headshare/models/transformer.h"
 
 namespace headshare {
@@ -14,6 +15,7 @@ struct EncoderInput {
   Tensor ids;            // int64 [B, T]
   Tensor visible = {};   // bool [B, T], false for padding; undefined: there is none
   Tensor segments = {};  // int64 [B, T], 0 .. segments - 1; undefined: all 0
+  Tensor loose_signatures = {};  // of ids below 0, see TokenIds
 };
 
 class EncoderImpl : public TransformerImpl {
@@ -49,6 +51,9 @@ class EncoderImpl : public TransformerImpl {
   // The loss that learns from a lesson about the same tokens. Throws Error where the lesson does not fit.
   SummedLoss loss(const EncoderInput& input, const Tensor& targets, const Lesson& lesson, const Learning& how) const;
 
+  // Of places int64 [N] among the B T: the scores of ThreeWay's classes, [N, 3]. Throws Error without a three-way head.
+  Tensor three_way_scores(const EncoderInput& input, const Tensor& places) const;
+
   // -log p of every target, [B, T], 0 where ignored; without gradients.
   Tensor token_losses(const EncoderInput& input, const Tensor& targets) const;
 
@@ -68,6 +73,7 @@ class EncoderImpl : public TransformerImpl {
   Norm norm_;  // over the last block, where norms stand before
   Linear pooler_{nullptr};
   MaskedHead masked_head_{nullptr};
+  ThreeWayHead three_way_head_{nullptr};
   TaskHead task_head_{nullptr};
 };
 TORCH_MODULE(Encoder);

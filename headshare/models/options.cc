@@ -6,6 +6,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/models/feed_forward.h"
+#include "headshare/text/hash/hash_tokenizer.h"
 
 namespace headshare {
 namespace {
@@ -163,13 +164,15 @@ Fields fields(DecoderOptions& o) {
 }
 
 Fields fields(EncoderParts& o) {
-  return {
+  Fields list = {
       field("norms", &o.norms,
             "norms of an encoder's blocks: after each sum (BERT), or before each part (what --task mlm begins with)",
             norm_names(), {.aliases = {"norm-placement"}}),
       field("segments", &o.segments, "kinds of tokens that have an embedding, as in pairs of texts; 0: none",
             {.min = 0, .max = 1 << 20, .aliases = {"type-vocab-size"}}),
   };
+  append(&list, fields(o.embedding));
+  return list;
 }
 
 Fields fields(EncoderOptions& o) {
@@ -191,6 +194,8 @@ Fields stored_fields(EncoderOptions& o) {
   list.push_back(
       field("pooler-activation", &o.pooler_activation, "what follows that layer", pooler_activation_names()));
   list.push_back(field("masked-head", &o.masked_head, "has the layer that predicts masked tokens"));
+  list.push_back(field("three-way-head", &o.three_way_head,
+                       "has the layer that tells original, shuffled and random tokens apart"));
   return list;
 }
 
@@ -202,6 +207,12 @@ DecoderOptions resolve(DecoderOptions o) {
 
 EncoderOptions resolve(EncoderOptions o) {
   resolve_shared(o, o.init_deviation);
+  if (is_hashed(o.embedding)) {
+    HS_CHECK(!o.masked_head,
+             "a masked language model scores every token of a vocabulary, and hashed embeddings have none; train with "
+             "--task three-way, or choose --token-embedding table");
+    o.vocabulary = HashTokenizer::kSpecials;
+  }
   const TaskHeadOptions& head = o.task_head;
   const auto labels = static_cast<int64_t>(head.labels.size());
   HS_CHECK(head.kind == TaskHeadKind::kNone || head.outputs >= 1, "a task head needs outputs, not ", head.outputs);
@@ -210,11 +221,12 @@ EncoderOptions resolve(EncoderOptions o) {
   return o;
 }
 
-EncoderOptions masked_encoder(const TransformerOptions& common, const EncoderParts& parts) {
+EncoderOptions encoder_with_head(const TransformerOptions& common, const EncoderParts& parts, EncoderTask task) {
   EncoderOptions options;
   static_cast<TransformerOptions&>(options) = common;
   static_cast<EncoderParts&>(options) = parts;
-  options.masked_head = true;
+  options.masked_head = task == EncoderTask::kMasked;
+  options.three_way_head = task == EncoderTask::kThreeWay;
   return resolve(options);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headshare/attention/options.h"
+#include "headshare/models/embeddings/options.h"
 #include "headshare/ops/norm.h"
 
 namespace headshare {
@@ -58,6 +59,7 @@ using DecoderOptions = TransformerOptions;
 struct EncoderParts {
   NormPlacement norms = NormPlacement::kAfter;
   int64_t segments = 2;  // kinds of tokens, such as a pair's first and second text; 0: not told apart
+  TokenEmbeddingOptions embedding = {};
 };
 
 // Where a fine-tuned encoder reads its answer.
@@ -85,7 +87,8 @@ struct EncoderOptions : TransformerOptions, EncoderParts {
 
   bool pooler = false;  // has the layer through which classification reads the first token
   PoolerActivation pooler_activation = PoolerActivation::kTanh;
-  bool masked_head = false;  // has the layer that predicts masked tokens
+  bool masked_head = false;     // has the layer that predicts masked tokens
+  bool three_way_head = false;  // has the layer that tells original, shuffled and random tokens apart
   TaskHeadOptions task_head = {};
 };
 
@@ -102,7 +105,10 @@ Fields stored_fields(EncoderOptions& options);
 DecoderOptions resolve(DecoderOptions options);
 EncoderOptions resolve(EncoderOptions options);
 
-// An encoder of these with a masked-LM head, resolved.
-EncoderOptions masked_encoder(const TransformerOptions& common, const EncoderParts& parts);
+// What an encoder learns from text.
+enum class EncoderTask { kMasked, kThreeWay };
+
+// An encoder of these with the head that learns this, resolved.
+EncoderOptions encoder_with_head(const TransformerOptions& common, const EncoderParts& parts, EncoderTask task);
 
 }  // namespace headshare

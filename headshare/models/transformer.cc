@@ -17,15 +17,19 @@ Tensor sinusoids(int64_t length, int64_t width) {
   return at::stack({angle.sin(), angle.cos()}, 2).reshape({length, width}).to(at::kFloat);
 }
 
-TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norms)
+TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norms,
+                                 const TokenEmbeddingOptions& embedding)
     : positions_(o.positions),
       context_(o.context),
       clock_(std::make_shared<DropoutClock>()),
       depth_(static_cast<size_t>(o.layers)) {
   const int64_t W = embedding_width(o);
   const Init start = Init::normal(o.init_deviation);
+  EmbeddingHost host = {
+      .declare = [this](const std::string& name, at::IntArrayRef sizes, Init init) { return declare(name, sizes, init); },
+      .dropout = [this, p = o.dropout](const Tensor& x, uint64_t part) { return dropout(x, p, *this, part); }};
   embedding_ = make_token_embedding(
-      o, [this](const std::string& name, at::IntArrayRef sizes, Init init) { return declare(name, sizes, init); });
+      embedding, {.vocabulary = o.vocabulary, .width = W, .deviation = o.init_deviation}, std::move(host));
   if (positions_ == PositionKind::kLearned) {
     position_embedding_ = declare("position_embedding", {context_, W}, start);
   } else if (positions_ == PositionKind::kSinusoidal && !device().is_meta()) {
@@ -48,10 +52,10 @@ void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {
            " tokens is longer than the model's context of ", context_);
 }
 
-Tensor TransformerImpl::embed(const Tensor& ids, int64_t first, LookupGradient gradient) const {
-  check_ids(ids, first);
-  const Tensor x = embedding_->lookup(ids, gradient);
-  return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + ids.size(1)) : x;
+Tensor TransformerImpl::embed(const TokenIds& tokens, int64_t first, LookupGradient gradient) const {
+  check_ids(tokens.ids, first);
+  const Tensor x = embedding_->lookup(tokens, gradient);
+  return position_embedding_.defined() ? x + position_embedding_.slice(0, first, first + tokens.ids.size(1)) : x;
 }
 
 Tensor TransformerImpl::kept_or_recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x) const {

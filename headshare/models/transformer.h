@@ -8,7 +8,7 @@
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
 #include "headshare/models/lesson.h"
-#include "headshare/models/token_embedding.h"
+#include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/ops/linear.h"
 
 namespace headshare {
@@ -27,14 +27,18 @@ class TransformerImpl : public Layer {
   size_t depth() const { return depth_; }
   c10::Device device() const { return embedding_->device(); }
 
+  // Tells the token embedding where its ids come from, which hashed ones must know before the first pass. Throws Error
+  // where tokenizer and embedding do not fit.
+  void read_words(std::shared_ptr<const Tokenizer> tokenizer) { embedding_->read_words(std::move(tokenizer)); }
+
   // Blocks keep only their inputs and run again in the backward pass.
   void set_recompute(bool on) { recompute_ = on; }
 
  protected:
-  TransformerImpl(const TransformerOptions& resolved, NormPlacement norms);
+  TransformerImpl(const TransformerOptions& resolved, NormPlacement norms, const TokenEmbeddingOptions& embedding = {});
 
-  // ids int64 [B, T], the first at position `first` -> token plus position embedding [B, T, W].
-  Tensor embed(const Tensor& ids, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
+  // ids [B, T], the first at position `first` -> token plus position embedding [B, T, W].
+  Tensor embed(const TokenIds& tokens, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;
 
   // Embeddings [B, T, W], projected first where they are factorised -> [B, T, E]. `caches`, when given, holds one for
   // each depth.
@@ -45,7 +49,7 @@ class TransformerImpl : public Layer {
   Tensor through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
-  const Tensor& token_embedding() const { return embedding_->table(); }  // [V, W]
+  const Tensor& token_embedding() const { return embedding_->table(); }  // [V, W]; throws Error where words are hashed
 
  private:
   void check_ids(const Tensor& ids, int64_t first) const;

@@ -41,8 +41,12 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
   const nlohmann::json before = to_json(other.fields(untouched));
   for (const Field& one : other.fields(options)) {
     const std::vector<std::string> tasks = other.tasks_with(one.name);
-    const bool mine = reads(task_family(options.task), other) &&
-                      (tasks == other.tasks() || std::find(tasks.begin(), tasks.end(), options.task) != tasks.end());
+    const TaskFamily& own = task_family(options.task);
+    const auto among = [&](const std::string& task) {
+      return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+    };
+    const bool mine =
+        reads(own, other) && (tasks == other.tasks() || among(options.task) || among(own.begins_with()));
     HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
              "; the task is ", options.task);
   }

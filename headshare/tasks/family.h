@@ -62,6 +62,8 @@ class TaskFamily {
   // Whether trained models of this kind are scored on text by score(), which `evaluate` shows; those of its options
   // that matter then.
   virtual bool scores(const ModelOptions&) const { return false; }
+  // Which of its tasks trains models like one that it scores.
+  virtual std::string task_of(const ModelOptions&) const { return tasks().front(); }
   virtual Fields scoring_fields(TaskOptions&) const { return {}; }
   virtual TextScores score(const TextToScore&, const TaskOptions&) const { return {}; }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kPositions = "position_embedding";
 constexpr const char* kMaskedHead = "masked_head";
+constexpr const char* kThreeWayHead = "three_way_head";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
@@ -128,7 +129,7 @@ void note_parts(const StartModel& start) {
   if (encoder->task_head.kind != TaskHeadKind::kNone) {
     notice(join_text(start.directory.string(), " was fine-tuned: the head of its task is left out"));
   }
-  if (!encoder->masked_head) {
+  if (!encoder->masked_head && !encoder->three_way_head) {
     notice(join_text(start.directory.string(),
                      " has no layer that predicts masked tokens: that one starts from random values"));
   }
@@ -144,12 +145,12 @@ StartModel open_start(const fs::path& path) {
   HS_CHECK(path_exists(tokenizer), start.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
   start.tokenizer = load_tokenizer(tokenizer);
-  check_vocabulary(*start.tokenizer, shared_options(start.options), tokenizer.string());
+  check_vocabulary(*start.tokenizer, start.options, tokenizer.string());
   check_weights(start.directory, start.options);
   return start;
 }
 
-std::string start_task(const StartModel& start) { return scoring_family(start.options).tasks().front(); }
+std::string start_task(const StartModel& start) { return scoring_family(start.options).task_of(start.options); }
 
 void check_start_task(const StartModel& start, const std::string& task) {
   const std::string trained = start_task(start);
@@ -198,7 +199,7 @@ void load_start(const StartModel& start, torch::nn::Module& model) {
     learned = learned.narrow(0, 0, positions->second.size(0));
   }
   note_parts(start);
-  load_shared_tensors(model, tensors, {kMaskedHead}, weights.string());
+  load_shared_tensors(model, tensors, {kMaskedHead, kThreeWayHead}, weights.string());
 }
 
 }  // namespace headshare

@@ -164,7 +164,7 @@ TEST_F(StartFromTest, AnEncoderLosesItsOtherHeads) {
   take_options(start, &task);
   EXPECT_EQ(task.task, "mlm");
   EXPECT_EQ(task.own<MaskedOptions>().encoder.segments, options.segments);
-  Encoder model(masked_encoder(options, options));
+  Encoder model(encoder_with_head(options, options, EncoderTask::kMasked));
   initialise(*model, 5);
   const Tensor fresh = model_tensors(*model).at("masked_head.dense.weight").clone();
   std::vector<std::string> said;

@@ -13,7 +13,7 @@ namespace headshare {
 namespace {
 
 // A change of what the same inputs and tokenizer give changes this, and so every cache file's name.
-constexpr std::string_view kFormat = "headshare tokens 1";
+constexpr std::string_view kFormat = "headshare tokens 2";
 
 void report(const Progress& progress, std::string_view stage, uint64_t done, std::optional<uint64_t> total) {
   if (progress) progress({.stage = stage, .done = done, .total = total});
@@ -50,7 +50,7 @@ std::string file_times(const TextSource& source) {
 
 void write_tokens(const fs::path& path, const TokenFileKey& key, TextSource& source, const Tokenizer& tokenizer,
                   const Progress& progress) {
-  TokenFileWriter writer(path, key);
+  TokenFileWriter writer(path, key, tokenizer.words());
   while (const std::optional<TextPiece> piece = source.next()) {
     if (piece->begins_document) writer.begin_document();
     writer.add(tokenizer.encode(piece->text), piece->text.size());
@@ -61,10 +61,10 @@ void write_tokens(const fs::path& path, const TokenFileKey& key, TextSource& sou
 }
 
 // The cached tokens, or nothing when there is no usable file.
-std::optional<TokenData> read_cached(const fs::path& path, const TokenFileKey& key) {
+std::optional<TokenData> read_cached(const fs::path& path, const TokenFileKey& key, WordTable* words) {
   if (!path_exists(path)) return std::nullopt;
   try {
-    return TokenData(std::make_shared<const TokenStorage>(read_token_file(path, key)));
+    return TokenData(std::make_shared<const TokenStorage>(read_token_file(path, key, words)));
   } catch (const Error& error) {
     notice(join_text("a token cache file cannot be used: ", error.what(), "; it is built again"));
     return std::nullopt;
@@ -76,7 +76,7 @@ TokenData tokenise_once(const fs::path& directory, TokenFileKey key, TextSource&
   key.source = content_hash("standard input");
   const fs::path path = partial_name(directory / "once.tokens");  // what a killed process leaves is swept
   write_tokens(path, key, source, tokenizer, progress);
-  auto storage = std::make_shared<const TokenStorage>(read_token_file(path, key));
+  auto storage = std::make_shared<const TokenStorage>(read_token_file(path, key, tokenizer.words()));
   fs::remove(path);  // the mapping keeps the bytes
   return TokenData(std::move(storage));
 }
@@ -127,7 +127,7 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   sweep_partials(directory, {"*.tokens", "once.tokens.partial-*"});
   TokenFileKey key{.source = {},
                    .tokenizer = content_hash(tokenizer.to_json().dump()),
-                   .vocabulary_size = tokenizer.vocabulary_size(),
+                   .vocabulary_size = tokenizer.words() != nullptr ? kOpenVocabulary : tokenizer.vocabulary_size(),
                    .end_of_text = options.separate_documents ? document_end(tokenizer) : std::nullopt};
   // Threads take turns, so that one of them does the work; processes write separate temporary files.
   static std::mutex mutex;
@@ -139,14 +139,14 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const std::string name =
       content_hash(join_text(key.source, key.tokenizer, key.vocabulary_size, ";", key.end_of_text.value_or(-1)));
   const fs::path path = directory / (name + ".tokens");
-  if (std::optional<TokenData> cached = read_cached(path, key)) return *cached;
+  if (std::optional<TokenData> cached = read_cached(path, key, tokenizer.words())) return *cached;
   write_tokens(path, key, source, tokenizer, progress);
   if (file_times(source) != times) {
     fs::remove(path);
     throw Error(join_text("the text changed while it was tokenised: ", source.files().front(),
                           source.files().size() > 1 ? " or another input" : "", "; run again when it is complete"));
   }
-  return TokenData(std::make_shared<const TokenStorage>(read_token_file(path, key)));
+  return TokenData(std::make_shared<const TokenStorage>(read_token_file(path, key, tokenizer.words())));
 }
 
 }  // namespace headshare

@@ -52,6 +52,9 @@ void TokenData::copy_as(int64_t begin, int64_t count, Id* out) const {
   const int64_t from = begin_ + begin;
   if (storage_->narrow != nullptr) {
     std::copy_n(storage_->narrow + from, count, out);
+  } else if (!storage_->renumbered.empty()) {
+    std::transform(storage_->wide + from, storage_->wide + from + count, out,
+                   [this](int32_t id) { return storage_->here(id); });
   } else {
     std::copy_n(storage_->wide + from, count, out);
   }

@@ -12,7 +12,7 @@ namespace headshare {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'h', 's', 't', 'o', 'k', 'e', 'n', 's'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 2 brought words
 constexpr int64_t kNarrowVocabulary = 65536;   // ids fit 16 bits
 constexpr uint64_t kMarkDistance = 64 * 1024;  // bytes of text between marks, at least
 
@@ -27,12 +27,14 @@ struct Trailer {
   uint64_t text_bytes = 0;
   int64_t documents = 0;
   uint64_t marks = 0;
+  int64_t words = 0;
+  uint64_t word_bytes = 0;  // of their section
   Hex source{};
   Hex tokenizer{};
-  Hex hash{};   // of the tokens and marks
+  Hex hash{};   // of the tokens, marks and words
   Hex check{};  // of everything above
 };
-static_assert(std::is_trivially_copyable_v<Trailer> && sizeof(Trailer) == 56 + 4 * 32);
+static_assert(std::is_trivially_copyable_v<Trailer> && sizeof(Trailer) == 72 + 4 * 32);
 
 Hex to_hex(const std::string& text) {
   HS_DCHECK(text.size() == sizeof(Hex));
@@ -45,7 +47,9 @@ Hex trailer_check(const Trailer& trailer) {
   return to_hex(content_hash({reinterpret_cast<const char*>(&trailer), offsetof(Trailer, check)}));
 }
 
-uint32_t token_bytes(int64_t vocabulary_size) { return vocabulary_size <= kNarrowVocabulary ? 2 : 4; }
+uint32_t token_bytes(int64_t vocabulary_size) {
+  return vocabulary_size != kOpenVocabulary && vocabulary_size <= kNarrowVocabulary ? 2 : 4;
+}
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -74,14 +78,14 @@ Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const s
            where, ": made from another text or tokenizer");
   // The checksum vouches for the counts, so these sums cannot overflow.
   const uint64_t size = kMagic.size() + padded(static_cast<uint64_t>(trailer.count) * trailer.token_bytes) +
-                        trailer.marks * sizeof(TextMark) + sizeof trailer;
+                        trailer.marks * sizeof(TextMark) + trailer.word_bytes + sizeof trailer;
   HS_CHECK(file.size() == size, where, ": ", file.size(), " bytes instead of ", size);
   return trailer;
 }
 
-// The hash of a file's tokens and marks. Read, not mapped: touching every mapped page would make
+// The hash of a file's tokens and of what follows them, `rest_bytes`. Read, not mapped: touching every mapped page would make
 // the whole file count as memory of this process.
-std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t mark_bytes) {
+std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t rest_bytes) {
   ByteStream stream(path.string(), Decompress::kNo);
   std::vector<char> buffer(size_t{1} << 20);
   ContentHash hash;
@@ -96,17 +100,30 @@ std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t mark_
   read(kMagic.size(), false);
   read(token_bytes, true);
   read(padded(token_bytes) - token_bytes, false);
-  read(mark_bytes, true);
+  read(rest_bytes, true);
   return hash.hex();
 }
 
 }  // namespace
 
-TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileKey& key) : key_(key), file_(path) {
+TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileKey& key, const WordTable* words)
+    : key_(key), file_(path) {
+  if (words != nullptr) words_.emplace(*words);
   file_.write(kMagic.data(), kMagic.size());
 }
 
+void TokenFileWriter::write_hashed(const void* data, size_t bytes) {
+  file_.write(data, bytes);
+  hash_.update(data, bytes);
+}
+
 void TokenFileWriter::write_tokens(std::span<const int32_t> tokens) {
+  if (words_) {
+    const std::vector<int32_t> own = words_->to_file(tokens);
+    write_hashed(own.data(), own.size() * sizeof(int32_t));
+    count_ += static_cast<int64_t>(tokens.size());
+    return;
+  }
   for (const int32_t id : tokens) {
     HS_CHECK(id >= 0 && id < key_.vocabulary_size, "the tokenizer gave id ", id, ", outside its vocabulary of ",
              key_.vocabulary_size);
@@ -116,9 +133,7 @@ void TokenFileWriter::write_tokens(std::span<const int32_t> tokens) {
     narrow_.assign(tokens.begin(), tokens.end());
     data = narrow_.data();
   }
-  const size_t bytes = tokens.size() * token_bytes(key_.vocabulary_size);
-  file_.write(data, bytes);
-  hash_.update(data, bytes);
+  write_hashed(data, tokens.size() * token_bytes(key_.vocabulary_size));
   count_ += static_cast<int64_t>(tokens.size());
 }
 
@@ -140,9 +155,14 @@ void TokenFileWriter::finish() {
   const uint64_t bytes = static_cast<uint64_t>(count_) * token_bytes(key_.vocabulary_size);
   const std::array<char, 8> padding{};
   file_.write(padding.data(), padded(bytes) - bytes);
-  file_.write(marks_.data(), marks_.size() * sizeof(TextMark));
-  hash_.update(marks_.data(), marks_.size() * sizeof(TextMark));
+  write_hashed(marks_.data(), marks_.size() * sizeof(TextMark));
   Trailer trailer = make_trailer(key_);
+  if (words_) {
+    const std::string section = words_->bytes();
+    write_hashed(section.data(), section.size());
+    trailer.words = words_->words();
+    trailer.word_bytes = section.size();
+  }
   trailer.count = count_;
   trailer.text_bytes = text_bytes_;
   trailer.documents = documents_;
@@ -153,13 +173,14 @@ void TokenFileWriter::finish() {
   file_.commit();
 }
 
-TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key) {
+TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key, WordTable* words) {
   MappedFile file(path);
   const Trailer trailer = checked_trailer(file, key, path.string());
   const uint64_t token_bytes = static_cast<uint64_t>(trailer.count) * trailer.token_bytes;
   const std::byte* tokens = file.data() + kMagic.size();
   const std::byte* marks = tokens + padded(token_bytes);
-  HS_CHECK(to_hex(file_hash(path, token_bytes, trailer.marks * sizeof(TextMark))) == trailer.hash, path.string(),
+  const uint64_t mark_bytes = trailer.marks * sizeof(TextMark);
+  HS_CHECK(to_hex(file_hash(path, token_bytes, mark_bytes + trailer.word_bytes)) == trailer.hash, path.string(),
            ": its tokens are damaged");
 
   TokenStorage storage;
@@ -174,6 +195,10 @@ TokenStorage read_token_file(const fs::path& path, const TokenFileKey& key) {
   storage.end_of_text = key.end_of_text;
   storage.marks = {reinterpret_cast<const TextMark*>(marks), trailer.marks};
   storage.hash = std::string(trailer.hash.data(), trailer.hash.size());
+  if (words != nullptr) {
+    const auto* section = reinterpret_cast<const char*>(marks + mark_bytes);
+    storage.renumbered = add_section({section, trailer.word_bytes}, trailer.words, path.string(), words);
+  }
   storage.file.emplace(std::move(file));
   return storage;
 }

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
-#include "headshare/models/token_embedding.h"
+#include "headshare/base/error.h"
+#include "headshare/models/embeddings/token_embedding.h"
 
 namespace headshare {
 namespace {
@@ -9,11 +10,16 @@ class TableEmbedding : public TokenEmbedding {
  public:
   explicit TableEmbedding(Tensor table) : table_(std::move(table)) {}
 
-  Tensor lookup(const Tensor& ids, LookupGradient gradient) const override {
+  Tensor lookup(const TokenIds& tokens, LookupGradient gradient) const override {
     const bool sparse = gradient == LookupGradient::kRows && device().is_cpu();
-    return at::embedding(table_, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false, sparse);
+    return at::embedding(table_, tokens.ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false, sparse);
   }
   const Tensor& table() const override { return table_; }
+  void read_words(std::shared_ptr<const Tokenizer> tokenizer) override {
+    HS_CHECK(tokenizer->words() == nullptr, "the tokenizer '", tokenizer->kind(),
+             "' has no vocabulary, and --token-embedding is table, which has a row for each token of one; choose "
+             "--token-embedding hash-proj or another hash-...");
+  }
   c10::Device device() const override { return table_.device(); }
 
  private:
@@ -22,9 +28,9 @@ class TableEmbedding : public TokenEmbedding {
 
 }  // namespace
 
-std::shared_ptr<TokenEmbedding> make_table_embedding(const TransformerOptions& o, const DeclareParameter& declare) {
+std::shared_ptr<TokenEmbedding> make_table_embedding(const EmbeddingSize& size, const EmbeddingHost& host) {
   return std::make_shared<TableEmbedding>(
-      declare("token_embedding", {o.vocabulary, embedding_width(o)}, Init::normal(o.init_deviation)));
+      host.declare("token_embedding", {size.vocabulary, size.width}, Init::normal(size.deviation)));
 }
 
 }  // namespace headshare

@@ -5,8 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "headshare/models/options.h"
+#include "headshare/models/embeddings/options.h"
 #include "headshare/ops/layer.h"
+#include "headshare/text/tokenizer.h"
 
 namespace headshare {
 
@@ -17,26 +18,69 @@ enum class LookupGradient {
            // one
 };
 
+// What is looked up.
+struct TokenIds {
+  Tensor ids;                    // int64 [B, T]
+  Tensor loose_signatures = {};  // int64 [K, 2], upper and lower halves of what stands for no word: row k belongs to
+                                 // the id -1 - k. Undefined: there is none. Only kinds that hash read it.
+};
+
 class TokenEmbedding {
  public:
   virtual ~TokenEmbedding() = default;
 
-  virtual Tensor lookup(const Tensor& ids, LookupGradient gradient) const = 0;  // int64 [B, T] -> [B, T, W]
+  virtual Tensor lookup(const TokenIds& tokens, LookupGradient gradient) const = 0;  // -> [B, T, W]
 
-  // What an output layer that is tied to it scores tokens with, [V, W].
-  virtual const Tensor& table() const = 0;
+  // What an output layer that is tied to it scores tokens with, [V, W]. Throws Error for kinds without a vocabulary.
+  virtual const Tensor& table() const;
+
+  // Kinds that hash ask this tokenizer for the words behind ids. Throws Error where the tokenizer does not fit: a
+  // table needs one with a vocabulary, the others one without.
+  virtual void read_words(std::shared_ptr<const Tokenizer> tokenizer) = 0;
 
   virtual c10::Device device() const = 0;
 };
 
-// Declares a parameter of the model itself, so that its name in checkpoints has no prefix.
-using DeclareParameter = std::function<Tensor(const std::string& name, at::IntArrayRef sizes, Init start)>;
+// The model around an embedding.
+struct EmbeddingHost {
+  // Declares a parameter of the model itself, so that its name in checkpoints has no prefix.
+  std::function<Tensor(const std::string& name, at::IntArrayRef sizes, Init start)> declare;
+  // The model's dropout; `part` numbers the masks of one pass, from 1 on.
+  std::function<Tensor(const Tensor& x, uint64_t part)> dropout;
+};
 
-std::shared_ptr<TokenEmbedding> make_token_embedding(const TransformerOptions& resolved,
-                                                     const DeclareParameter& declare);
+// V and W: the rows of a table, and the width of what is looked up. Parameters start from N(0, deviation^2).
+struct EmbeddingSize {
+  int64_t vocabulary, width;
+  double deviation;
+};
 
-// A row for each token: `token_embedding` [V, W].
-std::shared_ptr<TokenEmbedding> make_table_embedding(const TransformerOptions& resolved,
-                                                     const DeclareParameter& declare);
+std::shared_ptr<TokenEmbedding> make_token_embedding(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                                     EmbeddingHost host);
+
+// `token_embedding` [V, W].
+std::shared_ptr<TokenEmbedding> make_table_embedding(const EmbeddingSize& size, const EmbeddingHost& host);
+
+// The four of HashFormers (Xue and Aletras, EMNLP 2022; docs/mathematics.md#hashed-embeddings). Ids are those of a
+// HashTokenizer. All but the first add a row `type_embedding` [6, W]: one for each special token, whose signature is 0,
+// and the last for all words.
+
+// `bucket_embedding` [N + 5, W]: a row for each special token and each bucket.
+std::shared_ptr<TokenEmbedding> make_hash_emb(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                              const EmbeddingHost& host);
+
+// `chunk_embedding` [2^c + 1, W] and `chunk_weights` [C, W]: the C = ceil(B / c) chunks of a signature pick a row each,
+// 1 + their number, special tokens row 0 for all; rows are averaged with softmax weights over the chunks, in each
+// dimension by itself.
+std::shared_ptr<TokenEmbedding> make_hash_pool(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                               EmbeddingHost host);
+
+// `bit_embedding_one` and `bit_embedding_zero` [W, B]: (W_1 b + W_0 (1 - b)) / sqrt(B) for the bits b.
+std::shared_ptr<TokenEmbedding> make_hash_add(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                              EmbeddingHost host);
+
+// `bit_projection` [W, B]: dimension j is Pearson's correlation of the bits with row j; 0 for equal bits.
+std::shared_ptr<TokenEmbedding> make_hash_proj(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                               const EmbeddingHost& host);
 
 }  // namespace headshare

@@ -43,7 +43,7 @@ Fields fields(FineTuneOptions& o) {
 EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options) {
   HS_CHECK(trained.task_head.kind == TaskHeadKind::kNone,
            "the encoder was fine-tuned on a task already; begin with a pre-trained one");
-  trained.masked_head = false;
+  trained.masked_head = trained.three_way_head = false;
   trained.pooler = head.kind != TaskHeadKind::kToken;
   trained.task_head = head;
   if (options.max_length && !has_position_limit(trained.positions)) {

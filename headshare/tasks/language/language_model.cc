@@ -8,6 +8,7 @@
 #include "headshare/data/text/text_source.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
+#include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -70,6 +71,7 @@ Fields fields(LanguageModelOptions& o) {
 }
 
 int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
+  if (tokenizer.words() != nullptr) return HashTokenizer::kSpecials;
   const int64_t tokens = tokenizer.vocabulary_size();
   const int64_t least =
       options.distillation.given() ? std::max(tokens, teacher_vocabulary(options.distillation)) : tokens;
@@ -83,6 +85,9 @@ int64_t likely_vocabulary(const LanguageModelOptions& options) {
   if (options.vocabulary) return *options.vocabulary;
   if (options.distillation.given()) return teacher_vocabulary(options.distillation);
   if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
+  if (options.tokenizer.kind == TokenizerKind::kHashMd || options.tokenizer.kind == TokenizerKind::kHashLsh) {
+    return HashTokenizer::kSpecials;
+  }
   return options.tokenizer.vocabulary_size.value_or(8192);
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cstring>
+
 #include "headshare/base/error.h"
 #include "headshare/tasks/evaluation_mode.h"
 
@@ -27,16 +29,24 @@ double summed(const Tensor& losses) { return losses.sum(at::kDouble).item<double
 
 }  // namespace
 
-EncoderInput to_input(const MaskedBatch& batch, c10::Device device) {
+EncoderInput to_input(const WindowBatch& batch, c10::Device device) {
   EncoderInput input{.ids = at::tensor(batch.ids, at::kLong).view({batch.rows, batch.length}).to(device)};
   if (batch.padded()) {
     const Tensor lengths = at::tensor(batch.lengths, at::kLong).unsqueeze(1);  // [B, 1]
     input.visible = (at::arange(batch.length) < lengths).to(device);
   }
+  if (!batch.loose_signatures.empty()) {
+    static_assert(sizeof(Signature) == 2 * sizeof(int64_t));
+    const auto count = static_cast<int64_t>(batch.loose_signatures.size());
+    input.loose_signatures = at::empty({count, 2}, at::kLong);
+    std::memcpy(input.loose_signatures.mutable_data_ptr<int64_t>(), batch.loose_signatures.data(),
+                static_cast<size_t>(count) * sizeof(Signature));
+    input.loose_signatures = input.loose_signatures.to(device);
+  }
   return input;
 }
 
-Tensor targets_of(const MaskedBatch& batch, c10::Device device) {
+Tensor targets_of(const WindowBatch& batch, c10::Device device) {
   return at::tensor(batch.targets, at::kLong).view({batch.rows, batch.length}).to(device);
 }
 
@@ -44,12 +54,12 @@ WindowLosses evaluate_masked(const Encoder& model, const TokenData& tokens, cons
                              const MaskedSetup& setup, const WindowProgress& progress) {
   const EvaluationMode evaluating(model.ptr());
   const at::NoGradGuard no_grad;
-  const MaskedWindows windows(tokens, masker, setup.context);
-  check_maskable(tokens, masker, "text");
+  const DisjointWindows windows(tokens, masker, setup.context);
+  check_askable(tokens, masker, "text");
   WindowLosses result;
   for (int64_t first = 0; first < windows.windows(); first += setup.batch_size) {
     const int64_t count = std::min(setup.batch_size, windows.windows() - first);
-    MaskedBatch batch = windows.rows(first, count);
+    WindowBatch batch = windows.rows(first, count);
     masker.pad(&batch);
     for (int64_t row = 0; row < count; ++row) {
       Philox random(stream_key(evaluation_key(), static_cast<uint64_t>(first + row)));
@@ -68,11 +78,11 @@ std::optional<LanguageSums> pseudo_likelihood(const Encoder& model, const TokenD
   if (most == 0) return std::nullopt;
   const EvaluationMode evaluating(model.ptr());
   const at::NoGradGuard no_grad;
-  const MaskedWindows windows(tokens, masker, setup.context, most);
+  const DisjointWindows windows(tokens, masker, setup.context, most);
   LanguageSums sums;
   int64_t seen = 0;
   for (int64_t window = 0; window < windows.windows(); ++window) {
-    const MaskedBatch whole = windows.rows(window, 1);
+    const WindowBatch whole = windows.rows(window, 1);
     std::vector<int64_t> places;
     for (size_t place = 0; place < whole.ids.size(); ++place) {
       if (masker.ordinary(whole.ids[place])) places.push_back(static_cast<int64_t>(place));
@@ -80,7 +90,7 @@ std::optional<LanguageSums> pseudo_likelihood(const Encoder& model, const TokenD
     const std::span<const int64_t> text(whole.ids.data() + 1, whole.ids.size() - 2);
     for (size_t first = 0; first < places.size(); first += static_cast<size_t>(setup.batch_size)) {
       const size_t count = std::min(static_cast<size_t>(setup.batch_size), places.size() - first);
-      MaskedBatch batch;
+      WindowBatch batch;
       for (size_t row = 0; row < count; ++row) masker.add_row(text, &batch);
       masker.pad(&batch);
       for (size_t row = 0; row < count; ++row) {

@@ -13,8 +13,8 @@ struct MaskedSetup {
 };
 
 // A padded batch on `device`.
-EncoderInput to_input(const MaskedBatch& batch, c10::Device device);
-Tensor targets_of(const MaskedBatch& batch, c10::Device device);  // int64 [B, T]
+EncoderInput to_input(const WindowBatch& batch, c10::Device device);
+Tensor targets_of(const WindowBatch& batch, c10::Device device);  // int64 [B, T]
 
 // The loss at masked tokens of every window of `tokens`. The masks follow from the windows' numbers and the masking
 // options alone, so that every model is asked the same; the model is put into evaluation mode meanwhile. Throws Error

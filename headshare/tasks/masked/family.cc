@@ -1,24 +1,64 @@
-// Masked language modelling: tokens of a text from those around them, by encoders.
+// What encoders learn from text: masked tokens from those around them, or which tokens were replaced.
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/language/text_experiment.h"
 #include "headshare/tasks/masked/score_masked_text.h"
+#include "headshare/tasks/masked/three_way.h"
 
 namespace headshare {
 namespace {
 
+constexpr const char* kMasked = "mlm";
+constexpr const char* kThreeWay = "three-way";
+
+EncoderTask task_of_options(const TaskOptions& options) {
+  return options.task == kThreeWay ? EncoderTask::kThreeWay : EncoderTask::kMasked;
+}
+
 EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
   LanguageModelOptions language = options.language;
   language.model.vocabulary = vocabulary;
-  return encoder_options(language, options.own<MaskedOptions>());
+  return encoder_options(language, options.own<MaskedOptions>(), task_of_options(options));
 }
 
-class MaskedExperiment : public TextExperiment {
+class EncoderExperiment : public TextExperiment {
+ public:
+  using TextExperiment::TextExperiment;
+
+  ModelOptions model(const TaskOptions& options) const override {
+    return encoder_of(options, model_vocabulary(options.language, *data_.tokenizer));
+  }
+};
+
+class ThreeWayExperiment : public EncoderExperiment {
+ public:
+  using EncoderExperiment::EncoderExperiment;
+
+  Subject subject() const override {
+    Subject subject = text_subject();
+    subject.name = kThreeWay;
+    subject.sentence = "Tell for each token of the text whether it is original, shuffled or random.";
+    subject.measure = "three-way-loss";
+    return subject;
+  }
+
+  Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
+              const TrainingShape& shape) const override {
+    auto task =
+        std::make_unique<ThreeWayTask>(options.language, options.own<MaskedOptions>(), data_, seed, device, shape);
+    const EncoderOptions model = task->encoder()->options();
+    return {std::move(task), model};
+  }
+};
+
+class MaskedExperiment : public EncoderExperiment {
  public:
   // Throws Error when the tokenizer cannot mask.
   MaskedExperiment(LanguageData data, const TaskOptions& options)
-      : TextExperiment(std::move(data), options),
+      : EncoderExperiment(std::move(data), options),
         masker_(*data_.tokenizer, options.own<MaskedOptions>().masking, options.language.tokenizer_path) {}
 
   Subject subject() const override {
@@ -29,10 +69,6 @@ class MaskedExperiment : public TextExperiment {
     subject.data += join_text("; unigram entropy ", format_fixed(entropy, 3), " nats");
     subject.measure = "masked-perplexity";
     return subject;
-  }
-
-  ModelOptions model(const TaskOptions& options) const override {
-    return encoder_of(options, model_vocabulary(options.language, *data_.tokenizer));
   }
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
@@ -49,12 +85,22 @@ class MaskedExperiment : public TextExperiment {
 
 class MaskedFamily : public TaskFamily {
  public:
-  std::vector<std::string> tasks() const override { return {"mlm"}; }
-  std::string learns() const override { return "masked tokens of text (encoders)"; }
-  std::string heading() const override { return "Masked language model"; }
+  std::vector<std::string> tasks() const override { return {kMasked, kThreeWay}; }
+  std::string learns() const override { return "masked tokens of text, or which of its tokens were replaced (encoders)"; }
+  std::string heading() const override { return "Encoders that learn from text"; }
   bool trains_alone() const override { return true; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<MaskedOptions>()); }
+
+  std::vector<std::string> tasks_with(const std::string& option) const override {
+    MaskedOptions probe;
+    const auto has = [&](const Fields& list) {
+      return std::any_of(list.begin(), list.end(), [&](const Field& one) { return one.name == option; });
+    };
+    if (has(headshare::fields(probe.corruption))) return {kThreeWay};
+    if (has(headshare::fields(probe.masking)) || option == "pseudo-tokens") return {kMasked};
+    return tasks();
+  }
 
   Fields model_fields(TaskOptions& options) const override {
     return headshare::fields(options.own<MaskedOptions>().encoder);
@@ -71,6 +117,11 @@ class MaskedFamily : public TaskFamily {
   }
   void check(const TaskOptions& options, const TaskOptions&) const override {
     check_distillation(options.language.distillation);
+    const bool learns_scores = task_of_options(options) == EncoderTask::kMasked;
+    HS_CHECK(learns_scores || !options.language.distillation.given(),
+             "--teacher teaches scores of a vocabulary, and --task three-way has none; leave --teacher out");
+    HS_CHECK(!learns_scores || !is_hashed(options.own<MaskedOptions>().encoder.embedding),
+             "--task mlm scores every token of a vocabulary, and hashed embeddings have none; use --task three-way");
     HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");
   }
@@ -78,12 +129,18 @@ class MaskedFamily : public TaskFamily {
   ModelOptions likely_model(const TaskOptions& options) const override {
     return encoder_of(options, likely_vocabulary(options.language));
   }
-  double scored(const TaskOptions& options) const override { return options.own<MaskedOptions>().masking.rate; }
+  double scored(const TaskOptions& options) const override {
+    return task_of_options(options) == EncoderTask::kMasked ? options.own<MaskedOptions>().masking.rate : 0;
+  }
+  std::string task_of(const ModelOptions& model) const override {
+    return std::get<EncoderOptions>(model).three_way_head ? kThreeWay : kMasked;
+  }
 
   bool scores(const ModelOptions& model) const override { return !is_causal(model); }
   Fields scoring_fields(TaskOptions& options) const override {
     MaskedOptions& own = options.own<MaskedOptions>();
     Fields list = headshare::fields(own.masking);
+    append(&list, headshare::fields(own.corruption));
     list.push_back(field("pseudo-tokens", &own.pseudo_tokens,
                          "tokens, from the first on, that are masked one by one for the pseudo-perplexity; 0: none",
                          {.min = 0}));
@@ -94,7 +151,11 @@ class MaskedFamily : public TaskFamily {
   }
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
-    return std::make_unique<MaskedExperiment>(open_language_data(options.language, progress), options);
+    LanguageData data = open_language_data(options.language, progress);
+    if (task_of_options(options) == EncoderTask::kThreeWay) {
+      return std::make_unique<ThreeWayExperiment>(std::move(data), options);
+    }
+    return std::make_unique<MaskedExperiment>(std::move(data), options);
   }
 };
 

@@ -9,10 +9,8 @@
 #include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
-namespace {
 
-// Windows of text without [CLS] and [SEP].
-BatchOptions text_windows(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed) {
+BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed) {
   const int64_t context = language.model.context;
   const int64_t room = Masker::room(context);
   HS_CHECK(
@@ -29,8 +27,6 @@ BatchOptions text_windows(const LanguageModelOptions& language, const TokenData&
   return batch;
 }
 
-}  // namespace
-
 Fields fields(MaskedOptions& o) {
   Fields list = {field("bert", &o.bert,
                        "BERT's own form: norms after each sum and learned positions, where --norms and --positions say "
@@ -41,6 +37,7 @@ Fields fields(MaskedOptions& o) {
   list.push_back(field("pseudo-tokens", &o.pseudo_tokens,
                        "tokens of the test part that are masked one by one for the pseudo-perplexity; 0: none",
                        {.min = 0}));
+  append(&list, fields(o.corruption));
   return list;
 }
 
@@ -51,22 +48,22 @@ void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked) 
   masked->encoder.norms = masked->bert ? NormPlacement::kAfter : NormPlacement::kBefore;
 }
 
-EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked) {
+EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked, EncoderTask task) {
   Masker::room(language.model.context);  // an Error when there is none
-  return masked_encoder(language.model, masked.encoder);
+  return encoder_with_head(language.model, masked.encoder, task);
 }
 
 MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked,
                                                  const LanguageData& data, uint64_t seed, c10::Device device,
                                                  TrainingShape shape)
-    : TextTask(data, text_windows(language, data.splits.train, seed)),
+    : TextTask(data, window_batches(language, data.splits.train, seed)),
       language_(language),
       masked_(masked),
       masker_(*data_.tokenizer, masked.masking, language.tokenizer_path),
       mask_key_(stream_key(seed, "masks")),
       unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
   language_.model.vocabulary = model_vocabulary(language, *data_.tokenizer);
-  const EncoderOptions resolved = encoder_options(language_, masked);
+  const EncoderOptions resolved = encoder_options(language_, masked, EncoderTask::kMasked);
   shape.batch = language.batch.batch_size;
   shape.length = resolved.context;
   shape.scored = masked.masking.rate;
@@ -83,10 +80,10 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
   prepare(model_, seed, device, shape);
 }
 
-MaskedBatch MaskedLanguageModelTask::next_batch() {
+WindowBatch MaskedLanguageModelTask::next_batch() {
   const uint64_t key = stream_key(mask_key_, static_cast<uint64_t>(batcher_.state().batches));
   const Batch text = batcher_.next();
-  MaskedBatch batch;
+  WindowBatch batch;
   for (int64_t row = 0; row < text.rows; ++row) {
     masker_.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
   }
@@ -109,7 +106,7 @@ int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {
 }
 
 Tensor MaskedLanguageModelTask::loss_sum(int64_t index) {
-  const MaskedBatch& batch = drawn_.at(static_cast<size_t>(index));
+  const WindowBatch& batch = drawn_.at(static_cast<size_t>(index));
   const EncoderInput input = to_input(batch, model_->device());
   const Tensor targets = targets_of(batch, model_->device());
   if (!language_.distillation.teaches()) return model_->loss(input, targets).sum;
@@ -138,7 +135,7 @@ MaskedSetup MaskedLanguageModelTask::setup() const {
 
 TokenData MaskedLanguageModelTask::scored(Part part) const {
   const TokenData tokens = part_to_score(data_, part, language_.evaluation_tokens);
-  check_maskable(tokens, masker_, part_name(part) + " text");
+  check_askable(tokens, masker_, part_name(part) + " text");
   return tokens;
 }
 

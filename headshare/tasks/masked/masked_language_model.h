@@ -3,16 +3,18 @@
 
 #include "headshare/models/encoder.h"
 #include "headshare/tasks/language/language_model.h"
+#include "headshare/tasks/masked/corruption.h"
 #include "headshare/tasks/masked/evaluate_masked.h"
 
 namespace headshare {
 
-// What it has besides the options of a language model.
+// What encoders that learn from text have besides the options of a language model.
 struct MaskedOptions {
   bool bert = false;  // begin with BERT's own form: see set_masked_defaults
   EncoderParts encoder = {};
   MaskingOptions masking = {};
   int64_t pseudo_tokens = 1000;  // of the test part, each masked by itself; 0: none
+  CorruptionOptions corruption = {};  // of three-way classification
 };
 
 Fields fields(MaskedOptions& options);
@@ -22,8 +24,11 @@ Fields fields(MaskedOptions& options);
 // frequencies for thousands of steps (docs/design/017-encoders.md).
 void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked);
 
-// The encoder that both make, resolved, with a masked-LM head.
-EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked);
+// The encoder that both make, resolved, with the head that the task needs.
+EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked, EncoderTask task);
+
+// Windows of text without [CLS] and [SEP]. Throws Error where the text is too short for one.
+BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed);
 
 // A micro-batch is `batch_size` windows [CLS] tokens [SEP] of the context, filled to the last place by text that goes
 // on from one sentence to the next; documents are separated by the end-of-text token where the vocabulary has one, else
@@ -55,7 +60,7 @@ class MaskedLanguageModelTask : public TextTask {
   Evaluation evaluate(const Encoder& model, Part part, const Task::Progress& progress) const;
   MaskedSetup setup() const;
   TokenData scored(Part part) const;  // the tokens evaluate() looks at
-  MaskedBatch next_batch();
+  WindowBatch next_batch();
 
   LanguageModelOptions language_;
   MaskedOptions masked_;
@@ -66,7 +71,7 @@ class MaskedLanguageModelTask : public TextTask {
   Encoder model_{nullptr};
   Encoder teacher_{nullptr};  // empty: there is none
   std::optional<double> plain_ = {};
-  std::vector<MaskedBatch> drawn_;
+  std::vector<WindowBatch> drawn_;
 };
 
 }  // namespace headshare

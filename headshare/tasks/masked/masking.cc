@@ -4,18 +4,10 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
-#include "headshare/data/text/batcher.h"
+#include "headshare/base/ignored_target.h"
 
 namespace headshare {
 namespace {
-
-constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
-                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kEndOfText};
-
-int64_t needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& path) {
-  const std::string what = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
-  return require_special(tokenizer, role, path.empty() ? what : join_text(path, ": ", what));
-}
 
 // Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
 struct Word {
@@ -34,51 +26,13 @@ Fields fields(MaskingOptions& o) {
   };
 }
 
-bool MaskedBatch::padded() const {
-  return std::any_of(lengths.begin(), lengths.end(), [this](int64_t one) { return one < length; });
-}
-
 Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
-    : options_(options),
-      classify_(needed(tokenizer, SpecialToken::kClassify, path)),
-      separate_(needed(tokenizer, SpecialToken::kSeparate, path)),
-      mask_(needed(tokenizer, SpecialToken::kMask, path)),
-      padding_(needed(tokenizer, SpecialToken::kPadding, path)),
-      ordinary_(static_cast<size_t>(tokenizer.vocabulary_size()), 1) {
-  for (const SpecialToken role : kRoles) {
-    if (const auto id = tokenizer.special(role)) ordinary_[static_cast<size_t>(*id)] = 0;
-  }
+    : WindowRows(tokenizer, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, path)) {
   for (int64_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
     if (ordinary(token)) ordinary_tokens_.push_back(token);
     if (options.whole_words) continues_.push_back(tokenizer.continues_word(static_cast<int32_t>(token)) ? 1 : 0);
   }
   HS_CHECK(!ordinary_tokens_.empty(), "the tokenizer has special tokens only; there is nothing to mask");
-}
-
-int64_t Masker::room(int64_t context) {
-  HS_CHECK(context > 2, "--context ", context, " leaves no room for text between [CLS] and [SEP]; set at least 3");
-  return context - 2;
-}
-
-void Masker::add_row(std::span<const int64_t> tokens, MaskedBatch* batch) const {
-  batch->ids.push_back(classify_);
-  batch->ids.insert(batch->ids.end(), tokens.begin(), tokens.end());
-  batch->ids.push_back(separate_);
-  batch->lengths.push_back(static_cast<int64_t>(tokens.size()) + 2);
-  ++batch->rows;
-}
-
-void Masker::pad(MaskedBatch* batch) const {
-  batch->length = *std::max_element(batch->lengths.begin(), batch->lengths.end());
-  std::vector<int64_t> padded(static_cast<size_t>(batch->rows * batch->length), padding_);
-  auto from = batch->ids.begin();
-  for (int64_t row = 0; row < batch->rows; ++row) {
-    const int64_t length = batch->lengths[static_cast<size_t>(row)];
-    std::copy_n(from, length, padded.begin() + row * batch->length);
-    from += length;
-  }
-  batch->ids = std::move(padded);
-  batch->targets.assign(batch->ids.size(), kIgnoredTarget);
 }
 
 std::vector<int64_t> Masker::chosen(std::span<const int64_t> row, Philox& random) const {
@@ -110,7 +64,7 @@ std::vector<int64_t> Masker::chosen(std::span<const int64_t> row, Philox& random
   return places;
 }
 
-void Masker::mask_row(int64_t row, Philox& random, MaskedBatch* batch) const {
+void Masker::mask_row(int64_t row, Philox& random, WindowBatch* batch) const {
   const auto begin = static_cast<size_t>(row * batch->length);
   const std::span<int64_t> ids(batch->ids.data() + begin,
                                static_cast<size_t>(batch->lengths[static_cast<size_t>(row)]));
@@ -127,45 +81,15 @@ void Masker::mask_row(int64_t row, Philox& random, MaskedBatch* batch) const {
   }
 }
 
-void Masker::mask_place(int64_t row, int64_t place, MaskedBatch* batch) const {
+void Masker::mask_place(int64_t row, int64_t place, WindowBatch* batch) const {
   const auto at = static_cast<size_t>(row * batch->length + place);
   batch->targets[at] = batch->ids[at];
   batch->ids[at] = mask_;
   ++batch->scored;
 }
 
-void check_maskable(const TokenData& tokens, const Masker& masker, const std::string& what) {
-  for (int64_t i = 0; i < tokens.size(); ++i) {
-    if (masker.ordinary(tokens[i])) return;
-  }
-  throw Error(join_text("the ", what, " holds no token that could be masked: all its words are unknown to the ",
-                        "tokenizer; use a tokenizer of such text, with blanks between words (a word of more than 100 ",
-                        "characters is unknown)"));
-}
-
-MaskedWindows::MaskedWindows(TokenData tokens, const Masker& masker, int64_t context, std::optional<int64_t> most)
-    : tokens_(std::move(tokens)),
-      masker_(masker),
-      size_(std::min(tokens_.size(), most.value_or(tokens_.size()))),
-      room_(Masker::room(context)),
-      windows_((size_ + room_ - 1) / room_) {
-  HS_CHECK(windows_ > 0, "there are no tokens to mask");
-}
-
-MaskedBatch MaskedWindows::rows(int64_t first, int64_t count) const {
-  MaskedBatch batch;
-  std::vector<int64_t> tokens;
-  for (int64_t window = first; window < first + count; ++window) {
-    const int64_t begin = window * room_;
-    tokens.resize(static_cast<size_t>(std::min(room_, size_ - begin)));
-    tokens_.copy(begin, static_cast<int64_t>(tokens.size()), tokens.data());
-    masker_.add_row(tokens, &batch);
-  }
-  return batch;
-}
-
 double unigram_entropy(const TokenData& tokens, const Masker& masker, int64_t vocabulary) {
-  check_maskable(tokens, masker, "training text");
+  check_askable(tokens, masker, "training text");
   std::vector<int64_t> counts(static_cast<size_t>(vocabulary), 0);
   constexpr int64_t kBlock = 1 << 16;
   std::vector<int32_t> block;

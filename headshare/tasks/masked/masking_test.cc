@@ -22,9 +22,9 @@ using testing::HasSubstr;
 constexpr int64_t kUnknown = 1, kClassify = 2, kSeparate = 3, kMask = 4, kFirstWord = 5;
 
 // Rows of `length` random ordinary tokens, masked.
-MaskedBatch masked(const Masker& masker, int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed = 1) {
+WindowBatch masked(const Masker& masker, int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed = 1) {
   Philox random(seed);
-  MaskedBatch batch;
+  WindowBatch batch;
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<int64_t> tokens;
     for (int64_t i = 0; i < length; ++i) {
@@ -40,7 +40,7 @@ MaskedBatch masked(const Masker& masker, int64_t rows, int64_t length, int64_t v
 TEST(Masking, AsksForItsShareEightyTenTen) {
   const auto tokenizer = small_wordpiece();
   const Masker masker(*tokenizer, {.rate = 0.15});
-  const MaskedBatch batch = masked(masker, 400, 100, tokenizer->vocabulary_size());
+  const WindowBatch batch = masked(masker, 400, 100, tokenizer->vocabulary_size());
   EXPECT_EQ(batch.length, 102);
   EXPECT_EQ(batch.scored, 400 * 15);
   std::map<std::string, int> fates;
@@ -68,7 +68,7 @@ TEST(Masking, AsksForItsShareEightyTenTen) {
 TEST(Masking, SpecialTokensAreNeverAskedFor) {
   const auto tokenizer = small_wordpiece();
   const Masker masker(*tokenizer, {.rate = 0.9});
-  MaskedBatch batch;
+  WindowBatch batch;
   masker.add_row(std::vector<int64_t>{kUnknown, kSeparate, 7, kUnknown}, &batch);
   masker.add_row(std::vector<int64_t>{kUnknown}, &batch);
   masker.pad(&batch);
@@ -92,7 +92,7 @@ TEST(Masking, WholeWords) {
   const Masker masker(*tokenizer, {.rate = 0.3, .whole_words = true});
   std::set<int64_t> counts;
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    MaskedBatch batch;
+    WindowBatch batch;
     masker.add_row(row, &batch);
     masker.pad(&batch);
     Philox random(seed);
@@ -115,7 +115,7 @@ TEST(Masking, AWordThatIsTooLongIsMaskedInPart) {
   const std::vector<int32_t> ids = tokenizer->encode(word);
   ASSERT_GT(ids.size(), 40u);
   const Masker masker(*tokenizer, {.rate = 0.15, .whole_words = true});
-  MaskedBatch batch;
+  WindowBatch batch;
   masker.add_row(std::vector<int64_t>(ids.begin(), ids.end()), &batch);
   masker.pad(&batch);
   Philox random(1);
@@ -128,9 +128,9 @@ TEST(Masking, WindowsCoverTheTextOnce) {
   const Masker masker(*tokenizer, {});
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 23; ++i) tokens.push_back(static_cast<int32_t>(kFirstWord) + i % 7);
-  const MaskedWindows windows(TokenData::from_memory(tokens, 100), masker, /*context=*/12);
+  const DisjointWindows windows(TokenData::from_memory(tokens, 100), masker, /*context=*/12);
   EXPECT_EQ(windows.windows(), 3);
-  MaskedBatch batch = windows.rows(0, 3);
+  WindowBatch batch = windows.rows(0, 3);
   EXPECT_THAT(batch.lengths, ElementsAre(12, 12, 5));
   masker.pad(&batch);
   std::vector<int64_t> seen;
@@ -140,8 +140,8 @@ TEST(Masking, WindowsCoverTheTextOnce) {
     }
   }
   EXPECT_EQ(seen, std::vector<int64_t>(tokens.begin(), tokens.end()));
-  EXPECT_THAT(error_message([&] { MaskedWindows(TokenData(), masker, 12); }), HasSubstr("no tokens"));
-  EXPECT_THAT(error_message([&] { MaskedWindows(TokenData(), masker, 2); }), HasSubstr("no room for text"));
+  EXPECT_THAT(error_message([&] { DisjointWindows(TokenData(), masker, 12); }), HasSubstr("no tokens"));
+  EXPECT_THAT(error_message([&] { DisjointWindows(TokenData(), masker, 2); }), HasSubstr("no room for text"));
 }
 
 TEST(Masking, TheEntropyOfTheUnigrams) {

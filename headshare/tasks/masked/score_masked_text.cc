@@ -1,7 +1,10 @@
 #include "headshare/tasks/masked/score_masked_text.h"
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/tasks/masked/three_way.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -52,6 +55,29 @@ std::string to_text(const nlohmann::ordered_json& object) {
 
 }  // namespace
 
+namespace {
+
+TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens, const CorruptionOptions& options,
+                           const MaskedSetup& setup, const WindowProgress& progress) {
+  const Corrupter corrupter(*loaded.tokenizer, options, loaded.model->options().embedding.kind, tokens, setup.context);
+  const ThreeWayScores found = evaluate_three_way(loaded.model, tokens, corrupter, setup, progress);
+  constexpr size_t kColumn = 20;  // longer than every name
+  nlohmann::ordered_json object;
+  std::string text;
+  for (const Score& one : three_way_scores(found, tokenizer_label(*loaded.tokenizer), setup, options)) {
+    std::string key = one.name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    object[key] = one.value;
+    object["signature"] = one.signature;
+    text += one.name + std::string(kColumn - one.name.size(), ' ') + format_fixed(one.value, 4) + "\n";
+  }
+  object["tokens"] = found.losses.sums.tokens;
+  object["context"] = setup.context;
+  return {.object = std::move(object), .text = std::move(text)};
+}
+
+}  // namespace
+
 TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& options) {
   LoadedEncoder loaded = load_encoder_model(asked.model);
   loaded.model->to(asked.device);
@@ -59,6 +85,9 @@ TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& opti
   const ModelOptions model = loaded.model->options();
   const WindowOptions windows = scoring_windows(asked, /*stride=*/{}, model, tokens.size() + 2);  // [CLS] and [SEP]
   const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
+  if (loaded.model->options().three_way_head) {
+    return score_three_way(loaded, tokens, options.corruption, setup, asked.progress);
+  }
   const MaskedResult result = score(loaded, tokens, options, setup, asked.progress);
   nlohmann::ordered_json object = to_object(result, options, setup, *loaded.tokenizer);
   const double unknown = unknown_share(tokens, *loaded.tokenizer);
