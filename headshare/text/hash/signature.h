@@ -20,7 +20,7 @@ struct Signature {
   std::string hex() const;    // 32 digits, lower case
 };
 
-// The remainder of the signature, read as a 128-bit number, by `divisor` (> 0).
+// The remainder of the signature, read as a 128-bit number, by `divisor` (1 .. 2^32).
 uint64_t remainder(const Signature& signature, uint64_t divisor);
 
 // HashFormers' Pool: the bits are cut into chunks of kChunkBits from bit 0 on, the last one shorter; each chunk's number
