@@ -48,9 +48,10 @@ Signature digest(std::string_view text) {
   thread_local const Context context = make_context();
   std::array<unsigned char, kDigestBytes> bytes;
   size_t written = 0;
-  const bool done = EVP_MAC_init(context.get(), kKey.data(), kKey.size(), nullptr) == 1 &&
-                    EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1 &&
-                    EVP_MAC_final(context.get(), bytes.data(), &written, bytes.size()) == 1 && written == kDigestBytes;
+  const bool done =
+      EVP_MAC_init(context.get(), kKey.data(), kKey.size(), nullptr) == 1 &&
+      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1 &&
+      EVP_MAC_final(context.get(), bytes.data(), &written, bytes.size()) == 1 && written == kDigestBytes;
   HS_CHECK(done, kNoMd5);
   return {big_endian(bytes.data()), big_endian(bytes.data() + 8)};
 }

@@ -12,9 +12,9 @@ namespace headshare {
 class BpeTokenizer;
 
 struct WordFeature {
-  uint32_t seed = 0;    // of the random projection
-  int64_t place = 0;    // where the rotation begins, 0 .. kHashBuckets - 1
-  double weight = 0;    // its count / max(L + 1 - its length, 1), in a word of L code points
+  uint32_t seed = 0;  // of the random projection
+  int64_t place = 0;  // where the rotation begins, 0 .. kHashBuckets - 1
+  double weight = 0;  // its count / max(L + 1 - its length, 1), in a word of L code points
 };
 
 // Words of more code points have only themselves for parts, for the parts of all others take L^2 bytes.
@@ -32,8 +32,8 @@ class WordFeatures {
   virtual nlohmann::json settings() const = 0;
 };
 
-// "affix": the word, and its prefixes and suffixes of 1 .. L - 1 code points, which count as parts of their own. Seed and
-// place are the first 32 bits and the remainder by kHashBuckets of the part's digest. Needs no files.
+// "affix": the word, and its prefixes and suffixes of 1 .. L - 1 code points, which count as parts of their own. Seed
+// and place are the first 32 bits and the remainder by kHashBuckets of the part's digest. Needs no files.
 std::shared_ptr<const WordFeatures> make_affix_features();
 
 // "bpe", as in HashFormers: the pieces of "dog-d-og-do-g" (the word, then each cut of it in two) under byte-level BPE,

@@ -28,8 +28,8 @@ class WordHasher {
   virtual nlohmann::json settings() const = 0;
 };
 
-// MD, message digest: the signature is the word's digest (digest.h), the bucket its remainder by kHashBuckets. Words are
-// spread at random, however alike they are.
+// MD, message digest: the signature is the word's digest (digest.h), the bucket its remainder by kHashBuckets. Words
+// are spread at random, however alike they are.
 std::shared_ptr<const WordHasher> make_md_hasher();
 
 // LSH, locality-sensitive hashing. With the word's features g, their weights a_g and normal numbers (legacy_normal.h):
