@@ -27,7 +27,7 @@ struct TokenizerOptions {
   // wordpiece: text keeps its case and accents (BERT's "cased").
   bool cased = false;
   // hash-lsh: a tokenizer.json, or a folder, with a byte-level BPE whose pieces are the features; "": affixes.
-  std::string hash_merges;
+  std::string hash_merges = {};
 };
 
 Fields fields(TokenizerOptions& options);

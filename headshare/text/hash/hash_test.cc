@@ -112,7 +112,7 @@ TEST(HashTest, LongWordsHaveNoParts) {
 }
 
 TEST(HashTest, PiecesOfBpe) {
-  const auto trained = train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 259}, {"dog dog do og"});
+  const auto trained = train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 259}, {"dog\ndog\ndo\ndo"});
   const auto& bpe = dynamic_cast<const BpeTokenizer&>(*trained);  // merges d+o, do+g
   const auto features = make_bpe_features(bpe)->features("dog");  // dog-d-og-do-g without "-"
   const auto id = [&](const char* text) { return static_cast<uint32_t>(bpe.encode(text).at(0)); };
@@ -156,7 +156,7 @@ TEST(HashTest, TheTokenizerNumbersWords) {
 }
 
 TEST(HashTest, FilesKeepTheSettingsAndNotTheWords) {
-  const auto bpe = train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 259}, {"dog dog do og"});
+  const auto bpe = train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 259}, {"dog\ndog\ndo\ndo"});
   const HashTokenizer pieces(make_lsh_hasher(make_bpe_features(dynamic_cast<const BpeTokenizer&>(*bpe))));
   const HashTokenizer affixes(make_lsh_hasher(make_affix_features()));
   const HashTokenizer digests(make_md_hasher());
