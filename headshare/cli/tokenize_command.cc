@@ -51,7 +51,10 @@ std::string quoted(const std::string& text) {
 template <class Item>
 std::string list(size_t count, const Item& item) {
   std::string text = "[";
-  for (size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + item(i);
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) text += ',';
+    text += item(i);
+  }
   return text + "]";
 }
 
@@ -110,7 +113,7 @@ class LinePrinter {
                 return join_text("[", tokens.spans[i].begin, ",", tokens.spans[i].end, "]");
               });
     if (hashes()) {
-      object += ",\"signatures\":" + each([&](int32_t id) { return "\"" + signature(id).hex() + "\""; });
+      object += ",\"signatures\":" + each([&](int32_t id) { return quoted(signature(id).hex()); });
       object += ",\"chunks\":" + each([&](int32_t id) {
                   const auto numbers = chunk_numbers(signature(id));
                   return list(numbers.size(), [&](size_t i) { return std::to_string(numbers[i]); });

@@ -32,9 +32,9 @@ class Projections {
   std::unordered_map<uint32_t, Projection> kept_;
 };
 
-// R twice in a row, so that a rotation is a stretch of it.
-std::vector<double> rotation_numbers() {
-  std::vector<double> numbers(2 * kHashBuckets);
+// R twice in a row, so that a rotation is a stretch of it; behind it room for a strip that is longer than the rest.
+std::vector<double> rotation_numbers(int64_t room) {
+  std::vector<double> numbers(static_cast<size_t>(2 * kHashBuckets + room));
   LegacyNormal normal(kRotationSeed);
   for (size_t i = 0; i < kHashBuckets; ++i) numbers[i] = numbers[i + kHashBuckets] = normal.next();
   return numbers;
@@ -52,7 +52,7 @@ Signature signs(const Projection& sums) {
 class LshHasher : public WordHasher {
  public:
   explicit LshHasher(std::shared_ptr<const WordFeatures> features)
-      : features_(std::move(features)), rotation_(rotation_numbers()) {}
+      : features_(std::move(features)), rotation_(rotation_numbers(kStrip)) {}
 
   Signature signature(std::string_view word) const override {
     const std::vector<WordFeature> found = features_->features(word);
@@ -68,18 +68,12 @@ class LshHasher : public WordHasher {
   }
 
   int64_t bucket(std::string_view word) const override {
-    constexpr int64_t kBlock = 1024;  // sums that stay in the fastest cache while all features are added
     const std::vector<WordFeature> found = features_->features(word);
     double most = -std::numeric_limits<double>::infinity();
     int64_t best = 0;
-    std::array<double, kBlock> sums;
-    for (int64_t begin = 0; begin < kHashBuckets; begin += kBlock) {
-      const int64_t count = std::min(kBlock, kHashBuckets - begin);
-      sums.fill(0);
-      for (const WordFeature& feature : found) {
-        const double* turned = rotation_.data() + feature.place + begin;
-        for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] += feature.weight * turned[i];
-      }
+    for (int64_t begin = 0; begin < kHashBuckets; begin += kStrip) {
+      const std::array<double, kStrip> sums = strip(found, begin);
+      const int64_t count = std::min(kStrip, kHashBuckets - begin);
       for (int64_t i = 0; i < count; ++i) {
         const double sum = sums[static_cast<size_t>(i)];
         const double score = begin + i < kHashBuckets / 2 ? sum : -sum;
@@ -96,6 +90,19 @@ class LshHasher : public WordHasher {
   nlohmann::json settings() const override { return features_->settings(); }
 
  private:
+  // Few enough sums to stay in registers while all features are added.
+  static constexpr int64_t kStrip = 16;
+
+  // The sums of kStrip rotations from `begin` on.
+  std::array<double, kStrip> strip(const std::vector<WordFeature>& features, int64_t begin) const {
+    std::array<double, kStrip> sums{};
+    for (const WordFeature& feature : features) {
+      const double* turned = rotation_.data() + feature.place + begin;
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += feature.weight * turned[i];
+    }
+    return sums;
+  }
+
   std::shared_ptr<const WordFeatures> features_;
   std::vector<double> rotation_;
   mutable WorkerPool<Projections> pool_;
