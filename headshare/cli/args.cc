@@ -68,6 +68,10 @@ void Arguments::optional(std::string name, std::string help, std::string* target
   page_.positionals.push_back({std::move(name), std::move(help), target, /*required=*/false});
 }
 
+void Arguments::any_number(std::string name, std::string help, std::vector<std::string>* targets) {
+  page_.positionals.push_back({std::move(name), std::move(help), nullptr, /*required=*/false, targets});
+}
+
 void Arguments::one_or_more(std::string name, std::string help, std::vector<std::string>* targets) {
   page_.positionals.push_back({std::move(name), std::move(help), nullptr, /*required=*/true, targets});
 }

@@ -83,6 +83,7 @@ class Arguments {
   void required(std::string name, std::string help, std::string* target);
   void optional(std::string name, std::string help, std::string* target);
   void one_or_more(std::string name, std::string help, std::vector<std::string>* targets);  // the last to be named
+  void any_number(std::string name, std::string help, std::vector<std::string>* targets);   // likewise, also none
   void note(std::string paragraph);
   // The options that --help shows, in this order. Throws std::logic_error for one that is in no group.
   void common(std::vector<std::string> names);

@@ -49,6 +49,7 @@ constexpr std::array kVerbs = {
     Verb{"cost", "parameters and cache of every attention scheme, without training", run_cost},
     Verb{"bench", "how fast this machine computes attention, against libtorch in the same process", run_bench,
          /*computes=*/true},
+    Verb{"tokenize", "what a tokenizer makes of each line of a text", run_tokenize},
     Verb{"info", "what is in a model; what this machine supports; which kernel runs and why", run_info},
 };
 

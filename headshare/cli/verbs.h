@@ -20,6 +20,7 @@ int run_info(const Words& words);
 int run_predict(const Words& words);
 int run_report(const Words& words);
 int run_score(const Words& words);
+int run_tokenize(const Words& words);
 int run_train(const Words& words);
 int run_train_cell(const Words& words);
 

@@ -71,6 +71,18 @@ int32_t lower_sigma(std::string_view before, std::string_view after) {
 
 }  // namespace
 
+void append_lower_case(std::string_view text, size_t begin, int32_t code_point, size_t end, std::string* out) {
+  if (code_point < 0x80) {
+    *out += static_cast<char>('A' <= code_point && code_point <= 'Z' ? code_point + 'a' - 'A' : code_point);
+  } else if (code_point == kCapitalSigma) {
+    append_utf8(lower_sigma(text.substr(0, begin), text.substr(end)), out);
+  } else if (code_point == kCapitalIWithDot) {
+    *out += "i\u0307";
+  } else {
+    append_utf8(utf8proc_tolower(code_point), out);
+  }
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower;
   lower.reserve(text.size());
@@ -79,14 +91,8 @@ std::string lower_case(std::string_view text) {
     const int32_t code_point = next_code_point(text, &position);
     if (code_point < 0) {
       lower += text[position++];
-    } else if (code_point < 0x80) {
-      lower += static_cast<char>('A' <= code_point && code_point <= 'Z' ? code_point + 'a' - 'A' : code_point);
-    } else if (code_point == kCapitalSigma) {
-      append_utf8(lower_sigma(text.substr(0, start), text.substr(position)), &lower);
-    } else if (code_point == kCapitalIWithDot) {
-      lower += "i\u0307";
     } else {
-      append_utf8(utf8proc_tolower(code_point), &lower);
+      append_lower_case(text, start, code_point, position, &lower);
     }
   }
   return lower;

@@ -11,6 +11,9 @@ namespace headshare {
 // an "i" and a combining dot. Bytes that are not valid UTF-8 stay as they are.
 std::string lower_case(std::string_view text);
 
+// Appends what lower_case() makes of the code point that stands at the bytes [begin, end) of `text`.
+void append_lower_case(std::string_view text, size_t begin, int32_t code_point, size_t end, std::string* out);
+
 // What a regular expression's \w matches: letters, all kinds of numbers, '_'.
 bool is_word_character(int32_t code_point);
 

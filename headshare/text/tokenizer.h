@@ -34,11 +34,13 @@ struct TokensWithSpans {
   std::vector<TextSpan> spans;  // as many as ids; the begins ascend, and so do the ends
 };
 
+class WordTable;
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // "bytes", "characters", "words", "bpe", "wordpiece" or "unigram".
+  // "bytes", "characters", "words", "bpe", "wordpiece", "unigram", "hash-md" or "hash-lsh".
   virtual std::string kind() const = 0;
 
   // Ids run from 0 to vocabulary_size() - 1.
@@ -74,6 +76,10 @@ class Tokenizer {
   // True when decode(encode(text)) == text for every byte string: only then are bits per byte
   // meaningful.
   virtual bool lossless() const = 0;
+
+  // Kinds without a vocabulary number words as they see them, in this table; nullptr for every other kind. The table is
+  // no part of to_json: tokenizers with the same settings are equal, whatever they have seen.
+  virtual WordTable* words() const { return nullptr; }
 
   // The whole tokenizer as JSON, with a format version: what `tokenizer.json` in a checkpoint holds.
   virtual nlohmann::json to_json() const = 0;

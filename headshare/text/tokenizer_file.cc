@@ -11,6 +11,7 @@
 #include "headshare/text/bpe_tokenizer.h"
 #include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/character_tokenizer.h"
+#include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/word_tokenizer.h"
 #include "headshare/text/wordpiece_file.h"
@@ -39,8 +40,10 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   if (kind == "bpe") return BpeTokenizer::from_json(object, where);
   if (kind == "wordpiece") return WordPieceTokenizer::from_json(object, where);
   if (kind == "unigram") return UnigramTokenizer::from_json(object, where);
-  throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
-                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram"})));
+  if (kind == "hash-md" || kind == "hash-lsh") return HashTokenizer::from_json(object, where);
+  throw Error(join_text(
+      where, ": unknown tokenizer kind '", kind, "'",
+      did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram", "hash-md", "hash-lsh"})));
 }
 
 // The first of `names` that is a file in `folder`; an empty path when there is none.

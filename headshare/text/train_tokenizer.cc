@@ -9,6 +9,8 @@
 #include "headshare/text/bpe_trainer.h"
 #include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/character_tokenizer.h"
+#include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/tokenizer_file.h"
 #include "headshare/text/utf8.h"
 #include "headshare/text/word_tokenizer.h"
 #include "headshare/text/wordpiece_file.h"
@@ -105,11 +107,23 @@ std::unique_ptr<Tokenizer> train_wordpiece_tokenizer(const TokenizerOptions& opt
   return tokenizer;
 }
 
+std::unique_ptr<Tokenizer> make_lsh_tokenizer(const std::string& merges) {
+  if (merges.empty()) return std::make_unique<HashTokenizer>(make_lsh_hasher(make_affix_features()));
+  const std::unique_ptr<Tokenizer> found = load_tokenizer(merges);
+  const auto* bpe = dynamic_cast<const BpeTokenizer*>(found.get());
+  HS_CHECK(bpe != nullptr, "hash-merges: the tokenizer in ", merges, " is of kind '", found->kind(),
+           "'; the features of hash-lsh need a byte-level BPE, such as GPT-2's or RoBERTa's");
+  return std::make_unique<HashTokenizer>(make_lsh_hasher(make_bpe_features(*bpe)));
+}
+
 void check_options(const TokenizerOptions& options) {
-  const bool sized = options.kind != TokenizerKind::kBytes && options.kind != TokenizerKind::kCharacters;
+  const bool sized = options.kind == TokenizerKind::kWords || options.kind == TokenizerKind::kBpe ||
+                     options.kind == TokenizerKind::kWordPiece;
   HS_CHECK(sized || (!options.vocabulary_size && !options.min_count),
            "vocabulary-size and min-count are for the tokenizers words, bpe and wordpiece; the vocabulary of bytes is "
-           "always 256, that of characters what the text has; leave them 'auto'");
+           "always 256, that of characters what the text has, and hash-md and hash-lsh have none; leave them 'auto'");
+  HS_CHECK(options.hash_merges.empty() || options.kind == TokenizerKind::kHashLsh,
+           "hash-merges is for the tokenizer hash-lsh: the others do not hash the pieces of words");
   HS_CHECK(
       !options.unknown_token || options.kind == TokenizerKind::kCharacters,
       "unknown-token is for the tokenizer characters: words and wordpiece always have one, bytes and bpe never need "
@@ -128,7 +142,9 @@ Fields fields(TokenizerOptions& options) {
              {TokenizerKind::kCharacters, "characters"},
              {TokenizerKind::kWords, "words"},
              {TokenizerKind::kBpe, "bpe"},
-             {TokenizerKind::kWordPiece, "wordpiece"}}),
+             {TokenizerKind::kWordPiece, "wordpiece"},
+             {TokenizerKind::kHashMd, "hash-md"},
+             {TokenizerKind::kHashLsh, "hash-lsh"}}),
       field("vocabulary-size", &options.vocabulary_size,
             "tokens to train, for words (auto: all), bpe and wordpiece (auto: 8192)",
             {.min = 2, .max = INT32_MAX, .aliases = {"vocab-size"}}),
@@ -137,6 +153,11 @@ Fields fields(TokenizerOptions& options) {
       field("unknown-token", &options.unknown_token, "characters: an id for characters unseen in training"),
       field("end-of-text", &options.end_of_text, "bpe: the special token <|endoftext|> between documents"),
       field("cased", &options.cased, "wordpiece: text keeps its case and accents"),
+      field(
+          "hash-merges", &options.hash_merges,
+          "hash-lsh: a tokenizer.json or folder with a byte-level BPE whose pieces are the features of words, in place "
+          "of affixes. Published models used RoBERTa's; GPT-2's files have the same pieces with other ids, so other "
+          "hashes"),
   };
 }
 
@@ -153,6 +174,10 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, cons
       return train_bpe_tokenizer(options, next_chunk);
     case TokenizerKind::kWordPiece:
       return train_wordpiece_tokenizer(options, next_chunk);
+    case TokenizerKind::kHashMd:
+      return std::make_unique<HashTokenizer>(make_md_hasher());
+    case TokenizerKind::kHashLsh:
+      return make_lsh_tokenizer(options.hash_merges);
   }
   throw Error("unknown tokenizer kind");
 }

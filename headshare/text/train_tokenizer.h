@@ -11,12 +11,12 @@
 
 namespace headshare {
 
-enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece };
+enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kHashMd, kHashLsh };
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
   // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192).
-  // Special tokens count. Setting it for bytes or characters is an error.
+  // Special tokens count. Setting it for another kind is an error.
   std::optional<int64_t> vocabulary_size = std::nullopt;
   // words: rarer words become <unk> (auto: 1); bpe, wordpiece: rarer pairs are not merged (auto: 2).
   std::optional<int64_t> min_count = std::nullopt;
@@ -26,6 +26,8 @@ struct TokenizerOptions {
   bool end_of_text = true;
   // wordpiece: text keeps its case and accents (BERT's "cased").
   bool cased = false;
+  // hash-lsh: a tokenizer.json, or a folder, with a byte-level BPE whose pieces are the features; "": affixes.
+  std::string hash_merges = {};
 };
 
 Fields fields(TokenizerOptions& options);
@@ -34,7 +36,8 @@ Fields fields(TokenizerOptions& options);
 // or character spans two pieces, so cut at line ends.
 using NextChunk = std::function<bool(std::string* chunk)>;
 
-// Calls `next_chunk` until it gives false, holding only counts (bytes: does not read it). Deterministic:
+// Calls `next_chunk` until it gives false, holding only counts (bytes, hash-md, hash-lsh: does not read it).
+// Deterministic:
 //  - characters: the code points seen, ascending,
 //  - words: by falling count, ties by their bytes,
 //  - bpe: as Hugging Face's BpeTrainer: the most frequent pair first, ties by the smaller left id,

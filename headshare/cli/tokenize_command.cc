@@ -1,0 +1,167 @@
+// headshare tokenize: what a tokenizer makes of each line of a text.
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/data/line_reader.h"
+#include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/train_tokenizer.h"
+
+namespace headshare {
+namespace {
+
+struct TokenizeOptions {
+  std::vector<std::string> files;
+  std::string tokenizer;
+  std::string hash_merges;
+  bool json = false;
+};
+
+Fields own_fields(TokenizeOptions& o) {
+  return {
+      field(
+          "tokenizer", &o.tokenizer,
+          "hash-md, hash-lsh or bytes; or a tokenizer.json, a model's directory, a folder of GPT-2's or BERT's files"),
+      field("hash-merges", &o.hash_merges,
+            "hash-lsh: a byte-level BPE whose pieces are the features of words, in place of their prefixes and "
+            "suffixes; a tokenizer.json or a folder"),
+      field("json", &o.json, "print one JSON object a line for each line"),
+  };
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
+  TokenizerOptions options{.hash_merges = o.hash_merges};
+  if (o.tokenizer == "hash-md") {
+    options.kind = TokenizerKind::kHashMd;
+  } else if (o.tokenizer == "hash-lsh") {
+    options.kind = TokenizerKind::kHashLsh;
+  } else {
+    HS_CHECK(o.hash_merges.empty(), "--hash-merges is for --tokenizer hash-lsh");
+    options.kind = TokenizerKind::kBytes;
+    if (o.tokenizer != "bytes") return load_tokenizer(o.tokenizer);
+  }
+  return train_tokenizer(options, [](std::string*) { return false; });
+}
+
+// Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+}
+
+// "[a, b]" of what item(i) writes. A line may have millions of tokens, too many for objects of nlohmann::json.
+template <class Item>
+std::string list(size_t count, const Item& item) {
+  std::string text = "[";
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) text += ',';
+    text += item(i);
+  }
+  return text + "]";
+}
+
+class LinePrinter {
+ public:
+  LinePrinter(std::unique_ptr<Tokenizer> tokenizer, bool json) : tokenizer_(std::move(tokenizer)), json_(json) {}
+
+  void line(std::string_view text) {
+    renew_table();
+    const TokensWithSpans tokens = tokenizer_->encode_with_spans(text);
+    print_tokens(tokens);
+    flush_output();
+  }
+
+ private:
+  bool hashes() const { return tokenizer_->words() != nullptr; }
+
+  // Input without an end must not fill the memory.
+  void renew_table() {
+    constexpr int64_t kMostWords = 1 << 18;
+    constexpr int64_t kMostBytes = 1 << 26;
+    const auto* hashing = dynamic_cast<const HashTokenizer*>(tokenizer_.get());
+    if (hashing == nullptr || (hashing->words()->size() < kMostWords && hashing->words()->bytes() < kMostBytes)) return;
+    tokenizer_ = hashing->renewed();
+  }
+
+  Signature signature(int32_t id) const {
+    const int32_t number = id - HashTokenizer::kSpecials;
+    return tokenizer_->words()->signatures(number, number + 1).front();
+  }
+
+  // Of hashed words the bucket, for their own ids are those of one run.
+  int64_t shown_id(int32_t id) const {
+    if (!hashes()) return id;
+    const int32_t number = id - HashTokenizer::kSpecials;
+    return tokenizer_->words()->buckets(number, number + 1).front() + HashTokenizer::kSpecials;
+  }
+
+  std::string text_of(int32_t id) const { return tokenizer_->decode({&id, 1}); }
+
+  void print_tokens(const TokensWithSpans& tokens) const {
+    if (!json_) {
+      for (size_t i = 0; i < tokens.ids.size(); ++i) {
+        print(join_text(shown_id(tokens.ids[i]), "\t", tokens.spans[i].begin, "\t", tokens.spans[i].end, "\t",
+                        text_of(tokens.ids[i]), "\n"));
+      }
+      print("\n");
+      return;
+    }
+    const auto each = [&](const auto& item) {
+      return list(tokens.ids.size(), [&](size_t i) { return item(tokens.ids[i]); });
+    };
+    std::string object = "{\"tokens\":" + each([&](int32_t id) { return quoted(text_of(id)); });
+    object += ",\"ids\":" + each([&](int32_t id) { return std::to_string(shown_id(id)); });
+    object += ",\"spans\":" + list(tokens.ids.size(), [&](size_t i) {
+                return join_text("[", tokens.spans[i].begin, ",", tokens.spans[i].end, "]");
+              });
+    if (hashes()) {
+      object += ",\"signatures\":" + each([&](int32_t id) { return quoted(signature(id).hex()); });
+      object += ",\"chunks\":" + each([&](int32_t id) {
+                  const auto numbers = chunk_numbers(signature(id));
+                  return list(numbers.size(), [&](size_t i) { return std::to_string(numbers[i]); });
+                });
+    }
+    print_json(object + "}\n");
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  bool json_;
+};
+
+void tokenize(const std::string& file, LinePrinter* printer) {
+  LineReader reader(file);
+  while (auto line = reader.next()) {
+    if (line->ends_with('\r')) line->remove_suffix(1);
+    try {
+      printer->line(*line);
+    } catch (const Error& error) {
+      throw Error(reader.where() + ": " + error.what());
+    }
+  }
+}
+
+}  // namespace
+
+int run_tokenize(const Words& words) {
+  TokenizeOptions options;
+  Arguments arguments("tokenize", "Prints what a tokenizer makes of each line: ids, where tokens stand, tokens.");
+  arguments.any_number("FILE", "text, plain or .gz; - or none is standard input", &options.files);
+  arguments.group("Tokens", own_fields(options));
+  arguments.example("tokenize --tokenizer hash-md --json notes.txt", "hashes of words, with all 128 bits");
+  arguments.example("tokenize --tokenizer runs/bert <notes.txt", "the tokens that a model sees");
+  arguments.note(
+      "A line of text gives a line for each token (id, first byte, byte behind the last, token) and an empty line. Ids "
+      "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
+      "13 "
+      "chunks, as HashFormers' Pool numbers them.");
+  if (!arguments.parse(words)) return kOk;
+  LinePrinter printer(as_usage([&] {
+                        HS_CHECK(!options.tokenizer.empty(),
+                                 "--tokenizer is missing: hash-md, hash-lsh, bytes, or a path");
+                        return make_tokenizer(options);
+                      }),
+                      options.json);
+  if (options.files.empty()) options.files.emplace_back("-");
+  for (const std::string& file : options.files) tokenize(file, &printer);
+  return kOk;
+}
+
+}  // namespace headshare

@@ -1,0 +1,69 @@
+// Words numbered in the order in which they were first seen: how a text without a vocabulary becomes ids.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "headshare/text/hash/signature.h"
+
+namespace headshare {
+
+class WordHasher;
+
+// Grows only. Thread-safe.
+class WordTable {
+ public:
+  // More distinct words than this are an Error: the table's memory is bounded (about 2 GB at this number).
+  static constexpr int64_t kMostWords = 1 << 24;
+
+  // The hasher must outlive the table. `most_words` is for tests.
+  explicit WordTable(const WordHasher& hasher, int64_t most_words = kMostWords)
+      : hasher_(hasher), most_words_(most_words) {}
+
+  // The number of a word, which it gets if it is new: 0, 1, 2, ...
+  int32_t number(std::string_view word);
+  // The same for many words under one lock; appends to `out`.
+  void numbers(std::span<const std::string_view> words, std::vector<int32_t>* out);
+
+  int64_t size() const;
+  int64_t bytes() const;                   // of all words
+  std::string word(int32_t number) const;  // throws Error for a number that was not given out
+
+  // Signature and bucket of words by number, 0 <= first <= last <= size(); computed at the first call and kept. The
+  // table stays usable for other threads while they are computed.
+  std::vector<Signature> signatures(int32_t first, int32_t last) const;
+  std::vector<int64_t> buckets(int32_t first, int32_t last) const;
+
+  // A word whose signature is known already, from a file that keeps it; like number(). Throws Error when the table
+  // knows another signature for it.
+  int32_t add(std::string_view word, const Signature& signature);
+
+ private:
+  // What is known of each word's hash.
+  template <class Value>
+  struct Kept {
+    std::vector<Value> values;
+    std::vector<bool> known;
+  };
+
+  int32_t number_locked(std::string_view word);
+  template <class Value, class Hash>
+  std::vector<Value> hashes(int32_t first, int32_t last, Kept<Value>* kept, const Hash& hash) const;
+
+  const WordHasher& hasher_;
+  const int64_t most_words_;
+  mutable std::mutex mutex_;
+  std::deque<std::string> words_;  // never moved: the keys below are views of them
+  std::unordered_map<std::string_view, int32_t> numbers_;
+  int64_t bytes_ = 0;
+  mutable Kept<Signature> signatures_;
+  mutable Kept<int64_t> buckets_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,58 @@
+"""headshare tokenize: the tokens of each line, for hashes with bits and buckets; bad input."""
+
+import gzip
+import json
+
+
+def objects(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_hashes_of_words(run):
+    done = run("tokenize", "--tokenizer", "hash-md", "--json", text_in="Hello the!\n\nHELLO\r\n")
+    first, empty, last = objects(done)
+    assert first["tokens"] == ["hello", "the", "!"]
+    assert first["ids"] == [46797, 20664, 41048]
+    assert first["spans"] == [[0, 5], [6, 9], [9, 10]]
+    assert first["signatures"][0] == "1dec56025892c637efb2601c8e1a3ab4"
+    assert first["chunks"][0] == [120, 710, 385, 601, 588, 100, 508, 947, 385, 457, 903, 571, 181]
+    assert empty == {"tokens": [], "ids": [], "spans": [], "signatures": [], "chunks": []}
+    assert last["ids"] == [46797]
+
+
+def test_text_has_a_line_for_each_token(run, tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"Hello the"))
+    lines = run("tokenize", path, "--tokenizer", "hash-md").stdout.splitlines()
+    assert lines == ["46797\t0\t5\thello", "20664\t6\t9\tthe", ""]
+
+
+def test_other_tokenizers(run, tmp_path):
+    done = run("tokenize", "--tokenizer", "bytes", "--json", text_in="hé\n")
+    assert objects(done)[0]["ids"] == [104, 0xC3, 0xA9]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"format": "headshare-tokenizer", "version": 1, "kind": "hash-lsh", "features": "affix"}))
+    done = run("tokenize", "--tokenizer", path, "--json", text_in="dog\n")
+    assert objects(done)[0]["signatures"] == ["4a82c651b5814156a6168ca2d2960cd9"]
+
+
+def test_hard_lines(run):
+    long = "x" * (10 << 20)
+    control = "a\x1b[31m b\x00c"
+    first, second, third = objects(
+        run("tokenize", "--tokenizer", "hash-lsh", "--json", text_in=f"{long}\n{control}\n日本語\n")
+    )
+    assert first["spans"] == [[0, 10 << 20]]
+    assert second["tokens"] == ["a", "\x1b[", "31m", "b", "\x00", "c"]
+    assert third["tokens"] == ["日本語"]
+    assert "\x1b" not in run("tokenize", "--tokenizer", "hash-md", text_in=control + "\n").stdout
+
+
+def test_mistakes_are_explained(refused, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"\xff\n")
+    message = refused(1, "tokenize", "--tokenizer", "hash-md", bad)
+    assert "bad.txt:1" in message and "not valid UTF-8 at byte 0" in message
+    assert "--tokenizer is missing" in refused(2, "tokenize", bad)
+    assert "hash-merges is for" in refused(2, "tokenize", bad, "--tokenizer", "hash-md", "--hash-merges", tmp_path)
+    assert "missing.txt" in refused(1, "tokenize", "--tokenizer", "hash-md", tmp_path / "missing.txt")
