@@ -39,7 +39,7 @@ DecoderImpl::DecoderImpl(DecoderOptions resolved)
 }
 
 Tensor DecoderImpl::hidden(const Tensor& ids, DecodingState* state) const {
-  return above(embed(ids, state == nullptr ? 0 : state->length()), state);
+  return above(embed({.ids = ids}, state == nullptr ? 0 : state->length()), state);
 }
 
 Tensor DecoderImpl::above(const Tensor& embedded, DecodingState* state) const {
@@ -56,7 +56,7 @@ Tensor DecoderImpl::logits(const Tensor& hidden) const { return at::linear(score
 SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets) const {
   const Tensor flat = targets.flatten();
   const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
-  const Tensor last = scored(above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr));
+  const Tensor last = scored(above(embed({.ids = ids}, /*first=*/0, gradient), /*state=*/nullptr));
   const Tensor sum = cross_entropy_sum(last.flatten(0, 1), output_embedding_, flat, kIgnoredTarget);
   return {sum, (flat != kIgnoredTarget).sum().item<int64_t>()};
 }
@@ -72,7 +72,7 @@ SummedLoss DecoderImpl::loss(const Tensor& ids, const Tensor& targets, const Les
                              const Learning& how) const {
   const Tensor flat = targets.flatten();
   const LookupGradient gradient = options_.tie_embeddings ? LookupGradient::kRows : LookupGradient::kWhole;
-  const Tensor last = with_target(above(embed(ids, /*first=*/0, gradient), /*state=*/nullptr), flat);
+  const Tensor last = with_target(above(embed({.ids = ids}, /*first=*/0, gradient), /*state=*/nullptr), flat);
   const Tensor asked = flat.masked_select(flat != kIgnoredTarget);
   const DistilledLoss found = distilled_cross_entropy_sum(scored(last), output_embedding_, asked, kIgnoredTarget,
                                                           /*bias=*/{}, lesson.scores, how.scores);
