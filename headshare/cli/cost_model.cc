@@ -93,6 +93,10 @@ ModelOptions model_of(const TransformerOptions& common, const CostOptions& optio
   if (options.kind == ModelKind::kDecoder) return resolve(common);
   EncoderOptions encoder = options.encoder;
   static_cast<TransformerOptions&>(encoder) = common;
+  if (is_hashed(encoder.embedding) && encoder.masked_head) {  // what such an encoder can learn from text
+    encoder.masked_head = false;
+    encoder.three_way_head = true;
+  }
   return resolve(encoder);
 }
 

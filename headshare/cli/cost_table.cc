@@ -76,7 +76,10 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
   const bool decoder = options.kind == ModelKind::kDecoder;
+  TokenEmbeddingOptions embedding = options.encoder.embedding;
+  const bool hashed = !decoder && is_hashed(embedding);
   const std::string kind = decoder                       ? "decoder language model: "
+                           : hashed                      ? "three-way encoder: "
                            : options.encoder.masked_head ? "masked-LM encoder: "
                                                          : "encoder: ";
   const std::string from =
@@ -85,7 +88,9 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
   text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
-          size("vocabulary", model.vocabulary) + size("context", model.context);
+          (hashed ? field_text(to_json(fields(embedding)).at("token-embedding"), "a kind") + ", "
+                  : size("vocabulary", model.vocabulary)) +
+          size("context", model.context);
   for (const Cost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = shared_options(one.model).attention;

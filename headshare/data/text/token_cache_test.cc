@@ -105,6 +105,38 @@ TEST_F(TokenCacheTest, LargeVocabulariesTake32Bits) {
   EXPECT_THAT(error_message([&] { open_tokens({path}, options_, small); }), HasSubstr("outside its vocabulary of 100"));
 }
 
+// A tokenizer that has seen other words before gives other ids for the same words; the file is the same.
+TEST_F(TokenCacheTest, WordsWithoutAVocabularyAreKeptBesideTheTokens) {
+  const auto fresh = [] { return train_tokenizer({.kind = TokenizerKind::kHashMd}, [](std::string*) { return false; }); };
+  const std::string path = file("x.txt", "the cat saw the caf\xc3\xa9 . the end");
+  const auto first = fresh();
+  const TokenData written = open_tokens({path}, options_, *first);
+  EXPECT_THAT(ids(written), ElementsAre(5, 6, 7, 5, 8, 9, 5, 10));
+  const auto second = fresh();
+  second->encode("end of the story");
+  const TokenData read = open_tokens({path}, options_, *second);
+  EXPECT_EQ(second->decode(ids(read)), first->decode(ids(written)));
+  EXPECT_THAT(ids(read).front(), 7);
+  EXPECT_EQ(read.fingerprint(), written.fingerprint());
+  EXPECT_EQ(read.view(0, 2, *second).size(), 2);
+  EXPECT_EQ(cached().size(), 1U);
+  EXPECT_EQ(second->words()->signatures(0, 7).at(2), first->words()->signatures(0, 6).at(0));
+  EXPECT_TRUE(notices_.empty());
+}
+
+TEST_F(TokenCacheTest, DamagedWordsAreBuiltAgain) {
+  const auto tokenizer = train_tokenizer({.kind = TokenizerKind::kHashMd}, [](std::string*) { return false; });
+  const std::string path = file("x.txt", "one two three");
+  const std::vector<int32_t> wanted = ids(open_tokens({path}, options_, *tokenizer));
+  std::string content = read_file(cached().at(0));
+  const size_t at = content.find("onetwothree");
+  ASSERT_NE(at, std::string::npos);
+  content[at] = 'x';
+  write_file(cached().at(0), content);
+  EXPECT_EQ(ids(open_tokens({path}, options_, *tokenizer)), wanted);
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("damaged")));
+}
+
 TEST_F(TokenCacheTest, DocumentsAreSeparatedOnRequest) {
   const std::vector<std::string> inputs = {file("a.txt", "a"), file("b.jsonl", "{\"text\":\"b\"}\n{\"text\":\"c\"}\n")};
   const TokenData tokens = open_tokens(inputs, options_, tokenizer_);

@@ -1,0 +1,111 @@
+"""Encoders without a vocabulary: train --task three-way, evaluate, info, cost, finetune, fill, compare."""
+
+import json
+import shutil
+
+import pytest
+from training import TINY, own_cache, weights  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.slow
+
+KINDS = ["hash-emb", "hash-pool", "hash-add", "hash-proj"]
+THREE_WAY = [*TINY[: TINY.index("--tokenizer")], *TINY[TINY.index("--tokenizer") + 2 :], "--task", "three-way"]
+SMALL = ["--layers", 1, "--d-model", 32, "--heads", 2, "--batch-size", 16, "--context", 24, "--hash-buckets", 100]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("".join(f"The {i % 7} foxes jump over {i % 3} lazy dogs.\n" for i in range(300)))
+    return path
+
+
+def hashed(kind, tokenizer="hash-md"):
+    return ["--tokenizer", tokenizer, "--token-embedding", kind]
+
+
+@pytest.fixture(scope="module")
+def encoder(run, corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("three-way") / "run"
+    flags = (*SMALL, *hashed("hash-proj"), "--steps", 300, "--learning-rate", 0.005, "--test-fraction", 0.1)
+    cache = {"HEADSHARE_CACHE": str(out.parent / "cache")}
+    done = run("train", *THREE_WAY, "--json", "--text", corpus, "--out", out, *flags, env=cache)
+    return out, json.loads(done.stdout)
+
+
+def test_train_and_evaluate(run, encoder, corpus):
+    out, trained = encoder
+    # Knowing the shares alone (81, 10 and 9 in 100) costs 0.62 nats.
+    assert trained["best_loss"] < 0.4
+    assert trained["test_random-recall"] > 0.8
+    scored = json.loads(run("evaluate", out, "--text", corpus, "--json").stdout)
+    assert scored["three_way_loss"] < 0.4 and 0.8 < scored["three_way_accuracy"] <= 1
+    shown = run("evaluate", out, "--text", corpus).stdout
+    assert "shuffled-recall" in shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path, kind):
+    flags = (*THREE_WAY, *SMALL, *hashed(kind), "--text", corpus, "--steps", 8, "--save-every", 4, "--dropout", 0.1)
+    run("train", *flags, "--out", tmp_path / "whole")
+    run("train", *flags, "--out", tmp_path / "parts")
+    before = weights(tmp_path / "parts")
+    # Back to the first of the two checkpoints.
+    first, last = sorted((tmp_path / "parts" / "checkpoints").glob("step-*"))
+    shutil.rmtree(last)
+    (tmp_path / "parts" / "checkpoints" / "last").unlink()
+    (tmp_path / "parts" / "checkpoints" / "last").symlink_to(first.name)
+    run("train", "--resume", "--out", tmp_path / "parts")
+    assert weights(tmp_path / "parts") == before == weights(tmp_path / "whole")
+
+
+def test_lsh_and_the_other_corruptions(run, corpus, tmp_path):
+    flags = (*THREE_WAY, *SMALL, *hashed("hash-pool", "hash-lsh"), "--text", corpus, "--steps", 3)
+    run("train", *flags, "--shuffle", "row", "--random-tokens", "words", "--out", tmp_path / "run")
+
+
+def test_wordpiece_learns_the_same_task(run, corpus, tmp_path):
+    flags = (*THREE_WAY, *SMALL, "--vocabulary-size", 60, "--text", corpus, "--steps", 3, "--out", tmp_path / "run")
+    assert "three-way-accuracy" in json.loads(run("train", *flags, "--json", "--test-fraction", 0.1).stdout).__str__()
+
+
+def test_info_and_cost(run, encoder):
+    shown = json.loads(run("info", encoder[0], "--json").stdout)
+    assert "hash-proj" in json.dumps(shown)
+    flags = ("--kind", "encoder", "--layers", 12, "--d-model", 768, "--heads", 12)
+    flags = (*flags, "--context", 514, "--segments", 1, "--schemes", "mha,mhe_mul", "--json")
+    mha, mhe_mul = json.loads(run("cost", *flags, "--token-embedding", "hash-proj").stdout)
+    assert mha["total_parameters"] == 85_554_432 + 2_307  # with the three-way head
+    assert mhe_mul["total_parameters"] < mha["total_parameters"]
+
+
+def test_finetune_and_predict(run, encoder, tmp_path):
+    rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
+    table = tmp_path / "table.tsv"
+    table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    validation = tmp_path / "validation.tsv"
+    validation.write_text(table.read_text())
+    flags = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 12)
+    run("finetune", encoder[0], *flags, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("text\nfoxes jump over\nthe unseen dogs sleep\n")
+    answers = run("predict", tmp_path / "tuned", asked).stdout
+    assert "up" in answers and "down" in answers
+
+
+def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path):
+    assert "masked-LM head" in refused(2, "fill", encoder[0], text_in="a <mask>\n")
+    out = ("--text", corpus, "--out", tmp_path / "x", "--steps", 1)
+    assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed("hash-proj"), *out)
+    assert "vocabulary" in refused(2, "train", "--task", "three-way", "--token-embedding", "hash-add", *out)
+    assert "vocabulary" in refused(2, "train", "--task", "three-way", "--tokenizer", "hash-md", *out)
+    assert "belongs to --task three-way" in refused(2, "train", "--task", "mlm", "--shuffle", "row", *out)
+    assert "belongs to --task mlm" in refused(2, "train", "--task", "three-way", "--mask-rate", 0.3, *out)
+    assert not (tmp_path / "x").exists()
+
+
+def test_compare_embeddings_as_variants(run, corpus, tmp_path):
+    flags = (*THREE_WAY, *SMALL, "--tokenizer", "hash-md", "--token-embedding", "hash-proj", "--text", corpus)
+    flags = (*flags, "--schemes", "mha,mhe_mul", "--variants", "add:scheme=mha,token-embedding=hash-add", "--steps", 3)
+    shown = run("compare", *flags, "--test-fraction", 0.1, "--out", tmp_path / "out").stdout
+    assert "mhe_mul" in shown and "add" in shown
