@@ -30,6 +30,8 @@ Model as_trained(const Model& model) {
 Tensor read_sample(const SampleText& text, const TransformerOptions& model, const Tokenizer* tokenizer) {
   if (text.files.empty()) return {};
   HS_CHECK(tokenizer != nullptr, "the model has no tokenizer.json, so ", text.option, " cannot be read; leave it out");
+  HS_CHECK(tokenizer->words() == nullptr, text.option,
+           " is not read for models with hashed embeddings; leave it out: the conversion then goes by weights alone");
   ProgressLine line("text");
   const TokenData tokens = open_tokens(text.files, DataOptions(), *tokenizer, show_reading(line));
   const int64_t T = model.context;

@@ -26,10 +26,11 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norm
   const int64_t W = embedding_width(o);
   const Init start = Init::normal(o.init_deviation);
   EmbeddingHost host = {
-      .declare = [this](const std::string& name, at::IntArrayRef sizes, Init init) { return declare(name, sizes, init); },
+      .declare = [this](const std::string& name, at::IntArrayRef sizes,
+                        Init init) { return declare(name, sizes, init); },
       .dropout = [this, p = o.dropout](const Tensor& x, uint64_t part) { return dropout(x, p, *this, part); }};
-  embedding_ = make_token_embedding(
-      embedding, {.vocabulary = o.vocabulary, .width = W, .deviation = o.init_deviation}, std::move(host));
+  embedding_ = make_token_embedding(embedding, {.vocabulary = o.vocabulary, .width = W, .deviation = o.init_deviation},
+                                    std::move(host));
   if (positions_ == PositionKind::kLearned) {
     position_embedding_ = declare("position_embedding", {context_, W}, start);
   } else if (positions_ == PositionKind::kSinusoidal && !device().is_meta()) {

@@ -45,8 +45,7 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
     const auto among = [&](const std::string& task) {
       return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
     };
-    const bool mine =
-        reads(own, other) && (tasks == other.tasks() || among(options.task) || among(own.begins_with()));
+    const bool mine = reads(own, other) && (tasks == other.tasks() || among(options.task) || among(own.begins_with()));
     HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
              "; the task is ", options.task);
   }

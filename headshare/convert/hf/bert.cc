@@ -133,6 +133,9 @@ void check_bert_holds(const EncoderOptions& o) {
   const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
   const std::string way_out = "; `train --task mlm --bert` makes encoders that BERT holds";
   const std::string scheme = o.attention.scheme;
+  HS_CHECK(!is_hashed(o.embedding), "the encoder hashes words (--token-embedding)", no_place);
+  HS_CHECK(!o.three_way_head, "the encoder has a head of three-way classification", no_place,
+           "; fine-tune it first: that replaces the head");
   HS_CHECK(scheme == "mha", "the encoder's attention is ", scheme, no_place,
            "; an encoder of scheme mha can be written");
   HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place,

@@ -107,7 +107,9 @@ TEST_F(TokenCacheTest, LargeVocabulariesTake32Bits) {
 
 // A tokenizer that has seen other words before gives other ids for the same words; the file is the same.
 TEST_F(TokenCacheTest, WordsWithoutAVocabularyAreKeptBesideTheTokens) {
-  const auto fresh = [] { return train_tokenizer({.kind = TokenizerKind::kHashMd}, [](std::string*) { return false; }); };
+  const auto fresh = [] {
+    return train_tokenizer({.kind = TokenizerKind::kHashMd}, [](std::string*) { return false; });
+  };
   const std::string path = file("x.txt", "the cat saw the caf\xc3\xa9 . the end");
   const auto first = fresh();
   const TokenData written = open_tokens({path}, options_, *first);

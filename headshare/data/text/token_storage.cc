@@ -12,7 +12,7 @@ namespace headshare {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'h', 's', 't', 'o', 'k', 'e', 'n', 's'};
-constexpr uint32_t kVersion = 2;  // 2 brought words
+constexpr uint32_t kVersion = 2;               // 2 brought words
 constexpr int64_t kNarrowVocabulary = 65536;   // ids fit 16 bits
 constexpr uint64_t kMarkDistance = 64 * 1024;  // bytes of text between marks, at least
 
@@ -83,8 +83,8 @@ Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const s
   return trailer;
 }
 
-// The hash of a file's tokens and of what follows them, `rest_bytes`. Read, not mapped: touching every mapped page would make
-// the whole file count as memory of this process.
+// The hash of a file's tokens and of what follows them, `rest_bytes`. Read, not mapped: touching every mapped page
+// would make the whole file count as memory of this process.
 std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t rest_bytes) {
   ByteStream stream(path.string(), Decompress::kNo);
   std::vector<char> buffer(size_t{1} << 20);

@@ -41,6 +41,7 @@ class FineTuneTask : public Task {
     note_.most_rows = evaluation_batch(model_->options(), shape);
     most_rows_ = static_cast<size_t>(note_.most_rows);
     model_->to(device);
+    if (tokenizer_ != nullptr) model_->read_words(tokenizer_);
   }
 
   Encoder model_;

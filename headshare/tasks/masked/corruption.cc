@@ -29,10 +29,12 @@ void shuffle(std::vector<int64_t>* values, Philox& random) {
 Fields fields(CorruptionOptions& o) {
   return {
       field("corruption-rate", &o.rate,
-            "share of the tokens that are shuffled, and of the others that become random tokens", {.min = 0.001, .max = 0.5}),
-      field("shuffle", &o.shuffle,
-            "batch: one permutation of places for all windows of a batch (HashFormers); row: one of each window's words",
-            shuffle_names()),
+            "share of the tokens that are shuffled, and of the others that become random tokens",
+            {.min = 0.001, .max = 0.5}),
+      field(
+          "shuffle", &o.shuffle,
+          "batch: one permutation of places for all windows of a batch (HashFormers); row: one of each window's words",
+          shuffle_names()),
       field("random-tokens", &o.random,
             "paper: random codes as HashFormers draws them; bits: uniform bits; words: words of the text",
             random_names()),
@@ -41,11 +43,7 @@ Fields fields(CorruptionOptions& o) {
 
 Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding,
                      TokenData text, int64_t context, const std::string& path)
-    : WindowRows(tokenizer, path),
-      options_(options),
-      embedding_(embedding),
-      text_(std::move(text)),
-      context_(context) {
+    : WindowRows(tokenizer, path), options_(options), embedding_(embedding), text_(std::move(text)), context_(context) {
   if (tokenizer.words() != nullptr) return;
   for (int64_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
     if (ordinary(token)) ordinary_tokens_.push_back(token);
@@ -113,8 +111,8 @@ int64_t Corrupter::random_token(Philox& random, WindowBatch* batch) const {
 }
 
 Signature Corrupter::random_signature(Philox& random) const {
-  const bool biased = options_.random == RandomTokens::kPaper && (embedding_ == TokenEmbeddingKind::kHashAdd ||
-                                                                  embedding_ == TokenEmbeddingKind::kHashProj);
+  const bool biased = options_.random == RandomTokens::kPaper &&
+                      (embedding_ == TokenEmbeddingKind::kHashAdd || embedding_ == TokenEmbeddingKind::kHashProj);
   if (!biased) return {.high = random.next_word64(), .low = random.next_word64()};
   const auto bound = static_cast<uint32_t>(random.uniform() * 0x1p32);
   const auto half = [&] {

@@ -86,7 +86,9 @@ class MaskedExperiment : public EncoderExperiment {
 class MaskedFamily : public TaskFamily {
  public:
   std::vector<std::string> tasks() const override { return {kMasked, kThreeWay}; }
-  std::string learns() const override { return "masked tokens of text, or which of its tokens were replaced (encoders)"; }
+  std::string learns() const override {
+    return "masked tokens of text, or which of its tokens were replaced (encoders)";
+  }
   std::string heading() const override { return "Encoders that learn from text"; }
   bool trains_alone() const override { return true; }
 

@@ -89,7 +89,8 @@ TEST(ThreeWay, ABatchHasOnePermutationOfPlaces) {
   EXPECT_EQ(sources.size(), 200U);
   for (const auto& [place, tokens] : sources) EXPECT_EQ(tokens.size(), 1U) << place;
   EXPECT_GT(moved, 9000);
-  const Corrupted by_row = corrupted(*tokenizer, {.rate = 0.5, .shuffle = ShuffleKind::kRow}, TokenEmbeddingKind::kHashProj);
+  const Corrupted by_row =
+      corrupted(*tokenizer, {.rate = 0.5, .shuffle = ShuffleKind::kRow}, TokenEmbeddingKind::kHashProj);
   std::set<int64_t> at_first_word;
   for (int64_t row = 0; row < by_row.after.rows; ++row) {
     const auto i = static_cast<size_t>(row * by_row.after.length + 1);
