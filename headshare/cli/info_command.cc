@@ -85,10 +85,11 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
   }
   if (const auto tokenizer_path = directory / "tokenizer.json"; fs::exists(tokenizer_path)) {
     const auto tokenizer = load_tokenizer(tokenizer_path);
-    report["tokenizer"] = {{"kind", tokenizer->kind()},
-                           {"vocabulary_size", tokenizer->vocabulary_size()},
-                           {"lossless", tokenizer->lossless()},
-                           {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
+    report["tokenizer"] = {
+        {"kind", tokenizer->kind()},
+        {"vocabulary_size", tokenizer->words() != nullptr ? Json() : Json(tokenizer->vocabulary_size())},
+        {"lossless", tokenizer->lossless()},
+        {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
   const auto* encoder = std::get_if<EncoderOptions>(&options);
@@ -110,9 +111,11 @@ std::string model_text(const Json& report, int width) {
   }
   if (report.contains("tokenizer")) {
     const Json& tokenizer = report["tokenizer"];
-    text += join_text("tokenizer    ", tokenizer["kind"].get<std::string>(), ", ", tokenizer["vocabulary_size"].dump(),
-                      " tokens", tokenizer["lossless"] == true ? ", lossless" : "",
-                      tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "", "\n");
+    text += join_text(
+        "tokenizer    ", tokenizer["kind"].get<std::string>(), ", ",
+        tokenizer["vocabulary_size"].is_null() ? "no vocabulary" : tokenizer["vocabulary_size"].dump() + " tokens",
+        tokenizer["lossless"] == true ? ", lossless" : "",
+        tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "", "\n");
   } else {
     text += "tokenizer    none\n";
   }

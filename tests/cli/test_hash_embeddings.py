@@ -85,7 +85,7 @@ def test_finetune_and_predict(run, encoder, tmp_path):
     table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
     validation = tmp_path / "validation.tsv"
     validation.write_text(table.read_text())
-    flags = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 12)
+    flags = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 12, "--seeds", 1)
     run("finetune", encoder[0], *flags, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
     asked = tmp_path / "asked.tsv"
     asked.write_text("text\nfoxes jump over\nthe unseen dogs sleep\n")

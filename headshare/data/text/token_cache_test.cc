@@ -14,6 +14,7 @@
 #include "headshare/base/rng.h"
 #include "headshare/data/test_support.h"
 #include "headshare/data/text/fake_tokenizer.h"
+#include "headshare/text/hash/word_table.h"
 #include "headshare/text/train_tokenizer.h"
 
 namespace headshare {

@@ -176,7 +176,7 @@ TEST(HashEmbedding, TokenizersMustFit) {
   EXPECT_THAT(error_message([&] { made.embedding->read_words(bytes); }), HasSubstr("has a vocabulary"));
   Made table({.kind = TokenEmbeddingKind::kHashAdd});
   EXPECT_THAT(error_message([&] { table.embedding->table(); }), HasSubstr("--task three-way"));
-  const Encoder model = small_encoder(small_encoder_options("mha"));
+  Encoder model = small_encoder(small_encoder_options("mha"));
   EXPECT_THAT(error_message([&] { model->read_words(hash_tokenizer()); }), HasSubstr("has no vocabulary"));
 }
 
