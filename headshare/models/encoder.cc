@@ -85,6 +85,9 @@ Tensor EncoderImpl::token_scores(const EncoderInput& input) const {
 }
 
 const MaskedHead& EncoderImpl::masked_head() const {
+  HS_CHECK(!is_hashed(options_.embedding),
+           "this encoder hashes words and has no vocabulary, so it cannot say which word stands in a place; its scores "
+           "are those of `headshare evaluate`");
   HS_CHECK(!masked_head_.is_empty(),
            "this encoder has no masked-LM head, which predicts masked tokens; train one with "
            "`headshare train --task mlm`, or convert a BertForMaskedLM instead of a BertModel");

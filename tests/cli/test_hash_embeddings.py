@@ -94,11 +94,12 @@ def test_finetune_and_predict(run, encoder, tmp_path):
 
 
 def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path):
-    assert "masked-LM head" in refused(2, "fill", encoder[0], text_in="a <mask>\n")
+    assert "has no vocabulary" in refused(1, "fill", encoder[0], text_in="a <mask>\n")
     out = ("--text", corpus, "--out", tmp_path / "x", "--steps", 1)
     assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed("hash-proj"), *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--token-embedding", "hash-add", *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--tokenizer", "hash-md", *out)
+    assert "--task three-way" in refused(2, "train", "--tokenizer", "hash-md", *out)
     assert "belongs to --task three-way" in refused(2, "train", "--task", "mlm", "--shuffle", "row", *out)
     assert "belongs to --task mlm" in refused(2, "train", "--task", "three-way", "--mask-rate", 0.3, *out)
     assert not (tmp_path / "x").exists()

@@ -36,6 +36,8 @@ std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
 }
 
 DecoderOptions model_options(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
+  HS_CHECK(tokenizer.words() == nullptr, "a language model scores every token of a vocabulary, and the tokenizer '",
+           tokenizer.kind(), "' has none; choose another --tokenizer, or an encoder: --task three-way");
   DecoderOptions model = options.model;
   model.vocabulary = model_vocabulary(options, tokenizer);
   return resolve(model);

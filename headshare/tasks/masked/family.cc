@@ -24,6 +24,19 @@ EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
   return encoder_options(language, options.own<MaskedOptions>(), task_of_options(options));
 }
 
+// A tokenizer that is still to be made.
+void check_tokenizer_fits(const TaskOptions& options) {
+  const TokenizerKind kind = options.language.tokenizer.kind;
+  const bool open = kind == TokenizerKind::kHashMd || kind == TokenizerKind::kHashLsh;
+  const bool hashed = is_hashed(options.own<MaskedOptions>().encoder.embedding);
+  HS_CHECK(!open || hashed,
+           "--tokenizer hash-... has no vocabulary, and --token-embedding table has a row for each token "
+           "of one; choose --task three-way --token-embedding hash-proj or another hash-...");
+  HS_CHECK(open || !hashed,
+           "--token-embedding hash-... reads words, and this tokenizer has a vocabulary; choose "
+           "--tokenizer hash-md or hash-lsh");
+}
+
 class EncoderExperiment : public TextExperiment {
  public:
   using TextExperiment::TextExperiment;
@@ -124,6 +137,7 @@ class MaskedFamily : public TaskFamily {
              "--teacher teaches scores of a vocabulary, and --task three-way has none; leave --teacher out");
     HS_CHECK(!learns_scores || !is_hashed(options.own<MaskedOptions>().encoder.embedding),
              "--task mlm scores every token of a vocabulary, and hashed embeddings have none; use --task three-way");
+    if (options.language.tokenizer_path.empty()) check_tokenizer_fits(options);
     HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");
   }

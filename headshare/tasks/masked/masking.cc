@@ -28,6 +28,9 @@ Fields fields(MaskingOptions& o) {
 
 Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
     : WindowRows(tokenizer, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, path)) {
+  HS_CHECK(tokenizer.words() == nullptr,
+           "a masked language model scores every token of a vocabulary, and the tokenizer '", tokenizer.kind(),
+           "' has none; use --task three-way");
   for (int64_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
     if (ordinary(token)) ordinary_tokens_.push_back(token);
     if (options.whole_words) continues_.push_back(tokenizer.continues_word(static_cast<int32_t>(token)) ? 1 : 0);
