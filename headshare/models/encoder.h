@@ -12,9 +12,9 @@ namespace headshare {
 
 // Rows of equal length; shorter texts are padded with any token on their right.
 struct EncoderInput {
-  Tensor ids;            // int64 [B, T]
-  Tensor visible = {};   // bool [B, T], false for padding; undefined: there is none
-  Tensor segments = {};  // int64 [B, T], 0 .. segments - 1; undefined: all 0
+  Tensor ids;                    // int64 [B, T]
+  Tensor visible = {};           // bool [B, T], false for padding; undefined: there is none
+  Tensor segments = {};          // int64 [B, T], 0 .. segments - 1; undefined: all 0
   Tensor loose_signatures = {};  // of ids below 0, see TokenIds
 };
 

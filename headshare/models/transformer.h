@@ -7,8 +7,8 @@
 
 #include "headshare/base/ignored_target.h"
 #include "headshare/models/block.h"
-#include "headshare/models/lesson.h"
 #include "headshare/models/embeddings/token_embedding.h"
+#include "headshare/models/lesson.h"
 #include "headshare/ops/linear.h"
 
 namespace headshare {

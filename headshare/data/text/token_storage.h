@@ -1,8 +1,8 @@
 // What TokenData refers to, and the cache file that holds it. Inside headshare/data only.
 //
 // The file, little-endian: 8 bytes of magic; the tokens, `token_bytes` each; padding to a multiple
-// of 8; the marks; the words of a tokenizer without a vocabulary (word_section.h); the trailer. The trailer stands last because it holds counts and hashes that are
-// known last, so that the file can be written in one pass.
+// of 8; the marks; the words of a tokenizer without a vocabulary (word_section.h); the trailer. The trailer stands last
+// because it holds counts and hashes that are known last, so that the file can be written in one pass.
 #pragma once
 
 #include <cstdint>

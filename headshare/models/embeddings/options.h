@@ -18,7 +18,7 @@ enum class TokenEmbeddingKind {
 
 struct TokenEmbeddingOptions {
   TokenEmbeddingKind kind = TokenEmbeddingKind::kTable;
-  int64_t buckets = kHashBuckets;  // N of hash-emb: a word's bucket by its hash family, and the remainder by N
+  int64_t buckets = kHashBuckets;   // N of hash-emb: a word's bucket by its hash family, and the remainder by N
   int64_t bits = Signature::kBits;  // B of the others: the first so many bits of a signature
   int64_t chunk_bits = kChunkBits;  // c of hash-pool
 };

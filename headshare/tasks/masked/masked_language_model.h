@@ -13,7 +13,7 @@ struct MaskedOptions {
   bool bert = false;  // begin with BERT's own form: see set_masked_defaults
   EncoderParts encoder = {};
   MaskingOptions masking = {};
-  int64_t pseudo_tokens = 1000;  // of the test part, each masked by itself; 0: none
+  int64_t pseudo_tokens = 1000;       // of the test part, each masked by itself; 0: none
   CorruptionOptions corruption = {};  // of three-way classification
 };
 

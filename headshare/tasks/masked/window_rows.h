@@ -14,12 +14,12 @@ namespace headshare {
 
 // A batch of windows [CLS] tokens [SEP].
 struct WindowBatch {
-  int64_t rows = 0;              // B
-  int64_t length = 0;            // T
-  std::vector<int64_t> ids;      // [B, T]; [PAD] behind a row that is shorter
-  std::vector<int64_t> targets;  // [B, T]: what is asked for, or kIgnoredTarget
-  std::vector<int64_t> lengths;  // [B], without padding
-  int64_t scored = 0;            // targets that are not ignored
+  int64_t rows = 0;                              // B
+  int64_t length = 0;                            // T
+  std::vector<int64_t> ids;                      // [B, T]; [PAD] behind a row that is shorter
+  std::vector<int64_t> targets;                  // [B, T]: what is asked for, or kIgnoredTarget
+  std::vector<int64_t> lengths;                  // [B], without padding
+  int64_t scored = 0;                            // targets that are not ignored
   std::vector<Signature> loose_signatures = {};  // of ids below 0: -1 - k has number k
 
   bool padded() const;
