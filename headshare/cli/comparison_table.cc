@@ -10,6 +10,7 @@
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/embedding_columns.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
 #include "headshare/report/statistics/task_columns.h"
@@ -19,9 +20,10 @@ namespace headshare {
 namespace {
 
 // A file may hold any name; with these the tables stay within 100 columns.
-constexpr size_t kLongestName = 14;
+constexpr size_t kLongestName = 22;  // "mhe_add+hash-lsh-proj"
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kLongestScore = 20;
+constexpr size_t kLongestHeading = 40;
 constexpr size_t kTasksSideBySide = 5;
 constexpr size_t kBenchmarksSideBySide = 3;
 
@@ -138,6 +140,19 @@ std::string task_table(const Results& results, std::span<const TaskColumn> some,
   return table.text(terminal_width(Stream::kOut));
 }
 
+std::string embedding_table(const Results& results, std::span<const EmbeddingColumn> some, const Rows& rows,
+                            const VariantRow* best) {
+  std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
+  for (const EmbeddingColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestHeading)});
+  TextTable table(columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> cells = {name_cell(rows[i], best)};
+    for (const EmbeddingColumn& one : some) cells.push_back(one.texts[i]);
+    table.add(cells);
+  }
+  return table.text(terminal_width(Stream::kOut));
+}
+
 // Benchmarks begin .. end - 1.
 std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   std::vector<Column> columns = {{.heading = noun(*all.benchmarks().front()), .align = Align::kLeft, .wraps = false},
@@ -189,6 +204,8 @@ std::string comparison_text(const Results& results) {
     add_table(i == 0 ? task_table_title(results.subject) : "",
               task_table(results, std::span(tasks).subspan(begin, end - begin), rows, best));
   }
+  const std::vector<EmbeddingColumn> embeddings = embedding_columns(results, rows);
+  if (!embeddings.empty()) add_table("Token embeddings", embedding_table(results, embeddings, rows, best));
   add_table("Cost", cost_table(results, rows, best));
   text += "\n";
   if (best != nullptr) {

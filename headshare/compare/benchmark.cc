@@ -71,7 +71,9 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
   language.model.vocabulary = loaded.tokenizer->vocabulary_size();
   language.model.layers = 1;
   language.model.attention.scheme = "mha";
-  loaded.model = Encoder(encoder_options(language, options.own<MaskedOptions>(), EncoderTask::kMasked));
+  MaskedOptions masked = options.own<MaskedOptions>();
+  masked.encoder.embedding = {};  // a table, as the tokenizer is
+  loaded.model = Encoder(encoder_options(language, masked, EncoderTask::kMasked));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;
 }

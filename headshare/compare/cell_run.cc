@@ -150,6 +150,7 @@ void describe_model(const ModelOptions& model, Cell* cell) {
   cell->attention_parameters = size.attention_parameters;
   cell->attention_parameters_effective = size.attention_parameters_effective;
   cell->total_parameters = size.total_parameters;
+  cell->embedding_parameters = size.embedding_parameters;
   cell->feed_forward_width = *shared_options(model).feed_forward_width;
   cell->cache_elements_per_token = size.cache_elements_per_token;
   cell->cache_bytes_per_token = size.cache_bytes_per_token;

@@ -5,6 +5,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/compare/compare_tuned.h"
+#include "headshare/compare/embeddings.h"
 #include "headshare/compare/variants.h"
 #include "headshare/metrics/statistics.h"
 
@@ -38,6 +39,7 @@ void check_setting(const ComparisonOptions& options) {
 }  // namespace
 
 void check_comparison(const ComparisonOptions& options) {
+  check_embeddings(options);
   check_task(options, preset_options(options.task, options.preset, options));
   check_pre_training(options);
   check_scheme_steps(options);

@@ -1,5 +1,7 @@
 #include "headshare/compare/compare_trained.h"
 
+#include <map>
+
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
@@ -115,11 +117,15 @@ Results compare_trained(ComparisonCall& call, ComparisonHost& host, const std::f
   }
 
   say_forecast(call, made.forecast);
-  ComparisonOptions shared = call.options;
-  made.experiment->share(call.out, &shared);
+  std::map<TokenizerKind, std::string> tokenizers;  // each is left in call.out once
+  const auto share = [&](ComparisonOptions* cell) {
+    const TokenizerKind kind = cell->language.tokenizer.kind;
+    if (!tokenizers.contains(kind)) made.experiment->share(call.out, cell);
+    cell->language.tokenizer_path = tokenizers.emplace(kind, cell->language.tokenizer_path).first->second;
+  };
   const auto plan = [&](const ComparisonOptions& options) {
     std::vector<CellPlan> cells = plan_cells(options, *made.experiment);
-    for (CellPlan& cell : cells) cell.options.language.tokenizer_path = shared.language.tokenizer_path;
+    for (CellPlan& cell : cells) share(&cell.options);
     return cells;
   };
   Results results = begin_results(call, made.subject, chosen_variants(call.options), host);

@@ -197,7 +197,7 @@ void check_pre_training(const ComparisonOptions& options) {
   const nlohmann::json defaults = to_json(fields(untouched));
   Fields list = fields(given.language);
   std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
-  append(&list, task_family(task_family(options.task).begins_with()).fields(given));
+  append(&list, task_family(pre_training_task(options)).fields(given));
   append(&list, fields(given.train));
   for (Field& one : fields(given)) {
     if (one.name == "match" || one.name == "sweep" || one.name == "variants") list.push_back(std::move(one));

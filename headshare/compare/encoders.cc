@@ -15,7 +15,8 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kSubject = "masked-language-model";
+// What encoders learn from text.
+constexpr std::array kSubjects = {"masked-language-model", "three-way"};
 constexpr const char* kWidth = "feed-forward-width";
 
 // What has to be the same for every variant that is not made of it.
@@ -60,9 +61,12 @@ void check_same(const EncoderSet& set, const std::pair<Variant, Description>& fi
     throw Error(join_text("the encoders in ", set.home.string(), " cannot be compared: ", what, " of ", variant.name,
                           " and of ", first.first.name, " differ"));
   };
-  if (one.tokenizer != first.second.tokenizer) refuse("the tokenizers");
+  const auto tokenizer = [](const Variant& variant) { return variant.options.value("tokenizer", ""); };
+  const bool same_embedding = tokenizer(variant) == tokenizer(first.first);
+  if (same_embedding && one.tokenizer != first.second.tokenizer) refuse("the tokenizers");
   for (const char* option : kShared) {
     if (set.parameters_matched() && option == std::string(kWidth)) continue;
+    if (!same_embedding && option == std::string("vocabulary")) continue;
     if (variant.options.contains(option) || first.first.options.contains(option)) continue;
     const nlohmann::json& a = one.options.at(option);
     const nlohmann::json& b = first.second.options.at(option);
@@ -89,8 +93,9 @@ EncoderSet find_encoders(const fs::path& home) {
   HS_CHECK(fs::exists(file), "--encoders ", home.string(), " has no results.json: name a directory that `headshare ",
            "compare --task mlm --out DIR` wrote, with at least one finished model");
   const Results results = read_results(file);
-  HS_CHECK(results.subject.name == kSubject, "--encoders ", home.string(), " holds a comparison of another kind (",
-           results.subject.name, "); encoders come from compare --task mlm");
+  HS_CHECK(std::find(kSubjects.begin(), kSubjects.end(), results.subject.name) != kSubjects.end(), "--encoders ",
+           home.string(), " holds a comparison of another kind (", results.subject.name,
+           "); encoders come from compare --task mlm or three-way");
   HS_CHECK(!results.planned.empty(), "--encoders ", home.string(), " holds a comparison of no model");
   EncoderSet set{
       .home = home, .data = results.subject.data, .size = size_text(results.options), .match = results.match};

@@ -1,12 +1,18 @@
 #include "headshare/compare/open_experiment.h"
 
 #include "headshare/base/error.h"
+#include "headshare/compare/several_experiments.h"
 #include "headshare/train/training_shape.h"
 
 namespace headshare {
 
 std::unique_ptr<Experiment> open_experiment(const ComparisonOptions& options, const Progress& progress) {
-  std::unique_ptr<Experiment> experiment = task_family(options.task).open(options, progress);
+  std::unique_ptr<Experiment> experiment;
+  if (options.embeddings.empty()) {
+    experiment = task_family(options.task).open(options, progress);
+  } else {
+    experiment = std::make_unique<SeveralExperiments>(options, progress);
+  }
   HS_CHECK(experiment->has(Part::kValidation),
            "a comparison picks each model's best checkpoint on validation text, and there is none; set ",
            "--validation-fraction above 0, or --validation-text");

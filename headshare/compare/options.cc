@@ -4,8 +4,10 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/compare/embeddings.h"
 #include "headshare/compare/variants.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
@@ -26,6 +28,9 @@ Fields own_fields(ComparisonOptions& o) {
       field("variants", &o.variants,
             "sets of options to compare besides, each under a name: wide:scheme=mqa,heads=8,rms:norm=rms; any option "
             "of model or training, several times"),
+      field("embeddings", &o.embeddings,
+            "token embeddings of encoders, each with every scheme and variant: wordpiece (a table), "
+            "hash-md-emb|pool|add|proj, hash-lsh-emb|pool|add|proj, or all; empty: what --token-embedding says"),
       field("reference", &o.reference,
             "what differences, PRR and saved memory are measured against, by its name; empty: mha"),
       field("peop-reference", &o.peop_reference, "what PEoP is measured against; empty: sha"),
@@ -101,16 +106,21 @@ Fields fields(ComparisonOptions& o) {
 
 bool fine_tunes(const ComparisonOptions& options) { return !task_family(options.task).begins_with().empty(); }
 
+std::string pre_training_task(const ComparisonOptions& options) {
+  const bool hashed = !options.embeddings.empty() || is_hashed(options.own<MaskedOptions>().encoder.embedding);
+  return hashed ? kEmbeddingTask : task_family(options.task).begins_with().front();
+}
+
 ComparisonOptions pre_training(const ComparisonOptions& options) {
   ComparisonOptions encoders = options;
-  encoders.task = task_family(options.task).begins_with();
+  encoders.task = pre_training_task(options);
   encoders.own<FineTuningOptions>() = {};
   encoders.seeds = options.own<FineTuningOptions>().encoder_seeds.value_or(options.seeds);
   encoders.until_decided = 0;
   encoders.reference = encoders.peop_reference = "";
   encoders.peop = false;
   encoders.schemes.clear();
-  for (const Variant& one : chosen_variants(options)) {
+  for (const Variant& one : attention_variants(options)) {
     const bool plain = one.name == one.scheme;  // the rest stands in --variants
     if (plain && is_trained(one.scheme)) encoders.schemes.push_back(one.scheme);
   }

@@ -14,9 +14,10 @@ enum class Match { kSteps, kTime, kParameters };
 struct ComparisonOptions : TaskOptions {
   Preset preset = Preset::kQuick;
   std::vector<std::string> schemes = {"all"};
-  std::vector<std::string> variants = {};  // "wide:scheme=mqa,heads=8"; a comma in a flag starts a new item
-  std::string reference = {};              // the variant of differences and PRR; "": mha
-  std::string peop_reference = {};         // of PEoP; "": sha
+  std::vector<std::string> variants = {};    // "wide:scheme=mqa,heads=8"; a comma in a flag starts a new item
+  std::vector<std::string> embeddings = {};  // "hash-md-proj": each scheme and variant with each of these
+  std::string reference = {};                // the variant of differences and PRR; "": mha
+  std::string peop_reference = {};           // of PEoP; "": sha
   int64_t seeds = 1;
   double until_decided = 0;  // the share of the reference's measure that may be lost; 0: the seeds are fixed
   int64_t max_seeds = 20;    // where seeds are added until it is decided
@@ -32,6 +33,9 @@ Fields fields(ComparisonOptions& options);
 
 // Whether the models are encoders, pre-trained once for every scheme and fine-tuned with every seed.
 bool fine_tunes(const ComparisonOptions& options);
+
+// What their encoders learn from text: masked tokens, or where there is no vocabulary which tokens were replaced.
+std::string pre_training_task(const ComparisonOptions& options);
 
 // The comparison that trains these encoders, one seed each; without el_lossless, which has mha's weights.
 ComparisonOptions pre_training(const ComparisonOptions& options);

@@ -152,13 +152,16 @@ class TunedCell {
   static TunedTask task_of(const std::string& name, const TunedRun& run, bool test_part) {
     const PartScores& part = test_part ? run.model.parts.back() : run.model.parts.front();
     const double goal = test_part ? part.goal : average_goal(run.model);
+    std::optional<Coverage> coverage = part.coverage;
+    if (coverage && coverage->unseen_score) *coverage->unseen_score *= kPerCent / run.full_goal;
     return {.task = name,
             .score = std::isfinite(goal) ? kPerCent * goal / run.full_goal : 0,
             .metrics = metrics_of(run, part),
             .examples = part.examples,
             .learning_rate = run.model.learning_rate,
             .best_epoch = run.model.best_epoch,
-            .validation_loss = best_loss(name, run)};
+            .validation_loss = best_loss(name, run),
+            .coverage = coverage};
   }
 
   void add_costs(Cell* cell) const {

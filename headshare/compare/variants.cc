@@ -5,6 +5,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/compare/embeddings.h"
 
 namespace headshare {
 namespace {
@@ -82,8 +83,14 @@ std::vector<Variant> named_variants(const ComparisonOptions& options) {
   return variants;
 }
 
-// What two variants may differ in.
-nlohmann::json varied(ComparisonOptions options) { return to_json(variant_fields(options)); }
+// What two variants may differ in, by the user's choice or by their embeddings.
+Fields varied_fields(ComparisonOptions& options) {
+  Fields list = variant_fields(options);
+  append(&list, embedding_fields(options));
+  return list;
+}
+
+nlohmann::json varied(ComparisonOptions options) { return to_json(varied_fields(options)); }
 
 std::string chosen_reference(const std::string& option, const std::string& name, const std::string& scheme,
                              const std::vector<Variant>& among) {
@@ -106,6 +113,10 @@ const Variant* find_variant(const std::vector<Variant>& among, const std::string
 }
 
 std::vector<Variant> chosen_variants(const ComparisonOptions& options) {
+  return with_embeddings(options, attention_variants(options));
+}
+
+std::vector<Variant> attention_variants(const ComparisonOptions& options) {
   const std::vector<Variant> named = named_variants(options);
   std::vector<std::string> schemes = options.schemes;
   if (options.peop && !has_scheme(named, "sha")) schemes.emplace_back("sha");
@@ -140,10 +151,12 @@ void check_scheme_steps(const ComparisonOptions& options) {
 }
 
 ComparisonOptions with_variant(ComparisonOptions options, const Variant& variant) {
-  Fields known = variant_fields(options);
+  Fields known = varied_fields(options);
   for (const auto& [name, value] : variant.options.items()) {
     set_field(known, name, field_text(value, name), "--variants " + variant.name);
   }
+  if (!options.embeddings.empty()) fit_to_tokenizer(&options);
+  options.embeddings.clear();  // this is one of them
   return options;
 }
 

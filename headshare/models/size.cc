@@ -13,6 +13,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/proc.h"
 #include "headshare/models/decoder.h"
+#include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/encoder.h"
 #include "headshare/ops/cross_entropy.h"
 
@@ -129,6 +130,20 @@ ModelSize count(const Options& options) {
   return size;
 }
 
+int64_t count_embedding(const TokenEmbeddingOptions& embedding, const TransformerOptions& o) {
+  const DeclareOn meta(at::kMeta);
+  int64_t parameters = 0;
+  const auto declare = [&](const std::string&, at::IntArrayRef sizes, Init) {
+    const Tensor made = at::empty(sizes, at::TensorOptions().device(at::kMeta));
+    parameters += made.numel();
+    return made;
+  };
+  make_token_embedding(embedding,
+                       {.vocabulary = o.vocabulary, .width = embedding_width(o), .deviation = o.init_deviation},
+                       {.declare = declare, .dropout = {}});
+  return parameters;
+}
+
 double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   const bool table = o.positions == PositionKind::kSinusoidal;
   const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(embedding_width(o)) : 0;
@@ -195,10 +210,15 @@ double run_bytes(const TransformerOptions& o, int64_t parameters, const Training
 
 }  // namespace
 
-ModelSize measure(const DecoderOptions& o) { return count<Decoder>(o); }
+ModelSize measure(const DecoderOptions& o) {
+  ModelSize size = count<Decoder>(o);
+  size.embedding_parameters = count_embedding({}, o);
+  return size;
+}
 
 ModelSize measure(const EncoderOptions& o) {
   ModelSize size = count<Encoder>(o);
+  size.embedding_parameters = count_embedding(o.embedding, o);
   size.cache_elements_per_token = size.cache_bytes_per_token = 0;
   return size;
 }

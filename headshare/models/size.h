@@ -10,6 +10,7 @@ struct ModelSize {
   int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
   int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
   int64_t total_parameters = 0;                // everything stored, biases and inert parameters included
+  int64_t embedding_parameters = 0;            // of the token embedding, special tokens' included
   int64_t cache_elements_per_token = 0;        // one attention sub-layer; the mean, where layers differ
   int64_t cache_bytes_per_token = 0;           // the whole model, float32
 };

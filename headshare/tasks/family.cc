@@ -32,8 +32,8 @@ Field field_of(const std::vector<const TaskFamily*>& choice, TaskOptions& option
 
 // Whether models of `family` are made with the options of `other`.
 bool reads(const TaskFamily& family, const TaskFamily& other) {
-  const std::string first = family.begins_with();
-  return &family == &other || (!first.empty() && &task_family(first) == &other);
+  const std::vector<std::string> first = family.begins_with();
+  return &family == &other || (!first.empty() && &task_family(first.front()) == &other);
 }
 
 // Throws Error for an option of `other` that differs from `untouched` and that the task does not have.
@@ -45,7 +45,9 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
     const auto among = [&](const std::string& task) {
       return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
     };
-    const bool mine = reads(own, other) && (tasks == other.tasks() || among(options.task) || among(own.begins_with()));
+    const std::vector<std::string> first = own.begins_with();
+    const bool mine = reads(own, other) &&
+                      (tasks == other.tasks() || among(options.task) || std::any_of(first.begin(), first.end(), among));
     HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
              "; the task is ", options.task);
   }

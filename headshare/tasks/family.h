@@ -24,8 +24,9 @@ class TaskFamily {
   virtual std::string learns() const = 0;              // what --help says of them: "the next tokens of text (decoders)"
   virtual std::string heading() const = 0;             // of its own options in --help: "Masked language model"
 
-  // The task whose trained models these begin with and are fine-tuned from; "" where they begin from nothing.
-  virtual std::string begins_with() const { return ""; }
+  // The tasks whose trained models these may begin with and be fine-tuned from, the usual one first; none where they
+  // begin from nothing.
+  virtual std::vector<std::string> begins_with() const { return {}; }
 
   // Whether its models, or those it begins with, learn from --text.
   virtual bool learns_from_text() const { return true; }

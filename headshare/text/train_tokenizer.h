@@ -13,6 +13,11 @@ namespace headshare {
 
 enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kHashMd, kHashLsh };
 
+// Those that hash words have none.
+inline bool has_vocabulary(TokenizerKind kind) {
+  return kind != TokenizerKind::kHashMd && kind != TokenizerKind::kHashLsh;
+}
+
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
   // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192).

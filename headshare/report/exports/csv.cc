@@ -106,6 +106,7 @@ void add_quality(Line* line, const VariantRow& row, const std::vector<std::strin
   line->add("minus_reference_p_value", difference.p_value());
   line->add("prr", row.prr.value);
   add_interval(line, "prr_low", "prr_high", row.prr.interval);
+  line->add("table_prr", row.table_prr.value);
   line->add("peop", row.peop.value);
   add_interval(line, "peop_low", "peop_high", row.peop.interval);
 }
@@ -124,6 +125,7 @@ Line variant_line(const Results& results, const VariantRow& row, const std::vect
   line.add_measured("attention_parameters", static_cast<double>(row.attention_parameters));
   line.add_measured("attention_parameters_effective", static_cast<double>(row.attention_parameters_effective));
   line.add_measured("total_parameters", static_cast<double>(row.total_parameters));
+  line.add_measured("embedding_parameters", static_cast<double>(row.embedding_parameters));
   line.add_measured("feed_forward_width", static_cast<double>(row.feed_forward_width));
   line.add_measured("cache_bytes_per_token", static_cast<double>(row.cache_bytes_per_token));
   line.add_measured("attention_memory_bytes", row.attention_memory_bytes);
@@ -150,6 +152,14 @@ Line task_line(const Results& results, const VariantRow& row, const TaskRow& tas
   number("score_median", task.score.median);
   number("score_min", task.score.min);
   number("score_max", task.score.max);
+  const Coverage coverage = task.coverage.value_or(Coverage{});
+  const auto share = [&](const char* name, int64_t part, int64_t whole) {
+    line.add(name, whole > 0 ? std::optional(static_cast<double>(part) / static_cast<double>(whole)) : std::nullopt);
+  };
+  share("unseen_types_share", coverage.unseen_types, coverage.types);
+  share("unseen_words_share", coverage.unseen_words, coverage.words);
+  share("unseen_rows_share", coverage.unseen_rows, coverage.rows);
+  add_summary(&line, "unseen_rows_score", "unseen_rows_score_deviation", task.unseen_score);
   return line;
 }
 

@@ -10,6 +10,7 @@
 #include "headshare/report/html/html_origin.h"
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/embedding_columns.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
@@ -157,6 +158,21 @@ std::string task_table(const ReportView& view, const VariantRow* best) {
                     /*sortable=*/true);
 }
 
+// Where embeddings are compared; "" else.
+std::string embedding_table(const ReportView& view, const VariantRow* best) {
+  const std::vector<EmbeddingColumn> columns = embedding_columns(view.results, view.rows);
+  if (columns.empty()) return "";
+  std::vector<HtmlTable::Heading> headings = {{.text = capitalised(noun(view.results)), .number = false}};
+  for (const EmbeddingColumn& one : columns) headings.push_back({.text = capitalised(one.heading)});
+  HtmlTable table(headings);
+  for (size_t i = 0; i < view.rows.size(); ++i) {
+    std::vector<HtmlCell> cells = {scheme_cell(view, view.rows[i], false)};
+    for (const EmbeddingColumn& one : columns) cells.push_back(number_cell(one.texts[i], one.values[i]));
+    table.add(std::move(cells), &view.rows[i] == best);
+  }
+  return table.html("Token embeddings", /*sortable=*/true);
+}
+
 std::string cost_table(const ReportView& view, const VariantRow* best) {
   const bool decoding = any_decoding(view.results);
   std::vector<HtmlTable::Heading> headings = {
@@ -246,7 +262,7 @@ std::string section_html(const Results& results, const std::string& id, const ch
   }
   made += headline_html(headline(results, rows)) + key_figures_html(view) + facts_html(results, rows);
   made += fmt::format("<h3 id=\"{}-table\">All numbers</h3>\n", id) + quality_table(view, best) +
-          task_table(view, best) + cost_table(view, best);
+          task_table(view, best) + embedding_table(view, best) + cost_table(view, best);
   made += "<ul class=\"notes\">" + list_items(footnotes(results, rows)) + "</ul>\n";
   made += more_figures_html(view) + failed_html(view);
   return made + fmt::format("<h3 id=\"{}-origin\">How it was made</h3>\n", id) + origin_html(results) + "</section>\n";

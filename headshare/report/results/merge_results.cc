@@ -9,10 +9,10 @@ namespace headshare {
 namespace {
 
 // Options that may differ between runs of one table: they choose cells, or no loss depends on them.
-constexpr std::array kFreeOptions = {"schemes", "variants", "reference", "peop-reference", "seeds",         "seed",
-                                     "sweep",   "preset",   "peop",      "scheme-steps",   "until-decided", "max-seeds",
-                                     "threads", "device",   "out",       "resume",         "overwrite",     "json",
-                                     "latex",   "dry-run",  "encoders",  "cache-dir"};
+constexpr std::array kFreeOptions = {
+    "schemes", "variants",  "embeddings",   "reference",     "peop-reference", "seeds",    "seed",     "sweep",
+    "preset",  "peop",      "scheme-steps", "until-decided", "max-seeds",      "threads",  "device",   "out",
+    "resume",  "overwrite", "json",         "latex",         "dry-run",        "encoders", "cache-dir"};
 
 // Where the data lay. What it is, its fingerprint says.
 constexpr std::array kDataPaths = {"text",          "validation-text", "test-text",           "tokenizer-path",

@@ -91,17 +91,22 @@ TunedTask task_from_json(const nlohmann::json& object, const std::string& where)
           .examples = read.integer("examples", 1),
           .learning_rate = read.number_from("learning_rate", 0),
           .best_epoch = read.number_from("best_epoch", 0),
-          .validation_loss = read.number("validation_loss")};
+          .validation_loss = read.number("validation_loss"),
+          .coverage = read.has("coverage")
+                          ? std::optional(coverage_from_json(read.object("coverage"), read.name("coverage")))
+                          : std::nullopt};
 }
 
 nlohmann::ordered_json to_json(const TunedTask& t) {
-  return {{"task", t.task},
-          {"score", t.score},
-          {"metrics", to_json(t.metrics)},
-          {"examples", t.examples},
-          {"learning_rate", t.learning_rate},
-          {"best_epoch", t.best_epoch},
-          {"validation_loss", t.validation_loss}};
+  nlohmann::ordered_json object = {{"task", t.task},
+                                   {"score", t.score},
+                                   {"metrics", to_json(t.metrics)},
+                                   {"examples", t.examples},
+                                   {"learning_rate", t.learning_rate},
+                                   {"best_epoch", t.best_epoch},
+                                   {"validation_loss", t.validation_loss}};
+  if (t.coverage) object["coverage"] = to_json(*t.coverage);
+  return object;
 }
 
 nlohmann::ordered_json to_json(const Subject& s) {
@@ -164,6 +169,7 @@ void check_finite(const Cell& cell) {
   for (const TunedTask& task : cell.tasks) {
     check(task.score, "the score of a task");
     check(task.validation_loss, "the validation loss of a task");
+    if (task.coverage) check(task.coverage->unseen_score.value_or(0), "the score of unseen words");
   }
   for (const CurvePoint& point : cell.curve) {
     check(point.seconds, "the time of a curve point");
@@ -273,6 +279,28 @@ bool is_complete(const Results& results) {
   return results.cells.size() + results.failed.size() >= results.planned.size();
 }
 
+nlohmann::ordered_json to_json(const Coverage& c) {
+  const auto score = c.unseen_score ? nlohmann::ordered_json(*c.unseen_score) : nlohmann::ordered_json();
+  return {
+      {"types", c.types}, {"unseen_types", c.unseen_types}, {"words", c.words},     {"unseen_words", c.unseen_words},
+      {"rows", c.rows},   {"unseen_rows", c.unseen_rows},   {"unseen_score", score}};
+}
+
+Coverage coverage_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  Coverage coverage{.types = read.integer("types", 0),
+                    .unseen_types = read.integer("unseen_types", 0),
+                    .words = read.integer("words", 0),
+                    .unseen_words = read.integer("unseen_words", 0),
+                    .rows = read.integer("rows", 0),
+                    .unseen_rows = read.integer("unseen_rows", 0),
+                    .unseen_score = read.optional_number("unseen_score")};
+  HS_CHECK(coverage.unseen_types <= coverage.types && coverage.unseen_words <= coverage.words &&
+               coverage.unseen_rows <= coverage.rows,
+           where, ": more unseen words or rows than there are");
+  return coverage;
+}
+
 nlohmann::ordered_json to_json(const Cell& c) {
   check_finite(c);
   nlohmann::ordered_json curve = nlohmann::ordered_json::array();
@@ -286,6 +314,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"attention_parameters", c.attention_parameters},
                  {"attention_parameters_effective", c.attention_parameters_effective},
                  {"total_parameters", c.total_parameters},
+                 {"embedding_parameters", c.embedding_parameters},
                  {"feed_forward_width", c.feed_forward_width},
                  {"cache_elements_per_token", c.cache_elements_per_token},
                  {"cache_bytes_per_token", c.cache_bytes_per_token},
@@ -325,6 +354,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .attention_parameters = read.integer("attention_parameters", 1),
           .attention_parameters_effective = read.integer("attention_parameters_effective", 1),
           .total_parameters = read.integer("total_parameters", 1),
+          .embedding_parameters = read.has("embedding_parameters") ? read.integer("embedding_parameters", 0) : 0,
           .feed_forward_width = read.integer("feed_forward_width", 0),
           .cache_elements_per_token = read.integer("cache_elements_per_token", 0),
           .cache_bytes_per_token = read.integer("cache_bytes_per_token", 0),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headshare/base/file.h"
+#include "headshare/metrics/coverage.h"
 #include "headshare/metrics/retention.h"
 #include "headshare/metrics/score.h"
 
@@ -80,7 +81,8 @@ struct TunedTask {
   int64_t examples = 0;          // scored
   double learning_rate = 0;      // the best on validation of those tried
   double best_epoch = 0;
-  double validation_loss = 0;  // of that epoch
+  double validation_loss = 0;             // of that epoch
+  std::optional<Coverage> coverage = {};  // of the part that is scored; its score is of Subject::full_scale
 };
 
 // One trained model; of a benchmark an encoder's models for all tasks.
@@ -97,6 +99,7 @@ struct Cell {
   int64_t attention_parameters = 0;  // all attention sub-layers, without biases
   int64_t attention_parameters_effective = 0;
   int64_t total_parameters = 0;
+  int64_t embedding_parameters = 0;  // of the token embedding; 0 in files from before it was counted
   int64_t feed_forward_width = 0;
   int64_t cache_elements_per_token = 0;  // one attention sub-layer
   int64_t cache_bytes_per_token = 0;     // the whole model
@@ -175,6 +178,9 @@ Results read_results(const fs::path& file);
 
 nlohmann::ordered_json to_json(const CellKey& key);
 CellKey key_from_json(const nlohmann::json& object, const std::string& where);
+
+nlohmann::ordered_json to_json(const Coverage& coverage);
+Coverage coverage_from_json(const nlohmann::json& object, const std::string& where);
 
 nlohmann::ordered_json to_json(const Cell& cell);
 Cell cell_from_json(const nlohmann::json& object, const std::string& where);

@@ -70,6 +70,7 @@ nlohmann::ordered_json to_json(const VariantRow& row) {
                  {"attention_parameters", row.attention_parameters},
                  {"attention_parameters_effective", row.attention_parameters_effective},
                  {"total_parameters", row.total_parameters},
+                 {"embedding_parameters", row.embedding_parameters},
                  {"feed_forward_width", row.feed_forward_width},
                  {"cache_elements_per_token", row.cache_elements_per_token},
                  {"cache_bytes_per_token", row.cache_bytes_per_token},
@@ -83,12 +84,16 @@ nlohmann::ordered_json to_json(const VariantRow& row) {
                  {"decoding_tokens_per_second", or_null(row.decoding_tokens_per_second)},
                  {"decoding_context", row.decoding_context},
                  {"failed", row.failed.size()}});
+  if (row.table_prr.value || !row.table_prr.reason_undefined.empty()) object["table_prr"] = to_json(row.table_prr);
   if (!row.against_reference) object["why_no_difference"] = row.why_no_difference;
   if (!row.tasks.empty()) {
     object["tasks"] = Json::array();
     for (const TaskRow& task : row.tasks) {
       object["tasks"].push_back(
           {{"task", task.task}, {"score", to_json(task.score)}, {"metrics", to_json(task.metrics)}});
+      if (!task.coverage) continue;
+      object["tasks"].back()["coverage"] = to_json(*task.coverage);
+      object["tasks"].back()["coverage"]["unseen_score"] = to_json(task.unseen_score);
     }
   }
   if (row.settings.size() > 1) {

@@ -198,6 +198,32 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
   }
 }
 
+std::string share_text(int64_t part, int64_t whole) {
+  return percent_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// What the columns of the table of embeddings are, and how much of the data they could not learn.
+void add_embedding_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
+  notes->push_back(
+      join_text("Embedding parameters: of the token embedding, rows of special tokens included. PRR "
+                "against the table: ",
+                quality_name(results.subject), " kept of the same ", noun(results), " with a table of WordPieces."));
+  if (results.subject.tasks.empty()) {
+    notes->push_back(
+        "Losses of different tokenizers are of different tokens: only embeddings of one tokenizer compare "
+        "by them. Fine-tune the encoders (--task glue, classify, ...) to compare all.");
+  }
+  if (rows.empty()) return;
+  for (const TaskRow& task : rows.front().tasks) {
+    if (!task.coverage) continue;
+    const Coverage& c = *task.coverage;
+    notes->push_back(join_text(task.task, ": ", share_text(c.unseen_types, c.types), " of the distinct words and ",
+                               share_text(c.unseen_words, c.words),
+                               " of all words that are scored occur in no training example; ",
+                               share_text(c.unseen_rows, c.rows), " of the rows hold such a word."));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows) {
@@ -230,6 +256,7 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Var
     add_retention_notes(rows, "PRR", &VariantRow::prr, "mha", results.references.quality, &notes);
     add_retention_notes(rows, "PEoP", &VariantRow::peop, "sha", results.references.peop, &notes);
   }
+  if (compares_embeddings(results)) add_embedding_notes(results, rows, &notes);
   add_cost_notes(results, rows, &notes);
   return notes;
 }

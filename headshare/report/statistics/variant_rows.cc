@@ -109,10 +109,16 @@ Pairs pair_by_seed(const Cells& ours, const Cells& reference) {
   return pairs;
 }
 
-// How many blocks all of these cells have; 0 when they differ, or are too few to draw from.
+// How many blocks all of these cells have; 0 when they differ, or are too few to draw from. Windows of a text are not
+// the same for two tokenizers.
 size_t common_blocks(const Pairs& pairs) {
-  const size_t count = pairs.ours.empty() ? 0 : pairs.ours.front()->blocks.size();
-  const auto differs = [count](const Cell* cell) { return cell->blocks.size() != count; };
+  if (pairs.ours.empty()) return 0;
+  const size_t count = pairs.ours.front()->blocks.size();
+  const auto windows_of = [](const Cell* cell) {
+    return cell->tasks.empty() ? cell->options.value("tokenizer", nlohmann::json()) : nlohmann::json();
+  };
+  const nlohmann::json windows = windows_of(pairs.ours.front());
+  const auto differs = [&](const Cell* cell) { return cell->blocks.size() != count || windows_of(cell) != windows; };
   const bool same = std::none_of(pairs.ours.begin(), pairs.ours.end(), differs) &&
                     std::none_of(pairs.reference.begin(), pairs.reference.end(), differs);
   return same && count >= 2 ? count : 0;
@@ -195,11 +201,11 @@ std::string why_no_ratio(const Cells& ours, const Cells& reference, const Pairs&
   return pairs.ours.empty() ? join_text("no seed is finished for both this variant and ", name) : "";
 }
 
-Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs) {
+Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs, const std::string& reference) {
   const PrrQuestion question{
       .quality = 1, .quality_mha = 1, .direction = results.subject.direction, .full_scale = results.subject.full_scale};
   const Pairs pairs = pair_by_seed(ours, theirs);
-  const std::string reason = why_no_ratio(ours, theirs, pairs, results.references.quality);
+  const std::string reason = why_no_ratio(ours, theirs, pairs, reference);
   if (!reason.empty()) return without(reason, prr(question));
   const auto read = [](const Cell& cell) { return cell.quality; };
   return prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
@@ -229,6 +235,7 @@ void add_costs(VariantRow* row, const Cells& cells) {
   row->attention_parameters = first.attention_parameters;
   row->attention_parameters_effective = first.attention_parameters_effective;
   row->total_parameters = first.total_parameters;
+  row->embedding_parameters = first.embedding_parameters;
   row->feed_forward_width = first.feed_forward_width;
   row->cache_elements_per_token = first.cache_elements_per_token;
   row->cache_bytes_per_token = first.cache_bytes_per_token;
@@ -241,12 +248,26 @@ void add_costs(VariantRow* row, const Cells& cells) {
       median_or_zero(column(cells, [](const Cell& c) { return c.decoding_tokens_per_second; }));
 }
 
+// Every seed scores the same rows; what they reach there is summarised where all have it.
+void add_coverage(TaskRow* task, const Cells& cells, size_t i) {
+  const auto has = [i](const Cell* cell) {
+    return cell->tasks.at(i).coverage && cell->tasks.at(i).coverage->unseen_score;
+  };
+  if (cells.empty() || !cells.front()->tasks.at(i).coverage) return;
+  task->coverage = cells.front()->tasks.at(i).coverage;
+  task->coverage->unseen_score.reset();
+  if (!std::all_of(cells.begin(), cells.end(), has)) return;
+  task->unseen_score =
+      summary_or_none(column(cells, [i](const Cell& c) { return *c.tasks.at(i).coverage->unseen_score; }));
+}
+
 void add_tasks(VariantRow* row, const std::vector<std::string>& tasks, const Cells& cells) {
   for (size_t i = 0; i < tasks.size(); ++i) {
     TaskRow task{.task = tasks[i],
                  .score = summary_or_none(column(cells, [i](const Cell& c) { return c.tasks.at(i).score; }))};
     task.metrics =
         summarise_scores(cells, [i](const Cell& c) -> const std::vector<Score>& { return c.tasks.at(i).metrics; });
+    add_coverage(&task, cells, i);
     row->tasks.push_back(std::move(task));
   }
 }
@@ -269,6 +290,33 @@ VariantRow begin_row(const Results& results, const std::string& variant) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr const char* kKind = "token-embedding";
+
+// The variant that differs in its embedding alone, which is a table.
+std::string table_twin(const Results& results, const Variant& variant) {
+  const auto rest = [](const Variant& one) {
+    nlohmann::json options = one.options;
+    options.erase(kKind);
+    options.erase("tokenizer");
+    return options;
+  };
+  for (const std::string& name : variant_names(results)) {
+    const Variant other = variant_of(results, name);
+    if (other.options.value(kKind, "") == "table" && rest(other) == rest(variant)) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool compares_embeddings(const Results& results) {
+  const std::vector<std::string> names = variant_names(results);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return variant_of(results, name).options.contains(kKind); });
+}
 
 bool compares_loss(const Subject& subject) {
   return subject.measure == "perplexity" || subject.measure == "masked-perplexity";
@@ -320,11 +368,16 @@ std::vector<VariantRow> summarise(const Results& results) {
   const Cells peop_reference = cells_of_best(results.references.peop);
   const double reference_memory =
       median_or_zero(column(reference, [](const Cell& c) { return c.attention_memory_bytes; }));
+  const bool embeddings = compares_embeddings(results);
   for (VariantRow& row : rows) {
     const Cells ours = cells_of(results, row.variant, row.best.setting);
     compare_with_reference(&row, results, ours, reference);
-    row.prr = prr_of(results, ours, reference);
+    row.prr = prr_of(results, ours, reference, results.references.quality);
     row.peop = peop_of(results, ours, peop_reference);
+    if (embeddings) {
+      const std::string twin = table_twin(results, variant_of(results, row.variant));
+      row.table_prr = prr_of(results, ours, cells_of_best(twin), twin.empty() ? "a table of the same variant" : twin);
+    }
     if (reference_memory > 0 && row.attention_memory_bytes > 0) {
       row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / reference_memory);
     }

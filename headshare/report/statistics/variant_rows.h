@@ -49,6 +49,8 @@ struct TaskRow {
   Summary score = {};
   // By name; without those that are not a number with some seed.
   std::vector<std::pair<std::string, Summary>> metrics = {};
+  std::optional<Coverage> coverage = {};  // the data's, without a score
+  Summary unseen_score = {};              // of the rows with words that no training example has
 };
 
 // What is known of a variant; zeros and empty where it was not measured.
@@ -61,6 +63,7 @@ struct VariantRow {
   int64_t attention_parameters = 0;
   int64_t attention_parameters_effective = 0;
   int64_t total_parameters = 0;
+  int64_t embedding_parameters = 0;
   int64_t feed_forward_width = 0;
   int64_t cache_elements_per_token = 0;
   int64_t cache_bytes_per_token = 0;
@@ -69,6 +72,7 @@ struct VariantRow {
   std::string why_no_difference = {};
   Retention prr = {};
   Retention peop = {};
+  Retention table_prr = {};  // where embeddings are compared: against the same variant with a table of tokens
 
   double attention_memory_bytes = 0;                          // medians over the seeds from here on
   std::optional<double> attention_memory_saved_percent = {};  // against the reference
@@ -93,6 +97,9 @@ std::vector<VariantRow> summarise(const Results& results);
 bool compares_loss(const Subject& subject);
 std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
 bool less_is_better(const Subject& subject);        // of the compared number
+
+// Whether the variants differ in their token embeddings.
+bool compares_embeddings(const Results& results);
 
 // The row's score of that name; a summary of none where it has none.
 Summary score_of(const SettingRow& row, const std::string& name);

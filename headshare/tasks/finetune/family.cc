@@ -37,7 +37,7 @@ class FineTuningFamily : public TaskFamily {
     return "labelled examples, of GLUE, SuperGLUE, SQuAD or a table of your own (encoders, fine-tuned)";
   }
   std::string heading() const override { return "Fine-tuning"; }
-  std::string begins_with() const override { return "mlm"; }
+  std::vector<std::string> begins_with() const override { return {"mlm", "three-way"}; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<FineTuningOptions>()); }
 
@@ -72,7 +72,7 @@ class FineTuningFamily : public TaskFamily {
   }
 
  private:
-  const TaskFamily& first() const { return task_family(begins_with()); }
+  const TaskFamily& first() const { return task_family(begins_with().front()); }
 };
 
 }  // namespace

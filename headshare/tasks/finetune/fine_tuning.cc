@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/number.h"
+#include "headshare/report/results/results.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/training_shape.h"
 
@@ -20,6 +21,7 @@ nlohmann::ordered_json to_json(const PartScores& part) {
   for (const Score& score : part.scores) {
     object["scores"].push_back({{"name", score.name}, {"value", score.value}, {"signature", score.signature}});
   }
+  if (part.coverage) object["coverage"] = to_json(*part.coverage);
   return object;
 }
 
@@ -33,6 +35,7 @@ PartScores part_from_json(const nlohmann::json& object) {
     part.scores.push_back(
         {.name = score.at("name"), .value = number_or_nan(score.at("value")), .signature = score.at("signature")});
   }
+  if (object.contains("coverage")) part.coverage = coverage_from_json(object["coverage"], part.part);
   return part;
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "headshare/base/file.h"
 #include "headshare/data/benchmarks/examples.h"
+#include "headshare/metrics/coverage.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/finetune/options.h"
 #include "headshare/tasks/finetune/squad_task.h"
@@ -42,6 +44,7 @@ struct PartScores {
   std::vector<Score> scores = {};
   double goal = 0;  // the number that stands for all of them
   int64_t examples = 0;
+  std::optional<Coverage> coverage = {};
 };
 
 // Classes with how many examples each has.

@@ -7,6 +7,7 @@
 #include "headshare/base/notice.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/finetune/coverage.h"
 #include "headshare/tasks/finetune/jobs.h"
 #include "headshare/tasks/finetune/labelled_task.h"
 
@@ -127,6 +128,7 @@ class LabelledJob : public FineTuneJob {
       note_single_answer(kind, set, answers);
       PartScores part{.part = name, .scores = score_answers(kind, set, answers), .examples = count_of(set)};
       part.goal = task_score(part.scores);
+      part.coverage = coverage_of(data_.train, kind, set, answers);
       all.push_back(std::move(part));
     };
     one("validation", data_.kind, data_.validation);

@@ -85,6 +85,7 @@ void mark_right_choices(Question* question) {
 
 void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
   const RecordData data = read_record(path);
+  rows.keep_words(false);  // each passage is in as many rows as it has candidates
   int64_t unanswerable = 0;
   for (const RecordQuery& query : data.queries) {
     const RecordPassage& passage = data.passages[query.passage];

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/text/hash/word_or_symbol.h"
 
 namespace headshare {
 namespace {
@@ -54,9 +55,16 @@ EncodedRow RowEncoder::joined(std::span<const int32_t> first, std::span<const in
   return row;
 }
 
-EncodedRow RowEncoder::finished(EncodedRow row, bool cut) {
+EncodedRow RowEncoder::finished(EncodedRow row, bool cut, std::initializer_list<std::string_view> texts) {
   ++rows_;
   if (cut) ++shortened_;
+  for (const std::string_view text : texts) {
+    if (!keeps_words_) break;
+    for (WordsAndSymbols words(text, kWhere); words.next();) {
+      const auto number = static_cast<int32_t>(words_.size());
+      row.text_words.push_back(words_.emplace(words.word(), number).first->second);
+    }
+  }
   return row;
 }
 
@@ -65,7 +73,7 @@ EncodedRow RowEncoder::single(std::string_view text) {
   const auto room = static_cast<size_t>(length_ - 2);
   const bool cut = ids.size() > room;
   if (cut) ids.resize(room);
-  return finished(joined(ids, {}), cut);
+  return finished(joined(ids, {}), cut, {text});
 }
 
 EncodedRow RowEncoder::pair(std::string_view first, std::string_view second) {
@@ -75,7 +83,7 @@ EncodedRow RowEncoder::pair(std::string_view first, std::string_view second) {
   const bool cut = of_a < a.size() || of_b < b.size();
   a.resize(of_a);
   b.resize(of_b);
-  return finished(joined(a, b), cut);
+  return finished(joined(a, b), cut, {first, second});
 }
 
 // Places are given within the tokens kept.
@@ -100,7 +108,7 @@ EncodedRow RowEncoder::single_with_words(std::string_view text, const std::array
   const std::vector<int32_t> ids = kept(tokens, static_cast<size_t>(length_ - 2), places, &words);
   EncodedRow row = joined(ids, {});
   for (size_t i = 0; i < words.size(); ++i) row.words[i] = {words[i].begin + 1, words[i].end + 1};
-  return finished(std::move(row), ids.size() < tokens.ids.size());
+  return finished(std::move(row), ids.size() < tokens.ids.size(), {text});
 }
 
 EncodedRow RowEncoder::pair_with_words(const MarkedText& first, const MarkedText& second) {
@@ -114,7 +122,7 @@ EncodedRow RowEncoder::pair_with_words(const MarkedText& first, const MarkedText
   EncodedRow row = joined(kept_a, kept_b);
   row.words = {TokenRange{in_a[0].begin + 1, in_a[0].end + 1},
                TokenRange{in_b[0].begin + row.second, in_b[0].end + row.second}};
-  return finished(std::move(row), of_a < a.ids.size() || of_b < b.ids.size());
+  return finished(std::move(row), of_a < a.ids.size() || of_b < b.ids.size(), {first.text, second.text});
 }
 
 EncoderInput to_input(const RowPointers& rows, int64_t padding, const EncoderOptions& encoder, c10::Device device) {

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "headshare/models/encoder.h"
@@ -25,6 +28,7 @@ struct EncodedRow {
   std::vector<int64_t> ids;
   int64_t second = 0;                    // where segment 1 begins; the number of ids where there is no second text
   std::array<TokenRange, 2> words = {};  // the tokens of two words, where a task asks about words
+  std::vector<int32_t> text_words = {};  // the words of its texts, numbered as a RowEncoder meets them; see keep_words
 };
 
 // A text and the bytes of it that a task asks about.
@@ -50,6 +54,9 @@ class RowEncoder {
   // [CLS] first [SEP] second [SEP] of tokens that fit already.
   EncodedRow joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
 
+  // Whether rows from now on keep the numbers of their texts' words, those of WordsAndSymbols; at first they do.
+  void keep_words(bool keep) { keeps_words_ = keep; }
+
   const Tokenizer& tokenizer() const { return tokenizer_; }
   int64_t length() const { return length_; }
   int64_t padding() const { return padding_; }
@@ -59,7 +66,7 @@ class RowEncoder {
  private:
   std::vector<int32_t> kept(const TokensWithSpans& tokens, size_t room, const std::array<TextSpan, 2>& places,
                             std::array<TokenRange, 2>* words);
-  EncodedRow finished(EncodedRow row, bool cut);
+  EncodedRow finished(EncodedRow row, bool cut, std::initializer_list<std::string_view> texts);
 
   const Tokenizer& tokenizer_;
   int64_t length_;
@@ -67,6 +74,8 @@ class RowEncoder {
   int64_t between_;  // separators between the texts of a pair
   int64_t rows_ = 0;
   int64_t shortened_ = 0;
+  bool keeps_words_ = true;
+  std::unordered_map<std::string, int32_t> words_;
 };
 
 using RowPointers = std::vector<const EncodedRow*>;

@@ -52,7 +52,7 @@ class LanguageFamily : public TaskFamily {
   void check(const TaskOptions& options, const TaskOptions&) const override {
     check_distillation(options.language.distillation);
     const TokenizerKind kind = options.language.tokenizer.kind;
-    HS_CHECK(kind != TokenizerKind::kHashMd && kind != TokenizerKind::kHashLsh,
+    HS_CHECK(has_vocabulary(kind),
              "--tokenizer hash-... has no vocabulary, whose tokens a language model scores; choose another, or an "
              "encoder: --task three-way");
   }

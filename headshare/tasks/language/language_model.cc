@@ -87,7 +87,7 @@ int64_t likely_vocabulary(const LanguageModelOptions& options) {
   if (options.vocabulary) return *options.vocabulary;
   if (options.distillation.given()) return teacher_vocabulary(options.distillation);
   if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
-  if (options.tokenizer.kind == TokenizerKind::kHashMd || options.tokenizer.kind == TokenizerKind::kHashLsh) {
+  if (!has_vocabulary(options.tokenizer.kind)) {
     return HashTokenizer::kSpecials;
   }
   return options.tokenizer.vocabulary_size.value_or(8192);

@@ -14,8 +14,11 @@ namespace {
 constexpr const char* kMasked = "mlm";
 constexpr const char* kThreeWay = "three-way";
 
+// Of fine-tuning the objective that its encoders can begin with: without a vocabulary there is one alone.
 EncoderTask task_of_options(const TaskOptions& options) {
-  return options.task == kThreeWay ? EncoderTask::kThreeWay : EncoderTask::kMasked;
+  const bool hashed = is_hashed(options.own<MaskedOptions>().encoder.embedding);
+  const bool three_way = options.task == kThreeWay || (options.task != kMasked && hashed);
+  return three_way ? EncoderTask::kThreeWay : EncoderTask::kMasked;
 }
 
 EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
@@ -27,7 +30,7 @@ EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
 // A tokenizer that is still to be made.
 void check_tokenizer_fits(const TaskOptions& options) {
   const TokenizerKind kind = options.language.tokenizer.kind;
-  const bool open = kind == TokenizerKind::kHashMd || kind == TokenizerKind::kHashLsh;
+  const bool open = !has_vocabulary(kind);
   const bool hashed = is_hashed(options.own<MaskedOptions>().encoder.embedding);
   HS_CHECK(!open || hashed,
            "--tokenizer hash-... has no vocabulary, and --token-embedding table has a row for each token "

@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_mode.h"
+#include "headshare/tasks/masked/unseen_words.h"
 #include "headshare/tasks/prepare_model.h"
 
 namespace headshare {
@@ -143,10 +144,19 @@ TokenData ThreeWayTask::scored(Part part) const {
 
 Evaluation ThreeWayTask::evaluate(Part part, const Task::Progress& progress) {
   const MaskedSetup setup{.context = model_->options().context, .batch_size = evaluation_batch_};
-  const ThreeWayScores found = evaluate_three_way(model_, scored(part), corrupter_, setup, progress);
+  const TokenData tokens = scored(part);
+  const ThreeWayScores found = evaluate_three_way(model_, tokens, corrupter_, setup, progress);
+  std::vector<Score> scores = three_way_scores(found, data_.tokenizer->kind(), setup, corruption_);
+  if (part == Part::kTest && is_hashed(model_->options().embedding)) {
+    const std::string how = scores.front().signature.substr(scores.front().name.size());
+    const std::vector<Score> unseen = unseen_word_scores(
+        data_.splits.train, {.tokens = tokens, .rows = corrupter_, .context = setup.context, .losses = found.losses},
+        how);
+    scores.insert(scores.end(), unseen.begin(), unseen.end());
+  }
   return {.loss = found.loss(),
           .targets = found.losses.sums.tokens,
-          .scores = three_way_scores(found, data_.tokenizer->kind(), setup, corruption_),
+          .scores = std::move(scores),
           .blocks = found.losses.window_means,
           .block_targets = found.losses.window_targets};
 }

@@ -1,0 +1,106 @@
+#include "headshare/compare/embeddings.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/nearest.h"
+#include "headshare/compare/variants.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/masked/masked_language_model.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kAll = "all";
+constexpr const char* kTokenizer = "tokenizer";
+constexpr const char* kKind = "token-embedding";
+
+std::vector<EmbeddingChoice> make_choices() {
+  std::vector<EmbeddingChoice> all = {{.name = "wordpiece", .tokenizer = "wordpiece", .kind = "table"}};
+  for (const std::string family : {"hash-md", "hash-lsh"}) {
+    for (const std::string kind : {"emb", "pool", "add", "proj"}) {
+      all.push_back({.name = family + "-" + kind, .tokenizer = family, .kind = "hash-" + kind});
+    }
+  }
+  return all;
+}
+
+Variant with_embedding(Variant variant, const EmbeddingChoice& choice) {
+  variant.name += "+" + choice.name;
+  variant.options[kTokenizer] = choice.tokenizer;
+  variant.options[kKind] = choice.kind;
+  return variant;
+}
+
+}  // namespace
+
+const std::vector<EmbeddingChoice>& embedding_choices() {
+  static const std::vector<EmbeddingChoice> choices = make_choices();
+  return choices;
+}
+
+std::vector<EmbeddingChoice> chosen_embeddings(const ComparisonOptions& options) {
+  std::vector<std::string> known = {kAll};
+  for (const EmbeddingChoice& one : embedding_choices()) known.push_back(one.name);
+  for (const std::string& name : options.embeddings) {
+    HS_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "--embeddings: there is no '", name, "'",
+             did_you_mean(name, known));
+  }
+  const auto named = [&](const std::string& name) {
+    return std::find(options.embeddings.begin(), options.embeddings.end(), name) != options.embeddings.end();
+  };
+  std::vector<EmbeddingChoice> chosen;
+  for (const EmbeddingChoice& one : embedding_choices()) {
+    if (named(kAll) || named(one.name)) chosen.push_back(one);
+  }
+  return chosen;
+}
+
+std::vector<Variant> with_embeddings(const ComparisonOptions& options, const std::vector<Variant>& variants) {
+  const std::vector<EmbeddingChoice> embeddings = chosen_embeddings(options);
+  if (embeddings.empty()) return variants;
+  std::vector<Variant> all;
+  for (const Variant& one : variants) {
+    HS_CHECK(!one.options.contains(kKind), "--variants ", one.name, " sets ", kKind,
+             ", which --embeddings varies; leave it out of one of them");
+    for (const EmbeddingChoice& choice : embeddings) {
+      all.push_back(with_embedding(one, choice));
+      HS_CHECK(find_variant(all, all.back().name) == &all.back(), "two variants are called ", all.back().name,
+               "; give one of --variants another name");
+    }
+  }
+  return all;
+}
+
+Fields embedding_fields(ComparisonOptions& options) {
+  Fields list;
+  for (Field& one : fields(options.language.tokenizer)) {
+    if (one.name == kTokenizer) list.push_back(std::move(one));
+  }
+  return list;
+}
+
+void fit_to_tokenizer(ComparisonOptions* options) {
+  TokenizerOptions& tokenizer = options->language.tokenizer;
+  if (!has_vocabulary(tokenizer.kind)) {
+    tokenizer.vocabulary_size.reset();
+    tokenizer.min_count.reset();
+    tokenizer.cased = false;
+  }
+  if (tokenizer.kind != TokenizerKind::kHashLsh) tokenizer.hash_merges.clear();
+}
+
+void check_embeddings(const ComparisonOptions& options) {
+  if (chosen_embeddings(options).empty()) return;
+  HS_CHECK(options.task == kEmbeddingTask || fine_tunes(options), "--embeddings compares encoders, and --task is ",
+           options.task, "; use --task ", kEmbeddingTask, ", or fine-tune them with --task glue or another");
+  const LanguageModelOptions& language = options.language;
+  HS_CHECK(language.tokenizer_path.empty() && language.tokenizer.kind == TokenizerKind::kWordPiece,
+           "--embeddings chooses the tokenizers; leave --tokenizer and --tokenizer-path out");
+  HS_CHECK(!is_hashed(options.own<MaskedOptions>().encoder.embedding),
+           "--embeddings chooses the token embeddings; leave --token-embedding out");
+  HS_CHECK(!language.distillation.given(), "--embeddings trains encoders that have no scores of a vocabulary to learn ",
+           "from a teacher; leave --teacher out");
+}
+
+}  // namespace headshare

@@ -1,0 +1,20 @@
+// How much of what models are judged by they never saw in training, and how well they do there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace headshare {
+
+// Words are those of WordsAndSymbols (text/hash): lower-cased, whatever the models' tokenizers make of them.
+struct Coverage {
+  int64_t types = 0;         // distinct words of the part that is scored
+  int64_t unseen_types = 0;  // of these, those that no training example has
+  int64_t words = 0;         // with repetitions
+  int64_t unseen_words = 0;
+  int64_t rows = 0;                         // examples
+  int64_t unseen_rows = 0;                  // of these, those with an unseen word
+  std::optional<double> unseen_score = {};  // of these alone, as the whole part's; none where they have no score
+};
+
+}  // namespace headshare

@@ -1,0 +1,20 @@
+// The table of token embeddings: a row for each variant, what its embedding takes and keeps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/report/statistics/variant_rows.h"
+
+namespace headshare {
+
+struct EmbeddingColumn {
+  std::string heading;                             // "embedding parameters"
+  std::vector<std::string> texts = {};             // of each row; "-" where there is none
+  std::vector<std::optional<double>> values = {};  // to sort by
+};
+
+// Empty where embeddings are not compared. Memory and speed stand here again, beside what they buy.
+std::vector<EmbeddingColumn> embedding_columns(const Results& results, const std::vector<VariantRow>& rows);
+
+}  // namespace headshare

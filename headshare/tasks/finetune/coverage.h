@@ -1,0 +1,16 @@
+// Which words of a task's scored examples its training examples never have.
+#pragma once
+
+#include <optional>
+
+#include "headshare/metrics/coverage.h"
+#include "headshare/tasks/finetune/questions.h"
+
+namespace headshare {
+
+// Of `part`, whose answers are given; nothing where the rows do not keep their words. unseen_score is the mean of the
+// task's scores.
+std::optional<Coverage> coverage_of(const QuestionSet& train, const QuestionKind& kind, const QuestionSet& part,
+                                    const Answers& answers);
+
+}  // namespace headshare
