@@ -83,7 +83,7 @@ void draw_row(SvgPlot* plot, const ReportView& view, const VariantRow& row, cons
   const Subject& subject = view.results.subject;
   const Difference& d = *row.against_reference;
   plot->hit({0, y - kHalf, SvgPlot::kWidth, y + kHalf});
-  plot->text({kColumns.left - 10, y + 4}, shortened(row.variant, 13), "name", "end");
+  plot->text({kColumns.left - 10, y + 4}, name_in_figure(row.variant), "name", "end");
   const std::optional<Interval> interval = d.interval();
   if (interval) draw_interval(plot, across, *interval, y);
   plot->marker({across(d.mean), y}, view.style(row.variant), 4.5);

@@ -60,7 +60,7 @@ std::vector<double> name_heights(const std::vector<PlotPoint>& ends) {
 void name_line_end(SvgPlot* plot, SeriesStyle style, const std::string& name, PlotPoint end, double height) {
   plot->segment({end.x + 3, end.y}, {kLineNames - 4, height}, "leader");
   plot->marker({kLineNames + 4, height}, style, 4);
-  plot->text({kLineNames + 14, height + 4}, shortened(name, 13), "name");
+  plot->text({kLineNames + 14, height + 4}, name_in_figure(name), "name");
 }
 
 void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height) {

@@ -56,7 +56,7 @@ void draw_lane(SvgPlot* plot, const ReportView& view, const Lane& lane, const Sc
   const Subject& subject = view.results.subject;
   const Box& frame = plot->frame();
   plot->hit({0, y - kLane / 2, SvgPlot::kWidth, y + kLane / 2});
-  plot->text({frame.left - 10, y + 4}, shortened(lane.row->variant, 13), "name", "end");
+  plot->text({frame.left - 10, y + 4}, name_in_figure(lane.row->variant), "name", "end");
   plot->segment({frame.left, y}, {frame.right, y}, "lane");
   const double mean = across(lane.row->best.quality.mean);
   plot->segment({mean, y - 11}, {mean, y + 11}, "mean");

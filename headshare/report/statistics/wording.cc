@@ -172,6 +172,15 @@ std::string shortened(const std::string& text, size_t most) {
   return characters <= most ? made : made.substr(0, cut) + "…";
 }
 
+std::string name_in_figure(const std::string& name) {
+  constexpr size_t kMost = 13;
+  constexpr size_t kBegin = 4;
+  constexpr size_t kEnd = 7;
+  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' ' && c < 0x7F; });
+  if (!plain || name.size() <= kMost) return shortened(name, kMost);
+  return name.substr(0, kBegin) + "…" + name.substr(name.size() - kEnd);
+}
+
 std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
 
 const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows) {
