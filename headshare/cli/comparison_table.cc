@@ -20,7 +20,7 @@ namespace headshare {
 namespace {
 
 // A file may hold any name; with these the tables stay within 100 columns.
-constexpr size_t kLongestName = 22;  // "mhe_add+hash-lsh-proj"
+constexpr size_t kLongestName = 21;  // "mhe_add+hash-lsh-proj"
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kLongestScore = 20;
 constexpr size_t kLongestHeading = 40;
