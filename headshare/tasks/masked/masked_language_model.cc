@@ -82,17 +82,9 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
 
 WindowBatch MaskedLanguageModelTask::next_batch() {
   const uint64_t key = stream_key(mask_key_, static_cast<uint64_t>(batcher_.state().batches));
-  const Batch text = batcher_.next();
-  WindowBatch batch;
-  for (int64_t row = 0; row < text.rows; ++row) {
-    masker_.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
-  }
-  masker_.pad(&batch);
-  for (int64_t row = 0; row < text.rows; ++row) {
-    Philox random(stream_key(key, static_cast<uint64_t>(row)));
-    masker_.mask_row(row, random, &batch);
-  }
-  return batch;
+  return changed_windows(batcher_.next(), masker_, key, [this](int64_t row, Philox& random, WindowBatch* batch) {
+    masker_.mask_row(row, random, batch);
+  });
 }
 
 int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {

@@ -157,8 +157,9 @@ TEST(Masking, TheEntropyOfTheUnigrams) {
 }
 
 TEST(Masking, TokenizersThatCannotMask) {
-  EXPECT_THAT(error_message([] { Masker(ByteTokenizer(), {}); }),
-              AllOf(HasSubstr("tokenizer (bytes"), HasSubstr("--tokenizer wordpiece")));
+  EXPECT_THAT(
+      error_message([] { Masker(ByteTokenizer(), {}); }),
+      AllOf(HasSubstr("masked-LM training"), HasSubstr("tokenizer (bytes"), HasSubstr("--tokenizer wordpiece")));
 }
 
 }  // namespace

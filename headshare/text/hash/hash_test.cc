@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <bit>
+#include <random>
 #include <thread>
 
 #include "headshare/base/testing.h"
@@ -60,6 +61,14 @@ TEST(HashTest, BitsAreCountedFromTheTop) {
   EXPECT_TRUE(signature.bit(0) && signature.bit(63) && signature.bit(65));
   EXPECT_FALSE(signature.bit(1) || signature.bit(64) || signature.bit(127));
   EXPECT_EQ(remainder({1, 0}, 10), 6U);  // 2^64 = 18446744073709551616
+}
+
+TEST(HashTest, TheTwisterIsTheStandards) {
+  for (const uint32_t seed : {0U, 5489U, 50264U, 0xFFFFFFFFU}) {
+    std::mt19937 standard(seed);
+    MersenneTwister ours(seed);
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(ours(), standard()) << "seed " << seed << ", number " << i;
+  }
 }
 
 TEST(HashTest, NormalNumbersAreNumpys) {
