@@ -51,7 +51,7 @@ class Headshare:
         """The flags that say what is learned, and from which tokens."""
         return [*self.TASKS[self.case["model"]], "--tokenizer-path", tokenizer_of(self.folder, self.case)]
 
-    def lines(self, steps, backend=None):
+    def command(self, steps):
         case = self.case
         flags = {
             "text": self.folder / "text.txt",
@@ -62,9 +62,13 @@ class Headshare:
             "out": self.folder / "run",
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
-        command = [self.program, "train", *self.task(), "--overwrite", *words]
+        return [self.program, "train", *self.task(), "--overwrite", *words]
+
+    def lines(self, steps, backend=None):
         environment = os.environ | ({"HEADSHARE_BACKEND": backend} if backend else {})
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(
+            self.command(steps), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+        )
         errors = process.stderr.read().decode()
         peak = peak_of_ended(process, errors)
         if backend is None:

@@ -4,26 +4,32 @@
 vocabularies of 30,522 (BERT's) and 8,192, which has a softmax over the vocabulary for 15 in 100 tokens; the three-way
 task of the same WordPiece encoders, which asks for every token but has three classes; and the three-way task with each
 hashed embedding of `hash-md`. A contender's first three steps must be those of the plain formula of attention. Then
-contenders take turns, each turn a new process whose first two steps are left out. A row per contender: median and least
-seconds of a step, and `ratio_to_masked_lm`: the median of masked-LM with 30,522 over its own.
+contenders take turns, each turn a new process whose first two steps are left out. Times are CPU seconds of one thread,
+so that other work on the machine counts little. A row per contender: median and least time of a step, and
+`ratio_to_masked_lm`: the median of masked-LM with 30,522 over its own.
 
     .venv/bin/python bench/hash_training/run.py --out build/bench/hash_training.json [--turns 3] [--quick]
 """
 
 import argparse
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
 import trainers  # noqa: E402
+import transformers_process  # noqa: E402
 
 SHAPES = {
     "6 x 768": dict(layers=6, heads=12, width=768, context=128, batch=8, steps=3),
     "4 x 512": dict(layers=4, heads=8, width=512, context=128, batch=8, steps=6),
 }
-QUICK = {"quick": dict(layers=1, heads=2, width=32, context=32, batch=2, steps=2)}
+QUICK = {"quick": dict(layers=1, heads=2, width=128, context=64, batch=8, steps=2)}
+CHECKED = dict(layers=1, heads=2, width=32, context=32, batch=2)
 VOCABULARIES = (30522, 8192)
 KINDS = ("hash-proj", "hash-add", "hash-pool", "hash-emb")
 
@@ -37,6 +43,32 @@ class Encoder(trainers.Headshare):
 
     def task(self):
         return self.flags
+
+    def seconds(self, steps):
+        """CPU seconds of each step: those of the process whenever a step's line has come."""
+        metrics = self.folder / "run/metrics.jsonl"
+        metrics.unlink(missing_ok=True)
+        ends, wanted = [], steps + transformers_process.WARM_UP
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(self.command(wanted), stdout=subprocess.DEVNULL, stderr=said)
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if steps_in(metrics) > len(ends):
+                    ends.append(cpu_seconds(process.pid))
+                time.sleep(0.001)
+            said.seek(0)
+            self.peak_bytes = max(self.peak_bytes, trainers.peak_of_ended(process, said.read().decode()))
+        ends = ends[transformers_process.WARM_UP - 1 :]
+        return [end - begin for begin, end in zip(ends, ends[1:])]
+
+
+def steps_in(metrics):
+    return metrics.read_text().count('"event":"step"') if metrics.is_file() else 0
+
+
+def cpu_seconds(pid):
+    """Of all threads; 0 once they have ended."""
+    times = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(int(one[0]) for one in times) / 1e9
 
 
 def contenders(program, folder, case, vocabularies):
@@ -80,7 +112,7 @@ def measure(program, name, case, vocabularies, turns):
 def check(program, settings, vocabularies):
     """Every contender's first steps, in a small shape."""
     with tempfile.TemporaryDirectory() as folder:
-        for one in contenders(program, pathlib.Path(folder), dict(QUICK["quick"], **settings), vocabularies):
+        for one in contenders(program, pathlib.Path(folder), dict(CHECKED, **settings), vocabularies):
             one.start()
 
 
