@@ -164,6 +164,17 @@ TEST(HashTest, TheTokenizerNumbersWords) {
   EXPECT_THAT(error_message([&] { tokenizer->decode(std::vector<int32_t>{9}); }), HasSubstr("0 .. 8"));
 }
 
+TEST(HashTest, ARenewedTokenizerHasNoWordsAndTheSameHashes) {
+  const HashTokenizer before(make_lsh_hasher(make_affix_features()));
+  before.encode("a dog");
+  const auto renewed = before.renewed();
+  EXPECT_EQ(renewed->words()->size(), 0);
+  EXPECT_EQ(before.words()->size(), 2);
+  EXPECT_EQ(renewed->to_json(), before.to_json());
+  EXPECT_THAT(renewed->encode("dog"), ElementsAre(5));
+  EXPECT_EQ(renewed->words()->signatures(0, 1)[0].hex(), "4a82c651b5814156a6168ca2d2960cd9");
+}
+
 TEST(HashTest, FilesKeepTheSettingsAndNotTheWords) {
   const auto bpe = train_on({.kind = TokenizerKind::kBpe, .vocabulary_size = 259}, {"dog\ndog\ndo\ndo"});
   const HashTokenizer pieces(make_lsh_hasher(make_bpe_features(dynamic_cast<const BpeTokenizer&>(*bpe))));
