@@ -25,8 +25,8 @@ import trainers  # noqa: E402
 import transformers_process  # noqa: E402
 
 SHAPES = {
-    "6 x 768": dict(layers=6, heads=12, width=768, context=128, batch=8, steps=3),
-    "4 x 512": dict(layers=4, heads=8, width=512, context=128, batch=8, steps=6),
+    "6 x 768": dict(layers=6, heads=12, width=768, context=128, batch=8, steps=2),
+    "4 x 512": dict(layers=4, heads=8, width=512, context=128, batch=8, steps=4),
 }
 QUICK = {"quick": dict(layers=1, heads=2, width=128, context=64, batch=8, steps=2)}
 CHECKED = dict(layers=1, heads=2, width=32, context=32, batch=2)
