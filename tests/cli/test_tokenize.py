@@ -69,7 +69,7 @@ def test_lone_surrogates_are_refused(refused, tmp_path, tokenizer):
     assert "surrogate.txt:1" in message and "not valid UTF-8 at byte 5 of 8" in message
     settings = tmp_path / "tokenizer.json"
     settings.write_text('{"format": "headshare-tokenizer", "version": 1, "kind": "hash-lsh", "features": "\\ud800"}')
-    message = refused(1, "tokenize", "--tokenizer", settings, text)
+    message = refused(2, "tokenize", "--tokenizer", settings, text)
     assert "tokenizer.json" in message and "surrogate" in message
 
 
