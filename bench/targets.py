@@ -63,6 +63,15 @@ def tokenising(what, kind):
     return Target(what, 2, "tokenizers", where, "ratio_to_tokenizers")
 
 
+def hashing(what, bound, name):
+    where = dict(name=name, contender="headshare")
+    return Target(f"{what}, thousand words/s", bound, "hash", where, of=thousand_words)
+
+
+def thousand_words(rows):
+    return [(row["words_per_s"] / 1000, describe(row)) for row in rows]
+
+
 def peak_mebibytes(rows):
     return [(row["peak_bytes"] / 2**20, describe(row)) for row in rows]
 
@@ -143,6 +152,9 @@ TARGETS = [
         of=peak_mebibytes),
     tokenising("tokenising, WordPiece", "wordpiece"),
     tokenising("tokenising, GPT-2's BPE", "gpt2"),
+    hashing("hashing a text, MD", 1000, "md, text"),
+    hashing("MD signatures of different words", 300, "md"),
+    hashing("LSH signatures of different words", 20, "lsh"),
 ]  # fmt: skip
 
 

@@ -47,10 +47,14 @@ class Headshare:
         check_same_steps(f"{self.name} {self.scheme}", losses, plain, self.case)
         return losses[0]
 
-    def lines(self, steps, backend=None):
+    def task(self):
+        """The flags that say what is learned, and from which tokens."""
+        return [*self.TASKS[self.case["model"]], "--tokenizer-path", tokenizer_of(self.folder, self.case)]
+
+    def command(self, steps):
         case = self.case
         flags = {
-            "text": self.folder / "text.txt", "tokenizer-path": tokenizer_of(self.folder, case),
+            "text": self.folder / "text.txt",
             "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
             "context": case["context"], "batch-size": case["batch"], "dropout": case["dropout"],
             "attention-dropout": case["dropout"], "precision": case["precision"], "steps": steps, "log-every": 1,
@@ -58,9 +62,13 @@ class Headshare:
             "out": self.folder / "run",
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
-        command = [self.program, "train", *self.TASKS[case["model"]], "--overwrite", *words]
+        return [self.program, "train", *self.task(), "--overwrite", *words]
+
+    def lines(self, steps, backend=None):
         environment = os.environ | ({"HEADSHARE_BACKEND": backend} if backend else {})
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(
+            self.command(steps), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+        )
         errors = process.stderr.read().decode()
         peak = peak_of_ended(process, errors)
         if backend is None:

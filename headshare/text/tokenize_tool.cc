@@ -7,6 +7,9 @@
 //   tokenize_tool export PATH           Hugging Face's tokenizer.json out
 //   tokenize_tool time PATH PASSES [spans]
 //                                         text frames in; JSON: CPU seconds of encoding them all, per pass
+//   tokenize_tool hash PATH signatures|buckets
+//                                         text frames in, for tokenizers that hash words; JSON: how many words, how
+//                                         many different ones, CPU seconds of numbering and of hashing them, hashes
 //   tokenize_tool train OUT NAME=VALUE...   text frames in (each one chunk); OUT.json, and OUT.hf.json for kinds that
 //   have it
 //
@@ -18,6 +21,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
+#include "headshare/text/hash/word_table.h"
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/train_tokenizer.h"
@@ -68,6 +72,8 @@ void decode(const Tokenizer& tokenizer) {
   for (std::vector<int32_t> ids; read_frame(&ids);) write_frame(tokenizer.decode(ids));
 }
 
+double seconds_since(std::clock_t start) { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; }
+
 void time_encoding(const Tokenizer& tokenizer, int passes, bool with_spans) {
   std::vector<std::string> texts;
   for (std::vector<char> text; read_frame(&text);) texts.emplace_back(text.begin(), text.end());
@@ -78,8 +84,47 @@ void time_encoding(const Tokenizer& tokenizer, int passes, bool with_spans) {
     for (const std::string& text : texts) {
       tokens += with_spans ? tokenizer.encode_with_spans(text).ids.size() : tokenizer.encode(text).size();
     }
-    result["seconds"].push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    result["seconds"].push_back(seconds_since(start));
     result["tokens"] = tokens;
+  }
+  std::cout << result << "\n";
+}
+
+template <class Hash>
+nlohmann::json as_text(const std::vector<Hash>& hashes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Hash& one : hashes) {
+    if constexpr (std::is_same_v<Hash, Signature>) {
+      list.push_back(one.hex());
+    } else {
+      list.push_back(one);
+    }
+  }
+  return list;
+}
+
+void time_hashing(const Tokenizer& tokenizer, bool buckets) {
+  HS_CHECK(tokenizer.words() != nullptr, "the tokenizer '", tokenizer.kind(), "' hashes no words");
+  const WordTable& words = *tokenizer.words();
+  std::vector<std::string> texts;
+  for (std::vector<char> text; read_frame(&text);) texts.emplace_back(text.begin(), text.end());
+  nlohmann::json result;
+  std::clock_t start = std::clock();
+  size_t count = 0;
+  for (const std::string& text : texts) count += tokenizer.encode(text).size();
+  result["encode_seconds"] = seconds_since(start);
+  result["words"] = count;
+  result["different"] = words.size();
+  const auto last = static_cast<int32_t>(words.size());
+  const auto hash = [&](const auto& hashes) {
+    result["hash_seconds"] = seconds_since(start);
+    result["hashes"] = as_text(hashes);
+  };
+  start = std::clock();
+  if (buckets) {
+    hash(words.buckets(0, last));
+  } else {
+    hash(words.signatures(0, last));
   }
   std::cout << result << "\n";
 }
@@ -104,7 +149,7 @@ void train(const std::string& out, const std::vector<std::string>& settings) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|spans|special|decode|export|time|train PATH ...");
+  HS_CHECK(arguments.size() >= 2, "usage: tokenize_tool encode|spans|special|decode|export|time|hash|train PATH ...");
   const std::string& verb = arguments[0];
   if (verb == "train") {
     train(arguments[1], {arguments.begin() + 2, arguments.end()});
@@ -117,6 +162,7 @@ int run(const std::vector<std::string>& arguments) {
   if (verb == "decode") decode(*tokenizer);
   if (verb == "export") std::cout << hf_json(*tokenizer).dump();
   if (verb == "time") time_encoding(*tokenizer, std::stoi(arguments.at(2)), arguments.back() == "spans");
+  if (verb == "hash") time_hashing(*tokenizer, arguments.back() == "buckets");
   return 0;
 }
 

@@ -1,5 +1,6 @@
 """The benchmarks of bench/: they run, refuse to time wrong contenders, and judge their targets by the worst row."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -23,6 +24,14 @@ def question(name, program, path, *flags):
     written = json.loads(path.read_text())
     assert {"commit", "processor", "instructions", "torch", "transformers"} <= written["environment"].keys()
     return results.rows_of(written)
+
+
+def load(name):
+    """A benchmark's run.py as a module."""
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / f"bench/{name}/run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("name", ["attention_forward", "attention_training"])
@@ -70,6 +79,35 @@ def test_tokenizers(program, data, tmp_path):
         f"{kind}, {texts}" for kind in ("gpt2", "wordpiece") for texts in ("lines", "one text")
     }
     assert all(row["MB_per_s"] > 0 and row["ratio_to_tokenizers"] > 0 for row in rows)
+
+
+def test_hash(program, data, tmp_path):
+    rows = question("hash", program, tmp_path / "out.json")
+    names = {"md, text", "md", "lsh", "lsh bucket"}
+    assert {row["name"] for row in rows if row["contender"] == "headshare"} == names
+    assert {row["name"] for row in rows if row["contender"].startswith("python")} == names
+    assert all(row["words_per_s"] > 0 and row["ratio_to_python"] > 0 for row in rows)
+
+
+def test_hashes_that_differ_are_not_timed():
+    contenders = dict(headshare=lambda: (1.0, ["a", "b"]), python=lambda: (2.0, ["a", "b"]))
+    hashing = load("hash")
+    hashing.check("md", contenders)
+    slow, fast = sorted(hashing.measure("md", 2, contenders, 3), key=lambda row: row["ratio_to_python"])
+    assert (fast["contender"], fast["ratio_to_python"], fast["words_per_s"]) == ("headshare", 2, 2)
+    with pytest.raises(SystemExit, match="md: the hashes of python differ"):
+        hashing.check("md", dict(contenders, python=lambda: (2.0, ["a", "c"])))
+
+
+def test_hash_training(program, tmp_path):
+    rows = question("hash_training", program, tmp_path / "out.json")
+    kinds = ("proj", "add", "pool", "emb")
+    assert [row["contender"] for row in rows] == [
+        *(f"{task}, {size}" for size in (1100, 1050) for task in ("masked-LM", "three-way")),
+        *(f"three-way, hash-{kind}" for kind in kinds),
+    ]  # fmt: skip
+    assert rows[0]["ratio_to_masked_lm"] == 1
+    assert all(row["median_ms"] > 0 and row["ratio_to_masked_lm"] > 0 and row["peak_bytes"] > 0 for row in rows)
 
 
 def test_results_come_back_as_they_were_written(tmp_path):

@@ -1,10 +1,11 @@
 """Encoders without a vocabulary: train --task three-way, evaluate, info, cost, finetune, fill, compare."""
 
 import json
+import math
 import shutil
 
 import pytest
-from training import TINY, own_cache, weights  # noqa: F401 (a fixture)
+from training import TINY, metrics, own_cache, weights  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +63,41 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path, kind):
 def test_lsh_and_the_other_corruptions(run, corpus, tmp_path):
     flags = (*THREE_WAY, *SMALL, *hashed("hash-pool", "hash-lsh"), "--text", corpus, "--steps", 3)
     run("train", *flags, "--shuffle", "row", "--random-tokens", "words", "--out", tmp_path / "run")
+
+
+HARD = {
+    "words of 10 MB": ("x" * (10 << 20) + " the " + "y" * (10 << 20) + "\n") + "a few words more\n" * 100,
+    "control characters": "a\x1b[31m b\x07c \x7f \x85 d\r\n" * 100,
+    "empty lines": "\n\n \n\t\n" * 50 + "a fox\n\n" * 100,
+    "a script without spaces": "日本語の文章には、空白がない。\n" * 100,
+}
+
+
+@pytest.mark.parametrize("tokenizer", ["hash-md", "hash-lsh"])
+@pytest.mark.parametrize("what", HARD)
+def test_hard_texts_are_learned(run, tmp_path, what, tokenizer):
+    path = tmp_path / "text.txt"
+    path.write_text(HARD[what], newline="")
+    flags = (*THREE_WAY, *SMALL, *hashed("hash-proj", tokenizer), "--text", path, "--steps", 2)
+    run("train", *flags, "--out", tmp_path / "run")
+    assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("tokenizer", ["hash-md", "hash-lsh"])
+def test_texts_without_words_are_refused(refused, tmp_path, tokenizer):
+    def message(name, content):
+        (tmp_path / name).write_bytes(content)
+        flags = (*THREE_WAY, *SMALL, *hashed("hash-proj", tokenizer), "--text", tmp_path / name, "--steps", 1)
+        return refused(1, "train", *flags, "--out", tmp_path / "run")
+
+    lines = b'{"text": "fine words"}\n{"text": "lone \\ud800 one"}\n'
+    assert "lines.jsonl:2" in (said := message("lines.jsonl", lines)) and "surrogate" in said
+    assert "surrogate.txt is not UTF-8: byte 5" in message("surrogate.txt", b"lone \xed\xa0\x80 one\n")
+    assert "empty.txt: the text has no tokens" in message("empty.txt", b"\n" * 1000)
+    assert "nul.txt is not text: a NUL byte" in message("nul.txt", b"a b\0c\n" * 100)
+    one_word = message("run.txt", "日本語".encode() * 5000)
+    assert "blanks between words" in one_word and "a single word" in one_word
+    assert not (tmp_path / "run").exists()
 
 
 def test_wordpiece_learns_the_same_task(run, corpus, tmp_path):

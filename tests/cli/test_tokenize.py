@@ -3,6 +3,8 @@
 import gzip
 import json
 
+import pytest
+
 
 def objects(done):
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -46,6 +48,29 @@ def test_hard_lines(run):
     assert second["tokens"] == ["a", "\x1b[", "31m", "b", "\x00", "c"]
     assert third["tokens"] == ["日本語"]
     assert "\x1b" not in run("tokenize", "--tokenizer", "hash-md", text_in=control + "\n").stdout
+
+
+def test_the_table_of_words_starts_anew(run):
+    """When it holds 2^18 words: their hashes, and those of the words behind them, stay what they are."""
+    many = " ".join(f"w{i}" for i in range((1 << 18) + 1))
+    first, *others = objects(run("tokenize", "--tokenizer", "hash-md", "--json", text_in=f"the {many}\nhello the\nthe w7\n"))
+    assert first["ids"][0] == 20664 and len(first["ids"]) == (1 << 18) + 2
+    assert [line["tokens"] for line in others] == [["hello", "the"], ["the", "w7"]]
+    assert others[0]["ids"] == [46797, 20664]
+    assert others[1]["ids"] == [20664, first["ids"][1 + 7]]
+    assert others[1]["signatures"][1] == first["signatures"][1 + 7]
+
+
+@pytest.mark.parametrize("tokenizer", ["hash-md", "hash-lsh"])
+def test_lone_surrogates_are_refused(refused, tmp_path, tokenizer):
+    text = tmp_path / "surrogate.txt"
+    text.write_bytes(b"lone \xed\xa0\x80\n")
+    message = refused(1, "tokenize", "--tokenizer", tokenizer, text)
+    assert "surrogate.txt:1" in message and "not valid UTF-8 at byte 5 of 8" in message
+    settings = tmp_path / "tokenizer.json"
+    settings.write_text('{"format": "headshare-tokenizer", "version": 1, "kind": "hash-lsh", "features": "\\ud800"}')
+    message = refused(2, "tokenize", "--tokenizer", settings, text)
+    assert "tokenizer.json" in message and "surrogate" in message
 
 
 def test_mistakes_are_explained(refused, tmp_path):

@@ -2,6 +2,8 @@
 #include <array>
 
 #include "headshare/base/error.h"
+#include "headshare/text/hash/word_hasher.h"
+#include "headshare/text/hash/word_table.h"
 #include "headshare/text/hf_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "tests/fuzz/driver.h"
@@ -12,6 +14,15 @@ namespace {
 constexpr std::array<const char*, 5> kTexts = {"The fox, 17 lazy dogs.\n\n  a\t\xC3\x84nderung", "",
                                                "\xFF\xFE broken \xC3", "[MASK]<|endoftext|>[UNK] ##ing",
                                                "\xE4\xB8\xAD\xE6\x96\x87 \xF0\x9F\x98\x80 x\xCC\x81\xE2\x80\x8B"};
+
+// Every word has a hash of its family.
+void use_words(const WordTable& words) {
+  const auto count = static_cast<int32_t>(words.size());
+  use(words.signatures(0, count).size());
+  for (const int64_t bucket : words.buckets(0, count)) {
+    if (bucket < 0 || bucket >= kHashBuckets) throw std::logic_error("a bucket that does not exist");
+  }
+}
 
 void use_tokenizer(const Tokenizer& tokenizer) {
   for (const char* text : kTexts) {
@@ -28,6 +39,7 @@ void use_tokenizer(const Tokenizer& tokenizer) {
     may_refuse([&] { use(tokenizer.decode(one).size()); });
     may_refuse([&] { use(tokenizer.continues_word(one[0]) ? 1 : 0); });
   }
+  if (tokenizer.words() != nullptr) use_words(*tokenizer.words());
 }
 
 // What is read can be written, and then is the same.

@@ -9,6 +9,9 @@
 namespace headshare {
 namespace {
 
+constexpr const char* kUse =
+    "three-way training and scoring (--tokenizer wordpiece trains what it needs, hash-md and hash-lsh have it)";
+
 const EnumNames<ShuffleKind>& shuffle_names() {
   static const EnumNames<ShuffleKind> names = {{ShuffleKind::kBatch, "batch"}, {ShuffleKind::kRow, "row"}};
   return names;
@@ -43,7 +46,11 @@ Fields fields(CorruptionOptions& o) {
 
 Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding,
                      TokenData text, int64_t context, const std::string& path)
-    : WindowRows(tokenizer, path), options_(options), embedding_(embedding), text_(std::move(text)), context_(context) {
+    : WindowRows(tokenizer, kUse, path),
+      options_(options),
+      embedding_(embedding),
+      text_(std::move(text)),
+      context_(context) {
   if (tokenizer.words() != nullptr) return;
   for (int64_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
     if (ordinary(token)) ordinary_tokens_.push_back(token);

@@ -13,10 +13,10 @@ namespace headshare {
 BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed) {
   const int64_t context = language.model.context;
   const int64_t room = Masker::room(context);
-  HS_CHECK(
-      tokens.size() > 1, "the training text has ", tokens.size(),
-      " tokens; give more text, with blanks between words: one of more than 100 characters is a single token, unknown ",
-      "to the tokenizer");
+  HS_CHECK(tokens.size() > 1, "the training text has ", tokens.size(),
+           " tokens; give more text, with blanks between words: letters without one are a single word, and WordPiece "
+           "knows no ",
+           "word of more than 100 characters");
   HS_CHECK(tokens.size() > room, "the training text has ", tokens.size(), " tokens, but a window of --context ",
            context, " holds ", room,
            " between [CLS] and [SEP], and one more is needed; give more text, a larger part of it, or ",
@@ -82,17 +82,9 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
 
 WindowBatch MaskedLanguageModelTask::next_batch() {
   const uint64_t key = stream_key(mask_key_, static_cast<uint64_t>(batcher_.state().batches));
-  const Batch text = batcher_.next();
-  WindowBatch batch;
-  for (int64_t row = 0; row < text.rows; ++row) {
-    masker_.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
-  }
-  masker_.pad(&batch);
-  for (int64_t row = 0; row < text.rows; ++row) {
-    Philox random(stream_key(key, static_cast<uint64_t>(row)));
-    masker_.mask_row(row, random, &batch);
-  }
-  return batch;
+  return changed_windows(batcher_.next(), masker_, key, [this](int64_t row, Philox& random, WindowBatch* batch) {
+    masker_.mask_row(row, random, batch);
+  });
 }
 
 int64_t MaskedLanguageModelTask::draw(int64_t micro_batches) {

@@ -198,7 +198,7 @@ TEST(MaskedLanguageModelTask, RefusesBeforeTraining) {
   options.model.attention.d_model = 1 << 20;
   EXPECT_THAT(refusal(options, masked_data()), HasSubstr("training this model needs about"));
   // Now rather than after a tenth of the training.
-  const std::string unmaskable = " text holds no token that could be masked";
+  const std::string unmaskable = " text holds no token that could be asked for";
   LanguageData data = masked_data();
   data.splits.validation = unknown_words();
   EXPECT_THAT(refusal(small_masked(), data), HasSubstr("the validation" + unmaskable));

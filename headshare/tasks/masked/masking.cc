@@ -9,6 +9,8 @@
 namespace headshare {
 namespace {
 
+constexpr const char* kUse = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
+
 // Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
 struct Word {
   int64_t begin = 0;
@@ -27,7 +29,7 @@ Fields fields(MaskingOptions& o) {
 }
 
 Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
-    : WindowRows(tokenizer, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, path)) {
+    : WindowRows(tokenizer, kUse, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, kUse, path)) {
   HS_CHECK(tokenizer.words() == nullptr,
            "a masked language model scores every token of a vocabulary, and the tokenizer '", tokenizer.kind(),
            "' has none; use --task three-way");

@@ -156,9 +156,30 @@ TEST(Masking, TheEntropyOfTheUnigrams) {
   EXPECT_THAT(error_message([&] { entropy({1, 1}); }), HasSubstr("unknown to the tokenizer"));
 }
 
+TEST(Masking, RowsOfABatchHaveTheirOwnRandomNumbers) {
+  const auto tokenizer = small_wordpiece();
+  const Masker masker(*tokenizer, {});
+  const Batch text{.rows = 2, .length = 3, .inputs = {5, 6, 7, 8, 9, 5}};
+  std::vector<uint32_t> drawn;
+  const auto change = [&](int64_t row, Philox& random, WindowBatch* batch) {
+    drawn.push_back(random.next_word());
+    batch->targets[static_cast<size_t>(row * batch->length + 1)] = row;
+  };
+  const WindowBatch batch = changed_windows(text, masker, 3, change);
+  EXPECT_EQ(std::vector<int64_t>(batch.ids.begin() + 1, batch.ids.begin() + 4), std::vector<int64_t>({5, 6, 7}));
+  EXPECT_EQ(std::vector<int64_t>(batch.ids.begin() + 6, batch.ids.begin() + 9), std::vector<int64_t>({8, 9, 5}));
+  EXPECT_EQ(batch.lengths, std::vector<int64_t>({5, 5}));
+  EXPECT_EQ(batch.targets.at(6), 1);
+  ASSERT_EQ(drawn.size(), 2U);
+  EXPECT_NE(drawn[0], drawn[1]);
+  changed_windows(text, masker, 3, change);
+  EXPECT_EQ(drawn[2], drawn[0]);
+}
+
 TEST(Masking, TokenizersThatCannotMask) {
-  EXPECT_THAT(error_message([] { Masker(ByteTokenizer(), {}); }),
-              AllOf(HasSubstr("tokenizer (bytes"), HasSubstr("--tokenizer wordpiece")));
+  EXPECT_THAT(
+      error_message([] { Masker(ByteTokenizer(), {}); }),
+      AllOf(HasSubstr("masked-LM training"), HasSubstr("tokenizer (bytes"), HasSubstr("--tokenizer wordpiece")));
 }
 
 }  // namespace

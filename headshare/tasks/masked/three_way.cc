@@ -104,18 +104,10 @@ ThreeWayTask::ThreeWayTask(const LanguageModelOptions& language, const MaskedOpt
 
 WindowBatch ThreeWayTask::next_batch() {
   const uint64_t key = stream_key(key_, static_cast<uint64_t>(batcher_.state().batches));
-  const Batch text = batcher_.next();
-  WindowBatch batch;
-  for (int64_t row = 0; row < text.rows; ++row) {
-    corrupter_.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
-  }
-  corrupter_.pad(&batch);
-  const std::vector<int64_t> permutation = corrupter_.permutation(stream_key(key, "places"));
-  for (int64_t row = 0; row < text.rows; ++row) {
-    Philox random(stream_key(key, static_cast<uint64_t>(row)));
-    corrupter_.corrupt_row(row, permutation, random, &batch);
-  }
-  return batch;
+  const std::vector<int64_t> places = corrupter_.permutation(stream_key(key, "places"));
+  return changed_windows(batcher_.next(), corrupter_, key, [&](int64_t row, Philox& random, WindowBatch* batch) {
+    corrupter_.corrupt_row(row, places, random, batch);
+  });
 }
 
 int64_t ThreeWayTask::draw(int64_t micro_batches) {

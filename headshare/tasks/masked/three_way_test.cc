@@ -9,6 +9,7 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/tasks/testing.h"
+#include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 
 namespace headshare {
@@ -125,6 +126,14 @@ TEST(ThreeWay, RandomTokensAreDrawnAsAsked) {
   EXPECT_GE(*std::min_element(words.after.ids.begin(), words.after.ids.end()), 0);
   const auto table = corrupted(*small_wordpiece(), {}, TokenEmbeddingKind::kTable);
   EXPECT_TRUE(table.after.loose_signatures.empty());
+}
+
+TEST(ThreeWay, TokenizersThatCannotMakeWindows) {
+  const std::string message = error_message(
+      [] { Corrupter(ByteTokenizer(), {}, TokenEmbeddingKind::kTable, TokenData(), 8, "dir/tokenizer.json"); });
+  EXPECT_THAT(message,
+              testing::StartsWith("dir/tokenizer.json: three-way training and scoring (--tokenizer wordpiece"));
+  EXPECT_THAT(message, testing::HasSubstr("tokenizer (bytes"));
 }
 
 }  // namespace

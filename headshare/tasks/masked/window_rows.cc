@@ -13,19 +13,19 @@ constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnkno
 
 }  // namespace
 
-int64_t WindowRows::needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& path) {
-  const std::string what = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
-  return require_special(tokenizer, role, path.empty() ? what : join_text(path, ": ", what));
+int64_t WindowRows::needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& use,
+                           const std::string& path) {
+  return require_special(tokenizer, role, path.empty() ? use : join_text(path, ": ", use));
 }
 
 bool WindowBatch::padded() const {
   return std::any_of(lengths.begin(), lengths.end(), [this](int64_t one) { return one < length; });
 }
 
-WindowRows::WindowRows(const Tokenizer& tokenizer, const std::string& path)
-    : classify_(needed(tokenizer, SpecialToken::kClassify, path)),
-      separate_(needed(tokenizer, SpecialToken::kSeparate, path)),
-      padding_(needed(tokenizer, SpecialToken::kPadding, path)) {
+WindowRows::WindowRows(const Tokenizer& tokenizer, const std::string& use, const std::string& path)
+    : classify_(needed(tokenizer, SpecialToken::kClassify, use, path)),
+      separate_(needed(tokenizer, SpecialToken::kSeparate, use, path)),
+      padding_(needed(tokenizer, SpecialToken::kPadding, use, path)) {
   for (const SpecialToken role : kRoles) {
     const std::optional<int32_t> id = tokenizer.special(role);
     if (!id) continue;
@@ -61,11 +61,24 @@ void WindowRows::pad(WindowBatch* batch) const {
   batch->targets.assign(batch->ids.size(), kIgnoredTarget);
 }
 
+WindowBatch changed_windows(const Batch& text, const WindowRows& rows, uint64_t key, const ChangeRow& change) {
+  WindowBatch batch;
+  for (int64_t row = 0; row < text.rows; ++row) {
+    rows.add_row({text.inputs.data() + row * text.length, static_cast<size_t>(text.length)}, &batch);
+  }
+  rows.pad(&batch);
+  for (int64_t row = 0; row < text.rows; ++row) {
+    Philox random(stream_key(key, static_cast<uint64_t>(row)));
+    change(row, random, &batch);
+  }
+  return batch;
+}
+
 void check_askable(const TokenData& tokens, const WindowRows& rows, const std::string& what) {
   for (int64_t i = 0; i < tokens.size(); ++i) {
     if (rows.ordinary(tokens[i])) return;
   }
-  throw Error(join_text("the ", what, " holds no token that could be masked: all its words are unknown to the ",
+  throw Error(join_text("the ", what, " holds no token that could be asked for: all its words are unknown to the ",
                         "tokenizer; use a tokenizer of such text, with blanks between words (a word of more than 100 ",
                         "characters is unknown)"));
 }
@@ -76,7 +89,7 @@ DisjointWindows::DisjointWindows(TokenData tokens, const WindowRows& rows, int64
       size_(std::min(tokens_.size(), most.value_or(tokens_.size()))),
       room_(WindowRows::room(context)),
       windows_((size_ + room_ - 1) / room_) {
-  HS_CHECK(windows_ > 0, "there are no tokens to mask");
+  HS_CHECK(windows_ > 0, "there are no tokens to ask for");
 }
 
 WindowBatch DisjointWindows::rows(int64_t first, int64_t count) const {

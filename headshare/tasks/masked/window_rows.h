@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "headshare/base/rng.h"
+#include "headshare/data/text/batcher.h"
 #include "headshare/data/text/token_data.h"
 #include "headshare/text/hash/signature.h"
 #include "headshare/text/tokenizer.h"
@@ -27,9 +30,10 @@ struct WindowBatch {
 
 class WindowRows {
  public:
-  // Throws Error, naming the way out and the tokenizer's file where it has one, when the tokenizer lacks a special
-  // token that windows need.
-  explicit WindowRows(const Tokenizer& tokenizer, const std::string& path = {});
+  // `use` says what needs the windows and which tokenizers can: "masked-LM training (--tokenizer wordpiece ...)".
+  // Throws Error, naming it and the tokenizer's file where it has one, when the tokenizer lacks a special token of
+  // windows.
+  WindowRows(const Tokenizer& tokenizer, const std::string& use, const std::string& path);
 
   // Appends a row made of a window's tokens, without targets.
   void add_row(std::span<const int64_t> tokens, WindowBatch* batch) const;
@@ -46,13 +50,19 @@ class WindowRows {
   static int64_t room(int64_t context);
 
  protected:
-  // A special token that training on text needs.
-  static int64_t needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& path);
+  // A special token; throws the constructor's Error.
+  static int64_t needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& use, const std::string& path);
 
  private:
   int64_t classify_, separate_, padding_;
   std::vector<char> special_;  // as long as the special token with the largest id wants it
 };
+
+// Sets the targets of a padded batch's row, with random numbers that are the row's own.
+using ChangeRow = std::function<void(int64_t row, Philox& random, WindowBatch* batch)>;
+
+// A batch of text as padded windows, each changed with the random numbers of the stream (key, its row).
+WindowBatch changed_windows(const Batch& text, const WindowRows& rows, uint64_t key, const ChangeRow& change);
 
 // Throws Error when none of these tokens may be asked about; `what` names them: "validation text".
 void check_askable(const TokenData& tokens, const WindowRows& rows, const std::string& what);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <bit>
+#include <random>
 #include <thread>
 
 #include "headshare/base/testing.h"
@@ -60,6 +61,14 @@ TEST(HashTest, BitsAreCountedFromTheTop) {
   EXPECT_TRUE(signature.bit(0) && signature.bit(63) && signature.bit(65));
   EXPECT_FALSE(signature.bit(1) || signature.bit(64) || signature.bit(127));
   EXPECT_EQ(remainder({1, 0}, 10), 6U);  // 2^64 = 18446744073709551616
+}
+
+TEST(HashTest, TheTwisterIsTheStandards) {
+  for (const uint32_t seed : {0U, 5489U, 50264U, 0xFFFFFFFFU}) {
+    std::mt19937 standard(seed);
+    MersenneTwister ours(seed);
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(ours(), standard()) << "seed " << seed << ", number " << i;
+  }
 }
 
 TEST(HashTest, NormalNumbersAreNumpys) {
@@ -153,6 +162,17 @@ TEST(HashTest, TheTokenizerNumbersWords) {
   EXPECT_EQ(tokenizer->words()->signatures(1, 2)[0].hex(), "4a82c651b5814156a6168ca2d2960cd9");
   EXPECT_THAT(encode_with_special(*tokenizer, "the <mask>"), ElementsAre(5, 4));
   EXPECT_THAT(error_message([&] { tokenizer->decode(std::vector<int32_t>{9}); }), HasSubstr("0 .. 8"));
+}
+
+TEST(HashTest, ARenewedTokenizerHasNoWordsAndTheSameHashes) {
+  const HashTokenizer before(make_lsh_hasher(make_affix_features()));
+  before.encode("a dog");
+  const auto renewed = before.renewed();
+  EXPECT_EQ(renewed->words()->size(), 0);
+  EXPECT_EQ(before.words()->size(), 2);
+  EXPECT_EQ(renewed->to_json(), before.to_json());
+  EXPECT_THAT(renewed->encode("dog"), ElementsAre(5));
+  EXPECT_EQ(renewed->words()->signatures(0, 1)[0].hex(), "4a82c651b5814156a6168ca2d2960cd9");
 }
 
 TEST(HashTest, FilesKeepTheSettingsAndNotTheWords) {

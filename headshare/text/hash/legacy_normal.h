@@ -1,8 +1,7 @@
 // The normal numbers of numpy's RandomState, bit for bit: published hashes are made of them.
 #pragma once
 
-#include <cstdint>
-#include <random>
+#include "headshare/text/hash/mersenne_twister.h"
 
 namespace headshare {
 
@@ -17,7 +16,7 @@ class LegacyNormal {
  private:
   double uniform();  // 53 bits in [0, 1)
 
-  std::mt19937 twister_;
+  MersenneTwister twister_;
   double kept_ = 0;  // the second number of a pair
   bool has_kept_ = false;
 };
