@@ -8,8 +8,8 @@
 
 namespace headshare {
 
-// The tokenizer of that name, null for another. `merges` is --hash-merges, "" where it was not given; throws Error where
-// it does not go with the name.
+// The tokenizer of that name, null for another. `merges` is --hash-merges, "" where it was not given; throws Error
+// where it does not go with the name.
 std::unique_ptr<Tokenizer> make_hash_tokenizer(const std::string& name, const std::string& merges);
 
 }  // namespace headshare

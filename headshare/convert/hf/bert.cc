@@ -227,12 +227,11 @@ void write_bert(const fs::path& directory, const Encoder& model) {
   const EncoderOptions& options = model->options();
   check_bert_holds(options);
   const NamedTensors ours = model_tensors(*model);
-  const bool has_head =
-      options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
+  const bool has_head = options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
   NamedTensors theirs;
   for (const auto& [name, our_name] : tensor_names(options)) {
-    const bool in_head = name.starts_with(kHead) || our_name.starts_with("task_head.") ||
-                         our_name.starts_with("three_way_head.");
+    const bool in_head =
+        name.starts_with(kHead) || our_name.starts_with("task_head.") || our_name.starts_with("three_way_head.");
     check_finite(ours.at(our_name), join_text("the encoder: tensor '", our_name, "'"),
                  "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
     theirs.emplace(has_head && !in_head ? "bert." + name : name, ours.at(our_name));

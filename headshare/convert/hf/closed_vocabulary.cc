@@ -50,8 +50,8 @@ WordList read_word_list(const std::string& file) {
              " bytes; a word of a list has at most ", kLongestWord);
     const std::vector<std::string> words = words_of(*line, lines.where());
     if (words.empty()) continue;
-    HS_CHECK(words.size() == 1, lines.where(), ": ", brief_text(std::string(*line)), " is not one word: it is cut into ",
-             quoted(words), ", ...; give each of these a line of its own");
+    HS_CHECK(words.size() == 1, lines.where(), ": ", brief_text(std::string(*line)),
+             " is not one word: it is cut into ", quoted(words), ", ...; give each of these a line of its own");
     if (known.insert(words.front()).second) {
       list.words.push_back(words.front());
     } else {
