@@ -56,12 +56,16 @@ Fields own_fields(ConvertOptions& o) {
 
 bool names_hash(const std::string& tokenizer) { return tokenizer == "hash-md" || tokenizer == "hash-lsh"; }
 
-// The published LSH models hash pieces of RoBERTa's BPE.
+// A HashFormer's. The published LSH models hash pieces of RoBERTa's BPE.
 std::unique_ptr<Tokenizer> hash_tokenizer(const ConvertOptions& options) {
-  HS_CHECK(
-      options.tokenizer != "hash-lsh" || !options.hash_merges.empty(),
-      "--tokenizer hash-lsh of a HashFormer hashes the pieces of RoBERTa's BPE: name the folder with its vocab.json "
-      "and merges.txt with --hash-merges");
+  constexpr int64_t kRoberta = 50265;
+  if (!options.hash_merges.empty()) {
+    const int64_t tokens = load_tokenizer(options.hash_merges)->vocabulary_size();
+    if (tokens != kRoberta) {
+      notice(join_text(options.hash_merges, " has ", tokens, " tokens, RoBERTa's BPE ", kRoberta,
+                       ": hashes are those of the published models with RoBERTa's alone"));
+    }
+  }
   return make_hash_tokenizer(options.tokenizer, options.hash_merges);
 }
 
@@ -158,6 +162,10 @@ void check_direction(const ConvertOptions& options) {
   HS_CHECK(options.from.empty() || options.words.empty(), "--words belongs to --to hf");
   HS_CHECK(options.to.empty() || options.hash_merges.empty(), "--hash-merges belongs to --from");
   HS_CHECK(options.hash_merges.empty() || options.tokenizer == "hash-lsh", "--hash-merges is for --tokenizer hash-lsh");
+  HS_CHECK(
+      options.tokenizer != "hash-lsh" || !options.hash_merges.empty(),
+      "--tokenizer hash-lsh of a HashFormer hashes the pieces of RoBERTa's BPE: name the folder with its vocab.json "
+      "and merges.txt with --hash-merges");
 }
 
 // The formats that are read are the ones that are written.

@@ -204,7 +204,6 @@ def test_a_dry_run_prints_the_mapping_and_cost_counts(run, tmp_path):
     "kind, flags, changes, says",
     [
         ("hash-proj", [], {}, "do not say which hash its words had; add --tokenizer hash-md"),
-        ("hash-proj", ["--tokenizer", "hash-lsh"], {}, "--hash-merges"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"pad_token_id": 0}, "pad_token_id"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"vocab_size": 1}, "'embeddings.proj_mat_1.weight' is missing"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"vocab_size": 3}, "vocab_size is 3; a HashFormer has 50265 rows"),
@@ -257,6 +256,7 @@ def test_weights_of_torch_alone_are_answered_with_the_way_out(run, tmp_path):
 def test_options_that_do_not_belong_together(refused, tmp_path):
     both = (tmp_path, tmp_path / "out")
     assert "--hash-merges is for" in refused(2, "convert", "--from", "hf", *both, "--hash-merges", tmp_path)
+    assert "--hash-merges" in refused(2, "convert", "--from", "hf", *both, "--tokenizer", "hash-lsh")
     assert "--words belongs to" in refused(2, "convert", "--from", "hf", *both, "--words", tmp_path)
     assert "--hash-merges belongs to" in refused(2, "convert", "--to", "hf", *both, "--hash-merges", tmp_path)
     assert "--words" in refused(2, "convert", "--to", "mqa", *both, "--words", tmp_path)
