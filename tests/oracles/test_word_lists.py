@@ -164,8 +164,9 @@ def test_every_character_is_of_the_class_it_has_in_python(exported):
     [
         (b"", "holds no word"),
         (b"\n  \n\t\n", "holds no word"),
-        (b"good\ndon't\n", ":2: \"don't\" is not one word: it is cut into \"don\", \"'\", \"t\""),
-        (b"two words\n", ':1: "two words" is not one word'),
+        (b"good\ndon't\n", ":2: 'don't' is not one word: it is cut into 'don', ''', 't'; give each"),
+        (b"two words\n", ":1: 'two words' is not one word: it is cut into 'two', 'words'; give each"),
+        (b"a b c d e f g\n", "'d', 'e', ...; give each"),
         (b"good\n" + b"x" * 10_000_000 + b"\n", ":2: the line has 10000000 bytes"),
         (b"good\nb\xe9d\n", ":2"),
         (None, "is a directory"),
@@ -195,7 +196,7 @@ def test_words_that_repeat_get_one_row(run, tmp_path, encoders, words):
 def test_a_list_is_wanted_and_wanted_only_there(run, tmp_path, encoders, words):
     done = run("convert", "--to", "hf", encoders("hash-proj"), tmp_path / "hf", check=False)
     assert done.returncode == 1 and "hashes words" in done.stderr and "--words FILE" in done.stderr
-    wordpiece = encoders("table", "--vocabulary-size", 60, tokenizer="wordpiece")
+    wordpiece = encoders("table", "--vocabulary-size", 120, tokenizer="wordpiece")
     done = run("convert", "--to", "hf", wordpiece, tmp_path / "hf", "--words", words(), check=False)
     assert done.returncode == 1 and "has a vocabulary" in done.stderr
     rotary = encoders("hash-proj", "--positions", "rotary")
@@ -208,7 +209,7 @@ def test_a_list_is_wanted_and_wanted_only_there(run, tmp_path, encoders, words):
 
 def test_wordpiece_encoders_of_three_classes(run, tmp_path, encoders, build_dir):
     """They have a class of transformers too."""
-    ours = encoders("table", "--vocabulary-size", 60, tokenizer="wordpiece")
+    ours = encoders("table", "--vocabulary-size", 120, tokenizer="wordpiece")
     run("convert", "--to", "hf", ours, tmp_path / "hf")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     model = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "hf").eval()

@@ -18,9 +18,10 @@ namespace {
 constexpr size_t kLongestWord = 65536;  // bytes
 constexpr int64_t kAtOnce = 4096;       // words: hash-pool holds 13 vectors for each
 
-// The words of a line, no more of them than a message shows.
+constexpr size_t kShown = 5;  // words of a line that a message names
+
+// The first words of a line.
 std::vector<std::string> words_of(std::string_view line, const std::string& where) {
-  constexpr size_t kShown = 5;
   std::vector<std::string> words;
   for (WordsAndSymbols tokens(line, where); words.size() < kShown && tokens.next();) words.emplace_back(tokens.word());
   return words;
@@ -29,7 +30,7 @@ std::vector<std::string> words_of(std::string_view line, const std::string& wher
 std::string quoted(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + brief_text(word);
-  return text;
+  return text + (words.size() == kShown ? ", ..." : "");
 }
 
 std::vector<int64_t> ids_of(const Tokenizer& tokenizer, const std::vector<std::string>& words) {
@@ -51,7 +52,7 @@ WordList read_word_list(const std::string& file) {
     const std::vector<std::string> words = words_of(*line, lines.where());
     if (words.empty()) continue;
     HS_CHECK(words.size() == 1, lines.where(), ": ", brief_text(std::string(*line)),
-             " is not one word: it is cut into ", quoted(words), ", ...; give each of these a line of its own");
+             " is not one word: it is cut into ", quoted(words), "; give each of these a line of its own");
     if (known.insert(words.front()).second) {
       list.words.push_back(words.front());
     } else {
