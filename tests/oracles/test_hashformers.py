@@ -3,6 +3,7 @@ the embeddings written anew in PyTorch under transformers' RoBERTa; what cannot 
 
 import hmac
 import json
+import sys
 
 import pytest
 from conftest import run_command
@@ -249,7 +250,7 @@ def test_weights_of_torch_alone_are_answered_with_the_way_out(run, tmp_path):
     path.unlink()
     said = convert(run, tmp_path, "--tokenizer", "hash-md", check=False).stderr
     code = said[said.index('python -c "') + len('python -c "') :].rstrip().rstrip('"')
-    run_command([__import__("sys").executable, "-c", code], cwd=tmp_path / "theirs")
+    run_command([sys.executable, "-c", code], cwd=tmp_path / "theirs")
     convert(run, tmp_path, "--tokenizer", "hash-md")
 
 
