@@ -1,4 +1,5 @@
 // headshare tokenize: what a tokenizer makes of each line of a text.
+#include "headshare/cli/hash_tokenizers.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/data/line_reader.h"
@@ -29,17 +30,9 @@ Fields own_fields(TokenizeOptions& o) {
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
-  TokenizerOptions options{.hash_merges = o.hash_merges};
-  if (o.tokenizer == "hash-md") {
-    options.kind = TokenizerKind::kHashMd;
-  } else if (o.tokenizer == "hash-lsh") {
-    options.kind = TokenizerKind::kHashLsh;
-  } else {
-    HS_CHECK(o.hash_merges.empty(), "--hash-merges is for --tokenizer hash-lsh");
-    options.kind = TokenizerKind::kBytes;
-    if (o.tokenizer != "bytes") return load_tokenizer(o.tokenizer);
-  }
-  return train_tokenizer(options, [](std::string*) { return false; });
+  if (std::unique_ptr<Tokenizer> hashing = make_hash_tokenizer(o.tokenizer, o.hash_merges)) return hashing;
+  if (o.tokenizer != "bytes") return load_tokenizer(o.tokenizer);
+  return train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
 }
 
 // Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.

@@ -296,6 +296,18 @@ TEST_F(BertTest, EncodersThatBertCannotHoldAreRefused) {
   EXPECT_EQ(refused([](EncoderOptions&) {}), "no error");
   EXPECT_THAT(refused([](EncoderOptions& o) { o.attention.scheme = "mhe_add"; }),
               HasSubstr("the encoder's attention is mhe_add, which BERT has no place for"));
+  EXPECT_THAT(refused([](EncoderOptions& o) {
+                o.masked_head = false;
+                o.embedding.kind = TokenEmbeddingKind::kHashProj;
+              }),
+              HasSubstr("--words FILE"));
+  EXPECT_THAT(refused([](EncoderOptions& o) { o.masked_head = o.three_way_head = true; }),
+              HasSubstr("three-way classification beside another"));
+  EXPECT_EQ(refused([](EncoderOptions& o) {
+              o.masked_head = false;
+              o.three_way_head = true;
+            }),
+            "no error");
   EXPECT_THAT(refused([](EncoderOptions& o) { o.norms = NormPlacement::kBefore; }), HasSubstr("--norms pre"));
   EXPECT_THAT(refused([](EncoderOptions& o) { o.positions = PositionKind::kRotary; }), HasSubstr("not learned"));
   EXPECT_THAT(refused([](EncoderOptions& o) { o.segments = 0; }), HasSubstr("--segments"));

@@ -14,7 +14,7 @@ const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
       {"hf",
        "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert, roberta, xlm-roberta, "
-       "distilbert, albert",
+       "distilbert, albert, and HashFormers",
        open_hf},
   };
   return formats;

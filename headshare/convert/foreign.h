@@ -30,11 +30,20 @@ struct ForeignModel {
   fs::path tokenizer = {};               // for load_tokenizer; empty when the source has none
 };
 
+// What to read, and what the user says of it.
+struct ForeignSource {
+  ForeignSource(fs::path source_path, bool hashes = false)  // NOLINT(google-explicit-constructor)
+      : path(std::move(source_path)), hashes_words(hashes) {}
+
+  fs::path path;
+  bool hashes_words;  // ids are hashes of words (HashFormers), which a configuration does not always tell
+};
+
 struct ForeignFormat {
   std::string name;  // for --from
   std::string help;
   // Throws Error, naming the file and the way out, for whatever is damaged or has no place in ours.
-  std::function<ForeignModel(const fs::path&)> open;
+  std::function<ForeignModel(const ForeignSource&)> open;
 };
 
 const std::vector<ForeignFormat>& foreign_formats();

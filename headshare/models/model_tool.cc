@@ -1,10 +1,11 @@
 // For tests/oracles/ and bench/ only: what a model makes of token ids.
 //   model_tool MODEL INPUT OUT [gradients]
-// MODEL: a checkpoint directory; a tokenizer is not needed. INPUT: a JSON object of rows of equal length: "ids" and,
-// for encoders where wanted, "visible" (1, or 0 for padding), "segments", "targets" (-100: none) and "words" ([B, 2,
-// T]). OUT: safetensors with `hidden` [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E],
-// `scores` of a task's head; a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when
-// asked, its gradient by every parameter as `gradient.NAME`.
+// MODEL: a checkpoint directory; a tokenizer is not needed for ids. INPUT: a JSON object of rows of equal length: "ids"
+// (or for encoders "tokens", their texts, such as "<s>" or "the") and, for encoders where wanted, "visible" (1, or 0
+// for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]). OUT: safetensors with `hidden` [B, T, E]
+// and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head, `three_way` [B, T, 3];
+// a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when asked, its gradient by
+// every parameter as `gradient.NAME`.
 #include <ATen/ATen.h>
 
 #include <cstdio>
@@ -27,6 +28,20 @@ Tensor read_rows(const nlohmann::json& object, const char* key) {
     tensors.push_back(at::tensor(row, at::kLong));
   }
   return at::stack(tensors);
+}
+
+// The ids of tokens that are given by their texts.
+nlohmann::json ids_of(const nlohmann::json& tokens, const Tokenizer& tokenizer) {
+  nlohmann::json ids = nlohmann::json::array();
+  for (const auto& row : tokens.get<std::vector<std::vector<std::string>>>()) {
+    ids.push_back(nlohmann::json::array());
+    for (const std::string& token : row) {
+      const std::vector<int32_t> found = encode_with_special(tokenizer, token);
+      HS_CHECK(found.size() == 1, "'", token, "' is ", found.size(), " tokens, not one");
+      ids.back().push_back(found.front());
+    }
+  }
+  return ids;
 }
 
 Tensor read_words(const nlohmann::json& object) {
@@ -71,6 +86,10 @@ NamedTensors results(Encoder& model, const nlohmann::json& object) {
   if (model->options().masked_head) out["logits"] = model->logits(out["hidden"]);
   const Tensor scores = task_scores(model, input, object);
   if (scores.defined()) out["scores"] = scores;
+  if (model->options().three_way_head) {
+    const Tensor places = at::arange(input.ids.numel());
+    out["three_way"] = model->three_way_scores(input, places).unflatten(0, input.ids.sizes());
+  }
   if (!object.contains("targets")) return out;
   const SummedLoss loss = model->loss(input, read_rows(object, "targets"));
   out["loss"] = loss.sum / loss.tokens;
@@ -101,8 +120,12 @@ int main(int count, char** arguments) {
   }
   try {
     const fs::path checkpoint = find_checkpoint(arguments[1]);
-    const auto input = nlohmann::json::parse(read_file(arguments[2]));
-    if (std::holds_alternative<EncoderOptions>(read_options(checkpoint))) {
+    auto input = nlohmann::json::parse(read_file(arguments[2]));
+    if (input.contains("tokens")) {
+      const LoadedEncoder loaded = load_encoder_model(checkpoint);
+      input["ids"] = ids_of(input.at("tokens"), *loaded.tokenizer);
+      write_results(loaded.model, input, gradients, arguments[3]);
+    } else if (std::holds_alternative<EncoderOptions>(read_options(checkpoint))) {
       write_results(load_encoder(checkpoint), input, gradients, arguments[3]);
     } else {
       write_results(load_decoder(checkpoint), input, gradients, arguments[3]);

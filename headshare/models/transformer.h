@@ -31,6 +31,11 @@ class TransformerImpl : public Layer {
   // where tokenizer and embedding do not fit.
   void read_words(std::shared_ptr<const Tokenizer> tokenizer) { embedding_->read_words(std::move(tokenizer)); }
 
+  // What the token embedding gives for ids [N], without positions: [N, W].
+  Tensor token_vectors(const Tensor& ids) const {
+    return embedding_->lookup({.ids = ids.unsqueeze(0)}, LookupGradient::kWhole).squeeze(0);
+  }
+
   // Blocks keep only their inputs and run again in the backward pass.
   void set_recompute(bool on) { recompute_ = on; }
 

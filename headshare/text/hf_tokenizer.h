@@ -51,4 +51,9 @@ nlohmann::json hf_json_from_wordpiece(const WordPieceDefinition& definition);
 nlohmann::json hf_json_from_unigram(const UnigramDefinition& definition);
 nlohmann::json hf_json(const Tokenizer& tokenizer);
 
+// A tokenizer that cuts text as HashTokenizer does, with its special tokens and then `words` (lower-cased, each once)
+// as its vocabulary: type WordLevel. Other words are "<unk>". The texts of special tokens are words like others where
+// "split_special_tokens" is set, which is transformers' affair.
+nlohmann::json hf_json_from_words(const std::vector<std::string>& words);
+
 }  // namespace headshare

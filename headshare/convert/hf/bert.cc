@@ -35,6 +35,7 @@ Names tensor_names(const EncoderOptions& options) {
   add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
   if (options.pooler) pair("pooler.dense", "pooler");
   if (options.task_head.kind != TaskHeadKind::kNone) pair(task_head_name(options.task_head.kind), "task_head.output");
+  if (options.three_way_head) pair("classifier", "three_way_head.output");
   if (!options.masked_head) return names;
   pair(join_text(kHead, "transform.dense"), "masked_head.dense");
   pair(join_text(kHead, "transform.LayerNorm"), "masked_head.norm");
@@ -133,9 +134,10 @@ void check_bert_holds(const EncoderOptions& o) {
   const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
   const std::string way_out = "; `train --task mlm --bert` makes encoders that BERT holds";
   const std::string scheme = o.attention.scheme;
-  HS_CHECK(!is_hashed(o.embedding), "the encoder hashes words (--token-embedding)", no_place);
-  HS_CHECK(!o.three_way_head, "the encoder has a head of three-way classification", no_place,
-           "; fine-tune it first: that replaces the head");
+  HS_CHECK(!is_hashed(o.embedding), "the encoder hashes words (--token-embedding), and BERT has a row for each; name ",
+           "the words that are to have one with --words FILE");
+  HS_CHECK(!o.three_way_head || (!o.masked_head && o.task_head.kind == TaskHeadKind::kNone),
+           "the encoder has a head of three-way classification beside another", no_place);
   HS_CHECK(scheme == "mha", "the encoder's attention is ", scheme, no_place,
            "; an encoder of scheme mha can be written");
   HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place,
@@ -171,6 +173,7 @@ void check_bert_holds(const EncoderOptions& o) {
 namespace {
 
 std::string architecture(const EncoderOptions& options) {
+  if (options.three_way_head) return "BertForTokenClassification";
   switch (options.task_head.kind) {
     case TaskHeadKind::kText:
       return "BertForSequenceClassification";
@@ -181,13 +184,22 @@ std::string architecture(const EncoderOptions& options) {
   }
 }
 
-void add_classes(const TaskHeadOptions& head, nlohmann::json* config) {
-  if (head.kind != TaskHeadKind::kText) return;
-  for (int64_t i = 0; i < head.outputs; ++i) {
-    const std::string name = head.labels.empty() ? join_text("LABEL_", i) : head.labels[static_cast<size_t>(i)];
-    (*config)["id2label"][std::to_string(i)] = name;
-    (*config)["label2id"][name] = i;
+void add_labels(const std::vector<std::string>& labels, nlohmann::json* config) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    (*config)["id2label"][std::to_string(i)] = labels[i];
+    (*config)["label2id"][labels[i]] = i;
   }
+}
+
+void add_classes(const EncoderOptions& options, nlohmann::json* config) {
+  if (options.three_way_head) return add_labels({"original", "shuffled", "random"}, config);
+  const TaskHeadOptions& head = options.task_head;
+  if (head.kind != TaskHeadKind::kText) return;
+  std::vector<std::string> labels = head.labels;
+  if (labels.empty()) {
+    for (int64_t i = 0; i < head.outputs; ++i) labels.push_back(join_text("LABEL_", i));
+  }
+  add_labels(labels, config);
   (*config)["problem_type"] = head.outputs == 1 ? "regression" : "single_label_classification";
 }
 
@@ -205,7 +217,7 @@ nlohmann::json bert_config(EncoderOptions options) {
   };
   const nlohmann::json values = to_json(stored_fields(options));
   for (const HfKey& key : bert_keys()) config[key.theirs] = values.at(key.ours);
-  add_classes(options.task_head, &config);
+  add_classes(options, &config);
   return config;
 }
 
@@ -215,10 +227,11 @@ void write_bert(const fs::path& directory, const Encoder& model) {
   const EncoderOptions& options = model->options();
   check_bert_holds(options);
   const NamedTensors ours = model_tensors(*model);
-  const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
+  const bool has_head = options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
   NamedTensors theirs;
   for (const auto& [name, our_name] : tensor_names(options)) {
-    const bool in_head = name.starts_with(kHead) || our_name.starts_with("task_head.");
+    const bool in_head =
+        name.starts_with(kHead) || our_name.starts_with("task_head.") || our_name.starts_with("three_way_head.");
     check_finite(ours.at(our_name), join_text("the encoder: tensor '", our_name, "'"),
                  "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
     theirs.emplace(has_head && !in_head ? "bert." + name : name, ours.at(our_name));

@@ -27,8 +27,9 @@ ForeignModel map_bert(const std::shared_ptr<const HfDirectory>& directory);
 void check_bert_holds(const EncoderOptions& resolved);
 
 // Writes config.json and model.safetensors of the transformers class with the encoder's head (BertForMaskedLM,
-// BertForSequenceClassification, BertForQuestionAnswering), or of a BertModel where it has none, into `directory`,
-// which exists. transformers gives the same hidden states and scores.
+// BertForSequenceClassification, BertForQuestionAnswering; BertForTokenClassification for three-way classification), or
+// of a BertModel where it has none, into `directory`, which exists. transformers gives the same hidden states and
+// scores.
 void write_bert(const fs::path& directory, const Encoder& model);
 
 }  // namespace headshare

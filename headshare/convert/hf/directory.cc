@@ -9,6 +9,7 @@
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
+#include "headshare/convert/hf/hashformer.h"
 #include "headshare/convert/hf/roberta.h"
 #include "headshare/models/checkpoint.h"
 
@@ -33,18 +34,30 @@ fs::path config_in(const fs::path& path) {
   return config;
 }
 
+// For a directory with pytorch_model.bin. transformers does not have the classes of HashFormers.
+std::string way_to_safetensors(const HfConfig& config, bool hashes_words) {
+  if (config.architecture() == kThreeWayClass ||
+      hashformer_embedding(config, hashes_words) != TokenEmbeddingKind::kTable) {
+    return "with torch, in that directory: python -c \"import torch, safetensors.torch as s; "
+           "w = torch.load('pytorch_model.bin', weights_only=True); "
+           "s.save_file({k: v.clone() for k, v in w.items()}, 'model.safetensors')\"";
+  }
+  return "with transformers: " + config.architecture().value_or("AutoModel") +
+         ".from_pretrained(DIR).save_pretrained(NEW_DIR)";
+}
+
 }  // namespace
 
-HfDirectory::HfDirectory(const fs::path& path) : HfConfig(config_in(path)), path_(path) {
-  if (is_file(path / kWeights)) {
-    files_.push_back(std::make_unique<SafetensorsFile>(path / kWeights));
+HfDirectory::HfDirectory(const ForeignSource& source)
+    : HfConfig(config_in(source.path)), path_(source.path), hashes_words_(source.hashes_words) {
+  if (is_file(path_ / kWeights)) {
+    files_.push_back(std::make_unique<SafetensorsFile>(path_ / kWeights));
     tensors_ = files_.back()->tensors();
     return;
   }
-  HS_CHECK(is_file(path / kIndex), path.string(), " has neither ", kWeights, " nor ", kIndex,
-           "; weights in another form become safetensors with transformers: ", architecture().value_or("AutoModel"),
-           ".from_pretrained(DIR).save_pretrained(NEW_DIR)");
-  open_shards(path / kIndex);
+  HS_CHECK(is_file(path_ / kIndex), path_.string(), " has neither ", kWeights, " nor ", kIndex,
+           "; weights in another form become safetensors ", way_to_safetensors(*this, source.hashes_words));
+  open_shards(path_ / kIndex);
 }
 
 void HfDirectory::open_shards(const fs::path& index_path) {
@@ -80,10 +93,10 @@ fs::path HfDirectory::tokenizer() const {
   return pair || is_file(path_ / "vocab.txt") ? path_ : fs::path();
 }
 
-ForeignModel open_hf(const fs::path& path) {
-  const auto directory = std::make_shared<const HfDirectory>(path);
+ForeignModel open_hf(const ForeignSource& source) {
+  const auto directory = std::make_shared<const HfDirectory>(source);
   const nlohmann::json& type = directory->value("model_type");
-  HS_CHECK(directory->value("format") != "headshare", path.string(), " is already a headshare model");
+  HS_CHECK(directory->value("format") != "headshare", source.path.string(), " is already a headshare model");
   using Map = ForeignModel (*)(const std::shared_ptr<const HfDirectory>&);
   static const std::map<std::string, Map> families = {{"gpt2", map_gpt2},
                                                       {"bert", map_bert},

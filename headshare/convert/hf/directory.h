@@ -18,7 +18,7 @@ namespace headshare {
 class HfDirectory : public HfConfig {
  public:
   // Throws Error when there is no config.json, no safetensors file, or one of them is damaged.
-  explicit HfDirectory(const fs::path& path);
+  explicit HfDirectory(const ForeignSource& source);
 
   // Tensors by name, from all shards.
   const TensorMap& tensors() const { return tensors_; }
@@ -26,6 +26,7 @@ class HfDirectory : public HfConfig {
   Tensor read(const std::string& name) const;
 
   const fs::path& path() const { return path_; }
+  bool hashes_words() const { return hashes_words_; }  // as the user says
   // What load_tokenizer can be asked to read here; empty when there is no tokenizer.
   fs::path tokenizer() const;
 
@@ -33,11 +34,12 @@ class HfDirectory : public HfConfig {
   void open_shards(const fs::path& index);
 
   fs::path path_;
+  bool hashes_words_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   TensorMap tensors_;  // views into files_
 };
 
 // Reads a Hugging Face directory by the model type its configuration names.
-ForeignModel open_hf(const fs::path& path);
+ForeignModel open_hf(const ForeignSource& source);
 
 }  // namespace headshare

@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/encoder_tensors.h"
+#include "headshare/convert/hf/hashformer.h"
 
 namespace headshare {
 namespace {
@@ -31,16 +32,26 @@ int64_t unused_positions(const HfConfig& config) {
   return padding.get<int64_t>() + 1;
 }
 
+// Where words are hashed, vocab_size says how.
+std::vector<HfKey> keys_of(const EncoderOptions& options) {
+  std::vector<HfKey> keys = bert_keys();
+  if (is_hashed(options.embedding)) {
+    std::erase_if(keys, [](const HfKey& key) { return key.theirs == std::string_view("vocab_size"); });
+  }
+  return keys;
+}
+
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config) {
+EncoderOptions read_options(const HfConfig& config, bool hashes_words) {
   refuse_what_we_lack(config);
-  refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions,
+  refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions, kThreeWayClass,
                                 "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
                                 "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
   refuse_other_encoders(config, "RoBERTa");
   EncoderOptions options = base_encoder();
   options.vocabulary = 50265;
-  read_keys(config, bert_keys(), stored_fields(options));
+  options.embedding.kind = hashformer_embedding(config, hashes_words);
+  read_keys(config, keys_of(options), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and RoBERTa has at least 1");
   const int64_t unused = unused_positions(config);
   HS_CHECK(options.context > unused, config.config_key("max_position_embeddings"), " is ", options.context,
@@ -75,8 +86,8 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
 
 // Every tensor of ours but for the positions, and its name without the prefix.
 TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors) {
-  TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
-                       {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
+  TensorNames names = hashformer_tensors(options.embedding.kind);
+  names.emplace_back("embeddings.token_type_embeddings.weight", "segment_embedding");
   add_pair("embeddings.LayerNorm", "embedding_norm", &names);
   add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
   const bool own_layer = tensors.has(kClassifier);  // in place of the pooler
@@ -85,6 +96,7 @@ TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors
   if (options.task_head.kind == TaskHeadKind::kText) {
     add_pair(own_layer ? "classifier.out_proj" : "classifier", "task_head.output", &names);
   }
+  if (options.three_way_head) add_pair("dense", "three_way_head.output", &names);
   if (!options.masked_head) return names;
   add_pair("lm_head.dense", "masked_head.dense", &names);
   add_pair("lm_head.layer_norm", "masked_head.norm", &names);
@@ -105,8 +117,9 @@ void take_positions(const EncoderOptions& options, HfMapping* mapping) {
 }  // namespace
 
 EncoderOptions roberta_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config);
+  EncoderOptions options = read_options(config, /*hashes_words=*/false);
   options.masked_head = is_class(config, kMasked);
+  options.three_way_head = is_class(config, kThreeWayClass);
   options.pooler = !options.masked_head && !is_class(config, kQuestions);
   if (is_class(config, kQuestions)) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
   if (is_class(config, kMultipleChoice)) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
@@ -117,13 +130,15 @@ EncoderOptions roberta_options(const HfConfig& config) {
 
 ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   HfMapping mapping(directory, plain_name);
-  EncoderOptions options = read_options(*directory);
+  EncoderOptions options = read_options(*directory, directory->hashes_words());
   options.pooler = mapping.has("pooler.dense.weight") || mapping.has("classifier.dense.weight");
   options.masked_head = mapping.has("lm_head.dense.weight");
+  options.three_way_head = mapping.has("dense.weight");
   options.task_head = read_task_head(*directory, mapping);
   check_head_activation(*directory, options);
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
+  if (is_hashed(options.embedding)) foreign.tokenizer.clear();  // the files do not say which hash the model has
   const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);
   take_positions(options, &mapping);
   mapping.leave_out("embeddings.position_ids");
@@ -138,7 +153,7 @@ ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   } else if (options.masked_head) {
     mapping.leave_out("lm_head.bias");
   }
-  mapping.finish("RoBERTa", &foreign);
+  mapping.finish(is_hashed(options.embedding) ? "HashFormer" : "RoBERTa", &foreign);
   return foreign;
 }
 

@@ -1,6 +1,6 @@
 // RoBERTa as Hugging Face transformers stores it (models/roberta/modeling_roberta.py): RobertaModel,
 // RobertaForMaskedLM, RobertaForSequenceClassification, RobertaForMultipleChoice and RobertaForQuestionAnswering;
-// XLM-RoBERTa alike.
+// XLM-RoBERTa alike; and HashFormers, whose code is RoBERTa's with other embeddings (hashformer.h).
 #pragma once
 
 #include <memory>

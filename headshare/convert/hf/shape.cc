@@ -20,6 +20,7 @@ std::string heads_of(const EncoderOptions& o) {
   std::vector<std::string> parts;
   if (o.pooler) parts.emplace_back("its pooler");
   if (o.masked_head) parts.emplace_back("its masked-LM head");
+  if (o.three_way_head) parts.emplace_back("its three-way head");
   if (o.task_head.kind != TaskHeadKind::kNone) parts.emplace_back("the head of its task");
   return parts.empty() ? "no head" : list_text(parts);
 }

@@ -12,4 +12,9 @@ namespace headshare {
 // format does not have.
 void write_hf_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, const EncoderOptions& model);
 
+// The same for a tokenizer that hashes words, and a closed list of them: ids are the special tokens' and then the
+// words', and other words are <unk>.
+void write_hf_words(const fs::path& directory, const Tokenizer& tokenizer, const std::vector<std::string>& words,
+                    const EncoderOptions& model);
+
 }  // namespace headshare

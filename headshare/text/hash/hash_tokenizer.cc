@@ -1,7 +1,5 @@
 #include "headshare/text/hash/hash_tokenizer.h"
 
-#include <array>
-
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
@@ -11,8 +9,6 @@
 
 namespace headshare {
 namespace {
-
-constexpr std::array<const char*, HashTokenizer::kSpecials> kSpecialTexts = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
 
 // Words on their way into the table, so that its lock is taken once for many.
 class Batch {

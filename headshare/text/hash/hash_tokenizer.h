@@ -1,6 +1,8 @@
 // Tokenizers "hash-md" and "hash-lsh": words and symbols without a vocabulary (HashFormers).
 #pragma once
 
+#include <array>
+
 #include "headshare/text/hash/word_hasher.h"
 #include "headshare/text/hash/word_table.h"
 #include "headshare/text/tokenizer.h"
@@ -14,6 +16,7 @@ namespace headshare {
 class HashTokenizer : public Tokenizer {
  public:
   static constexpr int32_t kSpecials = 5;
+  static constexpr std::array<const char*, kSpecials> kSpecialTexts = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
 
   explicit HashTokenizer(std::shared_ptr<const WordHasher> hasher);
 
