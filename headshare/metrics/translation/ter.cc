@@ -19,7 +19,7 @@ class TerReader : public RowReader {
     int64_t fewest = INT64_MAX;
     size_t length = 0;
     for (const std::string& one : references) {
-      const std::vector<uint32_t> other = numbers_.numbers(tercom_words(options_, one));
+      const std::vector<uint32_t> other = numbers_.numbers(reference_words(one));
       fewest = std::min(fewest, shifted_edits(own, other));
       length += other.size();
     }
@@ -27,6 +27,18 @@ class TerReader : public RowReader {
   }
 
  private:
+  // sacreBLEU normalizes references twice, which changes some: "a..1" becomes "a . .1" and then "a . . 1".
+  std::string reference_words(const std::string& line) const {
+    std::string once = tercom_words(options_, line);
+    if (!options_.normalized) return once;
+    std::string joined;
+    for (const std::string_view word : split_words(once)) {
+      if (!joined.empty()) joined += ' ';
+      joined += word;
+    }
+    return tercom_words(options_, joined);
+  }
+
   TercomOptions options_;
   WordNumbers numbers_;
 };
