@@ -299,7 +299,10 @@ void score_translations(const std::string& question, const TranslationOptions& o
   const auto first = known.begin() + static_cast<ptrdiff_t>(references.size());
   const std::vector<Segments> outputs(std::make_move_iterator(first), std::make_move_iterator(known.end()));
   known.resize(references.size());
-  Scored scored{.metric = metric_of(question, o), .systems = systems, .digits = static_cast<int>(o.width)};
+  Scored scored;
+  scored.metric = metric_of(question, o);
+  scored.systems = systems;
+  scored.digits = static_cast<int>(o.width);
   for (size_t s = 0; s < outputs.size(); ++s) {
     check_interrupted();
     if (question == "bleu" && !o.force) note_tokenized(systems[s], outputs[s]);
