@@ -63,6 +63,11 @@ def tokenising(what, kind):
     return Target(what, 2, "tokenizers", where, "ratio_to_tokenizers")
 
 
+def translation_scores(what, *names):
+    where = dict(name=names, contender="headshare", threads=1, lines=3004)
+    return Target(what, 10, "translation_scores", where, "ratio_to_sacrebleu")
+
+
 def peak_mebibytes(rows):
     return [(row["peak_bytes"] / 2**20, describe(row)) for row in rows]
 
@@ -143,6 +148,8 @@ TARGETS = [
         of=peak_mebibytes),
     tokenising("tokenising, WordPiece", "wordpiece"),
     tokenising("tokenising, GPT-2's BPE", "gpt2"),
+    translation_scores("BLEU, chrF and TER against sacreBLEU", "bleu", "chrf", "ter"),
+    translation_scores("the paired bootstrap, 1,000 resamples", "bleu, paired bootstrap", "chrf, paired bootstrap"),
 ]  # fmt: skip
 
 

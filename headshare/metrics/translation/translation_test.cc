@@ -41,8 +41,9 @@ TEST(TranslationTokenizers, CutAsTheirRulesSay) {
   EXPECT_EQ(joined(tokenize(BleuTokenizer::k13a, "\"1,000.5\" isn't 3-4, a.b &amp;quot;<skipped>c.")),
             "\" 1,000.5 \" isn't 3 - 4 , a . b & quot ; c .");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::k13a, "&amp;lt;&gt;")), "< >");
+  // A sign that nothing comes before stays with a number.
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kIntl, "»1,000 €5… 2017.")),
-            "»1,000 € 5 … 2017.")  // a sign before all else stays with a number;
+            "»1,000 € 5 … 2017.");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kZh, "你好abc，1.5")), "你 好 abc ， 1.5");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kChar, "aé b")), "a é b");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kNone, "a.b  c")), "a.b c");
