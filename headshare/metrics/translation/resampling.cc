@@ -53,10 +53,13 @@ std::vector<Scores> bootstrap_scores(const TranslationMetric& metric, const std:
   return scores;
 }
 
+Scores sorted(Scores scores) {
+  std::sort(scores.begin(), scores.end(), [](MixedNumber a, MixedNumber b) { return a.value < b.value; });
+  return scores;
+}
+
 // Half of what is between the scores that leave a fortieth on each side.
-double half_width(const Scores& scores) {
-  Scores sorted = scores;
-  std::sort(sorted.begin(), sorted.end(), [](MixedNumber a, MixedNumber b) { return a.value < b.value; });
+double half_width(const Scores& sorted) {
   const size_t outside = sorted.size() / 40;
   return (MixedNumber(0.5) * (sorted[sorted.size() - outside - 1] - sorted[outside])).value;
 }
@@ -81,7 +84,7 @@ ScoreInterval bootstrap_interval(const TranslationMetric& metric, const SegmentT
   // Python's statistics.mean rounds once.
   long double sum = 0;
   for (const MixedNumber& one : scores) sum += one.value;
-  return {static_cast<double>(sum / static_cast<long double>(scores.size())), half_width(scores)};
+  return {static_cast<double>(sum / static_cast<long double>(scores.size())), half_width(sorted(scores))};
 }
 
 std::vector<SystemResult> paired_bootstrap(const TranslationMetric& metric, const std::vector<SegmentTable>& systems,
@@ -91,9 +94,10 @@ std::vector<SystemResult> paired_bootstrap(const TranslationMetric& metric, cons
   const std::vector<Scores> scores = bootstrap_scores(metric, systems, resampling);
   const MixedArray baseline(scores[0]);
   for (size_t s = 0; s < systems.size(); ++s) {
-    const MixedArray own(scores[s]);
-    results[s].interval = {own.mean().value, half_width(scores[s])};
+    const Scores ascending = sorted(scores[s]);  // sacreBLEU's mean adds them up in this order
+    results[s].interval = {MixedArray(ascending).mean().value, half_width(ascending)};
     if (s == 0) continue;
+    const MixedArray own(scores[s]);
     const MixedArray differences = own.distances(baseline);
     const double found = std::abs(results[0].score - results[s].score);
     results[s].p_value = p_value(differences.count_above(differences.mean().value, found), resampling.samples);
