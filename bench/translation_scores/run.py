@@ -122,7 +122,7 @@ def main():
     for needed in (tool, FOLDER):
         if not needed.exists():
             sys.exit(f"no {needed}: build the tests, set HEADSHARE_DATA")
-    count, passes = (100, 2) if arguments.quick else (None, 5)
+    count, passes = (100, 2) if arguments.quick else (None, 3)
     reference = lines_of("reference.de", count)
     systems = [lines_of(name, count) for name in SYSTEMS]
     rows = []
