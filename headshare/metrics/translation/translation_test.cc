@@ -42,8 +42,7 @@ TEST(TranslationTokenizers, CutAsTheirRulesSay) {
             "\" 1,000.5 \" isn't 3 - 4 , a . b & quot ; c .");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::k13a, "&amp;lt;&gt;")), "< >");
   // A sign that nothing comes before stays with a number.
-  EXPECT_EQ(joined(tokenize(BleuTokenizer::kIntl, "»1,000 €5… 2017.")),
-            "»1,000 € 5 … 2017.");
+  EXPECT_EQ(joined(tokenize(BleuTokenizer::kIntl, "»1,000 €5… 2017.")), "»1,000 € 5 … 2017.");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kZh, "你好abc，1.5")), "你 好 abc ， 1.5");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kChar, "aé b")), "a é b");
   EXPECT_EQ(joined(tokenize(BleuTokenizer::kNone, "a.b  c")), "a.b c");
@@ -75,7 +74,7 @@ TEST(ShiftedEdits, AShiftIsOneEdit) {
 
 TEST(ShiftedEdits, LengthsMayBeVeryUnequal) {
   EXPECT_EQ(shifted_edits(std::vector<uint32_t>(2000, 1), {1}), 1999);
-  EXPECT_EQ(shifted_edits({1}, std::vector<uint32_t>(2000, 1)), 1999);
+  EXPECT_EQ(shifted_edits({1, 1, 1}, std::vector<uint32_t>(2000, 1)), 1997);
 }
 
 TEST(EditTableTest, DistancesFromAPrefixAreThoseOfTheWhole) {
