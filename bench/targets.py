@@ -72,6 +72,11 @@ def thousand_words(rows):
     return [(row["words_per_s"] / 1000, describe(row)) for row in rows]
 
 
+def translation_scores(what, *names):
+    where = dict(name=names, contender="headshare", threads=1, lines=3004)
+    return Target(what, 10, "translation_scores", where, "ratio_to_sacrebleu")
+
+
 def peak_mebibytes(rows):
     return [(row["peak_bytes"] / 2**20, describe(row)) for row in rows]
 
@@ -155,6 +160,8 @@ TARGETS = [
     hashing("hashing a text, MD", 1000, "md, text"),
     hashing("MD signatures of different words", 300, "md"),
     hashing("LSH signatures of different words", 20, "lsh"),
+    translation_scores("BLEU, chrF and TER against sacreBLEU", "bleu", "chrf", "ter"),
+    translation_scores("the paired bootstrap, 1,000 resamples", "bleu, paired bootstrap", "chrf, paired bootstrap"),
 ]  # fmt: skip
 
 

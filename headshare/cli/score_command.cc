@@ -1,9 +1,10 @@
-// headshare score: scores predictions that another program made, as the official scorers do.
+// headshare score: scores predictions and translations that another program made, as the official scorers do.
 #include <algorithm>
 
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
+#include "headshare/cli/score_translation.h"
 #include "headshare/cli/table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
@@ -19,13 +20,14 @@ enum class Rules { kAuto, kV1, kV2 };
 
 struct ScoreOptions {
   std::string question;
-  std::string predictions;
-  std::string gold;
+  std::vector<std::string> predictions;
+  std::vector<std::string> gold;
   std::string task;
   std::string null_odds;
   double null_threshold = 1;
   Rules rules = Rules::kAuto;
   bool json = false;
+  TranslationOptions translation;
 };
 
 std::string task_help() {
@@ -40,7 +42,10 @@ std::string task_help() {
 Fields own_fields(ScoreOptions& o) {
   static const EnumNames<Rules> rules = {{Rules::kAuto, "auto"}, {Rules::kV1, "v1.1"}, {Rules::kV2, "v2.0"}};
   return {
-      field("gold", &o.gold, "the data set's file with the right answers, plain or .gz", {.aliases = {"reference"}}),
+      field(
+          "gold", &o.gold,
+          "the data set's file with the right answers, plain or .gz; for translations one or more files of references",
+          {.aliases = {"reference"}}),
       field("task", &o.task, "which task of glue or superglue: " + task_help()),
       field("json", &o.json, "print one JSON object"),
       field("null-odds", &o.null_odds,
@@ -62,9 +67,9 @@ struct Result {
 };
 
 Result score_squad_file(const ScoreOptions& o) {
-  const SquadData data = read_squad(o.gold);
+  const SquadData data = read_squad(o.gold[0]);
   if (const std::string note = misplaced_note(data); !note.empty()) notice(note);
-  SquadPredictions predictions{.answers = read_squad_answers(o.predictions), .null_threshold = o.null_threshold};
+  SquadPredictions predictions{.answers = read_squad_answers(o.predictions[0]), .null_threshold = o.null_threshold};
   if (!o.null_odds.empty()) predictions.null_odds = read_null_odds(o.null_odds);
   const SquadRules rules = o.rules == Rules::kAuto ? data.rules
                            : o.rules == Rules::kV1 ? SquadRules::kV1
@@ -75,8 +80,8 @@ Result score_squad_file(const ScoreOptions& o) {
                      " questions have no prediction and count as wrong; the first is ", scores.first_missing));
   }
   if (scores.unknown > 0) {
-    notice(
-        join_text(scores.unknown, " predictions are for questions that ", o.gold, " does not have, and were ignored"));
+    notice(join_text(scores.unknown, " predictions are for questions that ", o.gold[0],
+                     " does not have, and were ignored"));
   }
   return {.scores = to_scores(scores), .task_score = {}, .missing = scores.missing, .examples = scores.all.total};
 }
@@ -85,7 +90,7 @@ Result score_task(const ScoreOptions& o, Suite suite) {
   const TaskInfo& task = find_task(suite, o.task);
   Result result;
   if (task.form == TaskForm::kRecord) {
-    const std::vector<AnswerPair> pairs = read_record_answers(o.gold, o.predictions);
+    const std::vector<AnswerPair> pairs = read_record_answers(o.gold[0], o.predictions[0]);
     result.scores = record_scores(pairs);
     result.examples = static_cast<int64_t>(pairs.size());
     result.missing = std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return !pair.predicted; });
@@ -93,9 +98,9 @@ Result score_task(const ScoreOptions& o, Suite suite) {
       notice(join_text(result.missing, " of ", pairs.size(), " queries have no prediction and count as wrong"));
     }
   } else {
-    const GoldLabels gold = read_gold_labels(task, o.gold);
+    const GoldLabels gold = read_gold_labels(task, o.gold[0]);
     for (const std::string& note : gold.notes) notice(note);
-    result.scores = measure(task.metrics, read_predictions(task, gold, o.predictions));
+    result.scores = measure(task.metrics, read_predictions(task, gold, o.predictions[0]));
     result.examples = static_cast<int64_t>(gold.index.size());
   }
   result.task_score = task_score(result.scores);
@@ -130,13 +135,28 @@ void print_table(const ScoreOptions& o, const Result& result) {
   print(table.text(terminal_width(Stream::kOut)));
 }
 
+bool is_translation(const ScoreOptions& o) {
+  const auto& questions = translation_questions();
+  return std::find(questions.begin(), questions.end(), o.question) != questions.end();
+}
+
 // Options of the other questions would change nothing.
 void check_options(const Arguments& arguments, const ScoreOptions& o) {
-  const std::vector<std::string> questions = {"squad", "glue", "superglue"};
-  HS_CHECK(std::find(questions.begin(), questions.end(), o.question) != questions.end(),
-           "headshare score scores squad, glue or superglue, not '", o.question, "'",
-           did_you_mean(o.question, questions));
+  std::vector<std::string> questions = {"squad", "glue", "superglue"};
+  questions.insert(questions.end(), translation_questions().begin(), translation_questions().end());
+  HS_CHECK(std::find(questions.begin(), questions.end(), o.question) != questions.end(), "headshare score scores ",
+           list_text(questions, "or"), ", not '", o.question, "'", did_you_mean(o.question, questions));
   HS_CHECK(!o.gold.empty(), "--gold is missing: which file has the right answers?");
+  check_translation_options(arguments, o.question, o.translation, o.predictions.size());
+  if (is_translation(o)) {
+    for (const char* name : {"task", "null-odds", "null-threshold", "rules"}) {
+      HS_CHECK(!arguments.given(name), "--", name, " is not for ", o.question);
+    }
+    return;
+  }
+  HS_CHECK(o.predictions.size() == 1, o.question, " scores one file of predictions, not ", o.predictions.size());
+  HS_CHECK(o.gold.size() == 1, o.question, " has one --gold, not ", o.gold.size(),
+           " (\\, stands for a comma within a name)");
   if (o.question == "squad") {
     HS_CHECK(o.task.empty(), "--task is for glue and superglue; squad has none");
     HS_CHECK(o.null_odds.empty() || o.rules != Rules::kV1, "--null-odds belongs to the rules of v2.0, not v1.1");
@@ -151,6 +171,11 @@ void check_options(const Arguments& arguments, const ScoreOptions& o) {
 }
 
 void add_notes(Arguments* arguments) {
+  arguments->note(
+      "bleu, chrf and ter: a file for each system's translations and one for each reference, a line for a segment. "
+      "Scores, intervals and p-values are those of sacreBLEU 2.6 to every printed digit, with the same seed; the line "
+      "printed has its form, with the version of headshare. White space at the ends of lines and a byte order mark do "
+      "not count. --json has all digits.");
   arguments->note(
       "squad: predictions are {\"question id\": \"answer\", ...}, an empty answer says that there is none. Scores are "
       "per cent, with the official scorers' digits: exact_match and f1; for v2.0 also has_ans_exact, has_ans_f1, "
@@ -172,16 +197,28 @@ void add_notes(Arguments* arguments) {
 
 int run_score(const Words& words) {
   ScoreOptions options;
-  Arguments arguments("score", "Scores predictions of any program, without a model, as the official scorers do.");
-  arguments.required("QUESTION", "what was answered: squad, glue, superglue", &options.question);
-  arguments.required("PREDICTIONS", "the file with the predictions; - is standard input", &options.predictions);
+  Arguments arguments(
+      "score", "Scores predictions or translations of any program, without a model, as the official scorers do.");
+  arguments.required("QUESTION",
+                     "what was answered: squad, glue, superglue; or a metric of translations: bleu, chrf, ter",
+                     &options.question);
+  arguments.one_or_more("PREDICTIONS",
+                        "the file with the predictions, of translations one or more; - is standard input",
+                        &options.predictions);
   arguments.group("Scoring", own_fields(options));
-  arguments.common({"gold", "task", "json", "null-odds", "rules"});
+  add_translation_options(&options.translation, &arguments);
+  arguments.common({"gold", "task", "json", "null-odds", "rules", "tokenize", "lowercase", "word-order", "confidence",
+                    "paired-bootstrap"});
   arguments.example("score squad predictions.json --gold dev-v1.1.json", "exact match and F1");
-  arguments.example("score glue predictions.tsv --task cola --gold dev.tsv", "a task of GLUE");
+  arguments.example("score bleu ours.de theirs.de --reference test.de --paired-bootstrap 1000",
+                    "BLEU of two systems, and whether they differ");
   add_notes(&arguments);
   if (!arguments.parse(words)) return kOk;
   as_usage([&] { check_options(arguments, options); });
+  if (is_translation(options)) {
+    score_translations(options.question, options.translation, options.predictions, options.gold, options.json);
+    return kOk;
+  }
   const Result result = options.question == "squad"
                             ? score_squad_file(options)
                             : score_task(options, options.question == "glue" ? Suite::kGlue : Suite::kSuperGlue);

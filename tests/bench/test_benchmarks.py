@@ -110,6 +110,17 @@ def test_hash_training(program, tmp_path):
     assert all(row["median_ms"] > 0 and row["ratio_to_masked_lm"] > 0 and row["peak_bytes"] > 0 for row in rows)
 
 
+def test_translation_scores(program, data, tmp_path):
+    pytest.importorskip("sacrebleu")
+    rows = question("translation_scores", program, tmp_path / "out.json")
+    tests = {f"{metric}, paired bootstrap" for metric in ("bleu", "chrf")}
+    assert {row["name"] for row in rows} == {"bleu", "chrf", "ter", *tests}
+    assert {row["contender"] for row in rows} == {
+        "headshare", "sacrebleu", "headshare_program", "sacrebleu_program"
+    }  # fmt: skip
+    assert all(row["median_ms"] > 0 and row["ratio_to_sacrebleu"] > 0 and row["lines"] == 100 for row in rows)
+
+
 def test_results_come_back_as_they_were_written(tmp_path):
     case = dict(name="a", threads=1, heads=2)
     rows = [dict(case, contender="x", median_ms=1.5), dict(case, contender="y", median_ms=1.23456789),

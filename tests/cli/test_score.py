@@ -181,3 +181,136 @@ def test_bad_glue_input(refused, tmp_path):
     assert "dev.tsv:3: unknown label 'entail'" in refused(1, *call, "--task", "rte")
     gold.write_text("index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n1\ta\tb\tentailment\n")
     assert "1 predictions, one a line, for the 2 examples" in refused(1, *call, "--task", "rte")
+
+
+@pytest.fixture
+def wmt(data):
+    folder = data / "wmt17-en-de-metrics"
+    rows = list(csv.DictReader((folder / "expected.tsv").open(), delimiter="\t"))
+    return folder, rows
+
+
+def system_score(score, *arguments):
+    (system,) = score(*arguments)["systems"]
+    return system["score"]
+
+
+def test_published_bleu_of_wmt17(score, wmt):
+    folder, rows = wmt
+    assert len(rows) == 8
+    files = [folder / f"{row['system']}.gz" for row in rows]
+    ours = score("bleu", *files, "--reference", folder / "reference.de.gz")
+    assert ours["segments"] == 3004 and ours["name"] == "BLEU"
+    for row, system in zip(rows, ours["systems"]):
+        assert round(system["score"], 2) == float(row["bleu_13a"]), row["system"]
+        if row["bleu_intl"]:
+            file = folder / f"{row['system']}.gz"
+            one = score("bleu", file, "--reference", folder / "reference.de.gz", "--tokenize", "intl")
+            assert round(one["systems"][0]["score"], 2) == float(row["bleu_intl"])
+
+
+def test_published_chrf_and_ter_of_wmt17(score, wmt):
+    folder, rows = wmt
+    reference = ("--reference", folder / "reference.de.gz")
+    row = next(row for row in rows if row["chrf2"])
+    file = folder / f"{row['system']}.gz"
+    assert round(system_score(score, "chrf", file, *reference), 4) == float(row["chrf2"])
+    plus = system_score(score, "chrf", file, *reference, "--word-order", 2, "--eps-smoothing")
+    assert round(plus, 4) == float(row["chrf2++"])
+    ours = score("ter", *(folder / f"{row['system']}.gz" for row in rows), *reference)
+    assert [f"{one['score'] / 100:.3f}" for one in ours["systems"]] == [row["ter"] for row in rows]
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """lines("a.txt", "one", "two") writes a file of these lines."""
+
+    def write(name, *content):
+        path = tmp_path / name
+        path.write_bytes("".join(line + "\n" for line in content).encode())
+        return path
+
+    return write
+
+
+def test_one_system_has_sacrebleus_line(run, score, lines):
+    system = lines("s.txt", "the cat sat on the mat", "hello there world")
+    one, two = lines("r.txt", "the cat is on the mat\r", "hello there world"), lines("q.txt", "a cat sat there", "hello")
+    line = run("score", "bleu", system, "--reference", one, "--reference", two, "--width", 2).stdout
+    parts = "|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:headshare-"
+    assert line.startswith("BLEU" + parts) and line.count("\n") == 1
+    # "cat sat" and "sat on": in one reference, in none. No run of four words: half a match of three.
+    assert line.endswith(" 100.0/85.7/40.0/16.7 (BP = 1.000 ratio = 1.000 hyp_len = 9 ref_len = 9)\n")
+    ours = score("bleu", system, "--gold", f"{one},{two}")
+    assert f" = {ours['systems'][0]['score']:.2f} " in line
+    assert ours["systems"][0]["precisions"] == pytest.approx([100, 600 / 7, 40, 100 / 6])
+    sentences = run("score", "chrf", system, "--reference", one, "--word-order", 2, "--sentence-level").stdout
+    assert [text.split(" = ")[0].split("|")[0] for text in sentences.splitlines()] == ["chrF2++"] * 2
+    assert sentences.endswith(" = 100.0\n")
+    assert score("ter", system, "--gold", one, "--sentence-level")["systems"][0]["sentences"] == pytest.approx([100 / 6, 0])
+    eff = run("score", "bleu", system, "--reference", one, "--sentence-level").stdout
+    assert "|eff:yes|" in eff and " = 100.0 100.0/100.0/100.0/0.0 " in eff
+
+
+def test_intervals_and_tests_between_systems(run, score, wmt):
+    folder, rows = wmt
+    reference = ("--reference", folder / "reference.de.gz")
+    files = [folder / f"{row['system']}.gz" for row in rows[:3]]
+    line = run("score", "bleu", files[0], *reference, "--confidence", 1000).stdout
+    assert "|bs:1000|seed:12345|" in line and "= 26.6 (μ = 26.6 ± 0.6) " in line
+    table = run("score", "bleu", *files, *reference, "--paired-bootstrap", 200, "--seed", 3).stdout
+    assert "|bs:200|seed:3|" in table and "0.0050 *" in table and "p: how likely" in table
+    ours = score("bleu", *files, *reference, "--paired-randomisation", 200)
+    first, second, third = ours["systems"]
+    assert "p_value" not in first and "mean" not in first
+    assert second["p_value"] == 1 / 201 and 0 < third["p_value"] < 1
+    assert "|ar:200|seed:12345|" in ours["signature"]
+    plain = run("score", "bleu", *files, *reference).stdout
+    assert "p: how likely" not in plain and plain.splitlines()[-1].startswith("BLEU|nrefs:1|case:mixed|")
+
+
+def test_tokenized_text_is_said(run, lines):
+    system = lines("s.txt", *["a point ."] * 100)
+    done = run("score", "bleu", system, "--reference", system)
+    assert "100 lines end in a blank and a point" in done.stderr
+    assert run("score", "bleu", system, "--reference", system, "--force").stderr == ""
+
+
+def test_bad_translations(refused, lines, tmp_path):
+    two, three = lines("two.txt", "a", "b"), lines("three.txt", "a", "b", "c")
+    unequal = refused(1, "score", "bleu", three, "--reference", two)
+    assert "two.txt has 2 lines and" in unequal and "three.txt has 3;" in unequal
+    assert "has no lines" in refused(1, "score", "ter", lines("none.txt"), "--reference", two)
+    assert "directory" in refused(1, "score", "chrf", tmp_path, "--reference", two)
+    (tmp_path / "latin.txt").write_bytes(b"a\nb\xe9\n")
+    assert "latin.txt:2: not UTF-8 from byte 1" in refused(1, "score", "bleu", tmp_path / "latin.txt", "--reference", two)
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a\nb\n" * 1000)[:20])
+    assert "cut.gz" in refused(1, "score", "bleu", tmp_path / "cut.gz", "--reference", two)
+    assert "one of the files only" in refused(1, "score", "bleu", "-", "--reference", "-")
+
+
+def test_options_that_do_not_fit_translations(refused, lines):
+    two = lines("two.txt", "a", "b")
+
+    def message(question, *options, systems=(two,)):
+        return refused(2, "score", question, *systems, "--reference", two, *options)
+
+    assert "--gold is missing" in refused(2, "score", "bleu", two)
+    assert "did you mean 'chrf'?" in refused(2, "score", "chr", two, "--reference", two)
+    assert "--tokenize is for bleu, not for ter" in message("ter", "--tokenize", "zh")
+    assert "--word-order is for chrf, not for bleu" in message("bleu", "--word-order", 2)
+    assert "--normalized is for ter, not for chrf" in message("chrf", "--normalized")
+    assert "unless --case-sensitive is given" in message("ter", "--lowercase")
+    assert "--task is not for bleu" in message("bleu", "--task", "cola")
+    assert "exp has none" in message("bleu", "--smooth-value", 1)
+    assert "0..64" in message("chrf", "--word-order", 65)
+    assert "both 0" in message("chrf", "--char-order", 0)
+    assert "two or more, not 1" in message("bleu", "--paired-bootstrap", 100)
+    assert "one of them" in message("bleu", "--paired-bootstrap", 9, "--paired-randomisation", 9, systems=(two, two))
+    assert "one sample says nothing" in message("bleu", "--confidence", 1)
+    assert "for one system, not 2" in message("bleu", "--sentence-level", systems=(two, two))
+    assert "goes with no test" in message("bleu", "--sentence-level", "--confidence", 10)
+    assert "--seed is for" in message("bleu", "--seed", 1)
+    assert "--confidence is for bleu, chrf and ter" in message("squad", "--confidence", 10)
+    assert "one file of predictions, not 2" in message("squad", systems=(two, two))
+    assert "has one --gold, not 2" in message("squad", "--gold", two)
