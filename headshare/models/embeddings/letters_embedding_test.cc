@@ -148,7 +148,8 @@ TEST(LettersEmbedding, PlacesAreCountedByWord) {
 }
 
 TEST(LettersEmbedding, WhatDoesNotFitIsRefused) {
-  const auto bytes = train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
+  const std::shared_ptr<Tokenizer> bytes =
+      train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
   const Tensor loose = at::zeros({1, 2}, at::kLong);
   for (const TokenEmbeddingKind kind : kKinds) {
     const MadeEmbedding made({.kind = kind}, kWidth);
@@ -191,7 +192,7 @@ TEST(LettersEmbedding, ModelsComeBackWithTheirTokenizer) {
     options.masked_head = false;
     options.three_way_head = true;
     options.embedding.kind = kind;
-    const Encoder model = small_encoder(options);
+    Encoder model = small_encoder(options);
     const std::shared_ptr<Tokenizer> tokenizer = hash_tokenizer();
     model->read_words(tokenizer);
     const auto path = directory / std::to_string(static_cast<int>(kind));
