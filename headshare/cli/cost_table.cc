@@ -78,10 +78,12 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
   const bool decoder = options.kind == ModelKind::kDecoder;
   TokenEmbeddingOptions embedding = options.encoder.embedding;
   const bool hashed = !decoder && is_hashed(embedding);
-  const std::string kind = decoder                       ? "decoder language model: "
-                           : hashed                      ? "three-way encoder: "
-                           : options.encoder.masked_head ? "masked-LM encoder: "
-                                                         : "encoder: ";
+  const bool masked = options.encoder.masked_head;
+  const bool three_way = options.encoder.three_way_head || (hashed && masked);  // as the counts have it
+  const std::string kind = decoder     ? "decoder language model: "
+                           : three_way ? "three-way encoder: "
+                           : masked    ? "masked-LM encoder: "
+                                       : "encoder: ";
   const std::string from =
       options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
   std::string text = from + kind + size("layers", model.layers);

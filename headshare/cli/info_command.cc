@@ -95,6 +95,9 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
   const auto* encoder = std::get_if<EncoderOptions>(&options);
   if (encoder != nullptr) add_task_head(encoder->task_head, &report);
   report["options"] = stored_option_values(options);
+  if (encoder != nullptr) {
+    for (const std::string& name : idle_fields(encoder->embedding.kind)) report["options"].erase(name);
+  }
   return report;
 }
 

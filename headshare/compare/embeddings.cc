@@ -22,6 +22,9 @@ std::vector<EmbeddingChoice> make_choices() {
       all.push_back({.name = family + "-" + kind, .tokenizer = family, .kind = "hash-" + kind});
     }
   }
+  // These read the letters of words; of the tokenizer they take the words alone.
+  all.push_back({.name = "trigram", .tokenizer = "hash-md", .kind = "hash-trigram"});
+  all.push_back({.name = "characters", .tokenizer = "hash-md", .kind = "hash-characters"});
   return all;
 }
 

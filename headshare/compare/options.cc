@@ -30,7 +30,8 @@ Fields own_fields(ComparisonOptions& o) {
             "of model or training, several times"),
       field("embeddings", &o.embeddings,
             "token embeddings of encoders, each with every scheme and variant: wordpiece (a table), "
-            "hash-md-emb|pool|add|proj, hash-lsh-emb|pool|add|proj, or all; empty: what --token-embedding says"),
+            "hash-md-emb|pool|add|proj, hash-lsh-emb|pool|add|proj, trigram, characters, or all; empty: what "
+            "--token-embedding says"),
       field("reference", &o.reference,
             "what differences, PRR and saved memory are measured against, by its name; empty: mha"),
       field("peop-reference", &o.peop_reference, "what PEoP is measured against; empty: sha"),

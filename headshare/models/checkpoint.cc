@@ -188,10 +188,13 @@ struct LaterOption {
   int64_t version;
 };
 
+bool has_letters_kind(const DecoderOptions&) { return false; }
+bool has_letters_kind(const EncoderOptions& options) { return reads_letters(options.embedding.kind); }
+
 // Takes what later versions brought out of `values` where it is not used, and gives the version that has the rest:
 // `version`, or a later one.
 template <class Options>
-int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
+int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t version) {
   constexpr std::array kLater = {LaterOption{"norm", kPartsFormatVersion},
                                  LaterOption{"feed-forward", kPartsFormatVersion},
                                  LaterOption{"qk-norm", kPartsFormatVersion},
@@ -200,11 +203,15 @@ int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
                                  LaterOption{"pooler-activation", kLayersFormatVersion},  // of encoders
                                  LaterOption{"layer-groups", kSharedLayersFormatVersion},
                                  LaterOption{"embedding-width", kSharedLayersFormatVersion},
-                                 LaterOption{"token-embedding", kModelFormatVersion},  // of encoders, as the rest
-                                 LaterOption{"hash-buckets", kModelFormatVersion},
-                                 LaterOption{"hash-bits", kModelFormatVersion},
-                                 LaterOption{"hash-chunk-bits", kModelFormatVersion},
-                                 LaterOption{"three-way-head", kModelFormatVersion}};
+                                 LaterOption{"token-embedding", kHashedFormatVersion},  // of encoders, as the rest
+                                 LaterOption{"hash-buckets", kHashedFormatVersion},
+                                 LaterOption{"hash-bits", kHashedFormatVersion},
+                                 LaterOption{"hash-chunk-bits", kHashedFormatVersion},
+                                 LaterOption{"three-way-head", kHashedFormatVersion},
+                                 LaterOption{"trigram-rows", kModelFormatVersion},
+                                 LaterOption{"trigram-hashes", kModelFormatVersion},
+                                 LaterOption{"character-buckets", kModelFormatVersion},
+                                 LaterOption{"word-characters", kModelFormatVersion}};
   Options untouched;
   const nlohmann::json defaults = to_json(stored_fields(untouched));
   for (const LaterOption& one : kLater) {
@@ -212,6 +219,7 @@ int64_t leave_out_unused(nlohmann::json* values, int64_t version) {
       version = std::max(version, one.version);
     }
   }
+  if (has_letters_kind(options)) version = std::max(version, kModelFormatVersion);  // a later value of an option
   for (const LaterOption& one : kLater) {
     if (one.version > version) values->erase(one.name);
   }
@@ -225,7 +233,7 @@ void save(const fs::path& directory, nlohmann::json config, const Model& model, 
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
   config["model"] = to_json(stored_fields(options));
-  config["format_version"] = leave_out_unused<Options>(&config["model"], config.at("format_version").get<int64_t>());
+  config["format_version"] = leave_out_unused(options, &config["model"], config.at("format_version").get<int64_t>());
   if (tokenizer != nullptr) {
     const nlohmann::json content = tokenizer->to_json();
     config[kTokenizerHash] = tokenizer_hash(content);

@@ -19,9 +19,10 @@ namespace headshare {
 // What is read; version 2 brought encoders, version 3 heads of tasks, version 4 RMS norms, gated feed-forward parts and
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
 // version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
-// heads. Models are written as the first version that
-// has what they need, which older programs read.
-inline constexpr int64_t kModelFormatVersion = 7;
+// heads, version 8 hashed embeddings that read letters. Models are written as the first version that has what they
+// need, which older programs read.
+inline constexpr int64_t kModelFormatVersion = 8;
+inline constexpr int64_t kHashedFormatVersion = 7;
 inline constexpr int64_t kSharedLayersFormatVersion = 6;
 inline constexpr int64_t kLayersFormatVersion = 5;
 inline constexpr int64_t kPartsFormatVersion = 4;

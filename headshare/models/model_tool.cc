@@ -2,10 +2,11 @@
 //   model_tool MODEL INPUT OUT [gradients]
 // MODEL: a checkpoint directory; a tokenizer is not needed for ids. INPUT: a JSON object of rows of equal length: "ids"
 // (or for encoders "tokens", their texts, such as "<s>" or "the") and, for encoders where wanted, "visible" (1, or 0
-// for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]). OUT: safetensors with `hidden` [B, T, E]
-// and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head, `three_way` [B, T, 3];
-// a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when asked, its gradient by
-// every parameter as `gradient.NAME`.
+// for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]); or "text", for an encoder with a tokenizer
+// whose token embedding alone is asked: OUT has `embedded` [1, T, W] for its tokens. OUT: safetensors with `hidden`
+// [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head, `three_way`
+// [B, T, 3]; a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when asked, its
+// gradient by every parameter as `gradient.NAME`.
 #include <ATen/ATen.h>
 
 #include <cstdio>
@@ -15,6 +16,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/text/tokenizer_file.h"
 
 namespace {
 
@@ -96,6 +98,20 @@ NamedTensors results(Encoder& model, const nlohmann::json& object) {
   return out;
 }
 
+Tensor embedded(const fs::path& checkpoint, const EncoderOptions& options, const std::string& text) {
+  const NamedTensors tensors = read_tensors(checkpoint / "model.safetensors");
+  const std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(checkpoint / "tokenizer.json");
+  const EmbeddingHost host = {
+      .declare = [&](const std::string& name, at::IntArrayRef, Init) { return tensors.at(name); },
+      .dropout = [](const Tensor& x, uint64_t) { return x; }};
+  const EmbeddingSize size = {options.vocabulary, embedding_width(options), options.init_deviation};
+  const auto embedding = make_token_embedding(options.embedding, size, host);
+  embedding->read_words(tokenizer);
+  std::vector<int64_t> ids;
+  for (const int32_t id : tokenizer->encode(text)) ids.push_back(id);
+  return embedding->lookup({.ids = at::tensor(ids, at::kLong).unsqueeze(0)}, LookupGradient::kWhole);
+}
+
 template <class Model>
 void write_results(Model model, const nlohmann::json& object, bool gradients, const fs::path& path) {
   const at::AutoGradMode mode(gradients);
@@ -121,11 +137,15 @@ int main(int count, char** arguments) {
   try {
     const fs::path checkpoint = find_checkpoint(arguments[1]);
     auto input = nlohmann::json::parse(read_file(arguments[2]));
-    if (input.contains("tokens")) {
+    const ModelOptions options = read_options(checkpoint);
+    if (input.contains("text")) {
+      const std::string text = input.at("text").get<std::string>();
+      write_tensors(arguments[3], {{"embedded", embedded(checkpoint, std::get<EncoderOptions>(options), text)}});
+    } else if (input.contains("tokens")) {
       const LoadedEncoder loaded = load_encoder_model(checkpoint);
       input["ids"] = ids_of(input.at("tokens"), *loaded.tokenizer);
       write_results(loaded.model, input, gradients, arguments[3]);
-    } else if (std::holds_alternative<EncoderOptions>(read_options(checkpoint))) {
+    } else if (std::holds_alternative<EncoderOptions>(options)) {
       write_results(load_encoder(checkpoint), input, gradients, arguments[3]);
     } else {
       write_results(load_decoder(checkpoint), input, gradients, arguments[3]);

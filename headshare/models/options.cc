@@ -208,6 +208,7 @@ DecoderOptions resolve(DecoderOptions o) {
 EncoderOptions resolve(EncoderOptions o) {
   resolve_shared(o, o.init_deviation);
   if (is_hashed(o.embedding)) {
+    check_token_embedding(o.embedding, embedding_width(o));
     HS_CHECK(!o.masked_head,
              "a masked language model scores every token of a vocabulary, and hashed embeddings have none; train with "
              "--task three-way, or choose --token-embedding table");

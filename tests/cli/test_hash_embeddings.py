@@ -9,9 +9,11 @@ from training import TINY, metrics, own_cache, weights  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.slow
 
-KINDS = ["hash-emb", "hash-pool", "hash-add", "hash-proj"]
+LETTERS = ["hash-trigram", "hash-characters"]
+KINDS = ["hash-emb", "hash-pool", "hash-add", "hash-proj", *LETTERS]
 THREE_WAY = [*TINY[: TINY.index("--tokenizer")], *TINY[TINY.index("--tokenizer") + 2 :], "--task", "three-way"]
 SMALL = ["--layers", 1, "--d-model", 32, "--heads", 2, "--batch-size", 16, "--context", 24, "--hash-buckets", 100]
+SMALL += ["--trigram-rows", 200, "--character-buckets", 60]
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,52 @@ def test_info_and_cost(run, encoder):
     assert mhe_mul["total_parameters"] < mha["total_parameters"]
 
 
+def options_of(run, model):
+    return json.loads(run("info", model, "--json").stdout)["options"]
+
+
+def test_info_shows_the_options_of_its_kind(run, encoder, corpus, tmp_path):
+    shown = options_of(run, encoder[0])
+    assert shown["hash-bits"] == 128 and not {"hash-buckets", "hash-chunk-bits", "trigram-rows"} & set(shown)
+    flags = (*THREE_WAY, *SMALL, "--vocabulary-size", 60, "--text", corpus, "--steps", 1, "--out", tmp_path / "table")
+    run("train", *flags)
+    assert not [name for name in options_of(run, tmp_path / "table") if "hash" in name or "trigram" in name]
+
+
+@pytest.mark.parametrize(
+    "kind, parameters", [("hash-trigram", (8000 + 5) * 768), ("hash-characters", (16384 + 64 + 5) * 768)]
+)
+def test_costs_of_letters(run, kind, parameters):
+    flags = ("--kind", "encoder", "--layers", 1, "--d-model", 768, "--heads", 12, "--context", 514, "--schemes", "mha")
+    [letters] = json.loads(run("cost", *flags, "--json", "--token-embedding", kind).stdout)
+    [proj] = json.loads(run("cost", *flags, "--json", "--token-embedding", "hash-proj").stdout)
+    assert letters["total_parameters"] - proj["total_parameters"] == parameters - (128 + 6) * 768
+
+
+@pytest.mark.parametrize("kind", LETTERS)
+def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
+    flags = (*THREE_WAY, *SMALL, *hashed(kind), "--text", corpus, "--steps", 150, "--learning-rate", 0.005)
+    cache = {"HEADSHARE_CACHE": str(tmp_path / "cache")}
+    trained = json.loads(run("train", *flags, "--json", "--out", tmp_path / "run", env=cache).stdout)
+    assert trained["best_loss"] < 0.6  # knowing the shares alone costs 0.62 nats
+    # Words come from the cache in another order than from the text, and give the same bits.
+    run("train", *flags, "--out", tmp_path / "again", env=cache)
+    assert weights(tmp_path / "again") == weights(tmp_path / "run")
+    scored = json.loads(run("evaluate", tmp_path / "run", "--text", corpus, "--json").stdout)
+    assert scored["three_way_loss"] < 0.6
+    rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
+    table = tmp_path / "table.tsv"
+    table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    tuning = ("--task", "classify", "--train", table, "--validation", table, "--epochs", 15, "--seeds", 1)
+    run("finetune", tmp_path / "run", *tuning, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("text\nfoxes jump over\nlazy dogs\nthe unseen dgos sleep\n" + "x" * 10_000_000 + "\n")
+    answers = run("predict", tmp_path / "tuned", asked).stdout.splitlines()
+    assert len(answers) == 5 and "up" in answers[1] and "down" in answers[2]
+    assert "three-way" not in run("cost", tmp_path / "tuned").stdout
+    assert "three-way encoder" in run("cost", tmp_path / "run").stdout
+
+
 def test_finetune_and_predict(run, encoder, tmp_path):
     rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
     table = tmp_path / "table.tsv"
@@ -136,9 +184,25 @@ def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--token-embedding", "hash-add", *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--tokenizer", "hash-md", *out)
     assert "--task three-way" in refused(2, "train", "--tokenizer", "hash-md", *out)
+    for kind in LETTERS:
+        assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed(kind), *out)
+        assert "vocabulary" in refused(2, "train", *THREE_WAY, "--token-embedding", kind, "--tokenizer", "bpe", *out)
+        bits = ("--random-tokens", "bits")
+        assert "--random-tokens words" in refused(2, "train", *THREE_WAY, *hashed(kind), *bits, *out)
+    few = ("--trigram-rows", 5)
+    assert "--trigram-hashes 10" in refused(1, "train", *THREE_WAY, *hashed("hash-trigram"), *few, *out)
+    odd = ("--d-model", 36, "--heads", 2)
+    assert "multiple of 8" in refused(1, "train", *THREE_WAY, *hashed("hash-characters"), *odd, *out)
     assert "belongs to --task three-way" in refused(2, "train", "--task", "mlm", "--shuffle", "row", *out)
     assert "belongs to --task mlm" in refused(2, "train", "--task", "three-way", "--mask-rate", 0.3, *out)
     assert not (tmp_path / "x").exists()
+
+
+def test_compare_letters_as_variants(run, corpus, tmp_path):
+    flags = (*THREE_WAY, *SMALL, *hashed("hash-proj"), "--text", corpus, "--random-tokens", "words", "--schemes", "mha")
+    variants = "trigram:scheme=mha,token-embedding=hash-trigram,characters:scheme=mha,token-embedding=hash-characters"
+    shown = run("compare", *flags, "--variants", variants, "--steps", 3, "--out", tmp_path / "out").stdout
+    assert "trigram" in shown and "characters" in shown
 
 
 def test_compare_embeddings_as_variants(run, corpus, tmp_path):

@@ -51,9 +51,9 @@ inline constexpr int64_t kOpenVocabulary = -1;
 
 // What a token file must agree with to be used.
 struct TokenFileKey {
-  std::string source;     // content hash of the inputs and of how they are read
-  std::string tokenizer;  // content hash of the tokenizer as JSON
-  int64_t vocabulary_size = kOpenVocabulary;
+  std::string source;       // content hash of the inputs and of how they are read
+  std::string tokenizer;    // content hash of the tokenizer as JSON
+  int64_t vocabulary_size;  // or kOpenVocabulary
   std::optional<int32_t> end_of_text;
 };
 

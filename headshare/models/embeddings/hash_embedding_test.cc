@@ -6,9 +6,9 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/models/embeddings/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/text/hash/hash_tokenizer.h"
-#include "headshare/text/train_tokenizer.h"
 
 namespace headshare {
 namespace {
@@ -18,38 +18,7 @@ using testing::HasSubstr;
 constexpr TokenEmbeddingKind kHashed[] = {TokenEmbeddingKind::kHashEmb, TokenEmbeddingKind::kHashPool,
                                           TokenEmbeddingKind::kHashAdd, TokenEmbeddingKind::kHashProj};
 
-std::shared_ptr<Tokenizer> hash_tokenizer(TokenizerKind kind = TokenizerKind::kHashMd) {
-  return train_tokenizer({.kind = kind}, [](std::string*) { return false; });
-}
-
-// A module of parameters alone, without dropout.
-class Host : public Layer {
- public:
-  EmbeddingHost host() {
-    return {.declare = [this](const std::string& name, at::IntArrayRef sizes,
-                              Init init) { return declare(name, sizes, init); },
-            .dropout = [](const Tensor& x, uint64_t) { return x; }};
-  }
-};
-
-struct Made {
-  std::shared_ptr<Host> host = std::make_shared<Host>();
-  std::shared_ptr<Tokenizer> tokenizer = hash_tokenizer();
-  std::shared_ptr<TokenEmbedding> embedding;
-
-  explicit Made(const TokenEmbeddingOptions& options, int64_t width = 6) {
-    embedding = make_token_embedding(options, {.vocabulary = 5, .width = width, .deviation = 1}, host->host());
-    initialise(*host, 1);
-    embedding->read_words(tokenizer);
-  }
-  std::map<std::string, Tensor> in_double() const {
-    std::map<std::string, Tensor> parameters;
-    for (const Declared& one : declared_parameters(*host)) {
-      parameters[one.name] = one.tensor.detach().to(at::kDouble).requires_grad_(true);
-    }
-    return parameters;
-  }
-};
+using Made = MadeEmbedding;
 
 // What the specification says of one token, term by term, in float64.
 class Reference {
@@ -156,17 +125,11 @@ TEST(HashEmbedding, RowsAndGradientsAreThoseOfTheFormulas) {
 
 TEST(HashEmbedding, WordsSeenLaterAreLookedUp) {
   Made made({.kind = TokenEmbeddingKind::kHashProj});
-  const auto rows = [&](const std::string& text) {
-    std::vector<int64_t> ids;
-    for (const int32_t id : made.tokenizer->encode(text)) ids.push_back(id);
-    const auto length = static_cast<int64_t>(ids.size());
-    return made.embedding->lookup({.ids = at::tensor(ids, at::kLong).view({1, length})}, LookupGradient::kWhole);
-  };
-  const Tensor before = rows("one two");
-  const Tensor after = rows("three two one");
-  EXPECT_TRUE(at::equal(before[0][0], after[0][2]));
-  EXPECT_TRUE(at::equal(before[0][1], after[0][1]));
-  EXPECT_FALSE(at::equal(after[0][0], after[0][1]));
+  const Tensor before = made.rows("one two");
+  const Tensor after = made.rows("three two one");
+  EXPECT_TRUE(at::equal(before[0], after[2]));
+  EXPECT_TRUE(at::equal(before[1], after[1]));
+  EXPECT_FALSE(at::equal(after[0], after[1]));
 }
 
 TEST(HashEmbedding, TokenizersMustFit) {

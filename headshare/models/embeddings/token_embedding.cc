@@ -1,17 +1,35 @@
 #include "headshare/models/embeddings/token_embedding.h"
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
+#include "headshare/models/embeddings/character_rows.h"
 
 namespace headshare {
 namespace {
+
+constexpr double kMostRows = 1 << 24;
 
 const EnumNames<TokenEmbeddingKind>& kind_names() {
   static const EnumNames<TokenEmbeddingKind> names = {{TokenEmbeddingKind::kTable, "table"},
                                                       {TokenEmbeddingKind::kHashEmb, "hash-emb"},
                                                       {TokenEmbeddingKind::kHashPool, "hash-pool"},
                                                       {TokenEmbeddingKind::kHashAdd, "hash-add"},
-                                                      {TokenEmbeddingKind::kHashProj, "hash-proj"}};
+                                                      {TokenEmbeddingKind::kHashProj, "hash-proj"},
+                                                      {TokenEmbeddingKind::kHashTrigram, "hash-trigram"},
+                                                      {TokenEmbeddingKind::kHashCharacters, "hash-characters"}};
   return names;
+}
+
+// Which kinds read a field.
+const std::vector<std::pair<std::string, std::vector<TokenEmbeddingKind>>>& readers() {
+  using Kind = TokenEmbeddingKind;
+  static const std::vector<std::pair<std::string, std::vector<Kind>>> readers = {
+      {"hash-buckets", {Kind::kHashEmb}},          {"hash-bits", {Kind::kHashPool, Kind::kHashAdd, Kind::kHashProj}},
+      {"hash-chunk-bits", {Kind::kHashPool}},      {"trigram-rows", {Kind::kHashTrigram}},
+      {"trigram-hashes", {Kind::kHashTrigram}},    {"character-buckets", {Kind::kHashCharacters}},
+      {"word-characters", {Kind::kHashCharacters}}};
+  return readers;
 }
 
 }  // namespace
@@ -20,13 +38,39 @@ Fields fields(TokenEmbeddingOptions& o) {
   return {
       field("token-embedding", &o.kind,
             "table: a row for each token of a vocabulary; hash-...: from hashes of words, with --tokenizer hash-md or "
-            "hash-lsh (HashFormers)",
+            "hash-lsh (HashFormers), of their trigrams (T-FREE) or of their characters (as in CANINE)",
             kind_names()),
       field("hash-buckets", &o.buckets, "rows of hash-emb", {.min = 1, .max = kHashBuckets}),
       field("hash-bits", &o.bits, "bits of a word's signature that hash-pool, hash-add and hash-proj read",
             {.min = 2, .max = Signature::kBits}),
       field("hash-chunk-bits", &o.chunk_bits, "bits that pick a row of hash-pool's table", {.min = 1, .max = 20}),
+      field("trigram-rows", &o.trigram_rows, "rows of hash-trigram", {.min = 1, .max = kMostRows}),
+      field("trigram-hashes", &o.trigram_hashes, "rows of hash-trigram that a trigram picks", {.min = 1, .max = 64}),
+      field("character-buckets", &o.character_buckets, "buckets of each of hash-characters' 8 hash functions",
+            {.min = 1, .max = kMostRows}),
+      field("word-characters", &o.word_characters, "characters of a word that hash-characters reads, from the first on",
+            {.min = 1, .max = 1024}),
   };
+}
+
+std::vector<std::string> idle_fields(TokenEmbeddingKind kind) {
+  std::vector<std::string> idle;
+  for (const auto& [name, kinds] : readers()) {
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) idle.push_back(name);
+  }
+  return idle;
+}
+
+void check_token_embedding(const TokenEmbeddingOptions& o, int64_t width) {
+  if (o.kind == TokenEmbeddingKind::kHashTrigram) {
+    HS_CHECK(o.trigram_hashes <= o.trigram_rows, "--trigram-hashes ", o.trigram_hashes, " asks for more different ",
+             "rows than the ", o.trigram_rows, " of --trigram-rows; make one of them fit the other");
+  }
+  if (o.kind == TokenEmbeddingKind::kHashCharacters) {
+    HS_CHECK(width % kCharacterHashes == 0, "hash-characters puts vectors together from ", kCharacterHashes,
+             " slices of equal width, and ", width, " is no multiple of ", kCharacterHashes,
+             "; choose another --d-model or --embedding-width");
+  }
 }
 
 const Tensor& TokenEmbedding::table() const {
@@ -48,6 +92,10 @@ std::shared_ptr<TokenEmbedding> make_token_embedding(const TokenEmbeddingOptions
       return make_hash_add(options, size, std::move(host));
     case TokenEmbeddingKind::kHashProj:
       return make_hash_proj(options, size, host);
+    case TokenEmbeddingKind::kHashTrigram:
+      return make_hash_trigram(options, size, host);
+    case TokenEmbeddingKind::kHashCharacters:
+      return make_hash_characters(options, size, host);
   }
   return make_table_embedding(size, host);
 }

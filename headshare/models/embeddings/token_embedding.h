@@ -83,4 +83,18 @@ std::shared_ptr<TokenEmbedding> make_hash_add(const TokenEmbeddingOptions& optio
 std::shared_ptr<TokenEmbedding> make_hash_proj(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
                                                const EmbeddingHost& host);
 
+// The next two read the words themselves. Special tokens have rows of `special_embedding` [5, W].
+
+// `trigram_embedding` [v, W]: the sum of the rows that the trigrams of a word pick (text/hash/trigrams.h), m each, as
+// in T-FREE (Deiseroth et al., EMNLP 2024).
+std::shared_ptr<TokenEmbedding> make_hash_trigram(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                                  const EmbeddingHost& host);
+
+// `character_embedding` [8 N, W / 8] and `character_positions` [L, W]. The vector of a character is put together from 8
+// slices, which its hashes pick (character_rows.h), as in CANINE (Clark et al., TACL 2022). A word of n characters has
+// the sum over its characters of vector * (1 + position), divided by sqrt(n). The order of characters counts therefore.
+// CANINE itself has no words: it merges neighbouring characters by attention and convolution.
+std::shared_ptr<TokenEmbedding> make_hash_characters(const TokenEmbeddingOptions& options, const EmbeddingSize& size,
+                                                     const EmbeddingHost& host);
+
 }  // namespace headshare

@@ -29,10 +29,18 @@ Tensor signature_bits(const Tensor& signatures, int64_t count) {
   return bits.flatten(1).narrow(1, 0, count).to(at::kFloat);
 }
 
-void WordCodes::read_words(std::shared_ptr<const Tokenizer> tokenizer) {
+std::shared_ptr<const Tokenizer> word_reader(std::shared_ptr<const Tokenizer> tokenizer) {
   HS_CHECK(tokenizer->words() != nullptr, "hashed embeddings read words, and the tokenizer '", tokenizer->kind(),
            "' has a vocabulary; choose --tokenizer hash-md or hash-lsh, or --token-embedding table");
-  tokenizer_ = std::move(tokenizer);
+  return tokenizer;
+}
+
+void check_reader(const Tokenizer* tokenizer) {
+  HS_CHECK(tokenizer != nullptr, "a model with hashed embeddings reads words: give it its tokenizer (read_words)");
+}
+
+void WordCodes::read_words(std::shared_ptr<const Tokenizer> tokenizer) {
+  tokenizer_ = word_reader(std::move(tokenizer));
   known_ = Tensor();
 }
 
@@ -50,7 +58,7 @@ Tensor WordCodes::codes_of_words(int32_t first, int32_t last) const {
 }
 
 void WordCodes::catch_up(c10::Device device) const {
-  HS_CHECK(tokenizer_ != nullptr, "a model with hashed embeddings reads words: give it its tokenizer (read_words)");
+  check_reader(tokenizer_.get());
   if (!known_.defined()) {
     known_ = code_ == Code::kBucket ? at::arange(kSpecials, at::kLong) : at::zeros({kSpecials, 2}, at::kLong);
   }

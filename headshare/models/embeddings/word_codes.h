@@ -16,6 +16,12 @@ Tensor token_types(const Tensor& ids);
 // Bits 0 .. count - 1 of signatures, int64 [n, 2] -> float [n, count].
 Tensor signature_bits(const Tensor& signatures, int64_t count);
 
+// A tokenizer that hashed embeddings can ask for words. Throws Error for one with a vocabulary.
+std::shared_ptr<const Tokenizer> word_reader(std::shared_ptr<const Tokenizer> tokenizer);
+
+// Throws Error where there is none yet.
+void check_reader(const Tokenizer* tokenizer);
+
 // The codes of all words that a tokenizer has seen; they are asked of it when an id goes beyond those at hand.
 class WordCodes {
  public:

@@ -38,10 +38,19 @@ Fields fields(CorruptionOptions& o) {
           "shuffle", &o.shuffle,
           "batch: one permutation of places for all windows of a batch (HashFormers); row: one of each window's words",
           shuffle_names()),
-      field("random-tokens", &o.random,
-            "paper: random codes as HashFormers draws them; bits: uniform bits; words: words of the text",
-            random_names()),
+      field(
+          "random-tokens", &o.random,
+          "paper: random codes as HashFormers draws them (words, for hash-trigram and hash-characters); bits: uniform "
+          "bits; words: words of the text",
+          random_names()),
   };
+}
+
+void check_corruption(const CorruptionOptions& options, TokenEmbeddingKind embedding) {
+  HS_CHECK(
+      options.random != RandomTokens::kBits || !reads_letters(embedding),
+      "--random-tokens bits draws signatures, and --token-embedding hash-trigram and hash-characters read letters; "
+      "use --random-tokens words");
 }
 
 Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding,
@@ -51,6 +60,7 @@ Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& option
       embedding_(embedding),
       text_(std::move(text)),
       context_(context) {
+  check_corruption(options, embedding);
   if (tokenizer.words() != nullptr) return;
   for (int64_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
     if (ordinary(token)) ordinary_tokens_.push_back(token);
@@ -111,7 +121,7 @@ void Corrupter::corrupt_row(int64_t row, const std::vector<int64_t>& permutation
 }
 
 int64_t Corrupter::random_token(Philox& random, WindowBatch* batch) const {
-  if (options_.random == RandomTokens::kWords) return token_of_text(random);
+  if (options_.random == RandomTokens::kWords || reads_letters(embedding_)) return token_of_text(random);
   if (embedding_ == TokenEmbeddingKind::kTable) return ordinary_tokens_[random.below(ordinary_tokens_.size())];
   batch->loose_signatures.push_back(random_signature(random));
   return -static_cast<int64_t>(batch->loose_signatures.size());

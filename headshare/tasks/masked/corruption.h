@@ -19,8 +19,9 @@ enum class ShuffleKind {
 // What a random token is.
 enum class RandomTokens {
   kPaper,  // the authors': a random row of a table; uniform bits for hash-emb and hash-pool; for hash-add and hash-proj
-           // bits that are each 1 with a probability u, which is uniform for each token
-  kBits,   // uniform bits for all hashed embeddings
+           // bits that are each 1 with a probability u, which is uniform for each token; as
+           // kWords for kinds that read letters, which have no codes
+  kBits,   // uniform bits for all embeddings that read signatures
   kWords,  // a token at a random place of the text
 };
 
@@ -31,6 +32,9 @@ struct CorruptionOptions {
 };
 
 Fields fields(CorruptionOptions& options);
+
+// Throws Error for random tokens that embeddings of this kind have no vectors for.
+void check_corruption(const CorruptionOptions& options, TokenEmbeddingKind embedding);
 
 class Corrupter : public WindowRows {
  public:

@@ -140,6 +140,7 @@ class MaskedFamily : public TaskFamily {
              "--teacher teaches scores of a vocabulary, and --task three-way has none; leave --teacher out");
     HS_CHECK(!learns_scores || !is_hashed(options.own<MaskedOptions>().encoder.embedding),
              "--task mlm scores every token of a vocabulary, and hashed embeddings have none; use --task three-way");
+    check_corruption(options.own<MaskedOptions>().corruption, options.own<MaskedOptions>().encoder.embedding.kind);
     if (options.language.tokenizer_path.empty()) check_tokenizer_fits(options);
     HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");

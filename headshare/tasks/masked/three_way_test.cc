@@ -136,5 +136,19 @@ TEST(ThreeWay, TokenizersThatCannotMakeWindows) {
   EXPECT_THAT(message, testing::HasSubstr("tokenizer (bytes"));
 }
 
+TEST(ThreeWay, KindsThatReadLettersGetWords) {
+  const auto tokenizer = hash_tokenizer();
+  for (const TokenEmbeddingKind kind : {TokenEmbeddingKind::kHashTrigram, TokenEmbeddingKind::kHashCharacters}) {
+    const Corrupted found = corrupted(*tokenizer, {}, kind);
+    EXPECT_TRUE(found.after.loose_signatures.empty());
+    EXPECT_EQ(found.after.ids, corrupted(*tokenizer, {.random = RandomTokens::kWords}, kind).after.ids);
+    const auto random = static_cast<size_t>(count_labels(found.after)[2]);
+    EXPECT_GT(random, 1000U);
+    EXPECT_EQ(*std::min_element(found.after.ids.begin(), found.after.ids.end()), 0);
+    EXPECT_THAT(error_message([&] { corrupted(*tokenizer, {.random = RandomTokens::kBits}, kind); }),
+                testing::HasSubstr("--random-tokens words"));
+  }
+}
+
 }  // namespace
 }  // namespace headshare

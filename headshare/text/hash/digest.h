@@ -1,4 +1,4 @@
-// The keyed digest that HashFormers hashes words with.
+// The digests that words are hashed with.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,13 @@
 
 namespace headshare {
 
-// HMAC-MD5 (RFC 2104) with the key "en"; bit 0 is the top bit of the digest's first byte. Thread-safe. Throws Error
-// where the system's OpenSSL offers no MD5.
+// In both, bit 0 is the top bit of the digest's first byte. Thread-safe. They throw Error where the system's OpenSSL
+// offers no MD5.
+
+// HMAC-MD5 (RFC 2104) with the key "en": HashFormers'.
 Signature digest(std::string_view text);
+
+// MD5 (RFC 1321) alone: T-FREE's.
+Signature md5(std::string_view text);
 
 }  // namespace headshare
