@@ -146,7 +146,7 @@ void print_systems(const Scored& scored) {
   const bool intervals = scored.results[0].interval.has_value();
   const bool tested = scored.results[1].p_value.has_value();
   std::vector<Column> columns = {{"system", Align::kLeft}, {scored.metric->name()}};
-  if (intervals) columns.insert(columns.end(), {{"mean"}, {"± 95 %"}});
+  if (intervals) columns.insert(columns.end(), {{"mean"}, {"95 %"}});
   if (tested) columns.push_back({"p", Align::kLeft});
   TextTable table(columns);
   for (size_t s = 0; s < scored.systems.size(); ++s) {
@@ -154,7 +154,7 @@ void print_systems(const Scored& scored) {
     std::vector<std::string> cells = {scored.systems[s], format_fixed(result.score, scored.digits)};
     if (intervals) {
       cells.push_back(format_fixed(result.interval->mean, scored.digits));
-      cells.push_back(format_fixed(result.interval->half_width, scored.digits));
+      cells.push_back("± " + format_fixed(result.interval->half_width, scored.digits));
     }
     if (result.p_value) cells.push_back(format_fixed(*result.p_value, 4) + (*result.p_value > 0.05 ? "" : " *"));
     table.add(cells);

@@ -259,7 +259,7 @@ def test_intervals_and_tests_between_systems(run, score, wmt):
     line = run("score", "bleu", files[0], *reference, "--confidence", 1000).stdout
     assert "|bs:1000|seed:12345|" in line and "= 26.6 (μ = 26.6 ± 0.6) " in line
     table = run("score", "bleu", *files, *reference, "--paired-bootstrap", 200, "--seed", 3).stdout
-    assert "|bs:200|seed:3|" in table and "0.0050 *" in table and "p: how likely" in table
+    assert "|bs:200|seed:3|" in table and "0.0050 *" in table and "± 0.6" in table and "p: how likely" in table
     ours = score("bleu", *files, *reference, "--paired-randomisation", 200)
     first, second, third = ours["systems"]
     assert "p_value" not in first and "mean" not in first
