@@ -153,13 +153,16 @@ def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
     rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
     table = tmp_path / "table.tsv"
     table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
-    tuning = ("--task", "classify", "--train", table, "--validation", table, "--epochs", 15, "--seeds", 1)
+    validation = tmp_path / "validation.tsv"
+    validation.write_text(table.read_text())
+    tuning = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 15, "--seeds", 1)
     run("finetune", tmp_path / "run", *tuning, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
     asked = tmp_path / "asked.tsv"
     asked.write_text("text\nfoxes jump over\nlazy dogs\nthe unseen dgos sleep\n" + "x" * 10_000_000 + "\n")
     answers = run("predict", tmp_path / "tuned", asked).stdout.splitlines()
     assert len(answers) == 5 and "up" in answers[1] and "down" in answers[2]
-    assert "three-way" not in run("cost", tmp_path / "tuned").stdout
+    (tuned,) = (tmp_path / "tuned").glob("*/lr-*")
+    assert "three-way" not in run("cost", tuned).stdout
     assert "three-way encoder" in run("cost", tmp_path / "run").stdout
 
 
