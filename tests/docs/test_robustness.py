@@ -1,0 +1,45 @@
+"""tools/robustness: the typing errors that fine-tuned encoders are scored on."""
+
+import importlib.machinery
+import importlib.util
+import random
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def tool(root):
+    loader = importlib.machinery.SourceFileLoader("robustness", str(root / "tools/robustness"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("robustness", loader))
+    loader.exec_module(module)
+    return module
+
+
+def distance(a, b):
+    """Edits between two words, a swap of neighbours counting one (optimal string alignment)."""
+    rows = [list(range(len(b) + 1))]
+    for i, left in enumerate(a, 1):
+        rows.append([i])
+        for j, right in enumerate(b, 1):
+            best = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (left != right))
+            if i > 1 and j > 1 and left == b[j - 2] and a[i - 2] == right:
+                best = min(best, rows[i - 2][j - 2] + 1)
+            rows[i].append(best)
+    return rows[-1][-1]
+
+
+def test_an_edit_is_one_edit(tool):
+    draw = random.Random(1)
+    for word in ("a", "aa", "dog", "naïve", "Running", "zzz") * 50:
+        assert distance(word, tool.edited(word, draw)) == 1, word
+
+
+def test_one_in_ten_words_and_nothing_else(tool):
+    text = "It's 3.5% -- " + " ".join(["word"] * 5000) + "\tend !?"
+    changed = tool.with_typos(text, 0.1, random.Random("0 cola 7"))
+    assert changed == tool.with_typos(text, 0.1, random.Random("0 cola 7"))
+    assert tool.with_typos(text, 0, random.Random(0)) == text
+    before, after = text.split(" "), changed.split(" ")
+    assert len(before) == len(after) and after[1:3] == ["3.5%", "--"] and changed.endswith(" !?")
+    share = sum(a != b for a, b in zip(before, after)) / 5000
+    assert 0.08 < share < 0.12
