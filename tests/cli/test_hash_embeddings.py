@@ -139,6 +139,15 @@ def test_costs_of_letters(run, kind, parameters):
     assert letters["total_parameters"] - proj["total_parameters"] == parameters - (128 + 6) * 768
 
 
+def tables_of_animals(folder):
+    """Rows to train on, and the same to validate on."""
+    rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
+    paths = folder / "table.tsv", folder / "validation.tsv"
+    for path in paths:
+        path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    return paths
+
+
 @pytest.mark.parametrize("kind", LETTERS)
 def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
     flags = (*THREE_WAY, *SMALL, *hashed(kind), "--text", corpus, "--steps", 300, "--learning-rate", 0.005)
@@ -150,11 +159,7 @@ def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
     assert weights(tmp_path / "again") == weights(tmp_path / "run")
     scored = json.loads(run("evaluate", tmp_path / "run", "--text", corpus, "--json").stdout)
     assert scored["three_way_loss"] < 0.6
-    rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
-    table = tmp_path / "table.tsv"
-    table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
-    validation = tmp_path / "validation.tsv"
-    validation.write_text(table.read_text())
+    table, validation = tables_of_animals(tmp_path)
     tuning = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 15, "--seeds", 1)
     run("finetune", tmp_path / "run", *tuning, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
     asked = tmp_path / "asked.tsv"
@@ -167,11 +172,7 @@ def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
 
 
 def test_finetune_and_predict(run, encoder, tmp_path):
-    rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
-    table = tmp_path / "table.tsv"
-    table.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
-    validation = tmp_path / "validation.tsv"
-    validation.write_text(table.read_text())
+    table, validation = tables_of_animals(tmp_path)
     flags = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 12, "--seeds", 1)
     run("finetune", encoder[0], *flags, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
     asked = tmp_path / "asked.tsv"
