@@ -161,6 +161,8 @@ void check_sharing_options(const Arguments& arguments, const std::string& to, bo
 void check_direction(const ConvertOptions& options) {
   HS_CHECK(options.from.empty() || options.words.empty(), "--words belongs to --to hf");
   HS_CHECK(options.to.empty() || options.hash_merges.empty(), "--hash-merges belongs to --from");
+  HS_CHECK(options.to.empty() || !names_hash(options.tokenizer), "--tokenizer ", options.tokenizer,
+           " belongs to --from; a headshare model knows its own");
   HS_CHECK(options.hash_merges.empty() || options.tokenizer == "hash-lsh", "--hash-merges is for --tokenizer hash-lsh");
   HS_CHECK(
       options.tokenizer != "hash-lsh" || !options.hash_merges.empty(),

@@ -27,11 +27,19 @@ bool is_named(const ComparisonOptions& options, const std::string& scheme) {
                      [&](const std::string& name) { return name != "all" && scheme_record(name).name == scheme; });
 }
 
+// Whether a variant was asked for by its scheme or its embedding.
+bool is_named(const ComparisonOptions& options, const Variant& variant) {
+  const auto& names = options.embeddings;
+  const bool embedding = std::any_of(names.begin(), names.end(),
+                                     [&](const std::string& name) { return variant.name.ends_with("+" + name); });
+  return embedding || is_named(options, variant.name.substr(0, variant.name.find('+')));
+}
+
 // What to fine-tune: the chosen variants, of --encoders also those that are more than a scheme of `all`.
 std::vector<Variant> wanted_variants(const ComparisonOptions& options, const EncoderSet& encoders) {
   std::vector<Variant> wanted = chosen_variants(options);
   const bool all = std::find(options.schemes.begin(), options.schemes.end(), "all") != options.schemes.end();
-  if (!has_encoders(options) || !all) return wanted;
+  if (!has_encoders(options) || !all || !options.embeddings.empty()) return wanted;
   for (const Variant& one : encoders.variants) {
     if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
   }
@@ -44,7 +52,7 @@ std::vector<Variant> variants_to_tune(const ComparisonOptions& options, const En
   std::vector<Variant> variants;
   for (const Variant& one : wanted_variants(options, encoders)) {
     const auto missing = encoders.missing.find({one.name, encoders.seeds.front()});
-    const bool named = is_named(options, one.name);
+    const bool named = is_named(options, one);
     if (!is_trained(one.scheme)) {
       const std::string& trained = scheme_record(one.scheme).weights_of;
       if (named) {

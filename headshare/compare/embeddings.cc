@@ -28,6 +28,8 @@ std::vector<EmbeddingChoice> make_choices() {
   return all;
 }
 
+bool hashes_pieces(const EmbeddingChoice& choice) { return choice.tokenizer == "hash-lsh"; }
+
 Variant with_embedding(Variant variant, const EmbeddingChoice& choice) {
   variant.name += "+" + choice.name;
   variant.options[kTokenizer] = choice.tokenizer;
@@ -94,7 +96,8 @@ void fit_to_tokenizer(ComparisonOptions* options) {
 }
 
 void check_embeddings(const ComparisonOptions& options) {
-  if (chosen_embeddings(options).empty()) return;
+  const std::vector<EmbeddingChoice> chosen = chosen_embeddings(options);
+  if (chosen.empty()) return;
   HS_CHECK(options.task == kEmbeddingTask || fine_tunes(options), "--embeddings compares encoders, and --task is ",
            options.task, "; use --task ", kEmbeddingTask, ", or fine-tune them with --task glue or another");
   const LanguageModelOptions& language = options.language;
@@ -102,6 +105,12 @@ void check_embeddings(const ComparisonOptions& options) {
            "--embeddings chooses the tokenizers; leave --tokenizer and --tokenizer-path out");
   HS_CHECK(!is_hashed(options.own<MaskedOptions>().encoder.embedding),
            "--embeddings chooses the token embeddings; leave --token-embedding out");
+  HS_CHECK(language.tokenizer.hash_merges.empty() || std::any_of(chosen.begin(), chosen.end(), hashes_pieces),
+           "--hash-merges is for the embeddings hash-lsh-..., and none of --embeddings is one; leave it out");
+  for (const Variant& one : chosen_variants(options)) {
+    const MaskedOptions masked = with_variant(options, one).own<MaskedOptions>();
+    check_corruption(masked.corruption, masked.encoder.embedding.kind);
+  }
   HS_CHECK(!language.distillation.given(), "--embeddings trains encoders that have no scores of a vocabulary to learn ",
            "from a teacher; leave --teacher out");
 }

@@ -101,6 +101,13 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
                 o.own<MaskedOptions>().encoder.embedding.kind = TokenEmbeddingKind::kHashAdd;
               }),
               HasSubstr("leave --token-embedding out"));
+  EXPECT_THAT(refused([](ComparisonOptions& o) { o.own<MaskedOptions>().corruption.random = RandomTokens::kBits; }),
+              HasSubstr("use --random-tokens words"));
+  EXPECT_THAT(refused([](ComparisonOptions& o) {
+                o.embeddings = {"hash-md-add"};
+                o.language.tokenizer.hash_merges = "nowhere";
+              }),
+              HasSubstr("none of --embeddings is one"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.variants = {"x:token-embedding=hash-add"}; }),
               HasSubstr("--variants x sets token-embedding, which --embeddings varies"));
 }

@@ -65,7 +65,7 @@ bool same_match(const Results& a, const Results& b) {
     const nlohmann::json none = nlohmann::json::array();  // of before there was that option
     return a.options.value(option, none) == b.options.value(option, none);
   };
-  return a.match == "steps" || (same("schemes") && same("variants") && same("scheme-steps"));
+  return a.match == "steps" || (same("schemes") && same("variants") && same("embeddings") && same("scheme-steps"));
 }
 
 // A name stands for the same options in both.

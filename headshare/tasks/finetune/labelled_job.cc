@@ -45,6 +45,7 @@ class LabelledJob : public FineTuneJob {
         model_(trained.model->options()),
         weights_(model_tensors(*trained.model)),
         rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
+    rows_.keep_words(true);  // for coverage_of()
     data_.kind = std::move(kind);
     data_.padding = rows_.padding();
     data_.tokenizer = trained.tokenizer;

@@ -85,6 +85,7 @@ void mark_right_choices(Question* question) {
 
 void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSet* set) {
   const RecordData data = read_record(path);
+  const bool kept = rows.keeps_words();
   rows.keep_words(false);  // each passage is in as many rows as it has candidates
   int64_t unanswerable = 0;
   for (const RecordQuery& query : data.queries) {
@@ -98,6 +99,7 @@ void read_record_questions(const std::string& path, RowEncoder& rows, QuestionSe
     HS_CHECK(!question.rows.empty(), path, ": query ", query.index, " has no candidate to choose from");
     add(set, std::move(question));
   }
+  rows.keep_words(kept);
   if (!data.note.empty()) set->notes.push_back(data.note);
   if (unanswerable > 0) {
     set->notes.push_back(join_text(path, ": the answers of ", unanswerable, " of ", data.queries.size(),

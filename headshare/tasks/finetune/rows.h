@@ -54,8 +54,9 @@ class RowEncoder {
   // [CLS] first [SEP] second [SEP] of tokens that fit already.
   EncodedRow joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
 
-  // Whether rows from now on keep the numbers of their texts' words, those of WordsAndSymbols; at first they do.
+  // Whether rows from now on keep the numbers of their texts' words, those of WordsAndSymbols; at first they do not.
   void keep_words(bool keep) { keeps_words_ = keep; }
+  bool keeps_words() const { return keeps_words_; }
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   int64_t length() const { return length_; }
@@ -74,7 +75,7 @@ class RowEncoder {
   int64_t between_;  // separators between the texts of a pair
   int64_t rows_ = 0;
   int64_t shortened_ = 0;
-  bool keeps_words_ = true;
+  bool keeps_words_ = false;
   std::unordered_map<std::string, int32_t> words_;
 };
 
