@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// Words are those of WordsAndSymbols (text/hash): lower-cased, whatever the models' tokenizers make of them, and of whole
-// texts, also where rows are cut.
+// Words are those of WordsAndSymbols (text/hash): lower-cased, whatever the models' tokenizers make of them, and of
+// whole texts, also where rows are cut.
 struct Coverage {
   int64_t types = 0;         // distinct words of the part that is scored
   int64_t unseen_types = 0;  // of these, those that no training example has
