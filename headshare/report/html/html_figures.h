@@ -26,11 +26,11 @@ std::optional<SeriesStyle> scheme_style(const std::string& scheme);
 
 // For figures of lines: their frame, and the column right of it where the names stand.
 inline constexpr double kFigureHeight = 340;
-inline constexpr Box kLineFrame{54, 40, 302, 290};
+inline constexpr Box kLineFrame{54, 40, 290, 290};
 inline constexpr Box kScatterFrame{54, 40, 400, 290};  // without such a column
-inline constexpr double kLineNames = 312;
+inline constexpr double kLineNames = 300;
 inline constexpr double kLane = 30;         // of figures with a lane for each variant
-inline constexpr double kNameColumn = 104;  // left of the lanes
+inline constexpr double kNameColumn = 126;  // left of the lanes
 
 // Heights of the names at the ends of lines, so that none covers another.
 std::vector<double> name_heights(const std::vector<PlotPoint>& ends);

@@ -175,7 +175,7 @@ std::string shortened(const std::string& text, size_t most) {
 std::string name_in_figure(const std::string& name) {
   constexpr size_t kMost = 13;
   constexpr size_t kBegin = 7;  // "mhe_mul"
-  constexpr size_t kEnd = 7;
+  constexpr size_t kEnd = 6;
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' ' && c < 0x7F; });
   if (!plain || name.size() <= kMost) return shortened(name, kMost);
   return name.substr(0, kBegin) + "…" + name.substr(name.size() - kEnd);

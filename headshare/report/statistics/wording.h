@@ -52,7 +52,7 @@ std::string printable(std::string text);
 std::string shortened(const std::string& text, size_t most);
 
 // A variant's name as figures have room for: a longer one keeps its beginning and its end, which tell the embeddings of
-// one scheme from one another: "mhe_mul…md-proj".
+// one scheme from one another: "mhe_mul…d-proj".
 std::string name_in_figure(const std::string& name);
 
 // What training counts for its speed: "tokens", of a benchmark "examples".
