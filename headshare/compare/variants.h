@@ -10,8 +10,9 @@
 namespace headshare {
 
 // The schemes of --schemes in the registry's order, each a variant of its name, then those of --variants in theirs. sha
-// joins them where PEoP is asked for and no variant has that scheme. With --embeddings each of them stands with every one
-// of these. Throws Error for a name that is taken or odd, for an unknown option, and for one that --sweep varies, too.
+// joins them where PEoP is asked for and no variant has that scheme. With --embeddings each of them stands with every
+// one of these. Throws Error for a name that is taken or odd, for an unknown option, and for one that --sweep varies,
+// too.
 std::vector<Variant> chosen_variants(const ComparisonOptions& options);
 
 // The same without --embeddings.
