@@ -26,6 +26,23 @@ void KvCache::store(Memory memory) {
   parts_ = std::move(memory);
 }
 
+void KvCache::keep(const Tensor& sequences) {
+  const at::NoGradGuard no_grad;
+  for (Tensor& part : parts_) {
+    const Tensor kept = at::empty({sequences.size(0), part.size(1), capacity_, part.size(3)}, part.options());
+    kept.slice(2, 0, length_).copy_(part.slice(2, 0, length_).index_select(0, sequences));
+    part = kept;
+  }
+}
+
+void KvCache::copy(const Tensor& from, const Tensor& to) {
+  const at::NoGradGuard no_grad;
+  for (const Tensor& part : parts_) {
+    const Tensor used = part.slice(2, 0, length_);
+    used.index_copy_(0, to, used.index_select(0, from));
+  }
+}
+
 Memory KvCache::contents() const {
   Memory views;
   for (const Tensor& part : parts_) views.push_back(part.slice(2, 0, length_));

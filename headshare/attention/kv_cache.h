@@ -27,6 +27,13 @@ class KvCache {
   // For cross-attention: keeps the encoder side as it is, once.
   void store(Memory memory);
 
+  // Keeps these sequences alone, int64 [N], in this order; a sequence may be taken more than once.
+  void keep(const Tensor& sequences);
+
+  // Sequence to[i] becomes what from[i] was, int64 [N] each: all are read before any is written. The others stay where
+  // they are.
+  void copy(const Tensor& from, const Tensor& to);
+
   int64_t length() const { return length_; }
   bool empty() const { return parts_.empty(); }
   Memory contents() const;

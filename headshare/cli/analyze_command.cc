@@ -77,6 +77,7 @@ HeadAnalysis analyze(const fs::path& directory, const Options& stored, const Ana
 HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
+  refuse_encoder_decoder(stored, directory.string(), "`analyze` does not look into");
   if (is_causal(stored)) return analyze(directory, std::get<DecoderOptions>(stored), options);
   return analyze(directory, std::get<EncoderOptions>(stored), options);
 }

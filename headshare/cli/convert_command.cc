@@ -214,7 +214,8 @@ int convert_to(const ConvertOptions& options) {
   });
   const fs::path directory = find_checkpoint(options.source);
   const ModelOptions model = read_options(directory);
-  HS_CHECK(!is_causal(model), directory.string(), " is a decoder; --to hf writes encoders of scheme mha, as BERT");
+  HS_CHECK(std::holds_alternative<EncoderOptions>(model), directory.string(), " is a", is_causal(model) ? " " : "n ",
+           kind_name(model), "; --to hf writes encoders of scheme mha, as BERT");
   const auto& encoder = std::get<EncoderOptions>(model);
   HS_CHECK(options.words.empty() || is_hashed(encoder.embedding), directory.string(),
            " has a vocabulary; --words is for encoders that hash words");

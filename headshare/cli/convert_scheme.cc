@@ -243,6 +243,7 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   check_output(out, overwrite, headshare_output());
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
+  refuse_encoder_decoder(stored, directory.string(), "is not converted to other schemes");
   if (is_causal(stored)) {
     return convert<Decoder>(directory, std::get<DecoderOptions>(stored), out, overwrite, conversion);
   }

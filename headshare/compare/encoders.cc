@@ -44,7 +44,7 @@ struct Description {
 
 Description describe(const fs::path& checkpoint) {
   const ModelOptions options = read_options(checkpoint);
-  HS_CHECK(!is_causal(options), checkpoint.string(), " is no encoder");
+  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(), " is no encoder");
   return {.options = stored_option_values(options), .tokenizer = fingerprint(*load_tokenizer(checkpoint))};
 }
 

@@ -19,6 +19,9 @@ namespace {
 
 constexpr uint64_t kMostConfigBytes = 16 << 20;
 constexpr const char* kEncoderKind = "encoder";
+constexpr const char* kEncoderDecoderKind = "encoder-decoder";
+constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kSourceTokenizerFile = "source_tokenizer.json";
 
 const std::vector<std::pair<DType, at::ScalarType>>& type_pairs() {
   static const std::vector<std::pair<DType, at::ScalarType>> pairs = {
@@ -140,6 +143,14 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, c
 
 namespace {
 
+// What check_vocabulary asks of the target's tokenizer.
+void check_source_vocabulary(const Tokenizer& tokenizer, const EncoderDecoderOptions& options,
+                             const std::string& where) {
+  EncoderDecoderOptions source = options;
+  source.vocabulary = options.source_vocabulary;
+  check_vocabulary(tokenizer, source, where);
+}
+
 Fields head_fields(TaskHeadOptions& o) {
   return {field("kind", &o.kind, "what the head reads", task_head_names()),
           field("outputs", &o.outputs, "numbers it answers with", {.min = 1, .max = 1 << 20})};
@@ -162,6 +173,7 @@ TaskHeadOptions read_head(nlohmann::json object, const std::string& where) {
 
 // Which tokenizer a model was trained with; of another format version than ours it cannot be told.
 constexpr const char* kTokenizerHash = "tokenizer_hash";
+constexpr const char* kSourceTokenizerHash = "source_tokenizer_hash";
 
 std::string hash_version(const nlohmann::json& tokenizer) {
   return join_text("v", tokenizer.at("version").get<int64_t>(), "-");
@@ -171,15 +183,16 @@ std::string tokenizer_hash(const nlohmann::json& tokenizer) {
   return hash_version(tokenizer) + content_hash(tokenizer.dump());
 }
 
-void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, const std::string& where) {
-  const nlohmann::json noted = config.value(kTokenizerHash, nlohmann::json());
+void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, const char* key,
+                     const std::string& where) {
+  const nlohmann::json noted = config.value(key, nlohmann::json());
   if (!noted.is_string()) return;  // of a program that noted none
   const auto written = noted.get<std::string>();
   const nlohmann::json content = tokenizer.to_json();
   if (!written.starts_with(hash_version(content))) return;
   HS_CHECK(written == tokenizer_hash(content), where,
            " is not the tokenizer that this model was trained with; put that one back, or to use ",
-           "this one all the same, take \"", kTokenizerHash, "\" out of config.json");
+           "this one all the same, take \"", key, "\" out of config.json");
 }
 
 // An option that came with a format version.
@@ -188,7 +201,7 @@ struct LaterOption {
   int64_t version;
 };
 
-bool has_letters_kind(const DecoderOptions&) { return false; }
+bool has_letters_kind(const TransformerOptions&) { return false; }
 bool has_letters_kind(const EncoderOptions& options) { return reads_letters(options.embedding.kind); }
 
 // Takes what later versions brought out of `values` where it is not used, and gives the version that has the rest:
@@ -208,10 +221,10 @@ int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t
                                  LaterOption{"hash-bits", kHashedFormatVersion},
                                  LaterOption{"hash-chunk-bits", kHashedFormatVersion},
                                  LaterOption{"three-way-head", kHashedFormatVersion},
-                                 LaterOption{"trigram-rows", kModelFormatVersion},
-                                 LaterOption{"trigram-hashes", kModelFormatVersion},
-                                 LaterOption{"character-buckets", kModelFormatVersion},
-                                 LaterOption{"word-characters", kModelFormatVersion}};
+                                 LaterOption{"trigram-rows", kLettersFormatVersion},
+                                 LaterOption{"trigram-hashes", kLettersFormatVersion},
+                                 LaterOption{"character-buckets", kLettersFormatVersion},
+                                 LaterOption{"word-characters", kLettersFormatVersion}};
   Options untouched;
   const nlohmann::json defaults = to_json(stored_fields(untouched));
   for (const LaterOption& one : kLater) {
@@ -219,11 +232,18 @@ int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t
       version = std::max(version, one.version);
     }
   }
-  if (has_letters_kind(options)) version = std::max(version, kModelFormatVersion);  // a later value of an option
+  if (has_letters_kind(options)) version = std::max(version, kLettersFormatVersion);  // a later value of an option
   for (const LaterOption& one : kLater) {
     if (one.version > version) values->erase(one.name);
   }
   return version;
+}
+
+// Gives the hash of what was written.
+std::string write_tokenizer(const fs::path& path, const Tokenizer& tokenizer) {
+  const nlohmann::json content = tokenizer.to_json();
+  write_file(path, content.dump());
+  return tokenizer_hash(content);
 }
 
 // `config` names format, version and kind.
@@ -234,11 +254,7 @@ void save(const fs::path& directory, nlohmann::json config, const Model& model, 
   make_directories(directory);
   config["model"] = to_json(stored_fields(options));
   config["format_version"] = leave_out_unused(options, &config["model"], config.at("format_version").get<int64_t>());
-  if (tokenizer != nullptr) {
-    const nlohmann::json content = tokenizer->to_json();
-    config[kTokenizerHash] = tokenizer_hash(content);
-    write_file(directory / "tokenizer.json", content.dump());
-  }
+  if (tokenizer != nullptr) config[kTokenizerHash] = write_tokenizer(directory / kTokenizerFile, *tokenizer);
   write_tensors(directory / "model.safetensors", model_tensors(*model), {{"format", "pt"}});
   write_file(directory / "config.json", config.dump(2) + "\n");
 }
@@ -258,6 +274,17 @@ void save_model(const fs::path& directory, const Encoder& model, const Tokenizer
     config["task_head"]["labels"] = head.labels;
   }
   save(directory, config, model, model->options(), tokenizer);
+}
+
+void save_model(const fs::path& directory, const EncoderDecoder& model, const TokenizerPair& tokenizers) {
+  nlohmann::json config = {
+      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"kind", kEncoderDecoderKind}};
+  if (!tokenizers.joint()) {
+    check_source_vocabulary(*tokenizers.source, model->options(), "the source's tokenizer");
+    make_directories(directory);
+    config[kSourceTokenizerHash] = write_tokenizer(directory / kSourceTokenizerFile, *tokenizers.source);
+  }
+  save(directory, config, model, model->options(), tokenizers.target.get());
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -308,8 +335,9 @@ ModelOptions read_options(const fs::path& checkpoint) {
            "; this headshare reads up to ", kModelFormatVersion, ": use a newer one");
   const auto kind = config.find("kind");
   if (kind == config.end()) return parse_options<DecoderOptions>(config, path.string());
+  if (*kind == kEncoderDecoderKind) return parse_options<EncoderDecoderOptions>(config, path.string());
   HS_CHECK(*kind == kEncoderKind, path.string(), ": the kind of model is ", kind->dump(),
-           "; this headshare knows \"encoder\", and decoders, which name none");
+           "; this headshare knows \"encoder\" and \"encoder-decoder\", and decoders, which name none");
   return parse_options<EncoderOptions>(config, path.string());
 }
 
@@ -322,29 +350,38 @@ void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
     found.emplace(name, at::empty(view.shape, at::TensorOptions(at::kMeta).dtype(type)));
   }
   const DeclareOn meta(at::kMeta);
-  const auto check = [&](const auto& model) { check_tensors(model_tensors(*model), found, where); };
-  if (is_causal(options)) {
-    check(Decoder(std::get<DecoderOptions>(options)));
-  } else {
-    check(Encoder(std::get<EncoderOptions>(options)));
-  }
+  check_tensors(model_tensors(*make_model(options)), found, where);
 }
 
 namespace {
 
+// What a model of another kind than the one that is needed does.
+const char* what_it_does(const ModelOptions& options) {
+  if (is_encoder_decoder(options)) return " is an encoder-decoder, which translates (`headshare translate`)";
+  return is_causal(options) ? " is a decoder language model, which continues text (`headshare generate`)"
+                            : " is an encoder, which fills masked tokens (`headshare fill`)";
+}
+
 DecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const DecoderOptions*) {
-  HS_CHECK(std::holds_alternative<DecoderOptions>(options), checkpoint.string(),
-           " is an encoder, which fills masked tokens (`headshare fill`); a decoder language model is needed here, as "
-           "`headshare train` makes it");
+  HS_CHECK(std::holds_alternative<DecoderOptions>(options), checkpoint.string(), what_it_does(options),
+           "; a decoder language model is needed here, as `headshare train` makes it");
   return std::get<DecoderOptions>(options);
 }
 
 EncoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const EncoderOptions*) {
-  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(),
-           " is a decoder language model, which continues text (`headshare generate`); an encoder is needed here, as "
-           "`headshare train --task mlm` makes it");
+  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(), what_it_does(options),
+           "; an encoder is needed here, as `headshare train --task mlm` makes it");
   return std::get<EncoderOptions>(options);
 }
+
+EncoderDecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const EncoderDecoderOptions*) {
+  HS_CHECK(is_encoder_decoder(options), checkpoint.string(), what_it_does(options),
+           "; an encoder-decoder is needed here, as `headshare train --task translation` makes it");
+  return std::get<EncoderDecoderOptions>(options);
+}
+
+constexpr const char* kNoTokenizer =
+    " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`";
 
 template <class Model>
 Model load_weights(const fs::path& checkpoint) {
@@ -364,8 +401,7 @@ Loaded<Model> load(const fs::path& path) {
   Loaded<Model> loaded;
   loaded.directory = find_checkpoint(path);
   loaded.tokenizer = load_own_tokenizer(loaded.directory);
-  HS_CHECK(loaded.tokenizer != nullptr, loaded.directory.string(),
-           " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
+  HS_CHECK(loaded.tokenizer != nullptr, loaded.directory.string(), kNoTokenizer);
   loaded.model = load_weights<Model>(loaded.directory);
   loaded.model->read_words(loaded.tokenizer);
   return loaded;
@@ -379,14 +415,32 @@ std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint) {
   if (!fs::exists(path)) return nullptr;
   std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(path);
   check_vocabulary(*tokenizer, options, path.string());
-  check_tokenizer(*tokenizer, read_json_file(checkpoint / "config.json", kMostConfigBytes), path.string());
+  check_tokenizer(*tokenizer, read_json_file(checkpoint / "config.json", kMostConfigBytes), kTokenizerHash,
+                  path.string());
   return tokenizer;
 }
 
 Decoder load_decoder(const fs::path& checkpoint) { return load_weights<Decoder>(checkpoint); }
 Encoder load_encoder(const fs::path& checkpoint) { return load_weights<Encoder>(checkpoint); }
+EncoderDecoder load_encoder_decoder(const fs::path& checkpoint) { return load_weights<EncoderDecoder>(checkpoint); }
 
 LoadedModel load_model(const fs::path& path) { return load<Decoder>(path); }
 LoadedEncoder load_encoder_model(const fs::path& path) { return load<Encoder>(path); }
+
+LoadedTranslator load_translator(const fs::path& path) {
+  LoadedTranslator loaded;
+  loaded.directory = find_checkpoint(path);
+  loaded.model = load_encoder_decoder(loaded.directory);
+  loaded.tokenizers.target = load_own_tokenizer(loaded.directory);
+  HS_CHECK(loaded.tokenizers.target != nullptr, loaded.directory.string(), kNoTokenizer);
+  loaded.tokenizers.source = loaded.tokenizers.target;
+  const fs::path source = loaded.directory / kSourceTokenizerFile;
+  if (!fs::exists(source)) return loaded;
+  loaded.tokenizers.source = load_tokenizer(source);
+  check_source_vocabulary(*loaded.tokenizers.source, loaded.model->options(), source.string());
+  check_tokenizer(*loaded.tokenizers.source, read_json_file(loaded.directory / "config.json", kMostConfigBytes),
+                  kSourceTokenizerHash, source.string());
+  return loaded;
+}
 
 }  // namespace headshare

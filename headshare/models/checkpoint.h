@@ -11,6 +11,7 @@
 #include "headshare/data/safetensors.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_options.h"
 #include "headshare/text/tokenizer.h"
 
@@ -19,9 +20,10 @@ namespace headshare {
 // What is read; version 2 brought encoders, version 3 heads of tasks, version 4 RMS norms, gated feed-forward parts and
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
 // version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
-// heads, version 8 hashed embeddings that read letters. Models are written as the first version that has what they
-// need, which older programs read.
-inline constexpr int64_t kModelFormatVersion = 8;
+// heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders. Models are written as the first
+// version that has what they need, which older programs read.
+inline constexpr int64_t kModelFormatVersion = 9;
+inline constexpr int64_t kLettersFormatVersion = 8;
 inline constexpr int64_t kHashedFormatVersion = 7;
 inline constexpr int64_t kSharedLayersFormatVersion = 6;
 inline constexpr int64_t kLayersFormatVersion = 5;
@@ -63,9 +65,18 @@ void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, 
 // names the tokenizer.
 void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where);
 
+// The tokenizers of an encoder-decoder; one object where both sides have the same.
+struct TokenizerPair {
+  std::shared_ptr<Tokenizer> source, target;
+
+  bool joint() const { return source == target; }
+};
+
 // Writes the three files into `directory`, which is created; without a tokenizer only two.
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
 void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer);
+// tokenizer.json is the target's; the source's, where it is another, stands beside it in source_tokenizer.json.
+void save_model(const fs::path& directory, const EncoderDecoder& model, const TokenizerPair& tokenizers);
 
 template <class Model>
 struct Loaded {
@@ -76,11 +87,18 @@ struct Loaded {
 using LoadedModel = Loaded<Decoder>;
 using LoadedEncoder = Loaded<Encoder>;
 
+struct LoadedTranslator {
+  EncoderDecoder model{nullptr};  // in evaluation mode, on the CPU
+  TokenizerPair tokenizers;
+  fs::path directory;
+};
+
 // Reads a model from a checkpoint directory, or from a run directory (its best checkpoint, else
 // its averaged weights, else its last). A missing tokenizer is an Error, and so are another than the model was saved
 // with, and a model of the other kind.
 LoadedModel load_model(const fs::path& path);
 LoadedEncoder load_encoder_model(const fs::path& path);
+LoadedTranslator load_translator(const fs::path& path);
 
 // The tokenizer in a checkpoint directory, checked as load_model does; null where there is none.
 std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint);
@@ -88,6 +106,7 @@ std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint);
 // The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.
 Decoder load_decoder(const fs::path& checkpoint);
 Encoder load_encoder(const fs::path& checkpoint);
+EncoderDecoder load_encoder_decoder(const fs::path& checkpoint);
 
 // Throws Error when model.safetensors of a checkpoint lacks a tensor that its options ask for, has one of another
 // shape, or one that they do not know. No value is read.

@@ -114,6 +114,13 @@ EncoderOptions::EncoderOptions() {
   attention.projection_bias = true;
 }
 
+Field norms_field(NormPlacement* target) {
+  return field("norms", target,
+               "norms of blocks: after each sum (BERT, the first Transformer), or before each part (what --task mlm "
+               "begins with)",
+               norm_names(), {.aliases = {"norm-placement"}});
+}
+
 Fields fields(DecoderOptions& o) {
   Fields list = {
       scheme_field(&o.attention.scheme, "how attention heads share projections"),
@@ -165,9 +172,7 @@ Fields fields(DecoderOptions& o) {
 
 Fields fields(EncoderParts& o) {
   Fields list = {
-      field("norms", &o.norms,
-            "norms of an encoder's blocks: after each sum (BERT), or before each part (what --task mlm begins with)",
-            norm_names(), {.aliases = {"norm-placement"}}),
+      norms_field(&o.norms),
       field("segments", &o.segments, "kinds of tokens that have an embedding, as in pairs of texts; 0: none",
             {.min = 0, .max = 1 << 20, .aliases = {"type-vocab-size"}}),
   };

@@ -92,6 +92,9 @@ struct EncoderOptions : TransformerOptions, EncoderParts {
   TaskHeadOptions task_head = {};
 };
 
+// Where a model's norms stand, where that is a choice.
+Field norms_field(NormPlacement* target);
+
 // Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.
 Fields fields(DecoderOptions& options);
 Fields fields(EncoderParts& parts);

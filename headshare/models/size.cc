@@ -15,6 +15,7 @@
 #include "headshare/models/decoder.h"
 #include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/encoder_decoder.h"
 #include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
@@ -199,6 +200,14 @@ int64_t batch_to_evaluate(const TransformerOptions& o, const TrainingShape& shap
   return evaluated.batch;
 }
 
+// An encoder-decoder's blocks as so many of an encoder: those of its decoder have a second attention, about half as
+// much again.
+TransformerOptions as_one_stack(const EncoderDecoderOptions& o) {
+  TransformerOptions stack = o;
+  stack.layers += *o.decoder_layers + (*o.decoder_layers + 1) / 2;
+  return stack;
+}
+
 double run_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
   const double copies = 4 + static_cast<double>(shape.moving_averages);
   double bytes = kFloatBytes * copies * static_cast<double>(parameters);
@@ -223,8 +232,40 @@ ModelSize measure(const EncoderOptions& o) {
   return size;
 }
 
+// One block of either side is made, and counted as often as there are such.
+ModelSize measure(const EncoderDecoderOptions& o) {
+  const DeclareOn meta(at::kMeta);
+  EncoderDecoderOptions one = o;
+  one.layers = 1;
+  one.decoder_layers = 1;
+  const EncoderDecoder model(one);
+  const Block& encoder = model->encoder()->block(0);
+  const Block& decoder = model->decoder()->block(0);
+  ModelSize size;
+  const auto count = [&](const Attention& attention, int64_t number) {
+    const AttentionCost cost = attention->scheme().cost();
+    size.attention_parameters += number * cost.parameters;
+    size.attention_parameters_effective += number * cost.effective;
+    return number * cost.cache_elements * static_cast<int64_t>(kFloatBytes);
+  };
+  count(encoder->attention, o.layers);
+  size.cache_bytes_per_token = count(decoder->attention, *o.decoder_layers);
+  size.source_cache_bytes_per_token = count(decoder->cross_attention, *o.decoder_layers);
+  size.cache_elements_per_token = decoder->attention->scheme().cost().cache_elements;
+  for (const Declared& parameter : declared_parameters(*model)) {
+    const bool of_encoder = parameter.name.starts_with("encoder.");
+    const bool of_decoder = parameter.name.starts_with("decoder.");
+    const int64_t number = of_encoder ? o.layers : of_decoder ? *o.decoder_layers : 1;
+    size.total_parameters += number * parameter.tensor.numel();
+  }
+  const int64_t rows = o.vocabulary + (o.share_embeddings ? 0 : o.source_vocabulary);
+  size.embedding_parameters = rows * o.attention.d_model;
+  return size;
+}
+
 double parameter_bytes(const DecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
 double parameter_bytes(const EncoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
+double parameter_bytes(const EncoderDecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
 
 double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
   return run_bytes(o, measure(o).total_parameters, shape);
@@ -234,11 +275,21 @@ double training_bytes(const EncoderOptions& o, const TrainingShape& shape) {
   return run_bytes(o, measure(o).total_parameters, shape);
 }
 
+double training_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
+  return run_bytes(as_one_stack(o), measure(o).total_parameters, shape);
+}
+
 double evaluation_bytes(const DecoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
 double evaluation_bytes(const EncoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
+double evaluation_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
+  return forward_bytes(as_one_stack(o), shape);
+}
 
 int64_t evaluation_batch(const DecoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
 int64_t evaluation_batch(const EncoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
+int64_t evaluation_batch(const EncoderDecoderOptions& o, const TrainingShape& shape) {
+  return batch_to_evaluate(as_one_stack(o), shape);
+}
 
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
   return parameter_bytes(o) + static_cast<double>(measure(o).cache_bytes_per_token) * static_cast<double>(batch) *

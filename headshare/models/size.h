@@ -1,11 +1,12 @@
 // What a model takes, computed without allocating it.
 #pragma once
 
-#include "headshare/models/options.h"
+#include "headshare/models/encoder_decoder_options.h"
 
 namespace headshare {
 
-// Exact counts. An encoder keeps no cache: its cache counts are 0.
+// Exact counts. An encoder keeps no cache: its cache counts are 0. An encoder-decoder has two kinds of cache: the
+// decoder's own grows with the target, that of the attention to the source is filled once for each sentence.
 struct ModelSize {
   int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
   int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
@@ -13,15 +14,18 @@ struct ModelSize {
   int64_t embedding_parameters = 0;            // of the token embedding, special tokens' included
   int64_t cache_elements_per_token = 0;        // one attention sub-layer; the mean, where layers differ
   int64_t cache_bytes_per_token = 0;           // the whole model, float32
+  int64_t source_cache_bytes_per_token = 0;    // of an encoder-decoder, for each token of the source
 };
 
 // Throws Error when the counts do not fit into 64 bits.
 ModelSize measure(const DecoderOptions& resolved);
 ModelSize measure(const EncoderOptions& resolved);
+ModelSize measure(const EncoderDecoderOptions& resolved);
 
 // Bytes of the model alone: its parameters, and its table of sinusoids where it has one.
 double parameter_bytes(const DecoderOptions& resolved);
 double parameter_bytes(const EncoderOptions& resolved);
+double parameter_bytes(const EncoderDecoderOptions& resolved);
 
 // How a training run uses memory besides the parameters.
 struct TrainingShape {
@@ -39,11 +43,14 @@ struct TrainingShape {
 // measured.
 double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
 double training_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
+// shape.length is that of source and target alike.
+double training_bytes(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
 
 // Bytes a forward pass without gradients needs besides the parameters, for shape.batch sequences: one block and the
 // output layer. An estimate, within about half of what is measured.
 double evaluation_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
 double evaluation_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
+double evaluation_bytes(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
 
 // Sequences of shape.length that a run evaluates at once. Training batches are small in small recipes: about 4,096
 // tokens, or a whole training batch where that is more, as long as all scores stay below 256 MiB (a vocabulary of
@@ -51,6 +58,7 @@ double evaluation_bytes(const EncoderOptions& resolved, const TrainingShape& sha
 // step, whichever are more. At least 1.
 int64_t evaluation_batch(const DecoderOptions& resolved, const TrainingShape& shape);
 int64_t evaluation_batch(const EncoderOptions& resolved, const TrainingShape& shape);
+int64_t evaluation_batch(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
 
 // Bytes decoding needs with a cache of batch x length tokens.
 double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);

@@ -1,12 +1,11 @@
 // Token and position embeddings below a stack of blocks: what decoder and encoder have in common.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "headshare/base/ignored_target.h"
-#include "headshare/models/block.h"
+#include "headshare/models/block_stack.h"
 #include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/lesson.h"
 #include "headshare/ops/linear.h"
@@ -21,10 +20,10 @@ class TransformerImpl : public Layer {
   DropoutClock& clock() const { return *clock_; }
   // The attention of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
   // depth() / layers() depths.
-  Attention attention(size_t layer) const { return blocks_.at(layer)->attention; }
-  size_t layers() const { return blocks_.size(); }
+  Attention attention(size_t layer) const { return blocks_->block(layer)->attention; }
+  size_t layers() const { return blocks_->layers(); }
   // How many blocks a token passes through.
-  size_t depth() const { return depth_; }
+  size_t depth() const { return blocks_->depth(); }
   c10::Device device() const { return embedding_->device(); }
 
   // Tells the token embedding where its ids come from, which hashed ones must know before the first pass. Throws Error
@@ -37,7 +36,7 @@ class TransformerImpl : public Layer {
   }
 
   // Blocks keep only their inputs and run again in the backward pass.
-  void set_recompute(bool on) { recompute_ = on; }
+  void set_recompute(bool on) { blocks_->set_recompute(on); }
 
  protected:
   TransformerImpl(const TransformerOptions& resolved, NormPlacement norms, const TokenEmbeddingOptions& embedding = {});
@@ -47,38 +46,25 @@ class TransformerImpl : public Layer {
 
   // Embeddings [B, T, W], projected first where they are factorised -> [B, T, E]. `caches`, when given, holds one for
   // each depth.
-  Tensor through_blocks(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
+  Tensor through_blocks(const Tensor& x, const HeadMask& mask, std::vector<KvCache>* caches) const;
 
-  // What through_blocks gives at some places, int64 [N] among the B T: [B, T, W] -> [N, E]. The last block's
-  // feed-forward part, two thirds of its products, is done for these alone.
-  Tensor through_blocks_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
+  // What through_blocks gives at some places, int64 [N] among the B T, with less work: [B, T, W] -> [N, E].
+  Tensor through_blocks_at(const Tensor& places, const Tensor& x, const HeadMask& mask) const;
 
   const std::shared_ptr<DropoutClock>& shared_clock() const { return clock_; }
   const Tensor& token_embedding() const { return embedding_->table(); }  // [V, W]; throws Error where words are hashed
 
  private:
   void check_ids(const Tensor& ids, int64_t first) const;
-  // The block of a depth; it runs with the dropout masks of that depth. Outlives the model, for the backward pass.
-  struct Placed {
-    Block block;
-    std::shared_ptr<DropoutClock> clock;
-    std::string path;  // what the block's would be if every depth had its own
-
-    Tensor run(const std::function<Tensor(const Block&)>& piece) const;
-  };
-  Placed at_depth(size_t depth) const;
-  Tensor through_some_blocks(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches) const;
-  Tensor kept_or_recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x) const;
+  Tensor projected(const Tensor& embedded) const;  // [B, T, W] -> [B, T, E]
 
   PositionKind positions_;
   int64_t context_;
-  bool recompute_ = false;
   std::shared_ptr<DropoutClock> clock_;
   std::shared_ptr<TokenEmbedding> embedding_;
   Tensor position_embedding_;             // [context, W], learned or a buffer of sinusoids; undefined otherwise
   Linear embedding_projection_{nullptr};  // W -> E; empty where the embedding is not factorised
-  std::vector<Block> blocks_;
-  size_t depth_;
+  BlockStack blocks_{nullptr};
 };
 
 // [length, E]: sin and cos of position / 10000^(2i / E), interleaved (Vaswani et al., section 3.5).

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "headshare/ops/precision.h"
@@ -12,9 +13,9 @@
 namespace headshare {
 namespace {
 
-using Piece = std::function<Tensor(const Tensor&)>;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Piece = std::function<Tensor(const variable_list&)>;
 
 // AutogradContext stores IValues only; the piece travels in a capsule.
 struct PieceHolder : torch::CustomClassHolder {
@@ -24,36 +25,53 @@ struct PieceHolder : torch::CustomClassHolder {
 
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& input, c10::intrusive_ptr<PieceHolder> holder) {
-    context->save_for_backward({input});
+  // A Function takes no undefined tensors.
+  static Tensor forward(AutogradContext* context, const Tensor& input, const std::optional<Tensor>& other,
+                        c10::intrusive_ptr<PieceHolder> holder) {
+    variable_list inputs = {input};
+    if (other) inputs.push_back(*other);
+    context->save_for_backward(inputs);
     context->saved_data["piece"] = c10::IValue::make_capsule(holder);
     context->saved_data["precision"] = static_cast<int64_t>(ComputeIn::current(input.device().type()));
     const at::NoGradGuard no_grad;
-    return holder->piece(input);
+    return holder->piece(inputs);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto capsule = context->saved_data["piece"].toCapsule();
     const auto& piece = static_cast<PieceHolder*>(capsule.get())->piece;
-    const Tensor saved = context->get_saved_variables()[0];
-    const ComputeIn as_before(static_cast<Precision>(context->saved_data["precision"].toInt()), saved.device().type());
-    const Tensor input = saved.detach().requires_grad_(saved.requires_grad());
+    variable_list inputs;
+    for (const Tensor& saved : context->get_saved_variables()) {
+      inputs.push_back(saved.detach().requires_grad_(saved.requires_grad()));
+    }
+    const ComputeIn as_before(static_cast<Precision>(context->saved_data["precision"].toInt()),
+                              inputs.front().device().type());
     Tensor output;
     {
       const at::AutoGradMode with_gradients(true);
-      output = piece(input);
+      output = piece(inputs);
     }
-    // Adds to the gradients of the piece's parameters on the way to the input's.
+    // Adds to the gradients of the piece's parameters on the way to the inputs'.
     torch::autograd::backward({output}, {gradients[0]});
-    return {input.grad(), Tensor()};
+    return {inputs.front().grad(), inputs.size() > 1 ? inputs.back().grad() : Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor recomputed(Piece piece, const Tensor& input) {
+Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input) {
   if (!at::GradMode::is_enabled()) return piece(input);
-  return Recompute::apply(input, c10::make_intrusive<PieceHolder>(std::move(piece)));
+  const auto one = [piece = std::move(piece)](const variable_list& inputs) { return piece(inputs.front()); };
+  return Recompute::apply(input, std::optional<Tensor>(), c10::make_intrusive<PieceHolder>(one));
+}
+
+Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input,
+                  const Tensor& other) {
+  if (!at::GradMode::is_enabled()) return piece(input, other);
+  const auto two = [piece = std::move(piece)](const variable_list& inputs) {
+    return piece(inputs.front(), inputs.back());
+  };
+  return Recompute::apply(input, std::optional<Tensor>(other), c10::make_intrusive<PieceHolder>(two));
 }
 
 }  // namespace headshare

@@ -16,4 +16,7 @@ using at::Tensor;
 // restored.
 Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& input);
 
+// The same of a piece that reads two tensors: a block's input, and what its cross-attention reads.
+Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input, const Tensor& other);
+
 }  // namespace headshare

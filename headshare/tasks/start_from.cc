@@ -21,14 +21,7 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 Shapes shapes_of(const ModelOptions& options) {
   const DeclareOn meta(at::kMeta);
   Shapes shapes;
-  const auto note = [&](const auto& model) {
-    for (const auto& [name, tensor] : model_tensors(*model)) shapes.emplace(name, tensor.sizes().vec());
-  };
-  if (is_causal(options)) {
-    note(Decoder(std::get<DecoderOptions>(options)));
-  } else {
-    note(Encoder(std::get<EncoderOptions>(options)));
-  }
+  for (const auto& [name, tensor] : model_tensors(*make_model(options))) shapes.emplace(name, tensor.sizes().vec());
   return shapes;
 }
 
@@ -141,6 +134,7 @@ StartModel open_start(const fs::path& path) {
   StartModel start;
   start.directory = find_checkpoint(path);
   start.options = read_options(start.directory);
+  refuse_encoder_decoder(start.options, start.directory.string(), "no training begins with");
   const fs::path tokenizer = tokenizer_of(start.directory);
   HS_CHECK(path_exists(tokenizer), start.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");

@@ -79,6 +79,7 @@ void check_distillation(const DistillationOptions& options) {
 TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions& student) {
   TeacherModel teacher{.directory = find_checkpoint(options.teacher), .options = {}};
   teacher.options = read_options(teacher.directory);
+  refuse_encoder_decoder(teacher.options, teacher.directory.string(), "teaches no other model");
   check_fits(options, teacher, student);
   const auto* encoder = std::get_if<EncoderOptions>(&teacher.options);
   HS_CHECK(encoder == nullptr || encoder->masked_head, named(teacher.directory),

@@ -156,7 +156,7 @@ class MaskedFamily : public TaskFamily {
     return std::get<EncoderOptions>(model).three_way_head ? kThreeWay : kMasked;
   }
 
-  bool scores(const ModelOptions& model) const override { return !is_causal(model); }
+  bool scores(const ModelOptions& model) const override { return std::holds_alternative<EncoderOptions>(model); }
   Fields scoring_fields(TaskOptions& options) const override {
     MaskedOptions& own = options.own<MaskedOptions>();
     Fields list = headshare::fields(own.masking);

@@ -1,0 +1,68 @@
+// Blocks one above the other: what every transformer has between its embeddings and its output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/models/block.h"
+
+namespace headshare {
+
+// What the cross-attention of every block of a stack reads.
+struct CrossMemory {
+  Tensor memory;                           // [By, S, E], where the stack's batch is a multiple of By
+  Tensor visible_keys = {};                // bool [By, S], false for padding; undefined: there is none
+  std::vector<KvCache>* caches = nullptr;  // one for each depth, as in CrossInput
+};
+
+// Declares its blocks as "0", "1", ... Layers that share their parameters are one block, applied at several depths.
+class BlockStackImpl : public Layer {
+ public:
+  // `clock` is the model's. `cross` are the options of the blocks' cross-attention, resolved; without, they have none.
+  BlockStackImpl(const TransformerOptions& resolved, NormPlacement norms, std::shared_ptr<DropoutClock> clock,
+                 std::optional<AttentionOptions> cross = {});
+
+  // The block of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at
+  // depth() / layers() depths.
+  const Block& block(size_t layer) const { return blocks_.at(layer); }
+  size_t layers() const { return blocks_.size(); }
+  size_t depth() const { return depth_; }
+
+  // Blocks keep only their inputs and run again in the backward pass.
+  void set_recompute(bool on) { recompute_ = on; }
+
+  // [B, T, E] -> [B, T, E]. `caches`, when given, holds one for each depth; `cross` is given where the blocks have
+  // cross-attention.
+  Tensor forward(Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
+                 const CrossMemory* cross = nullptr) const;
+
+  // The same at some places, int64 [N] among the B T: [B, T, E] -> [N, E]. The last block's feed-forward part, two
+  // thirds of its products, is done for these alone. Of blocks without cross-attention.
+  Tensor forward_at(const Tensor& places, Tensor x, const HeadMask& mask) const;
+
+ private:
+  // The block of a depth; it runs with the dropout masks of that depth. Outlives the model, for the backward pass.
+  struct Placed {
+    Block block;
+    std::shared_ptr<DropoutClock> clock;
+    std::string path;  // what the block's would be if every depth had its own
+
+    Tensor run(const std::function<Tensor(const Block&)>& piece) const;
+  };
+  Placed at_depth(size_t depth) const;
+  Tensor one(size_t depth, const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossMemory* cross) const;
+  Tensor some(size_t count, Tensor x, const HeadMask& mask, std::vector<KvCache>* caches,
+              const CrossMemory* cross) const;
+  bool recomputes() const { return recompute_ && is_training(); }
+
+  bool recompute_ = false;
+  std::shared_ptr<DropoutClock> clock_;
+  std::vector<Block> blocks_;
+  size_t depth_;
+};
+TORCH_MODULE(BlockStack);
+
+}  // namespace headshare

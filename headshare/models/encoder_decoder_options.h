@@ -1,0 +1,67 @@
+// What an encoder-decoder is made of: an encoder that reads one sequence, and a decoder that writes another.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headshare/models/options.h"
+
+namespace headshare {
+
+// How the sines and cosines of a position are laid out: in turns (Vaswani et al., the formulas of section 3.5), or all
+// sines before all cosines (MarianMT, fairseq).
+enum class SinusoidOrder { kInterleaved, kHalves };
+
+// The three places with attention.
+struct AttentionSites {
+  AttentionOptions encoder;  // of the encoder to itself
+  AttentionOptions decoder;  // of the decoder to itself
+  AttentionOptions cross;    // of the decoder to the encoder's output
+};
+
+// What a user sets besides what all transformers have. Schemes left at "auto" are the model's.
+struct EncoderDecoderParts {
+  std::string encoder_scheme = "auto";
+  std::string decoder_scheme = "auto";
+  std::string cross_scheme = "auto";
+  std::optional<int64_t> decoder_layers = {};  // default as many as the encoder has
+  bool scale_embeddings = true;                // token embeddings times sqrt(E) (Vaswani et al., section 3.4)
+  bool share_embeddings = true;                // source and target have one token embedding
+  bool embedding_norm = false;                 // a norm over the embeddings of either side (BART)
+  SinusoidOrder sinusoid_order = SinusoidOrder::kInterleaved;
+};
+
+// Ids that mean something to whoever decodes.
+struct TargetMarks {
+  int64_t start = 0;                           // stands before the first token of a target
+  int64_t end = 0;                             // ends it
+  std::optional<int64_t> forced_first = {};    // the first token of every target (BART's <s>)
+  std::optional<int64_t> never_produced = {};  // padding, where it is a token of the target's vocabulary
+};
+
+struct EncoderDecoderOptions : TransformerOptions, EncoderDecoderParts {
+  NormPlacement norms = NormPlacement::kAfter;
+  int64_t source_vocabulary = 0;  // of the source; 0: as many as the target's `vocabulary`
+  bool output_bias = false;       // the output layer has a bias for each token
+  TargetMarks marks = {};
+  std::optional<AttentionSites> sites = {};  // set by resolve
+};
+
+// Every option a user sets of these, but for the placement of norms, which is an encoder's too.
+Fields fields(EncoderDecoderParts& parts);
+
+// Every option a user sets of the model.
+Fields fields(EncoderDecoderOptions& options);
+
+// What a checkpoint's config.json holds: the options of each site too.
+Fields stored_fields(EncoderDecoderOptions& options);
+
+// Fills in defaults and the attention of each site, checks sizes. Throws Error for what an encoder-decoder has not:
+// layers that share parameters, factorised embeddings, key widths that differ between layers.
+EncoderDecoderOptions resolve(EncoderDecoderOptions options);
+
+// What the blocks of either side are made of; `resolved` options.
+TransformerOptions encoder_side(const EncoderDecoderOptions& resolved);
+TransformerOptions decoder_side(const EncoderDecoderOptions& resolved);
+
+}  // namespace headshare
