@@ -26,21 +26,16 @@ void KvCache::store(Memory memory) {
   parts_ = std::move(memory);
 }
 
-void KvCache::keep(const Tensor& sequences) {
-  const at::NoGradGuard no_grad;
-  for (Tensor& part : parts_) {
-    const Tensor kept = at::empty({sequences.size(0), part.size(1), capacity_, part.size(3)}, part.options());
-    kept.slice(2, 0, length_).copy_(part.slice(2, 0, length_).index_select(0, sequences));
-    part = kept;
-  }
-}
-
 void KvCache::copy(const Tensor& from, const Tensor& to) {
   const at::NoGradGuard no_grad;
   for (const Tensor& part : parts_) {
     const Tensor used = part.slice(2, 0, length_);
     used.index_copy_(0, to, used.index_select(0, from));
   }
+}
+
+void KvCache::shrink(int64_t sequences) {
+  for (Tensor& part : parts_) part = part.narrow(0, 0, sequences);
 }
 
 Memory KvCache::contents() const {

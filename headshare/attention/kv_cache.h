@@ -27,12 +27,12 @@ class KvCache {
   // For cross-attention: keeps the encoder side as it is, once.
   void store(Memory memory);
 
-  // Keeps these sequences alone, int64 [N], in this order; a sequence may be taken more than once.
-  void keep(const Tensor& sequences);
-
   // Sequence to[i] becomes what from[i] was, int64 [N] each: all are read before any is written. The others stay where
   // they are.
   void copy(const Tensor& from, const Tensor& to);
+
+  // Only the first `sequences` are left.
+  void shrink(int64_t sequences);
 
   int64_t length() const { return length_; }
   bool empty() const { return parts_.empty(); }

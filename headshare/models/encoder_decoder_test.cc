@@ -139,10 +139,13 @@ TEST_P(EverySite, DecodesWithCachesAsWithout) {
     moved.narrow(1, 0, 3).index_copy_(0, places({0, 1}), ids.narrow(1, 0, 3).index_select(0, places({1, 2})));
     const Tensor after = model->hidden(moved, source);
     EXPECT_TRUE(at::allclose(model->hidden(moved.narrow(1, 3, 1), source, &state), after.narrow(1, 3, 1), 1e-4, 1e-5));
-    const Tensor sentences = places({2, 0});
-    const Tensor rows = places({6, 7, 8, 0, 1, 2});
-    for (KvCache& cache : state.own) cache.keep(rows);
-    for (KvCache& cache : state.cross) cache.keep(sentences);
+    // The third sentence takes the place of the first, which leaves.
+    const Tensor sentences = places({2, 1});
+    const Tensor rows = places({6, 7, 8, 3, 4, 5});
+    for (KvCache& cache : state.own) cache.copy(places({6, 7, 8}), places({0, 1, 2}));
+    for (KvCache& cache : state.cross) cache.copy(places({2}), places({0}));
+    for (KvCache& cache : state.own) cache.shrink(6);
+    for (KvCache& cache : state.cross) cache.shrink(2);
     const EncodedSource left{.memory = source.memory.index_select(0, sentences),
                              .visible = source.visible.index_select(0, sentences)};
     const Tensor last = model->hidden(moved.index_select(0, rows).narrow(1, 4, 1), left, &state);
