@@ -29,6 +29,12 @@ bool InputLines::next(std::string* line) {
   }
 }
 
+bool InputLines::ready() const {
+  if (ended_ || buffer_.find('\n') != std::string::npos) return true;
+  pollfd waiting{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, /*timeout=*/0) != 0;
+}
+
 void InputLines::read_more() {
   pollfd waiting{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   const int ready = ::poll(&waiting, 1, -1);  // a signal interrupts it, unlike read

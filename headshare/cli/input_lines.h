@@ -11,6 +11,9 @@ class InputLines {
   // The next line without its end; false when there is none.
   bool next(std::string* line);
 
+  // Whether next() answers without waiting for more input.
+  bool ready() const;
+
  private:
   void read_more();
 

@@ -42,6 +42,7 @@ constexpr std::array kVerbs = {
          /*computes=*/true},
     Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
+    Verb{"translate", "translates standard input line by line", run_translate, /*computes=*/true},
     Verb{"fill", "what may stand in the masked places of a text", run_fill, /*computes=*/true},
     Verb{"convert", "reads Hugging Face models, writes encoders back, makes trained heads share", run_convert},
     Verb{"analyze", "how alike a model's heads are, and what making them share would cost and save", run_analyze,

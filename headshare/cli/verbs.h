@@ -23,5 +23,6 @@ int run_score(const Words& words);
 int run_tokenize(const Words& words);
 int run_train(const Words& words);
 int run_train_cell(const Words& words);
+int run_translate(const Words& words);
 
 }  // namespace headshare

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "headshare/models/decoder.h"
+#include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_options.h"
 #include "headshare/report/results/results.h"
 #include "headshare/tasks/task_options.h"
@@ -14,8 +15,9 @@ namespace headshare {
 // A task with a fresh model, and what that is.
 struct Trial {
   std::unique_ptr<Task> task;
-  ModelOptions options;      // resolved
-  Decoder decoder{nullptr};  // the decoder inside; empty where the model is an encoder
+  ModelOptions options;                // resolved
+  Decoder decoder{nullptr};            // the decoder inside; empty where the model is of another kind
+  EncoderDecoder translator{nullptr};  // likewise
 };
 
 class Experiment {

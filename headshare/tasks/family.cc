@@ -46,8 +46,9 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
       return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
     };
     const std::vector<std::string> first = own.begins_with();
-    const bool mine = reads(own, other) &&
-                      (tasks == other.tasks() || among(options.task) || std::any_of(first.begin(), first.end(), among));
+    const bool mine =
+        among(options.task) ||
+        (reads(own, other) && (tasks == other.tasks() || std::any_of(first.begin(), first.end(), among)));
     HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
              "; the task is ", options.task);
   }
@@ -99,9 +100,7 @@ void check_task(const TaskOptions& options, const TaskOptions& untouched) {
 double likely_training_bytes(const TaskOptions& options, TrainingShape shape) {
   const TaskFamily& family = task_family(options.task);
   const ModelOptions model = family.likely_model(options);
-  shape.batch = options.language.batch.batch_size;
-  shape.length = shared_options(model).context;
-  shape.scored = family.scored(options);
+  family.set_shape(options, model, &shape);
   return training_bytes(model, shape) + teacher_bytes(options.language.distillation, shape);
 }
 

@@ -57,8 +57,11 @@ class TaskFamily {
   // is asked for.
   virtual ModelOptions likely_model(const TaskOptions& options) const = 0;
 
-  // The share of a batch's tokens that the output layer scores.
-  virtual double scored(const TaskOptions&) const { return 1; }
+  // The sequences of a batch, their length, and the share of their tokens that the output layer scores.
+  virtual void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const {
+    shape->batch = options.language.batch.batch_size;
+    shape->length = shared_options(model).context;
+  }
 
   // Whether trained models of this kind are scored on text by score(), which `evaluate` shows; those of its options
   // that matter then.

@@ -27,6 +27,7 @@ struct Evaluation {
   std::vector<int64_t> block_targets = {};  // what each block weighs; empty: all the same
   std::optional<double> goal =
       {};  // what a better model has more of, where that is not a smaller loss: a task's metric
+  std::vector<std::string> outputs = {};  // what the model wrote, where it writes text: an item each
 
   // What early stopping and "best" look at: the smaller the better.
   double criterion() const { return goal ? -*goal : loss; }

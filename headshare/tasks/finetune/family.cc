@@ -66,7 +66,9 @@ class FineTuningFamily : public TaskFamily {
   }
 
   ModelOptions likely_model(const TaskOptions& options) const override { return first().likely_model(options); }
-  double scored(const TaskOptions& options) const override { return first().scored(options); }
+  void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const override {
+    first().set_shape(options, model, shape);
+  }
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
     return first().open(options, progress);
   }

@@ -117,6 +117,7 @@ class MaskedFamily : public TaskFamily {
     };
     if (has(headshare::fields(probe.corruption))) return {kThreeWay};
     if (has(headshare::fields(probe.masking)) || option == "pseudo-tokens") return {kMasked};
+    if (option == "norms") return {kMasked, kThreeWay, "translation"};  // of encoder-decoders too
     return tasks();
   }
 
@@ -149,8 +150,9 @@ class MaskedFamily : public TaskFamily {
   ModelOptions likely_model(const TaskOptions& options) const override {
     return encoder_of(options, likely_vocabulary(options.language));
   }
-  double scored(const TaskOptions& options) const override {
-    return task_of_options(options) == EncoderTask::kMasked ? options.own<MaskedOptions>().masking.rate : 0;
+  void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const override {
+    TaskFamily::set_shape(options, model, shape);
+    shape->scored = task_of_options(options) == EncoderTask::kMasked ? options.own<MaskedOptions>().masking.rate : 0;
   }
   std::string task_of(const ModelOptions& model) const override {
     return std::get<EncoderOptions>(model).three_way_head ? kThreeWay : kMasked;

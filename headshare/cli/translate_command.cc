@@ -1,0 +1,216 @@
+// headshare translate: translates standard input line by line.
+#include <fstream>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/valid_utf8.h"
+#include "headshare/cli/input_lines.h"
+#include "headshare/cli/interrupt.h"
+#include "headshare/cli/progress.h"
+#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/terminal.h"
+#include "headshare/cli/verbs.h"
+#include "headshare/decode/beam/line_queue.h"
+#include "headshare/tasks/translation/translator.h"
+
+namespace headshare {
+namespace {
+
+struct TranslateOptions {
+  std::string model_path;
+  std::string prefix;
+  std::string prefixes;
+  bool sample = false;
+  bool scores = false;
+  bool json = false;
+  BeamOptions beam;
+  SamplingOptions sampling;
+  LineQueueOptions lines;
+  RuntimeOptions runtime;
+};
+
+Fields text_fields(TranslateOptions& o) {
+  return {
+      field("prefix", &o.prefix, "every translation begins with this text, which is not printed again"),
+      field("prefixes", &o.prefixes, "a file with such a text for each line of the input; empty lines for none"),
+      field("sample", &o.sample, "draw each translation at random instead of searching for the likeliest"),
+      field("scores", &o.scores, "write the score and a tab before each translation"),
+      field("json", &o.json,
+            "a JSON object for each line of the input, with the translations, their scores and tokens"),
+  };
+}
+
+// Of sampling, what drawing whole sentences needs.
+Fields sampling_fields(TranslateOptions& o) {
+  Fields list = fields(o.sampling);
+  std::erase_if(list, [](const Field& one) { return one.name == "max-new-tokens" || one.name == "stop"; });
+  return list;
+}
+
+std::vector<std::string> read_prefixes(const std::string& path) {
+  std::ifstream in(path);
+  HS_CHECK(in, "cannot read --prefixes ", path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+    HS_CHECK(valid_utf8_prefix(line) == line.size(), path, ":", lines.size(), " is not UTF-8");
+  }
+  return lines;
+}
+
+// The texts that translations begin with, as tokens of the target.
+class Prefixes {
+ public:
+  Prefixes(const TranslateOptions& options, const Tokenizer& target) : file_(options.prefixes), target_(target) {
+    HS_CHECK(options.prefix.empty() || options.prefixes.empty(), "--prefix and --prefixes exclude each other");
+    HS_CHECK(valid_utf8_prefix(options.prefix) == options.prefix.size(), "--prefix is not UTF-8");
+    common_ = target.encode(options.prefix);
+    if (!file_.empty()) lines_ = read_prefixes(file_);
+  }
+
+  std::vector<int32_t> of_line(int64_t number) const {
+    if (file_.empty()) return common_;
+    HS_CHECK(number <= static_cast<int64_t>(lines_.size()), "line ", number, " of the input has no prefix: ", file_,
+             " has ", lines_.size(), " lines");
+    return target_.encode(lines_[static_cast<size_t>(number - 1)]);
+  }
+
+ private:
+  std::string file_;
+  const Tokenizer& target_;
+  std::vector<int32_t> common_;
+  std::vector<std::string> lines_ = {};
+};
+
+std::string json_line(const Translator& translator, int64_t number, const std::vector<Hypothesis>& found) {
+  nlohmann::ordered_json object = {{"line", number}, {"translations", nlohmann::ordered_json::array()}};
+  for (const Hypothesis& one : found) {
+    object["translations"].push_back({{"text", translator.text(one)},
+                                      {"score", one.score},
+                                      {"log_probability", one.sum},
+                                      {"tokens", one.tokens},
+                                      {"token_scores", one.token_scores},
+                                      {"ended", one.ended}});
+  }
+  return object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+class TranslateCommand {
+ public:
+  explicit TranslateCommand(const TranslateOptions& options)
+      : options_(options),
+        translator_(load(options)),
+        prefixes_(options, *translator_.tokenizers().target),
+        queue_(queue_options(), options.json ? 1 : options.beam.n_best, callbacks()) {
+    check_beam_options(options.beam);
+  }
+
+  // Lines that are there are translated together; when there is none at the moment, those that came are not kept
+  // waiting.
+  void run() {
+    InputLines lines;
+    for (std::string line; next(lines, &line);) queue_.push(std::move(line));
+    queue_.flush();
+  }
+
+ private:
+  static Translator load(const TranslateOptions& options) {
+    const c10::Device device = start_runtime(options.runtime);
+    LoadedTranslator loaded = load_translator(options.model_path);
+    loaded.model->to(device);
+    return {loaded.model, loaded.tokenizers};
+  }
+
+  bool next(InputLines& lines, std::string* line) {
+    if (!lines.ready()) queue_.flush();
+    return lines.next(line);
+  }
+
+  LineQueueOptions queue_options() const {
+    LineQueueOptions lines = options_.lines;
+    lines.max_source = std::min(lines.max_source, translator_.longest_source());
+    return lines;
+  }
+
+  LineQueueCallbacks callbacks() {
+    return {.encode = [this](const std::string& line) { return translator_.encode(line); },
+            .translate = [this](std::span<const QueuedLine> batch) { return translate(batch); },
+            .write =
+                [](const std::string& line) {
+                  print_text(line);
+                  print("\n");
+                  flush_output();
+                },
+            .warn = [](int64_t number, const std::string& what) { notice(join_text("line ", number, ": ", what)); }};
+  }
+
+  std::vector<std::vector<std::string>> translate(std::span<const QueuedLine> batch) {
+    check_interrupted();
+    std::vector<std::vector<int32_t>> sources, prefixes;
+    std::vector<uint64_t> sequences;
+    for (const QueuedLine& line : batch) {
+      sources.push_back(line.tokens);
+      prefixes.push_back(prefixes_.of_line(line.number));
+      sequences.push_back(static_cast<uint64_t>(line.number));
+    }
+    const std::optional<SamplingOptions> sampling = options_.sample ? std::optional(options_.sampling) : std::nullopt;
+    const auto found = translator_.translate(sources, options_.beam, sampling, prefixes, sequences);
+    std::vector<std::vector<std::string>> outputs;
+    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of(batch[i].number, found[i]));
+    translated_ += static_cast<int64_t>(batch.size());
+    progress_.update(static_cast<double>(translated_), /*total=*/0, join_text(translated_, " lines"));
+    return outputs;
+  }
+
+  std::vector<std::string> lines_of(int64_t number, const std::vector<Hypothesis>& found) const {
+    if (options_.json) return {json_line(translator_, number, found)};
+    std::vector<std::string> lines;
+    for (const Hypothesis& one : found) {
+      const std::string score = options_.scores ? format_fixed(one.score, 4) + "\t" : "";
+      lines.push_back(score + translator_.text(one));
+    }
+    return lines;
+  }
+
+  TranslateOptions options_;
+  Translator translator_;
+  Prefixes prefixes_;
+  LineQueue queue_;
+  ProgressLine progress_{"translating"};
+  int64_t translated_ = 0;
+};
+
+}  // namespace
+
+int run_translate(const Words& words) {
+  TranslateOptions options;
+  Arguments arguments("translate",
+                      "Translates standard input line by line with an encoder-decoder. Every line gives exactly one "
+                      "line of output, or as many as --n-best says.");
+  arguments.required("MODEL", "a checkpoint or run directory of --task translation", &options.model_path);
+  arguments.group("Text", text_fields(options));
+  arguments.group("Search", fields(options.beam));
+  arguments.group("Sampling, with --sample", sampling_fields(options));
+  arguments.group("Lines", fields(options.lines));
+  arguments.group("Computing", fields(options.runtime));
+  arguments.common({"beam", "length-penalty", "n-best", "scores", "json", "prefix", "sample", "batch-size"});
+  arguments.example("translate run <test.de >test.hyp", "the best of five hypotheses for each line");
+  arguments.example("translate run --beam 1 --json <test.de", "greedily, with tokens and scores");
+  arguments.note(
+      "Lines that are there together are translated together, in batches of like length, and written in the order in "
+      "which they came; a line that comes alone is translated at once. A line that is empty gives an empty one. One "
+      "that is not UTF-8 or too long is mended or cut, with a warning that names it (--bad-lines).");
+  if (!arguments.parse(words)) return kOk;
+  catch_interrupts();
+  as_usage([&] {
+    check_beam_options(options.beam);
+    HS_CHECK(!options.sample || options.beam.beam == 1, "--sample draws one hypothesis; set --beam 1, not ",
+             options.beam.beam);
+  });
+  TranslateCommand(options).run();
+  return kOk;
+}
+
+}  // namespace headshare

@@ -1,0 +1,42 @@
+#include "headshare/tasks/translation/corpus_scores.h"
+
+#include "headshare/metrics/translation/bleu.h"
+#include "headshare/metrics/translation/chrf.h"
+#include "headshare/metrics/translation/signature.h"
+
+namespace headshare {
+namespace {
+
+Score named_score(const TranslationMetric& metric, const std::string& name, const std::vector<MixedNumber>& sums) {
+  return {.name = name,
+          .value = metric.score(sums).value,
+          .signature = name + "|" + signature(metric, {.version = "headshare-" HEADSHARE_VERSION})};
+}
+
+std::vector<double> jackknife(const TranslationMetric& metric, const SegmentTable& table,
+                              const std::vector<MixedNumber>& sums) {
+  const auto n = static_cast<double>(table.segments());
+  const double whole = metric.score(sums).value;
+  std::vector<double> values;
+  for (size_t segment = 0; segment < table.segments(); ++segment) {
+    std::vector<MixedNumber> without = sums;
+    const std::span<const double> row = table.row(segment);
+    for (size_t i = 0; i < row.size(); ++i) without[i] = without[i] - row[i];
+    values.push_back(n * whole - (n - 1) * metric.score(without).value);
+  }
+  return values;
+}
+
+}  // namespace
+
+CorpusScores score_corpus(const std::vector<std::string>& translations, const std::vector<std::string>& references) {
+  const Bleu bleu{BleuOptions()};
+  const Chrf chrf{ChrfOptions()};
+  const SegmentTable counts = bleu.measure(translations, {references});
+  const std::vector<MixedNumber> sums = column_sums(counts);
+  return {.bleu = named_score(bleu, "bleu", sums),
+          .chrf = named_score(chrf, "chrf", column_sums(chrf.measure(translations, {references}))),
+          .pseudo_values = jackknife(bleu, counts, sums)};
+}
+
+}  // namespace headshare

@@ -1,0 +1,22 @@
+// BLEU and chrF of translations, and each sentence's part in BLEU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/metrics/score.h"
+
+namespace headshare {
+
+struct CorpusScores {
+  Score bleu, chrf;  // per cent, with sacreBLEU's signatures
+  // Of each sentence the jackknife's pseudo-value of BLEU: n BLEU - (n - 1) BLEU without the sentence. Their mean is
+  // BLEU but for a bias of the order of 1 / n, and differences between two systems, sentence by sentence, can be
+  // resampled like those of a mean (Efron, 1982).
+  std::vector<double> pseudo_values;
+};
+
+// One reference for each translation. Throws Error for none, or for another number of them.
+CorpusScores score_corpus(const std::vector<std::string>& translations, const std::vector<std::string>& references);
+
+}  // namespace headshare

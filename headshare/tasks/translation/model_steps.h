@@ -1,0 +1,31 @@
+// An encoder-decoder as beam search sees it.
+#pragma once
+
+#include "headshare/decode/beam/step_scores.h"
+#include "headshare/models/encoder_decoder.h"
+
+namespace headshare {
+
+// The source is read once, when this is made; what cross-attention keeps of it holds each sentence once, however many
+// beams it has, and is never reordered within a sentence. Runs in evaluation mode and without gradients; `model`
+// outlives this.
+class ModelSteps : public StepScores {
+ public:
+  // `capacity`: target tokens of a hypothesis at most, the start included.
+  ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t beam, int64_t capacity);
+
+  Tensor next(const std::vector<int64_t>& last) override;
+  void move(std::span<const RowMove> moves) override;
+  void keep(std::span<const int64_t> sentences) override;
+
+  // Bytes that the caches take now.
+  int64_t cache_bytes() const { return state_.allocated_bytes(); }
+
+ private:
+  EncoderDecoder model_;
+  int64_t beam_;
+  EncodedSource source_;
+  TranslationState state_;
+};
+
+}  // namespace headshare

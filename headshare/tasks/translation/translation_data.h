@@ -1,0 +1,34 @@
+// The pairs of a run as tokens: read once, shared by every model that is compared on them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/base/notice.h"
+#include "headshare/data/parallel/pair_data.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/tasks/translation/translation_options.h"
+
+namespace headshare {
+
+struct TranslationPart {
+  PairData pairs;
+  // Of the parts that are translated, as they were read: every pair of the files, in their order, those too that
+  // `pairs` leaves out.
+  std::vector<std::string> sources, references;
+};
+
+struct TranslationData {
+  TokenizerPair tokenizers;
+  TranslationPart train, validation, test;
+
+  const TranslationPart& part(Part part) const { return part == Part::kValidation ? validation : test; }
+};
+
+// Loads tokenizers or trains them on the training pairs, and reads all parts. Throws Error for what the readers refuse,
+// and where no training pair is left.
+TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& options,
+                                      const Progress& progress);
+
+}  // namespace headshare

@@ -1,0 +1,40 @@
+// What training a translation model has besides the options of a language model.
+#pragma once
+
+#include <string>
+
+#include "headshare/data/parallel/pair_batcher.h"
+#include "headshare/data/parallel/parallel_text.h"
+#include "headshare/decode/beam/beam_options.h"
+#include "headshare/models/encoder_decoder_options.h"
+#include "headshare/tasks/language/language_model.h"
+
+namespace headshare {
+
+// What chooses the best checkpoint, and stops early.
+enum class SelectBy { kLoss, kBleu };
+
+struct TranslationTaskOptions {
+  ParallelTextOptions text = {};
+  PairLimits limits = {};
+  PairBatchOptions batch = {};
+  EncoderDecoderParts model = {};
+  bool separate_tokenizers = false;        // each side has a tokenizer of its own
+  std::string source_tokenizer_path = {};  // "": train one, or the one of both sides
+  double label_smoothing = 0.1;
+  SelectBy select_by = SelectBy::kLoss;
+  BeamOptions beam = {};  // of the translations that are scored
+};
+
+Fields fields(TranslationTaskOptions& options);
+
+// The first Transformer's training where a language model's is another, and norms before each part: they learn at
+// higher rates (docs/design/039-translation.md).
+void set_translation_defaults(LanguageModelOptions* language, TranslationTaskOptions* translation);
+
+// The model of these, for vocabularies of that many tokens, resolved.
+EncoderDecoderOptions translation_model(const LanguageModelOptions& language,
+                                        const TranslationTaskOptions& translation, NormPlacement norms,
+                                        int64_t source_vocabulary, int64_t target_vocabulary);
+
+}  // namespace headshare
