@@ -9,3 +9,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(sentencepiece IMPORTED_TARGET sentencepiece>=0.1.97)
+if(NOT sentencepiece_FOUND)
+  message(FATAL_ERROR "The library SentencePiece, 0.1.97 or newer, is missing: install libsentencepiece-dev "
+                      "(tools/setup installs it and all others of tools/packages.txt)")
+endif()

@@ -80,7 +80,8 @@ int run_compare(const Words& words) {
   // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
   // few words a quarter of a text would be unknown, which is easy to predict.
   const TokenizerKind kind = command.comparison.language.tokenizer.kind;
-  const bool pieces = kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece;
+  const bool pieces =
+      kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
   if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
   if (!command.resume) check_teacher(arguments, command);
   if (command.dry_run) {

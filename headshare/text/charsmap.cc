@@ -65,6 +65,61 @@ bool Charsmap::find(std::string_view characters, std::string_view* becomes) cons
   return false;
 }
 
+// Follows every key of the trie, from the place behind each of its bytes. Parts that keys share are followed once.
+class Charsmap::SearchCheck {
+ public:
+  SearchCheck(const Charsmap& map, const std::string& where)
+      : map_(map), where_(where), keys_(map.units_.size(), kNew) {}
+
+  // The most keys that one text can pass from `place` on.
+  int keys_from(uint64_t place, int depth) {
+    HS_CHECK(depth <= kLongestKey, where_, ": a key of more than ", kLongestKey, " bytes: it is damaged");
+    // The search reads at place ^ byte for any byte.
+    HS_CHECK((place | 0xFF) < map_.units_.size(), where_, ": a key leads to unit ", place | 0xFF, " of ",
+             map_.units_.size(), ": it is damaged");
+    int8_t& known = keys_[place];
+    HS_CHECK(known != kOpen, where_, ": a key that has no end: it is damaged");
+    if (known != kNew) return known;
+    known = kOpen;
+    int most = 0;
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      const uint32_t unit = map_.units_[place ^ byte];
+      if (label(unit) != byte) continue;
+      const uint64_t next = place ^ byte ^ offset(unit);
+      if (next == place && !has_leaf(unit)) continue;  // an unused unit, which zero bytes lead to again and again
+      if (has_leaf(unit)) check_value(next);
+      most = std::max(most, keys_from(next, depth + 1) + (has_leaf(unit) ? 1 : 0));
+    }
+    HS_CHECK(most <= kMostKeys, where_, ": more than ", kMostKeys, " keys that begin with each other: it is damaged");
+    return keys_[place] = static_cast<int8_t>(most);
+  }
+
+ private:
+  static constexpr int kLongestKey = 256;
+  static constexpr int kMostKeys = 32;
+  static constexpr int8_t kNew = -1;
+  static constexpr int8_t kOpen = -2;
+
+  void check_value(uint64_t place) const {
+    HS_CHECK(place < map_.units_.size(), where_, ": a value beyond the trie: it is damaged");
+    const uint32_t text = leaf_value(map_.units_[place]);
+    const bool inside = text < map_.texts_.size() && (static_cast<unsigned char>(map_.texts_[text]) & 0xC0) != 0x80;
+    HS_CHECK(inside, where_, ": a value that points to byte ", text, " of ", map_.texts_.size(),
+             ", where no text begins: it is damaged");
+  }
+
+  const Charsmap& map_;
+  const std::string& where_;
+  std::vector<int8_t> keys_;  // by place: keys_from() it, or kNew, or kOpen while it is being found
+};
+
+void Charsmap::check_searches(const std::string& where) const {
+  HS_CHECK(!units_.empty(), where, ": it has no trie: it is damaged");
+  // Texts of the map end with a zero byte, and the last one must have it.
+  HS_CHECK(texts_.ends_with('\0'), where, ": its last text has no end: it is damaged");
+  SearchCheck(*this, where).keys_from(offset(units_[0]), 0);
+}
+
 std::string from_base64(std::string_view text, const std::string& where) {
   std::array<int, 256> value;
   value.fill(-1);

@@ -23,7 +23,13 @@ class Charsmap {
 
   const std::string& bytes() const { return bytes_; }
 
+  // For SentencePiece's own search, which checks nothing: throws Error led by `where` when some text could lead it out
+  // of the map, to more keys than it has room for (32), or to a value that is no beginning of a text.
+  void check_searches(const std::string& where) const;
+
  private:
+  class SearchCheck;
+
   std::string bytes_;
   std::vector<uint32_t> units_;
   std::string_view texts_;  // into bytes_

@@ -6,7 +6,8 @@ namespace headshare {
 namespace {
 
 constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
-                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kEndOfText};
+                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kBeginOfText,
+                                   SpecialToken::kEndOfText};
 
 struct SpecialText {
   std::string text;
@@ -17,7 +18,10 @@ struct SpecialText {
 std::vector<SpecialText> special_texts(const Tokenizer& tokenizer) {
   std::vector<SpecialText> texts;
   for (const SpecialToken role : kRoles) {
-    if (const auto id = tokenizer.special(role)) texts.push_back({tokenizer.decode({&*id, 1}), *id});
+    const std::optional<int32_t> id = tokenizer.special(role);
+    if (!id) continue;
+    // A SentencePiece model may write unknown tokens as nothing.
+    if (std::string text = tokenizer.decode({&*id, 1}); !text.empty()) texts.push_back({std::move(text), *id});
   }
   return texts;
 }
@@ -38,6 +42,8 @@ std::string_view role_name(SpecialToken role) {
       return "mask";
     case SpecialToken::kEndOfText:
       return "end of text";
+    case SpecialToken::kBeginOfText:
+      return "begin of text";
   }
   throw Error("unknown role of a special token");
 }

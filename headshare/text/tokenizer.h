@@ -16,9 +16,10 @@
 namespace headshare {
 
 // What a special token is for.
-enum class SpecialToken { kPadding, kUnknown, kClassify, kSeparate, kMask, kEndOfText };
+enum class SpecialToken { kPadding, kUnknown, kClassify, kSeparate, kMask, kEndOfText, kBeginOfText };
 
-// For messages and files: "padding", "unknown", "classify", "separate", "mask", "end of text".
+// For messages and files: "padding", "unknown", "classify", "separate", "mask", "end of text",
+// "begin of text".
 std::string_view role_name(SpecialToken role);
 
 // The bytes [begin, end) of a text.
@@ -40,7 +41,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // "bytes", "characters", "words", "bpe", "wordpiece", "unigram", "hash-md" or "hash-lsh".
+  // "bytes", "characters", "words", "bpe", "wordpiece", "unigram", "sentencepiece", "hash-md" or "hash-lsh".
   virtual std::string kind() const = 0;
 
   // Ids run from 0 to vocabulary_size() - 1.

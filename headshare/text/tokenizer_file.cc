@@ -13,6 +13,7 @@
 #include "headshare/text/character_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/word_tokenizer.h"
 #include "headshare/text/wordpiece_file.h"
 
@@ -40,10 +41,11 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
   if (kind == "bpe") return BpeTokenizer::from_json(object, where);
   if (kind == "wordpiece") return WordPieceTokenizer::from_json(object, where);
   if (kind == "unigram") return UnigramTokenizer::from_json(object, where);
+  if (kind == "sentencepiece") return SentencePieceTokenizer::from_json(object, where);
   if (kind == "hash-md" || kind == "hash-lsh") return HashTokenizer::from_json(object, where);
-  throw Error(join_text(
-      where, ": unknown tokenizer kind '", kind, "'",
-      did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram", "hash-md", "hash-lsh"})));
+  throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
+                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram",
+                                            "sentencepiece", "hash-md", "hash-lsh"})));
 }
 
 // The first of `names` that is a file in `folder`; an empty path when there is none.
@@ -98,13 +100,14 @@ std::string sentencepiece_advice(const fs::path& folder) {
   const fs::path pieces = first_file(folder, {"spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"});
   if (pieces.empty()) return "";
   return join_text(folder.string(), " has its tokenizer in ", pieces.filename().string(),
-                   ", which headshare does not read; make a tokenizer.json with transformers: "
+                   ", which alone does not say how its model numbers tokens; make a tokenizer.json with transformers: "
                    "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
   if (fs::is_directory(path)) return load_folder(path);
   if (path.extension() == ".txt") return load_vocabulary(path);
+  if (is_sentencepiece_name(path)) return load_sentencepiece(path);
   return tokenizer_from_json(read_json_input(path, kLargestFile), path.string());
 }
 

@@ -10,14 +10,15 @@ namespace headshare {
 //    says what is accepted; anything else is refused by name),
 //  - a vocab.txt (any name that ends in .txt), with a tokenizer_config.json beside it or alone
 //    (wordpiece_file.h),
+//  - a SentencePiece model, a file whose name ends in .model or .spm,
 //  - a folder with a tokenizer.json, or else a vocab.txt,
 //  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe.
 // The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error
 // naming the file and what is wrong.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-// What to do about a folder whose tokenizer is a SentencePiece model that load_tokenizer does not read, beginning with
-// the folder; "" for other folders.
+// What to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other folders.
+// load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its ids.
 std::string sentencepiece_advice(const std::filesystem::path& folder);
 
 // load_tokenizer() from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.

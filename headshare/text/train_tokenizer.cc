@@ -10,6 +10,8 @@
 #include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/character_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
+#include "headshare/text/sentencepiece/train_sentencepiece.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/utf8.h"
 #include "headshare/text/word_tokenizer.h"
@@ -107,6 +109,19 @@ std::unique_ptr<Tokenizer> train_wordpiece_tokenizer(const TokenizerOptions& opt
   return tokenizer;
 }
 
+std::unique_ptr<Tokenizer> train_sentencepiece_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
+  SentencePieceTraining training{.model = options.sentencepiece_model,
+                                 .vocabulary_size = options.vocabulary_size.value_or(kDefaultVocabulary)};
+  training.character_coverage = options.character_coverage.value_or(training.character_coverage);
+  auto tokenizer =
+      std::make_unique<SentencePieceTokenizer>(train_sentencepiece(training, next_chunk), "training 'sentencepiece'");
+  if (tokenizer->vocabulary_size() < training.vocabulary_size) {
+    notice(join_text("the training text gives ", tokenizer->vocabulary_size(), " of the ", training.vocabulary_size,
+                     " pieces asked for: no other part of its words occurs twice"));
+  }
+  return tokenizer;
+}
+
 std::unique_ptr<Tokenizer> make_lsh_tokenizer(const std::string& merges) {
   if (merges.empty()) return std::make_unique<HashTokenizer>(make_lsh_hasher(make_affix_features()));
   const std::unique_ptr<Tokenizer> found = load_tokenizer(merges);
@@ -117,11 +132,16 @@ std::unique_ptr<Tokenizer> make_lsh_tokenizer(const std::string& merges) {
 }
 
 void check_options(const TokenizerOptions& options) {
-  const bool sized = options.kind == TokenizerKind::kWords || options.kind == TokenizerKind::kBpe ||
-                     options.kind == TokenizerKind::kWordPiece;
-  HS_CHECK(sized || (!options.vocabulary_size && !options.min_count),
-           "vocabulary-size and min-count are for the tokenizers words, bpe and wordpiece; the vocabulary of bytes is "
-           "always 256, that of characters what the text has, and hash-md and hash-lsh have none; leave them 'auto'");
+  const bool pieces = options.kind == TokenizerKind::kSentencePiece;
+  const bool counted = options.kind == TokenizerKind::kWords || options.kind == TokenizerKind::kBpe ||
+                       options.kind == TokenizerKind::kWordPiece;
+  HS_CHECK(
+      (counted || pieces || !options.vocabulary_size) && (counted || !options.min_count),
+      "vocabulary-size is for the tokenizers words, bpe, wordpiece and sentencepiece, min-count for the first "
+      "three; the vocabulary of bytes is always 256, that of characters what the text has, and hash-md and hash-lsh "
+      "have none; leave them 'auto'");
+  HS_CHECK(pieces || (options.sentencepiece_model == SentencePieceModel::kUnigram && !options.character_coverage),
+           "sentencepiece-model and character-coverage are for the tokenizer sentencepiece");
   HS_CHECK(options.hash_merges.empty() || options.kind == TokenizerKind::kHashLsh,
            "hash-merges is for the tokenizer hash-lsh: the others do not hash the pieces of words");
   HS_CHECK(
@@ -143,16 +163,23 @@ Fields fields(TokenizerOptions& options) {
              {TokenizerKind::kWords, "words"},
              {TokenizerKind::kBpe, "bpe"},
              {TokenizerKind::kWordPiece, "wordpiece"},
+             {TokenizerKind::kSentencePiece, "sentencepiece"},
              {TokenizerKind::kHashMd, "hash-md"},
              {TokenizerKind::kHashLsh, "hash-lsh"}}),
       field("vocabulary-size", &options.vocabulary_size,
-            "tokens to train, for words (auto: all), bpe and wordpiece (auto: 8192)",
+            "tokens to train, for words (auto: all), bpe, wordpiece and sentencepiece (auto: 8192)",
             {.min = 2, .max = INT32_MAX, .aliases = {"vocab-size"}}),
       field("min-count", &options.min_count, "rarer words (auto: 1), bpe and wordpiece pairs (auto: 2) get no token",
             {.min = 1, .max = INT32_MAX, .aliases = {"min-frequency"}}),
       field("unknown-token", &options.unknown_token, "characters: an id for characters unseen in training"),
       field("end-of-text", &options.end_of_text, "bpe: the special token <|endoftext|> between documents"),
       field("cased", &options.cased, "wordpiece: text keeps its case and accents"),
+      field("sentencepiece-model", &options.sentencepiece_model,
+            "sentencepiece: cut words into the likeliest pieces, or merge pairs",
+            {{SentencePieceModel::kUnigram, "unigram"}, {SentencePieceModel::kBpe, "bpe"}}),
+      field("character-coverage", &options.character_coverage,
+            "sentencepiece: the part of the text's characters that get pieces (auto: 0.9995); 1 for small alphabets",
+            {.min = 0.98, .max = 1}),
       field(
           "hash-merges", &options.hash_merges,
           "hash-lsh: a tokenizer.json or folder with a byte-level BPE whose pieces are the features of words, in place "
@@ -174,6 +201,8 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, cons
       return train_bpe_tokenizer(options, next_chunk);
     case TokenizerKind::kWordPiece:
       return train_wordpiece_tokenizer(options, next_chunk);
+    case TokenizerKind::kSentencePiece:
+      return train_sentencepiece_tokenizer(options, next_chunk);
     case TokenizerKind::kHashMd:
       return std::make_unique<HashTokenizer>(make_md_hasher());
     case TokenizerKind::kHashLsh:

@@ -11,7 +11,9 @@
 
 namespace headshare {
 
-enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kHashMd, kHashLsh };
+enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kSentencePiece, kHashMd, kHashLsh };
+
+enum class SentencePieceModel { kUnigram, kBpe };
 
 // Those that hash words have none.
 inline bool has_vocabulary(TokenizerKind kind) {
@@ -20,7 +22,8 @@ inline bool has_vocabulary(TokenizerKind kind) {
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::kBpe;
-  // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192).
+  // words: the most frequent words are kept (auto: all); bpe, wordpiece: when to stop merging (auto: 8192);
+  // sentencepiece: how many pieces at most (auto: 8192).
   // Special tokens count. Setting it for another kind is an error.
   std::optional<int64_t> vocabulary_size = std::nullopt;
   // words: rarer words become <unk> (auto: 1); bpe, wordpiece: rarer pairs are not merged (auto: 2).
@@ -31,6 +34,9 @@ struct TokenizerOptions {
   bool end_of_text = true;
   // wordpiece: text keeps its case and accents (BERT's "cased").
   bool cased = false;
+  // sentencepiece: which pieces a text is cut into, and which part of the characters must have a piece (auto: 0.9995).
+  SentencePieceModel sentencepiece_model = SentencePieceModel::kUnigram;
+  std::optional<double> character_coverage = std::nullopt;
   // hash-lsh: a tokenizer.json, or a folder, with a byte-level BPE whose pieces are the features; "": affixes.
   std::string hash_merges = {};
 };
@@ -49,9 +55,10 @@ using NextChunk = std::function<bool(std::string* chunk)>;
 //    then the smaller right id; the ids are those of its special tokens, the 256 bytes in the
 //    order of their code points in the alphabet, then the merges. A corpus too small for
 //    vocabulary_size gives fewer tokens and a notice,
-//  - wordpiece: wordpiece_trainer.h, with the same notice.
-// Throws Error for invalid UTF-8 (words, characters, wordpiece), for an empty corpus (characters), and for
-// options that do not fit the kind.
+//  - wordpiece: wordpiece_trainer.h, with the same notice,
+//  - sentencepiece: sentencepiece/train_sentencepiece.h, with such a notice; it holds the text in memory.
+// Throws Error for invalid UTF-8 (words, characters, wordpiece, sentencepiece), for an empty corpus (characters,
+// sentencepiece), and for options that do not fit the kind.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk);
 
 }  // namespace headshare

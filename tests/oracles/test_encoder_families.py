@@ -283,7 +283,7 @@ def test_a_sentencepiece_model_alone_is_answered_with_the_way_out(run, tmp_path)
     random_model("albert", "Model").save_pretrained(tmp_path / "hf")
     (tmp_path / "hf" / "spiece.model").write_bytes(b"\n\x0e")
     said = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours").stderr
-    assert "spiece.model, which headshare does not read; make a tokenizer.json" in said
+    assert "spiece.model, which alone does not say how its model numbers tokens; make a tokenizer.json" in said
 
 
 def test_a_shared_layer_is_decomposed_once(run, tmp_path):

@@ -329,4 +329,4 @@ def test_what_cannot_be_reproduced_is_refused_by_name(tool, tmp_path, vocabulary
 def test_a_sentencepiece_model_alone_is_answered_with_the_way_out(tool, tmp_path):
     (tmp_path / "spiece.model").write_bytes(b"\n\x0e")
     message = refusal(tool, tmp_path)
-    assert "spiece.model, which headshare does not read" in message and "save_pretrained" in message
+    assert "spiece.model, which alone does not say how its model numbers tokens" in message and "save_pretrained" in message

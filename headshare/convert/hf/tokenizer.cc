@@ -11,7 +11,8 @@ void write_files(const fs::path& directory, const Tokenizer& tokenizer, const En
   constexpr std::pair<SpecialToken, const char*> kNames[] = {
       {SpecialToken::kPadding, "pad_token"},  {SpecialToken::kUnknown, "unk_token"},
       {SpecialToken::kClassify, "cls_token"}, {SpecialToken::kSeparate, "sep_token"},
-      {SpecialToken::kMask, "mask_token"},    {SpecialToken::kEndOfText, "eos_token"}};
+      {SpecialToken::kMask, "mask_token"},    {SpecialToken::kBeginOfText, "bos_token"},
+      {SpecialToken::kEndOfText, "eos_token"}};
   // The class that takes tokenizer.json as it stands; BertTokenizer would build its parts anew.
   config["tokenizer_class"] = "PreTrainedTokenizerFast";
   config["model_max_length"] = model.context;

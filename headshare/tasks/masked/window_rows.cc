@@ -9,7 +9,8 @@ namespace headshare {
 namespace {
 
 constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
-                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kEndOfText};
+                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kBeginOfText,
+                                   SpecialToken::kEndOfText};
 
 }  // namespace
 

@@ -104,6 +104,7 @@ std::optional<int32_t> HashTokenizer::special(SpecialToken role) const {
     case SpecialToken::kMask:
       return 4;
     case SpecialToken::kEndOfText:
+    case SpecialToken::kBeginOfText:
       return std::nullopt;
   }
   return std::nullopt;

@@ -1,0 +1,240 @@
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
+
+#include <sentencepiece_processor.h>
+
+#include <cctype>
+
+#include "headshare/base/error.h"
+#include "headshare/base/file.h"
+#include "headshare/base/json_input.h"
+#include "headshare/text/charsmap.h"
+#include "headshare/text/sentencepiece/model_check.h"
+#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/unigram_tokenizer.h"
+#include "headshare/text/utf8.h"
+
+namespace headshare {
+namespace {
+
+constexpr size_t kLongestText = size_t{64} << 20;  // the library takes up to 100 bytes of memory for each
+constexpr uint64_t kLargestVocabulary = 64 << 20;
+constexpr std::string_view kPadding = "<pad>", kUnknown = "<unk>", kBegin = "<s>", kEnd = "</s>";
+
+void check(const sentencepiece::util::Status& status, const std::string& what) {
+  HS_CHECK(status.ok(), what, ": ", status.message());
+}
+
+void check_text(std::string_view text) {
+  check_utf8(text, "tokenizer 'sentencepiece'");
+  HS_CHECK(text.size() <= kLongestText, "tokenizer 'sentencepiece': a text of ", text.size(), " bytes; at most ",
+           kLongestText, " are cut at once; break it into lines");
+}
+
+using Encoded = sentencepiece::ImmutableSentencePieceText;
+
+Encoded encoded(const sentencepiece::SentencePieceProcessor& processor, std::string_view text) {
+  check_text(text);
+  Encoded pieces;
+  check(processor.Encode(text, pieces.mutable_proto()), "tokenizer 'sentencepiece'");
+  return pieces;
+}
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& where) : model_(std::move(model)) {
+  load(where);
+}
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model, std::vector<std::string> vocabulary,
+                                               const std::string& where)
+    : model_(std::move(model)), vocabulary_(std::move(vocabulary)) {
+  load(where);
+  read_vocabulary(where);
+}
+
+SentencePieceTokenizer::~SentencePieceTokenizer() = default;
+
+void SentencePieceTokenizer::load(const std::string& where) {
+  const std::string checked = checked_sentencepiece_model(model_, where);
+  processor_ = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  try {
+    check(processor_->LoadFromSerializedProto(checked), where + ": no SentencePiece model");
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // of its double-array trie
+    throw Error(join_text(where, ": SentencePiece cannot use this model: ", error.what()));
+  }
+}
+
+void SentencePieceTokenizer::read_vocabulary(const std::string& where) {
+  for (const std::string& token : vocabulary_) {
+    const auto id = static_cast<int32_t>(ids_.size());
+    HS_CHECK(!token.empty(), where, ": the vocabulary's token ", id, " is empty");
+    HS_CHECK(ids_.emplace(token, id).second, where, ": the vocabulary has ", brief_text(token), " twice");
+  }
+  HS_CHECK(ids_.contains(kUnknown), where, ": the vocabulary has no ", kUnknown, ", which pieces that it lacks become");
+}
+
+int64_t SentencePieceTokenizer::vocabulary_size() const {
+  return has_vocabulary() ? static_cast<int64_t>(vocabulary_.size()) : processor_->GetPieceSize();
+}
+
+const std::string& SentencePieceTokenizer::piece(int32_t id) const {
+  return has_vocabulary() ? vocabulary_[static_cast<size_t>(id)] : processor_->IdToPiece(id);
+}
+
+bool SentencePieceTokenizer::is_control(int32_t id) const {
+  if (!has_vocabulary()) return processor_->IsControl(id);
+  const std::string& text = piece(id);
+  return text == kPadding || text == kBegin || text == kEnd || processor_->IsControl(processor_->PieceToId(text));
+}
+
+bool SentencePieceTokenizer::is_unknown(int32_t id) const {
+  return has_vocabulary() ? piece(id) == kUnknown : processor_->IsUnknown(id);
+}
+
+std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> ids;
+  if (!has_vocabulary()) {
+    check_text(text);
+    check(processor_->Encode(text, &ids), "tokenizer 'sentencepiece'");
+    return ids;
+  }
+  return encode_with_spans(text).ids;
+}
+
+TokensWithSpans SentencePieceTokenizer::encode_with_spans(std::string_view text) const {
+  const Encoded found = encoded(*processor_, text);
+  const size_t count = found.pieces_size();
+  TokensWithSpans result;
+  result.ids.resize(count);
+  result.spans.resize(count);
+  const int32_t unknown = has_vocabulary() ? ids_.at(kUnknown) : 0;
+  for (size_t i = count; i > 0; --i) {
+    const auto one = found.pieces(static_cast<int>(i - 1));
+    TextSpan span = {one.begin(), one.end()};
+    // The last byte of a character alone has its span.
+    if (i < count && span.begin == span.end && processor_->IsByte(static_cast<int>(one.id())) &&
+        result.spans[i].begin == span.begin) {
+      span.end = result.spans[i].end;
+    }
+    result.spans[i - 1] = span;
+    result.ids[i - 1] = static_cast<int32_t>(one.id());
+    if (!has_vocabulary()) continue;
+    // By its text: a vocabulary shared by two models may have a token for what is unknown to this one.
+    const auto token = ids_.find(one.piece());
+    result.ids[i - 1] = token != ids_.end() ? token->second : unknown;
+  }
+  return result;
+}
+
+std::string SentencePieceTokenizer::decode_run(std::span<const int32_t> ids) const {
+  std::string text;
+  if (!has_vocabulary()) {
+    check(processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text), "tokenizer 'sentencepiece'");
+    return text;
+  }
+  std::vector<std::string> pieces;
+  pieces.reserve(ids.size());
+  for (const int32_t id : ids) pieces.push_back(piece(id));
+  check(processor_->Decode(pieces, &text), "tokenizer 'sentencepiece'");
+  return text;
+}
+
+std::string SentencePieceTokenizer::decode(std::span<const int32_t> ids) const {
+  for (const int32_t id : ids) check_token_id(id, vocabulary_size());
+  std::string text;
+  for (size_t begin = 0; begin < ids.size();) {
+    size_t end = begin;
+    while (end < ids.size() && !is_control(ids[end])) ++end;
+    text += decode_run(ids.subspan(begin, end - begin));
+    if (end < ids.size()) text += piece(ids[end]);
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::optional<int32_t> SentencePieceTokenizer::special(SpecialToken role) const {
+  const auto found = [this](std::string_view text, int own) -> std::optional<int32_t> {
+    if (!has_vocabulary()) return own >= 0 ? std::optional<int32_t>(own) : std::nullopt;
+    const auto token = ids_.find(text);
+    return token != ids_.end() ? std::optional(token->second) : std::nullopt;
+  };
+  switch (role) {
+    case SpecialToken::kPadding:
+      return found(kPadding, processor_->pad_id());
+    case SpecialToken::kUnknown:
+      return found(kUnknown, processor_->unk_id());
+    case SpecialToken::kBeginOfText:
+      return found(kBegin, processor_->bos_id());
+    case SpecialToken::kEndOfText:
+      return found(kEnd, processor_->eos_id());
+    default:
+      return std::nullopt;
+  }
+}
+
+bool SentencePieceTokenizer::continues_word(int32_t id) const {
+  check_token_id(id, vocabulary_size());
+  if (is_control(id) || is_unknown(id)) return false;
+  const std::string& text = piece(id);
+  if (!has_vocabulary() && processor_->IsByte(id)) return true;
+  const auto first = static_cast<unsigned char>(text[0]);
+  return !text.starts_with(kMetaspace) && (first >= 0x80 || std::isalnum(first) != 0);
+}
+
+nlohmann::json SentencePieceTokenizer::to_json() const {
+  nlohmann::json object = tokenizer_header(*this);
+  object["model"] = to_base64(model_);
+  if (has_vocabulary()) object["vocabulary"] = vocabulary_;
+  return object;
+}
+
+std::unique_ptr<SentencePieceTokenizer> SentencePieceTokenizer::from_json(const nlohmann::json& object,
+                                                                          const std::string& where) {
+  refuse_unknown_keys(object, {"format", "version", "kind", "model", "vocabulary"}, where);
+  std::string model = from_base64(json_string(object, "model", where), where + ": model");
+  if (!object.contains("vocabulary")) return std::make_unique<SentencePieceTokenizer>(std::move(model), where);
+  std::vector<std::string> vocabulary;
+  for (const nlohmann::json& token : json_list(object, "vocabulary", where)) {
+    vocabulary.push_back(json_string(token, join_text(where, ": vocabulary: token ", vocabulary.size())));
+  }
+  return std::make_unique<SentencePieceTokenizer>(std::move(model), std::move(vocabulary), where);
+}
+
+std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const fs::path& model) {
+  return std::make_unique<SentencePieceTokenizer>(read_file(model, kLargestSentencePieceModel), model.string());
+}
+
+std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const fs::path& model, const fs::path& vocabulary) {
+  const nlohmann::json object = read_json_input(vocabulary, kLargestVocabulary);
+  const std::string where = vocabulary.string();
+  HS_CHECK(object.is_object() && !object.empty(), where, ": a vocab.json maps pieces to ids; this is ",
+           brief_json(object));
+  std::vector<std::string> tokens(object.size());
+  for (const auto& [token, value] : object.items()) {
+    const int32_t id = json_id(value, join_text(where, ": the id of ", brief_text(token)));
+    const auto place = static_cast<size_t>(id);
+    HS_CHECK(place < tokens.size(), where, ": the id ", id, " of ", brief_text(token), " is too large: ", tokens.size(),
+             " tokens have the ids 0 .. ", tokens.size() - 1);
+    HS_CHECK(!token.empty(), where, ": the token with the id ", id, " is empty");
+    HS_CHECK(tokens[place].empty(), where, ": ", brief_text(tokens[place]), " and ", brief_text(token),
+             " have the same id, ", id);
+    tokens[place] = token;
+  }
+  return std::make_unique<SentencePieceTokenizer>(read_file(model, kLargestSentencePieceModel), std::move(tokens),
+                                                  join_text(model.string(), " with ", where));
+}
+
+bool is_sentencepiece_name(const fs::path& path) { return path.extension() == ".model" || path.extension() == ".spm"; }
+
+void save_sentencepiece_model(const Tokenizer& tokenizer, const fs::path& path) {
+  const auto* pieces = dynamic_cast<const SentencePieceTokenizer*>(&tokenizer);
+  HS_CHECK(pieces != nullptr, "the tokenizer '", tokenizer.kind(),
+           "' is no SentencePiece model; only those of kind 'sentencepiece' can be written as one");
+  HS_CHECK(!pieces->has_vocabulary(), path.string(),
+           ": the tokenizer numbers pieces by a vocabulary of its own, which a SentencePiece model cannot hold");
+  write_file(path, pieces->model());
+}
+
+}  // namespace headshare
