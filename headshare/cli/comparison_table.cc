@@ -109,6 +109,8 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
                                  {.heading = "total"},
                                  {.heading = "attention memory, saved"}};
   if (decoding) columns.push_back({.heading = "cache B/token"});
+  const bool reads_source = any_source_cache(results);
+  if (reads_source) columns.push_back({.heading = "source cache"});
   columns.push_back({.heading = "peak memory"});
   columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
@@ -118,6 +120,7 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
                                       row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-",
                                       memory_text(results, row)};
     if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
+    if (reads_source) cells.push_back(count_text(row.source_cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
     cells.push_back(rate_text(row, row.training_tokens_per_second));
     if (decoding) cells.push_back(rate_text(row, row.decoding_tokens_per_second));

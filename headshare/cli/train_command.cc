@@ -172,14 +172,17 @@ void print_dry_run(const TrainCommand& command) {
   const ModelOptions options = check_options(command);
   const TransformerOptions& model = shared_options(options);
   const ModelSize size = size_of(options);
-  const bool encoder = !is_causal(options);
-  print(join_text("model       ", encoder ? "encoder, " : "", model.attention.scheme, ", ", model.layers, " layers of ",
-                  model.attention.d_model, ", ", model.attention.heads, " heads, context ", model.context,
-                  savings_text(model), "\n", "vocabulary  ", model.vocabulary,
+  print(join_text("model       ", is_causal(options) ? "" : kind_name(options) + ", ", model.attention.scheme, ", ",
+                  model.layers, " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
+                  model.context, savings_text(model), "\n", "vocabulary  ", model.vocabulary,
                   " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
                   format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));
-  if (!encoder) print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
+  if (size.cache_bytes_per_token > 0)
+    print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
+  if (size.source_cache_bytes_per_token > 0) {
+    print(join_text("            ", size.source_cache_bytes_per_token, " bytes per token of the source\n"));
+  }
   const DistillationOptions& distillation = command.task.language.distillation;
   if (distillation.given()) {
     const TeacherModel teacher = find_teacher(distillation, options);
@@ -318,6 +321,7 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   nlohmann::json object = result_object(result, test);
   if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
   write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
+  if (test) write_outputs(command.out, test->outputs);
   command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
 }
 

@@ -46,13 +46,23 @@ void load_weights(Task& task, const fs::path& checkpoint) {
   load_tensors(*task.model(), read_tensors(weights), weights.string());
 }
 
+// What the model wrote: a file of it all, and what readers see of it.
+void take_outputs(const Evaluation& found, const Subject& subject, const fs::path& home, Cell* cell) {
+  cell->examples.clear();
+  for (const WrittenExample& one : subject.examples) {
+    cell->examples.push_back(found.outputs.at(static_cast<size_t>(one.item)));
+  }
+  write_outputs(home, found.outputs);
+}
+
 // What the model is worth on the part that is reported.
-void score(Task& task, const Subject& subject, Observer& observer, Cell* cell) {
+void score(Task& task, const Subject& subject, Observer& observer, const fs::path& home, Cell* cell) {
   const Part part = subject.has_test_part ? Part::kTest : Part::kValidation;
   const Evaluation found =
       task.evaluate(part, [&observer](int64_t done, int64_t total) { observer.on_evaluation_progress(done, total); });
   cell->test_loss = found.loss;
   take_blocks(found, cell);
+  take_outputs(found, subject, home, cell);
   cell->scores.clear();
   for (const Score& score : found.scores) {
     if (score.name == subject.measure) {
@@ -94,10 +104,10 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
 
 // Encoders do not decode.
 void measure_decoding(const Trial& trial, Cell* cell) {
-  if (trial.decoder.is_empty()) return;
-  const DecodingSpeed speed = decoding_speed(trial.decoder);
-  cell->decoding_tokens_per_second = speed.tokens_per_second;
-  cell->decoding_context = speed.context;
+  const std::optional<DecodingSpeed> speed = decoding_speed(trial);
+  if (!speed) return;
+  cell->decoding_tokens_per_second = speed->tokens_per_second;
+  cell->decoding_context = speed->context;
 }
 
 Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::path& home, c10::Device device,
@@ -112,7 +122,7 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
   describe_model(trial.options, &cell);
   cell.options = resolved_options(plan.options, trial.options);
-  score(*trial.task, subject, observer, &cell);
+  score(*trial.task, subject, observer, home, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
   cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.language.batch.batch_size, device);
   measure_decoding(trial, &cell);
@@ -133,7 +143,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   load_weights(*trial.task, home / trained.model);
   describe_model(trial.options, &cell);
   cell.options = resolved_options(plan.options, trial.options);
-  score(*trial.task, experiment.subject(), observer, &cell);
+  score(*trial.task, experiment.subject(), observer, cell_home(home, plan.key), &cell);
   measure_decoding(trial, &cell);
   return cell;
 }
@@ -154,6 +164,7 @@ void describe_model(const ModelOptions& model, Cell* cell) {
   cell->feed_forward_width = *shared_options(model).feed_forward_width;
   cell->cache_elements_per_token = size.cache_elements_per_token;
   cell->cache_bytes_per_token = size.cache_bytes_per_token;
+  cell->source_cache_bytes_per_token = size.source_cache_bytes_per_token;
 }
 
 fs::path cell_home(const fs::path& home, const CellKey& key) { return home / "cells" / cell_directory(key); }

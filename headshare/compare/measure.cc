@@ -19,6 +19,9 @@ constexpr double kProbeSeconds = 0.5;
 
 int64_t timed_tokens(int64_t context) { return std::max<int64_t>(1, std::min(kDecodedTokens, context / 2)); }
 
+// Sources of a translation that is timed are no longer than a long sentence.
+constexpr int64_t kSourceTokens = 64;
+
 // Fills a cache up to `context` token by token, the last `timed` of them against the clock.
 double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
   DecodingState state = model->new_state(context);
@@ -33,12 +36,47 @@ double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
   return now() - began;
 }
 
+// Reads a source and writes as many tokens greedily; the first call of a state projects the source.
+double decoding_seconds(const EncoderDecoder& model, int64_t length, int64_t timed) {
+  const auto like = at::TensorOptions(at::kLong).device(model->device());
+  const EncodedSource source = model->encode({.ids = at::zeros({1, length}, like)});
+  TranslationState state = model->new_state(length);
+  Tensor hidden = model->hidden(at::zeros({1, length - timed}, like), source, &state);
+  const double began = now();
+  for (int64_t i = 0; i < timed; ++i) {
+    hidden = model->hidden(model->logits(hidden.narrow(1, hidden.size(1) - 1, 1)).argmax(-1), source, &state);
+  }
+  hidden.sum().item();
+  return now() - began;
+}
+
+template <class Model>
+DecodingSpeed measured_speed(Model& model, int64_t context) {
+  const at::NoGradGuard no_grad;
+  const bool training = model->is_training();
+  model->eval();
+  const int64_t timed = timed_tokens(context);
+  std::vector<double> seconds;
+  decoding_seconds(model, context, timed);  // warms up
+  for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
+  model->train(training);
+  return {.tokens_per_second = static_cast<double>(timed) / median(seconds), .context = context};
+}
+
+int64_t timed_source(const EncoderDecoder& model) { return std::min(kSourceTokens, model->options().context); }
+
+// The attention that is measured: of an encoder-decoder the encoder's.
+const AttentionOptions& measured_attention(const ModelOptions& model) {
+  const auto* both = std::get_if<EncoderDecoderOptions>(&model);
+  return both == nullptr ? shared_options(model).attention : both->sites->encoder;
+}
+
 }  // namespace
 
 int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::Device device) {
   const TransformerOptions& resolved = shared_options(model);
   const AllocationMeter meter;
-  Attention attention(resolved.attention);
+  Attention attention(measured_attention(model));
   attach(*attention, std::make_shared<DropoutClock>());
   initialise(*attention, /*seed=*/0);
   attention->to(device);
@@ -49,17 +87,14 @@ int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::De
   return meter.peak();
 }
 
-DecodingSpeed decoding_speed(Decoder model) {
-  const at::NoGradGuard no_grad;
-  const bool training = model->is_training();
-  model->eval();
-  const int64_t context = model->options().context;
-  const int64_t timed = timed_tokens(context);
-  std::vector<double> seconds;
-  decoding_seconds(model, context, timed);  // warms up
-  for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
-  model->train(training);
-  return {.tokens_per_second = static_cast<double>(timed) / median(seconds), .context = context};
+DecodingSpeed decoding_speed(Decoder model) { return measured_speed(model, model->options().context); }
+
+DecodingSpeed decoding_speed(EncoderDecoder model) { return measured_speed(model, timed_source(model)); }
+
+std::optional<DecodingSpeed> decoding_speed(const Trial& trial) {
+  if (!trial.decoder.is_empty()) return decoding_speed(trial.decoder);
+  if (!trial.translator.is_empty()) return decoding_speed(trial.translator);
+  return std::nullopt;
 }
 
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
@@ -87,10 +122,13 @@ double seconds_per_step(Task& task, const TrainOptions& train, c10::Device devic
 }
 
 double measuring_seconds(const Trial& trial) {
-  if (trial.decoder.is_empty()) return 0;
   const at::NoGradGuard no_grad;
-  const int64_t context = trial.decoder->options().context;
-  return (1 + kRepetitions) * decoding_seconds(trial.decoder, context, timed_tokens(context));
+  const auto all = [](const auto& model, int64_t context) {
+    return (1 + kRepetitions) * decoding_seconds(model, context, timed_tokens(context));
+  };
+  if (!trial.decoder.is_empty()) return all(trial.decoder, trial.decoder->options().context);
+  if (!trial.translator.is_empty()) return all(trial.translator, timed_source(trial.translator));
+  return 0;
 }
 
 namespace {

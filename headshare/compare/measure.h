@@ -17,6 +17,12 @@ struct DecodingSpeed {
 };
 DecodingSpeed decoding_speed(Decoder model);
 
+// The same of a translation of a source of as many tokens as the target will have.
+DecodingSpeed decoding_speed(EncoderDecoder model);
+
+// Of whichever of the two the trial has; nothing of an encoder.
+std::optional<DecodingSpeed> decoding_speed(const Trial& trial);
+
 // The time of one training step of this cell: the median of half a second's, or the first where that
 // took longer.
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device);

@@ -46,9 +46,8 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
       return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
     };
     const std::vector<std::string> first = own.begins_with();
-    const bool mine =
-        among(options.task) ||
-        (reads(own, other) && (tasks == other.tasks() || std::any_of(first.begin(), first.end(), among)));
+    const bool mine = among(options.task) ||
+                      (reads(own, other) && (tasks == other.tasks() || std::any_of(first.begin(), first.end(), among)));
     HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
              "; the task is ", options.task);
   }

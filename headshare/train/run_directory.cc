@@ -11,6 +11,8 @@
 namespace headshare {
 namespace {
 
+constexpr const char* kOutputsFile = "outputs.txt";
+
 std::string numbered(const std::string& kind, int64_t step) {
   std::ostringstream name;
   name << kind << '-' << std::setw(8) << std::setfill('0') << step;
@@ -51,7 +53,14 @@ std::optional<fs::path> followed(const fs::path& link) {
 }  // namespace
 
 std::vector<std::string> run_names() {
-  return {kResolvedFile, "metrics.jsonl", "result.json", "checkpoints", kTeacherFile};
+  return {kResolvedFile, "metrics.jsonl", "result.json", kOutputsFile, "checkpoints", kTeacherFile};
+}
+
+void write_outputs(const fs::path& directory, const std::vector<std::string>& outputs) {
+  if (outputs.empty()) return;
+  std::string text;
+  for (const std::string& line : outputs) text += line + "\n";
+  write_file(directory / kOutputsFile, text);
 }
 
 bool RunDirectory::has_run() const { return path_exists(path() / kResolvedFile) || path_exists(checkpoints()); }

@@ -22,6 +22,10 @@ inline constexpr const char* kEventFiles = "events.out.tfevents.headshare.*";
 // What the training loop writes into a run's directory, but for its event files.
 std::vector<std::string> run_names();
 
+// Writes what a model wrote for the items of a part into directory/outputs.txt, a line for each (Evaluation::outputs).
+// Does nothing where there is nothing.
+void write_outputs(const fs::path& directory, const std::vector<std::string>& outputs);
+
 class RunDirectory {
  public:
   // Takes the directory's lock, creating it; Error when another process holds the lock.

@@ -128,6 +128,7 @@ Line variant_line(const Results& results, const VariantRow& row, const std::vect
   line.add_measured("embedding_parameters", static_cast<double>(row.embedding_parameters));
   line.add_measured("feed_forward_width", static_cast<double>(row.feed_forward_width));
   line.add_measured("cache_bytes_per_token", static_cast<double>(row.cache_bytes_per_token));
+  line.add_measured("source_cache_bytes_per_token", static_cast<double>(row.source_cache_bytes_per_token));
   line.add_measured("attention_memory_bytes", row.attention_memory_bytes);
   line.add("attention_memory_saved_percent", row.attention_memory_saved_percent);
   line.add_measured("peak_memory_bytes", row.peak_memory_bytes);

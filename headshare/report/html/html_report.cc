@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/html/html_examples.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/html/html_origin.h"
 #include "headshare/report/html/html_page.h"
@@ -175,12 +176,14 @@ std::string embedding_table(const ReportView& view, const VariantRow* best) {
 
 std::string cost_table(const ReportView& view, const VariantRow* best) {
   const bool decoding = any_decoding(view.results);
+  const bool reads_source = any_source_cache(view.results);
   std::vector<HtmlTable::Heading> headings = {
       {.text = capitalised(noun(view.results)), .number = false},
       {.text = "Attention parameters", .number = true, .unit = "effective"},
       {.text = "Total parameters"},
       {.text = "Attention memory", .number = true, .unit = "against " + view.results.references.quality}};
   if (decoding) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
+  if (reads_source) headings.push_back({.text = "Source cache", .number = true, .unit = "bytes per token"});
   headings.push_back({.text = "Peak memory"});
   headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
   if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
@@ -202,6 +205,7 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
                                      positive(row.attention_memory_bytes)),
                          memory_saved_text(view.results, row))};
     if (decoding) cells.push_back(count(row.cache_bytes_per_token));
+    if (reads_source) cells.push_back(count(row.source_cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
     cells.push_back(rate(row.training_tokens_per_second));
     if (decoding) cells.push_back(rate(row.decoding_tokens_per_second));
@@ -264,7 +268,7 @@ std::string section_html(const Results& results, const std::string& id, const ch
   made += fmt::format("<h3 id=\"{}-table\">All numbers</h3>\n", id) + quality_table(view, best) +
           task_table(view, best) + embedding_table(view, best) + cost_table(view, best);
   made += "<ul class=\"notes\">" + list_items(footnotes(results, rows)) + "</ul>\n";
-  made += more_figures_html(view) + failed_html(view);
+  made += more_figures_html(view) + examples_html(view) + failed_html(view);
   return made + fmt::format("<h3 id=\"{}-origin\">How it was made</h3>\n", id) + origin_html(results) + "</section>\n";
 }
 

@@ -55,7 +55,7 @@ bool same_subject(const Subject& a, const Subject& b) {
   const bool other_text = !a.fingerprint.empty() && !b.fingerprint.empty() && a.fingerprint != b.fingerprint;
   return !other_text && a.name == b.name && a.data == b.data && a.measure == b.measure && a.direction == b.direction &&
          a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance &&
-         a.full_scale == b.full_scale && a.tasks == b.tasks;
+         a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
 }
 
 // What was made equal otherwise than by steps was so among the schemes and variants of one run.

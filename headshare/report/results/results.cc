@@ -122,15 +122,23 @@ nlohmann::ordered_json to_json(const Subject& s) {
   if (!s.tasks.empty()) object["tasks"] = s.tasks;
   if (s.unknown_share > 0) object["unknown_share"] = s.unknown_share;
   if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
+  for (const WrittenExample& one : s.examples) {
+    object["examples"].push_back({{"item", one.item}, {"input", one.input}, {"reference", one.reference}});
+  }
   return object;
 }
 
-std::vector<std::string> tasks_from_json(const JsonReader& read) {
-  if (!read.has("tasks")) return {};
-  return read.list("tasks", [](const nlohmann::json& value, const std::string& where) {
+std::vector<std::string> texts_from_json(const JsonReader& read, const char* key) {
+  if (!read.has(key)) return {};
+  return read.list(key, [](const nlohmann::json& value, const std::string& where) {
     HS_CHECK(value.is_string(), where, " is not a text");
     return value.get<std::string>();
   });
+}
+
+WrittenExample example_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  return {.item = read.integer("item", 0), .input = read.text("input"), .reference = read.text("reference")};
 }
 
 Subject subject_from_json(const nlohmann::json& object, const std::string& where) {
@@ -147,9 +155,10 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .has_test_part = read.flag("has_test_part"),
           .chance = read.optional_number("chance"),
           .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
-          .tasks = tasks_from_json(read),
+          .tasks = texts_from_json(read, "tasks"),
           .unknown_share = read.optional_number("unknown_share").value_or(0),
-          .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : ""};
+          .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : "",
+          .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>()};
 }
 
 // A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.
@@ -225,6 +234,15 @@ void check_grid(const Results& results, const std::string& where) {
   };
   for (const Cell& cell : results.cells) count(cell.key, "\"cells\"");
   for (const FailedCell& cell : results.failed) count(cell.key, "\"failed\"");
+}
+
+// Each cell has written something for each example, where there are any.
+void check_examples(const Results& results, const std::string& where) {
+  const size_t wanted = results.subject.examples.size();
+  for (const Cell& cell : results.cells) {
+    HS_CHECK(cell.examples.size() == wanted, where, ": ", name_of(cell.key), " has ", cell.examples.size(),
+             " \"examples\" and \"subject\" has ", wanted);
+  }
 }
 
 // Each cell of a benchmark has all of its tasks.
@@ -337,6 +355,8 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"curve", std::move(curve)},
                  {"blocks", c.blocks}});
   if (!c.block_targets.empty()) object["block_targets"] = c.block_targets;
+  if (c.source_cache_bytes_per_token > 0) object["source_cache_bytes_per_token"] = c.source_cache_bytes_per_token;
+  if (!c.examples.empty()) object["examples"] = c.examples;
   if (c.encoder_seed) object["encoder_seed"] = *c.encoder_seed;
   if (!c.tasks.empty()) {
     object["tasks"] = nlohmann::ordered_json::array();
@@ -358,6 +378,8 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .feed_forward_width = read.integer("feed_forward_width", 0),
           .cache_elements_per_token = read.integer("cache_elements_per_token", 0),
           .cache_bytes_per_token = read.integer("cache_bytes_per_token", 0),
+          .source_cache_bytes_per_token =
+              read.has("source_cache_bytes_per_token") ? read.integer("source_cache_bytes_per_token", 0) : 0,
           .validation_loss = read.number("validation_loss"),
           .test_loss = read.number("test_loss"),
           .quality = read.number("quality"),
@@ -377,7 +399,8 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
           .curve = read.list("curve", point_from_json),
           .model = read.text("model"),
-          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<TunedTask>()};
+          .tasks = read.has("tasks") ? read.list("tasks", task_from_json) : std::vector<TunedTask>(),
+          .examples = texts_from_json(read, "examples")};
 }
 
 nlohmann::ordered_json to_json(const Results& results) {
@@ -433,6 +456,7 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
   check_variants(results, where);
   check_grid(results, where);
   check_tasks(results, where);
+  check_examples(results, where);
   return results;
 }
 

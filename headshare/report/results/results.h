@@ -19,6 +19,15 @@ namespace headshare {
 inline constexpr int64_t kResultsFormatVersion = 3;
 inline constexpr int64_t kOldestResultsFormat = 2;  // that is read
 
+// An item of the reported part that readers see beside what each model wrote for it.
+struct WrittenExample {
+  int64_t item = 0;  // which one it is, from 0
+  std::string input;
+  std::string reference;
+
+  bool operator==(const WrittenExample&) const = default;
+};
+
 // What the models were trained for and by what number they are judged.
 struct Subject {
   std::string name;      // "language-model", "offsets"
@@ -34,6 +43,7 @@ struct Subject {
   std::vector<std::string> tasks = {};
   double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
   std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
+  std::vector<WrittenExample> examples = {};  // where models write text
 };
 
 struct CurvePoint {
@@ -101,8 +111,9 @@ struct Cell {
   int64_t total_parameters = 0;
   int64_t embedding_parameters = 0;  // of the token embedding; 0 in files from before it was counted
   int64_t feed_forward_width = 0;
-  int64_t cache_elements_per_token = 0;  // one attention sub-layer
-  int64_t cache_bytes_per_token = 0;     // the whole model
+  int64_t cache_elements_per_token = 0;      // one attention sub-layer
+  int64_t cache_bytes_per_token = 0;         // the whole model
+  int64_t source_cache_bytes_per_token = 0;  // of an encoder-decoder, for each token of the source
 
   double validation_loss = 0;   // of the checkpoint best on validation
   double test_loss = 0;         // of the same checkpoint, on the part that is reported; mean nats per target
@@ -126,7 +137,8 @@ struct Cell {
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};
   std::string model = {};  // directory of the best checkpoint, relative to results.json; a benchmark's: of the answers
-  std::vector<TunedTask> tasks = {};  // those of Subject::tasks, in their order
+  std::vector<TunedTask> tasks = {};       // those of Subject::tasks, in their order
+  std::vector<std::string> examples = {};  // what the model wrote for Subject::examples, in their order
 };
 
 struct FailedCell {

@@ -74,6 +74,7 @@ nlohmann::ordered_json to_json(const VariantRow& row) {
                  {"feed_forward_width", row.feed_forward_width},
                  {"cache_elements_per_token", row.cache_elements_per_token},
                  {"cache_bytes_per_token", row.cache_bytes_per_token},
+                 {"source_cache_bytes_per_token", row.source_cache_bytes_per_token},
                  {"minus_reference", row.against_reference ? to_json(*row.against_reference) : Json()},
                  {"prr", to_json(row.prr)},
                  {"peop", to_json(row.peop)},

@@ -239,6 +239,7 @@ void add_costs(VariantRow* row, const Cells& cells) {
   row->feed_forward_width = first.feed_forward_width;
   row->cache_elements_per_token = first.cache_elements_per_token;
   row->cache_bytes_per_token = first.cache_bytes_per_token;
+  row->source_cache_bytes_per_token = first.source_cache_bytes_per_token;
   row->decoding_context = first.decoding_context;
   row->attention_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.attention_memory_bytes; }));
   row->peak_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.peak_memory_bytes; }));

@@ -67,6 +67,7 @@ struct VariantRow {
   int64_t feed_forward_width = 0;
   int64_t cache_elements_per_token = 0;
   int64_t cache_bytes_per_token = 0;
+  int64_t source_cache_bytes_per_token = 0;
 
   std::optional<Difference> against_reference = {};
   std::string why_no_difference = {};

@@ -207,4 +207,9 @@ bool any_decoding(const Results& results) {
                                               [](const Cell& cell) { return cell.cache_bytes_per_token > 0; });
 }
 
+bool any_source_cache(const Results& results) {
+  return std::any_of(results.cells.begin(), results.cells.end(),
+                     [](const Cell& cell) { return cell.source_cache_bytes_per_token > 0; });
+}
+
 }  // namespace headshare

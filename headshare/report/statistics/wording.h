@@ -67,4 +67,7 @@ bool shows_quality_interval(const Results& results);
 bool any_setting(const Results& results);
 bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 
+// Whether models keep a cache of a source, filled once for each sentence.
+bool any_source_cache(const Results& results);
+
 }  // namespace headshare

@@ -1,6 +1,7 @@
 // Translation: encoder-decoders learn pairs of sentences.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/models/position_limit.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 #include "headshare/tasks/translation/translation_task.h"
@@ -20,11 +21,25 @@ EncoderDecoderOptions model_of(const TaskOptions& options, int64_t source_vocabu
                            source_vocabulary, target_vocabulary);
 }
 
+// A few sentences from all over the part.
+std::vector<WrittenExample> examples(const TranslationPart& part) {
+  constexpr int64_t kExamples = 8;
+  const auto sentences = static_cast<int64_t>(part.sources.size());
+  const int64_t count = std::min(kExamples, sentences);
+  std::vector<WrittenExample> list;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t item = i * sentences / count;
+    const auto at = static_cast<size_t>(item);
+    list.push_back({.item = item, .input = part.sources[at], .reference = part.references[at]});
+  }
+  return list;
+}
+
 class TranslationExperiment : public Experiment {
  public:
   TranslationExperiment(TranslationData data, const TaskOptions& options)
       : data_(std::make_shared<TranslationData>(std::move(data))),
-        text_(options.own<TranslationTaskOptions>().text) {}
+        pairs_(options.own<TranslationTaskOptions>().pairs) {}
 
   Subject subject() const override {
     Subject subject;
@@ -37,18 +52,19 @@ class TranslationExperiment : public Experiment {
     subject.block = "sentences";
     subject.has_test_part = has(Part::kTest);
     subject.fingerprint = data_->fingerprint();
+    subject.examples = examples(data_->part(subject.has_test_part ? Part::kTest : Part::kValidation));
     return subject;
   }
 
-  bool has(Part part) const override { return !data_->part(part).pairs.empty(); }
+  bool has(Part part) const override { return !data_->part(part).pairs->empty(); }
 
   ModelOptions model(const TaskOptions& options) const override { return resolved(options); }
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
               const TrainingShape& shape) const override {
     const EncoderDecoderOptions model = resolved(options);
-    auto task = std::make_unique<TranslationTask>(model, options.own<TranslationTaskOptions>(), data_, seed, device,
-                                                  shape);
+    auto task =
+        std::make_unique<TranslationTask>(model, options.own<TranslationTaskOptions>(), data_, seed, device, shape);
     const EncoderDecoder translator = task->translator();
     return {.task = std::move(task), .options = model, .translator = translator};
   }
@@ -76,17 +92,25 @@ class TranslationExperiment : public Experiment {
   }
 
   std::string description() const {
-    const auto count = [](const TranslationPart& part) { return format_thousands(part.pairs.size()); };
+    const auto count = [](const TranslationPart& part) {
+      return format_count(static_cast<double>(part.pairs->size()));
+    };
     const TokenizerPair& tokenizers = data_->tokenizers;
-    std::string text = join_text(text_names(text_), ": ", count(data_->train), " + ", count(data_->validation), " + ",
+    std::string text = join_text(names(), ": ", count(data_->train), " + ", count(data_->validation), " + ",
                                  count(data_->test), " pairs to train, validate and test on; ",
                                  tokenizers.target->kind(), " tokenizer with ", tokenizers.target->vocabulary_size());
-    if (!tokenizers.joint()) text += join_text(" for the target and ", tokenizers.source->vocabulary_size(), " for the source");
+    if (!tokenizers.joint())
+      text += join_text(" for the target and ", tokenizers.source->vocabulary_size(), " for the source");
     return text;
   }
 
+  std::string names() const {
+    const std::string source = fs::path(pairs_.train.source).filename().string();
+    return pairs_.train.target.empty() ? source : source + " and " + fs::path(pairs_.train.target).filename().string();
+  }
+
   std::shared_ptr<const TranslationData> data_;
-  ParallelTextOptions text_;
+  ParallelOptions pairs_;
 };
 
 class TranslationFamily : public TaskFamily {
@@ -107,8 +131,11 @@ class TranslationFamily : public TaskFamily {
   }
   std::vector<std::string*> paths(TaskOptions& options) const override {
     TranslationTaskOptions& own = options.own<TranslationTaskOptions>();
-    std::vector<std::string*> list = text_paths(&own.text);
-    list.push_back(&own.source_tokenizer_path);
+    std::vector<std::string*> list = {&own.source_tokenizer_path};
+    for (PairFiles* part : {&own.pairs.train, &own.pairs.validation, &own.pairs.test}) {
+      list.push_back(&part->source);
+      list.push_back(&part->target);
+    }
     return list;
   }
 
@@ -135,7 +162,7 @@ class TranslationFamily : public TaskFamily {
     language.model.attention.heads = sizes.heads;
     language.model.dropout = sizes.dropout;
     language.tokenizer.vocabulary_size = sizes.vocabulary;
-    options->own<TranslationTaskOptions>().batch.batch_tokens = sizes.batch_tokens;
+    options->own<TranslationTaskOptions>().pairs.batch_tokens = sizes.batch_tokens;
     train->steps = sizes.steps;
     train->schedule.learning_rate = sizes.learning_rate;
   }
@@ -148,7 +175,12 @@ class TranslationFamily : public TaskFamily {
              "batches of pairs are measured in tokens; use --batch-tokens instead of --batch-size");
     HS_CHECK(!language.stride, "--stride is about next tokens of a text; leave it out");
     HS_CHECK(has_vocabulary(language.tokenizer.kind), "--tokenizer hash-... has no vocabulary to translate into");
-    check_parallel_text(options.own<TranslationTaskOptions>().text);
+    const ParallelOptions& pairs = options.own<TranslationTaskOptions>().pairs;
+    HS_CHECK(!has_position_limit(language.model.positions) ||
+                 pairs.max_pair_length.value_or(language.model.context + 1) <= language.model.context,
+             "--max-pair-length is ", pairs.max_pair_length ? std::to_string(*pairs.max_pair_length) : "auto (any)",
+             " and the model has positions for --context ", language.model.context,
+             " tokens; make the first no larger than the second");
   }
 
   ModelOptions likely_model(const TaskOptions& options) const override {
@@ -159,13 +191,14 @@ class TranslationFamily : public TaskFamily {
 
   void set_shape(const TaskOptions& options, const ModelOptions&, TrainingShape* shape) const override {
     shape->batch = 1;
-    shape->length = options.own<TranslationTaskOptions>().batch.batch_tokens;
+    shape->length = options.own<TranslationTaskOptions>().pairs.batch_tokens;
   }
 
   bool scores(const ModelOptions& model) const override { return is_encoder_decoder(model); }
   TextScores score(const TextToScore& text, const TaskOptions&) const override {
-    throw Error(text.model + " translates: write its translations with `headshare translate`, and score them with "
-                             "`headshare score bleu`");
+    throw Error(text.model +
+                " translates: write its translations with `headshare translate`, and score them with "
+                "`headshare score bleu`");
   }
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {

@@ -55,7 +55,7 @@ Tensor ModelSteps::next(const std::vector<int64_t>& last) {
   const at::NoGradGuard no_grad;
   const Tensor ids = on(model_->device(), last).unsqueeze(1);  // [N, 1]
   const Tensor hidden = model_->hidden(ids, source_, &state_).squeeze(1);
-  source_.memory = {};  // the caches of cross-attention have it now
+  source_.memory = Tensor();  // the caches of cross-attention have it now
   return model_->logits(hidden).to(at::kCPU, at::kFloat).contiguous();
 }
 

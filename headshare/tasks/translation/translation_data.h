@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/notice.h"
 #include "headshare/data/parallel/pair_data.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/translation/translation_options.h"
+#include "headshare/train/task.h"
 
 namespace headshare {
 
 struct TranslationPart {
-  PairData pairs;
+  std::shared_ptr<const PairData> pairs = std::make_shared<PairData>();
   // Of the parts that are translated, as they were read: every pair of the files, in their order, those too that
   // `pairs` leaves out.
   std::vector<std::string> sources, references;
@@ -24,6 +24,8 @@ struct TranslationData {
   TranslationPart train, validation, test;
 
   const TranslationPart& part(Part part) const { return part == Part::kValidation ? validation : test; }
+
+  std::string fingerprint() const;  // of all parts as models read them
 };
 
 // Loads tokenizers or trains them on the training pairs, and reads all parts. Throws Error for what the readers refuse,

@@ -11,26 +11,25 @@ const EnumNames<SelectBy>& select_names() {
 }  // namespace
 
 Fields fields(TranslationTaskOptions& o) {
-  Fields list = fields(o.text);
-  append(&list, fields(o.limits));
-  append(&list, fields(o.batch));
+  Fields list = fields(o.pairs);
   append(&list, fields(o.model));
-  append(&list,
-         {
-             field("separate-tokenizers", &o.separate_tokenizers,
-                   "train a tokenizer for each side; --tokenizer-path is then the target's"),
-             field("source-tokenizer-path", &o.source_tokenizer_path,
-                   "use this tokenizer for the source; empty: that of both sides"),
-             field("label-smoothing", &o.label_smoothing, "share of a target's probability that goes to all tokens alike",
-                   {.min = 0, .max = 0.99, .aliases = {"label-smoothing-factor"}}),
-             field("select-by", &o.select_by,
-                   "what chooses the best checkpoint, and stops early: validation loss, or BLEU of its translations",
-                   select_names(), {.aliases = {"best-checkpoint-metric"}}),
-             field("beam", &o.beam.beam, "hypotheses of a sentence in scored translations; 1 is greedy",
-                   {.min = 1, .max = 1 << 12, .aliases = {"beam-size", "num-beams"}}),
-             field("length-penalty", &o.beam.length_penalty,
-                   "power of the length that a translation's score is divided by", {.aliases = {"lenpen"}}),
-         });
+  append(
+      &list,
+      {
+          field("separate-tokenizers", &o.separate_tokenizers,
+                "train a tokenizer for each side; --tokenizer-path is then the target's"),
+          field("source-tokenizer-path", &o.source_tokenizer_path,
+                "use this tokenizer for the source; empty: that of both sides"),
+          field("label-smoothing", &o.label_smoothing, "share of a target's probability that goes to all tokens alike",
+                {.min = 0, .max = 0.99, .aliases = {"label-smoothing-factor"}}),
+          field("select-by", &o.select_by,
+                "what chooses the best checkpoint, and stops early: validation loss, or BLEU of its translations",
+                select_names(), {.aliases = {"best-checkpoint-metric"}}),
+          field("beam", &o.beam.beam, "hypotheses of a sentence in scored translations; 1 is greedy",
+                {.min = 1, .max = 1 << 12, .aliases = {"beam-size", "num-beams"}}),
+          field("length-penalty", &o.beam.length_penalty,
+                "power of the length that a translation's score is divided by", {.aliases = {"lenpen"}}),
+      });
   return list;
 }
 
@@ -43,9 +42,8 @@ void set_translation_defaults(LanguageModelOptions* language, TranslationTaskOpt
   translation->model = EncoderDecoderParts();
 }
 
-EncoderDecoderOptions translation_model(const LanguageModelOptions& language,
-                                        const TranslationTaskOptions& translation, NormPlacement norms,
-                                        int64_t source_vocabulary, int64_t target_vocabulary) {
+EncoderDecoderOptions translation_model(const LanguageModelOptions& language, const TranslationTaskOptions& translation,
+                                        NormPlacement norms, int64_t source_vocabulary, int64_t target_vocabulary) {
   EncoderDecoderOptions options;
   static_cast<TransformerOptions&>(options) = language.model;
   static_cast<EncoderDecoderParts&>(options) = translation.model;

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "headshare/data/parallel/pair_batcher.h"
-#include "headshare/data/parallel/parallel_text.h"
+#include "headshare/data/parallel/parallel_options.h"
 #include "headshare/decode/beam/beam_options.h"
 #include "headshare/models/encoder_decoder_options.h"
 #include "headshare/tasks/language/language_model.h"
@@ -15,9 +14,7 @@ namespace headshare {
 enum class SelectBy { kLoss, kBleu };
 
 struct TranslationTaskOptions {
-  ParallelTextOptions text = {};
-  PairLimits limits = {};
-  PairBatchOptions batch = {};
+  ParallelOptions pairs = {};
   EncoderDecoderParts model = {};
   bool separate_tokenizers = false;        // each side has a tokenizer of its own
   std::string source_tokenizer_path = {};  // "": train one, or the one of both sides
@@ -33,8 +30,7 @@ Fields fields(TranslationTaskOptions& options);
 void set_translation_defaults(LanguageModelOptions* language, TranslationTaskOptions* translation);
 
 // The model of these, for vocabularies of that many tokens, resolved.
-EncoderDecoderOptions translation_model(const LanguageModelOptions& language,
-                                        const TranslationTaskOptions& translation, NormPlacement norms,
-                                        int64_t source_vocabulary, int64_t target_vocabulary);
+EncoderDecoderOptions translation_model(const LanguageModelOptions& language, const TranslationTaskOptions& translation,
+                                        NormPlacement norms, int64_t source_vocabulary, int64_t target_vocabulary);
 
 }  // namespace headshare

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/data/parallel/ordered_batches.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/evaluation_mode.h"
 #include "headshare/tasks/prepare_model.h"
@@ -17,17 +18,40 @@ namespace {
 // Of an evaluation's batches, in padded tokens of either side.
 constexpr int64_t kEvaluationTokens = 4096;
 
-Tensor matrix(const std::vector<int64_t>& values, int64_t rows, c10::Device device) {
-  return at::tensor(values, at::kLong).view({rows, -1}).to(device);
+// A batch as the model reads it.
+struct Tensors {
+  PaddedIds source;
+  Tensor ids, targets;  // int64 [B, T]
+};
+
+Tensors tensors_of(const PairBatch& batch, c10::Device device) {
+  const auto matrix = [&](const std::vector<int64_t>& values) {
+    return at::tensor(values, at::kLong).view({batch.rows, -1}).to(device);
+  };
+  Tensors made{
+      .source = {.ids = matrix(batch.source)}, .ids = matrix(batch.target_inputs), .targets = matrix(batch.targets)};
+  const bool ragged = std::any_of(batch.source_lengths.begin(), batch.source_lengths.end(),
+                                  [&](int64_t length) { return length < batch.source_length; });
+  if (!ragged) return made;
+  const Tensor lengths = matrix(batch.source_lengths);  // [B, 1]
+  made.source.visible = at::arange(batch.source_length, lengths.options()).unsqueeze(0) < lengths;
+  return made;
 }
 
-PaddedIds source_of(const PairBatch& batch, c10::Device device) {
-  const Tensor lengths = at::tensor(batch.source_lengths, at::kLong).to(device).unsqueeze(1);
-  const Tensor ids = matrix(batch.source_ids, batch.rows(), device);
-  const bool ragged = std::any_of(batch.source_lengths.begin(), batch.source_lengths.end(),
-                                  [&](int64_t length) { return length < ids.size(1); });
-  if (!ragged) return {.ids = ids};
-  return {.ids = ids, .visible = at::arange(ids.size(1), lengths.options()).unsqueeze(0) < lengths};
+// What stands in padding is not looked at.
+PairBatchIds batch_ids(const EncoderDecoderOptions& model) { return {.start = model.marks.start}; }
+
+// All pairs of a part, in batches of like length.
+std::vector<PairBatch> evaluation_batches(const PairData& pairs, const EncoderDecoderOptions& model) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < pairs.size(); ++i) {
+    lengths.push_back(static_cast<int64_t>(std::max(pairs.source(i).size(), pairs.target(i).size())));
+  }
+  std::vector<PairBatch> batches;
+  for (const auto& places : ordered_batches(lengths, kEvaluationTokens)) {
+    batches.push_back(make_pair_batch(pairs, places, batch_ids(model)));
+  }
+  return batches;
 }
 
 }  // namespace
@@ -37,9 +61,10 @@ TranslationTask::TranslationTask(const EncoderDecoderOptions& model, const Trans
                                  TrainingShape shape)
     : options_(options),
       data_(std::move(data)),
-      batcher_(data_->train.pairs, options.batch, static_cast<int64_t>(model.marks.start), seed) {
+      batcher_(data_->train.pairs,
+               {.batch_tokens = options.pairs.batch_tokens, .seed = seed, .ids = batch_ids(model)}) {
   shape.batch = 1;
-  shape.length = options.batch.batch_tokens;
+  shape.length = options.pairs.batch_tokens;
   check_training_memory(training_bytes(model, shape), device, shape, "use a smaller --batch-tokens or --d-model");
   model_ = EncoderDecoder(model);
   prepare(model_, seed, device, shape);
@@ -50,17 +75,14 @@ int64_t TranslationTask::draw(int64_t micro_batches) {
   int64_t targets = 0;
   for (int64_t i = 0; i < micro_batches; ++i) {
     drawn_.push_back(batcher_.next());
-    targets += drawn_.back().targets;
+    targets += drawn_.back().scored;
   }
   return targets;
 }
 
 Tensor TranslationTask::loss_sum(int64_t index) {
-  const PairBatch& batch = drawn_.at(static_cast<size_t>(index));
-  const c10::Device device = model_->device();
-  const SummedLoss loss =
-      model_->loss(source_of(batch, device), matrix(batch.target_inputs, batch.rows(), device),
-                   matrix(batch.target_outputs, batch.rows(), device), options_.label_smoothing);
+  const Tensors batch = tensors_of(drawn_.at(static_cast<size_t>(index)), model_->device());
+  const SummedLoss loss = model_->loss(batch.source, batch.ids, batch.targets, options_.label_smoothing);
   if (options_.label_smoothing > 0) plain_ = loss.plain.item<double>();
   return loss.sum;
 }
@@ -72,19 +94,15 @@ bool TranslationTask::translates(Part part) const {
 Evaluation TranslationTask::evaluate(Part part, const Task::Progress& progress) {
   const EvaluationMode evaluating(model());
   const at::NoGradGuard no_grad;
-  const PairData& pairs = data_->part(part).pairs;
-  const std::vector<PairBatch> batches = ordered_batches(pairs, kEvaluationTokens, model_->options().marks.start);
+  const std::vector<PairBatch> batches = evaluation_batches(*data_->part(part).pairs, model_->options());
   // Translating takes most of the time, and reports it by itself.
   const auto total = static_cast<int64_t>(batches.size());
   Evaluation result;
   double nats = 0;
   for (int64_t i = 0; i < total; ++i) {
-    const PairBatch& batch = batches[static_cast<size_t>(i)];
-    const c10::Device device = model_->device();
-    const Tensor losses = model_->token_losses(source_of(batch, device), matrix(batch.target_inputs, batch.rows(), device),
-                                               matrix(batch.target_outputs, batch.rows(), device));
-    nats += losses.sum(at::kDouble).item<double>();
-    result.targets += batch.targets;
+    const Tensors batch = tensors_of(batches[static_cast<size_t>(i)], model_->device());
+    nats += model_->token_losses(batch.source, batch.ids, batch.targets).sum(at::kDouble).item<double>();
+    result.targets += batches[static_cast<size_t>(i)].scored;
     if (progress && !translates(part)) progress(i + 1, total);
   }
   result.loss = nats / static_cast<double>(result.targets);
@@ -108,7 +126,7 @@ nlohmann::json TranslationTask::state() const { return {{"pairs", to_json(batche
 
 void TranslationTask::restore(const nlohmann::json& state, const std::string& where) {
   HS_CHECK(state.is_object() && state.contains("pairs"), where, ": the place in the pairs is missing");
-  batcher_.restore(pair_state_from_json(state.at("pairs"), where));
+  batcher_.restore(pair_batch_state_from_json(state.at("pairs"), where));
 }
 
 void TranslationTask::save(const std::string& directory) { save_model(directory, model_, data_->tokenizers); }

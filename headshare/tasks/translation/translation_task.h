@@ -32,7 +32,7 @@ class TranslationTask : public Task {
   // model or there is no test part: scores "bleu" and "chrf" of translations by beam search, whose pseudo-values are
   // the blocks.
   Evaluation evaluate(Part part, const Task::Progress& progress) override;
-  bool has(Part part) const override { return !data_->part(part).pairs.empty(); }
+  bool has(Part part) const override { return !data_->part(part).pairs->empty(); }
   nlohmann::json state() const override;
   void restore(const nlohmann::json& state, const std::string& where) override;
   void save(const std::string& directory) override;

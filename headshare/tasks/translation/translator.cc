@@ -32,15 +32,20 @@ size_t batch_end(const std::vector<size_t>& order, size_t first, int64_t beam,
   return std::min(order.size(), first + static_cast<size_t>(most));
 }
 
+// A file of translations has a line for each.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
 }  // namespace
 
 int32_t text_end(const Tokenizer& tokenizer, const std::string& where) {
-  for (const SpecialToken role : {SpecialToken::kEndOfText, SpecialToken::kSeparate}) {
-    if (const std::optional<int32_t> id = tokenizer.special(role)) return *id;
-  }
-  throw Error(join_text(where, " (", tokenizer.kind(),
-                        ") has no token that ends a text, by which translations end; use --tokenizer sentencepiece, "
-                        "bpe or wordpiece"));
+  const std::optional<int32_t> id = tokenizer.special(SpecialToken::kEndOfText);
+  HS_CHECK(id, where, " (", tokenizer.kind(),
+           ") has no token that ends a text, by which translations end; use --tokenizer sentencepiece or bpe");
+  return *id;
 }
 
 PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device) {
@@ -123,7 +128,7 @@ std::vector<std::string> translate_all(const Translator& translator, const std::
       if (batch.back().size() > most) batch.back().resize(most);
     }
     const std::vector<std::vector<Hypothesis>> found = translator.translate(batch, options);
-    for (size_t i = first; i < end; ++i) translations[order[i]] = translator.text(found[i - first].front());
+    for (size_t i = first; i < end; ++i) translations[order[i]] = one_line(translator.text(found[i - first].front()));
     first = end;
     if (progress) progress(static_cast<int64_t>(first), static_cast<int64_t>(order.size()));
   }

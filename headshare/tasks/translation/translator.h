@@ -13,8 +13,7 @@
 
 namespace headshare {
 
-// The id that ends a text of this tokenizer: of its end-of-text token, else of its separator. Throws Error, led by
-// `where`, where it has neither.
+// The id that ends a text of this tokenizer. Throws Error, led by `where`, where it has none.
 int32_t text_end(const Tokenizer& tokenizer, const std::string& where);
 
 // Rows padded on the right, behind each row's own end: ids [B, S] and what is no padding; where all are of one length,

@@ -1,0 +1,50 @@
+#include "headshare/report/html/html_examples.h"
+
+#include <fmt/format.h>
+
+#include "headshare/report/html/html_page.h"
+#include "headshare/report/html/html_table.h"
+
+namespace headshare {
+namespace {
+
+// The cell with the lowest seed of a row's best setting; null where none is finished.
+const Cell* shown_cell(const Results& results, const VariantRow& row) {
+  const Cell* first = nullptr;
+  for (const Cell& cell : results.cells) {
+    const bool own = cell.key.variant == row.variant && cell.key.setting == row.best.setting;
+    if (own && (first == nullptr || cell.key.seed < first->key.seed)) first = &cell;
+  }
+  return first;
+}
+
+std::string example_table(const ReportView& view, size_t i) {
+  const WrittenExample& example = view.results.subject.examples[i];
+  HtmlTable table({{.text = "Who", .number = false}, {.text = "Text", .number = false}});
+  const auto text = [](const std::string& words) {
+    return HtmlCell{"<span dir=\"auto\">" + escape_html(words) + "</span>"};
+  };
+  table.add({text_cell("source"), text(example.input)});
+  table.add({text_cell("reference"), text(example.reference)}, /*marked=*/true);
+  for (const VariantRow& row : view.rows) {
+    const Cell* cell = shown_cell(view.results, row);
+    if (cell != nullptr) table.add({{view.key(row.variant)}, text(cell->examples.at(i))});
+  }
+  return "<div class=\"bare\">" + table.html("Sentence " + std::to_string(example.item + 1), /*sortable=*/false) +
+         "</div>\n";
+}
+
+}  // namespace
+
+std::string examples_html(const ReportView& view) {
+  if (view.results.subject.examples.empty() || view.results.cells.empty()) return "";
+  std::string made = fmt::format(
+      "<h3 id=\"{}-examples\">What the models wrote</h3>\n<p class=\"explains\">Sentences from all over the part, "
+      "chosen "
+      "before anything was translated; of each {} the first seed.</p>\n",
+      view.id, noun(view.results));
+  for (size_t i = 0; i < view.results.subject.examples.size(); ++i) made += example_table(view, i);
+  return made;
+}
+
+}  // namespace headshare

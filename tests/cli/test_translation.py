@@ -1,0 +1,185 @@
+"""Translation as users do it: train, translate, compare; and what goes wrong."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+from training import own_cache  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.slow
+
+WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs"]
+TRANSLATED = ["one", "two", "three", "four", "five", "six"]
+
+
+def pair(line):
+    chosen = [(line * 5 + i * i * 3 + line // 6) % 6 for i in range(2 + line % 3)]
+    return " ".join(WORDS[c] for c in chosen), " ".join(TRANSLATED[c] for c in chosen)
+
+
+def write_pairs(folder, name, first, count):
+    pairs = [pair(line) for line in range(first, first + count)]
+    for side, text in (("de", [p[0] for p in pairs]), ("en", [p[1] for p in pairs])):
+        (folder / f"{name}.{side}").write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    write_pairs(folder, "train", 0, 120)
+    write_pairs(folder, "valid", 120, 20)
+    write_pairs(folder, "test", 140, 20)
+    return folder
+
+
+def files(folder):
+    words = []
+    for option, name in (("", "train"), ("validation-", "valid"), ("test-", "test")):
+        words += [f"--{option}source", folder / f"{name}.de", f"--{option}target", folder / f"{name}.en"]
+    return words
+
+
+SMALL = ["--tokenizer", "bpe", "--vocabulary-size", "300", "--layers", "1", "--d-model", "32", "--heads", "2",
+         "--context", "64", "--max-pair-length", "64", "--batch-tokens", "256", "--dropout", "0", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def model(pairs, run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("translation") / "run"
+    run("train", "--task", "translation", *files(pairs), *SMALL, "--steps", "200", "--learning-rate", "1e-2",
+        "--warmup-steps", "20", "--out", out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def translate(program, model):
+    """translate(lines, "--beam", 3): bytes in, the finished process out."""
+
+    def call(lines, *words, check=True, path=model):
+        words = [program, "translate", path, "--threads", 1, *words]
+        done = subprocess.run([str(word) for word in words], input=lines, capture_output=True, timeout=300)
+        assert done.returncode == 0 or not check, done.stderr.decode()
+        return done
+
+    return call
+
+
+def test_trained_model_translates(run, translate, model, pairs):
+    result = json.loads((model / "result.json").read_text())
+    assert result["test_bleu"] > 80
+    outputs = (model / "outputs.txt").read_text().splitlines()
+    assert len(outputs) == 20
+    answer = translate((pairs / "test.de").read_bytes(), "--beam", "5")
+    assert answer.stdout.decode().splitlines() == outputs
+    scored = run("score", "bleu", "--gold", pairs / "test.en", "--json", model / "outputs.txt")
+    assert json.loads(scored.stdout)["score"] == pytest.approx(result["test_bleu"])
+
+
+def test_every_line_gives_one_line(translate):
+    lines = b"eins zwei\n\n" + b"drei " * 500 + b"\nf\xffnf\nvier\n"
+    answer = translate(lines)
+    out = answer.stdout.decode().split("\n")
+    assert len(out) == 6 and out[5] == "" and out[1] == ""
+    warnings = answer.stderr.decode()
+    assert "line 3" in warnings and "line 4" in warnings and "line 1:" not in warnings
+
+
+def test_n_best_scores_and_json(translate):
+    answer = translate(b"eins zwei\ndrei vier\n", "--n-best", "3", "--beam", "4", "--scores")
+    lines = answer.stdout.decode().splitlines()
+    assert len(lines) == 6
+    scores = [float(line.split("\t")[0]) for line in lines]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    objects = [json.loads(line) for line in
+               translate(b"eins zwei\ndrei vier\n", "--n-best", "3", "--beam", "4", "--json").stdout.splitlines()]
+    assert [one["line"] for one in objects] == [1, 2]
+    assert [t["text"] for one in objects for t in one["translations"]] == [line.split("\t")[1] for line in lines]
+
+
+def test_a_line_that_comes_alone_is_translated_at_once(program, model):
+    with subprocess.Popen([str(program), "translate", str(model), "--threads", "1"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        for word in ("eins zwei", "drei vier"):
+            process.stdin.write(word + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline().strip()  # would wait for ever
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_prefix_is_kept_out(translate):
+    whole = translate(b"eins zwei drei\n").stdout.decode().strip()
+    assert whole == "one two three"
+    rest = translate(b"eins zwei drei\n", "--prefix", "one two").stdout.decode().strip()
+    assert rest == "three"
+
+
+def test_sampling_repeats_by_its_seed(translate):
+    answers = [translate(b"eins zwei drei\n", "--beam", "1", "--sample", "--temperature", "3", "--seed", seed).stdout
+               for seed in ("1", "1", "2", "3", "4")]
+    assert answers[0] == answers[1] and len(set(answers)) > 1
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--beam", "0"], "beam"),
+    (["--length-penalty", "nan"], "length-penalty"),
+    (["--sample"], "set --beam 1"),
+    (["--n-best", "9", "--beam", "2"], "n-best"),
+])
+def test_wrong_options(translate, words, message):
+    answer = translate(b"eins\n", *words, check=False)
+    assert answer.returncode == 2 and message in answer.stderr.decode()
+    assert answer.stdout == b""
+
+
+def test_wrong_models(run, translate, model, tmp_path):
+    answer = translate(b"eins\n", check=False, path=tmp_path)
+    assert answer.returncode == 1 and "no model in" in answer.stderr.decode()
+    answer = run("generate", model, "--prompt", "a", check=False)
+    assert answer.returncode == 1 and "is an encoder-decoder, which translates" in answer.stderr
+    answer = run("evaluate", model, "--text", __file__, check=False)
+    assert answer.returncode != 0 and "headshare translate" in answer.stderr
+
+
+def test_unequal_files(run, pairs, tmp_path):
+    short = tmp_path / "short.en"
+    short.write_text("one\ntwo\n")
+    words = files(pairs)
+    words[words.index("--target") + 1] = short
+    answer = run("train", "--task", "translation", *words, *SMALL, "--steps", "1", "--out", tmp_path / "run", check=False)
+    assert answer.returncode == 1
+    assert "120" in answer.stderr and "2" in answer.stderr and "short.en" in answer.stderr
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_resumes_bit_for_bit(run, pairs, tmp_path):
+    words = ["train", "--task", "translation", *files(pairs), *SMALL, "--dropout", "0.1", "--save-every", "5"]
+    run(*words, "--steps", "10", "--out", tmp_path / "whole")
+    run(*words, "--steps", "5", "--schedule", "constant", "--out", tmp_path / "half")
+    run(*words, "--steps", "10", "--schedule", "constant", "--out", tmp_path / "constant")
+    run("train", "--resume", "--steps", "10", "--out", tmp_path / "half")
+    name = pathlib.Path("checkpoints") / "last" / "model.safetensors"
+    assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "constant" / name).read_bytes()
+    assert (tmp_path / "whole" / name).read_bytes() != (tmp_path / "constant" / name).read_bytes()
+
+
+def test_comparison_of_sites(run, pairs, tmp_path):
+    out = tmp_path / "comparison"
+    answer = run("compare", "--task", "translation", *files(pairs), *SMALL, "--schemes", "mha,mhe_mul", "--steps", "30",
+                 "--seeds", "1", "--learning-rate", "1e-2", "--sweep", "cross-scheme=auto,sha", "--out", out)
+    results = json.loads((out / "results.json").read_text())
+    assert results["subject"]["measure"] == "bleu" and len(results["cells"]) == 4
+    examples = results["subject"]["examples"]
+    assert len(examples) == 8
+    by_key = {(cell["variant"], cell["setting"]): cell for cell in results["cells"]}
+    whole, shared = by_key["mha", "cross-scheme=auto"], by_key["mha", "cross-scheme=sha"]
+    assert shared["attention_parameters"] < whole["attention_parameters"]
+    assert shared["source_cache_bytes_per_token"] * 2 == whole["source_cache_bytes_per_token"]
+    for cell in results["cells"]:
+        outputs = (out / pathlib.Path(cell["model"]).parents[1] / "outputs.txt").read_text().splitlines()
+        assert [outputs[example["item"]] for example in examples] == cell["examples"]
+        assert {score["name"] for score in cell["scores"]} == {"chrf"}
+    assert "test bleu" in answer.stdout.lower()
+    assert os.path.exists(out / "report.html")
