@@ -10,10 +10,10 @@ namespace headshare {
 
 // The state of a hypothesis that rules look at.
 struct RulePosition {
-  std::span<const int32_t> history;  // start, prefix and output; may be empty unless TokenRules::read_history()
-  bool behind_start = false;         // only `start` has been fed
-  int64_t generated = 0;             // tokens of the output
-  int64_t limit = 0;                 // the greatest length of the output
+  std::span<const int32_t> history = {};  // start, prefix and output; may be empty unless TokenRules::read_history()
+  bool behind_start = false;              // only `start` has been fed
+  int64_t generated = 0;                  // tokens of the output
+  int64_t limit = 0;                      // the greatest length of the output
 };
 
 // The logits processors of transformers, in their order: no repeated n-gram, no end-of-text before min_length, the
