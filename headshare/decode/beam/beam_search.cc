@@ -48,31 +48,28 @@ class BatchSearch {
              rows(), ", V] next tokens, not ", raw.defined() ? raw.sizes() : at::IntArrayRef());
     HS_CHECK(raw.device().is_cpu() && raw.scalar_type() == at::kFloat,
              "the scores of next tokens must be float32 on the CPU, not ", raw.scalar_type(), " on ", raw.device());
-    if (!log_probabilities_.defined()) {
+    if (!scratch_.defined()) {
       rules_.check_vocabulary(raw.size(1));
-      log_probabilities_ = at::empty(raw.sizes(), raw.options());
+      scratch_ = at::empty({threads_.threads, beam_, raw.size(1)}, at::kFloat);
     }
-    HS_CHECK(raw.size(1) == log_probabilities_.size(1), "the model scored ", log_probabilities_.size(1),
-             " tokens at first and ", raw.size(1), " now: the vocabulary must not change");
-    return raw.contiguous();
+    HS_CHECK(raw.size(1) == scratch_.size(2), "the model scored ", scratch_.size(2), " tokens at first and ",
+             raw.size(1), " now: the vocabulary must not change");
+    return raw.detach().contiguous();
   }
 
-  // Advances all sentences; their moves as rows of the batch.
+  // Advances all sentences; their moves as rows of the batch. Each sentence's log probabilities are used while they are
+  // in the cache.
   std::vector<RowMove> step(const Tensor& raw) {
-    const int64_t vocabulary = raw.size(1);
-    Tensor out = log_probabilities_.narrow(0, 0, rows());
-    at::log_softmax_out(out, raw, 1);
-    const SentenceScores scores{
-        .raw = raw.data_ptr<float>(), .log_probabilities = out.data_ptr<float>(), .vocabulary = vocabulary};
     std::vector<std::vector<RowMove>> moves(active_.size());
-    const int64_t size = beam_ * vocabulary;
-    const auto count = static_cast<int64_t>(active_.size());
-    const kernels::Parallel threads = count * size < kScoresForThreads ? kernels::serial() : torch_threads();
-    threads.run(count, [&](int64_t i, int64_t) {
+    const kernels::Parallel& threads = raw.numel() < kScoresForThreads ? serial_ : threads_;
+    threads.run(static_cast<int64_t>(active_.size()), [&](int64_t i, int64_t thread) {
+      const Tensor rows = raw.narrow(0, i * beam_, beam_);
+      Tensor log_probabilities = scratch_[thread];
+      at::log_softmax_out(log_probabilities, rows, 1);
       const auto place = static_cast<size_t>(i);
-      moves[place] = active_[place].step({.raw = scores.raw + i * size,
-                                          .log_probabilities = scores.log_probabilities + i * size,
-                                          .vocabulary = vocabulary});
+      moves[place] = active_[place].step({.raw = rows.data_ptr<float>(),
+                                          .log_probabilities = log_probabilities.data_ptr<float>(),
+                                          .vocabulary = raw.size(1)});
     });
     std::vector<RowMove> all;
     for (size_t i = 0; i < moves.size(); ++i) {
@@ -100,7 +97,9 @@ class BatchSearch {
   int64_t beam_;
   TokenRules rules_;
   std::vector<SentenceSearch> active_ = {};
-  Tensor log_probabilities_ = {};  // [N at first, V]
+  kernels::Parallel serial_ = kernels::serial();
+  kernels::Parallel threads_ = torch_threads();
+  Tensor scratch_ = {};  // [threads, beam, V]
   std::vector<std::vector<Hypothesis>> results_;
 };
 
