@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>
+#include <c10/core/InferenceMode.h>
 
 #include "headshare/base/error.h"
 #include "headshare/decode/beam/row_slots.h"
@@ -54,7 +55,7 @@ class BatchSearch {
     }
     HS_CHECK(raw.size(1) == scratch_.size(2), "the model scored ", scratch_.size(2), " tokens at first and ",
              raw.size(1), " now: the vocabulary must not change");
-    return raw.detach().contiguous();
+    return raw.contiguous();
   }
 
   // Advances all sentences; their moves as rows of the batch. Each sentence's log probabilities are used while they are
@@ -63,6 +64,7 @@ class BatchSearch {
     std::vector<std::vector<RowMove>> moves(active_.size());
     const kernels::Parallel& threads = raw.numel() < kScoresForThreads ? serial_ : threads_;
     threads.run(static_cast<int64_t>(active_.size()), [&](int64_t i, int64_t thread) {
+      const c10::InferenceMode inference;  // threads do not inherit the caller's, whose tensors they write into
       const Tensor rows = raw.narrow(0, i * beam_, beam_);
       Tensor log_probabilities = scratch_[thread];
       at::log_softmax_out(log_probabilities, rows, 1);

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/InferenceMode.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -210,6 +211,21 @@ TEST(BeamSearchTest, FinishedSentencesLeaveTheBatch) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(results[i][0].tokens.size(), i + 2);
   EXPECT_EQ(model.steps, 5);
   EXPECT_EQ(model.rows_fed, 2 * (2 + 3 + 4 + 5));
+}
+
+// Enough scores for several threads, whose tensors may come from either mode of the caller.
+TEST(BeamSearchTest, ThreadsFindTheSame) {
+  const int64_t vocabulary = 40000;
+  const HistoryScores scores = random_scores(8, 1 << 20);
+  SearchRequest request{.end_of_text = kEnd, .sentences = {{}, {}, {}, {}}};
+  request.options = {.beam = 2, .max_length = 4};
+  const auto plain = search(request, vocabulary, scores);
+  const c10::InferenceMode inference;
+  const auto results = search(request, vocabulary, scores);
+  for (size_t i = 0; i < results.size(); ++i) {
+    expect_same(results[i], slow_search(request, i, vocabulary, scores));
+    expect_same(plain[i], results[i]);
+  }
 }
 
 // Greedy rows never move, nor does the first branching: all rows of a sentence have seen the same tokens.
