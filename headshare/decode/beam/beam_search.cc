@@ -67,7 +67,10 @@ class BatchSearch {
       const c10::InferenceMode inference;  // threads do not inherit the caller's, whose tensors they write into
       const Tensor rows = raw.narrow(0, i * beam_, beam_);
       Tensor log_probabilities = scratch_[thread];
-      at::log_softmax_out(log_probabilities, rows, 1);
+      for (int64_t row = 0; row < beam_; ++row) {  // libtorch would wake its threads for two rows already
+        Tensor out = log_probabilities.narrow(0, row, 1);
+        at::log_softmax_out(out, rows.narrow(0, row, 1), 1);
+      }
       const auto place = static_cast<size_t>(i);
       moves[place] = active_[place].step({.raw = rows.data_ptr<float>(),
                                           .log_probabilities = log_probabilities.data_ptr<float>(),
