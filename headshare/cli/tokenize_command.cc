@@ -4,6 +4,7 @@
 #include "headshare/cli/verbs.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/train_tokenizer.h"
 
@@ -14,17 +15,20 @@ struct TokenizeOptions {
   std::vector<std::string> files;
   std::string tokenizer;
   std::string hash_merges;
+  std::string write_model;
   bool json = false;
 };
 
 Fields own_fields(TokenizeOptions& o) {
   return {
-      field(
-          "tokenizer", &o.tokenizer,
-          "hash-md, hash-lsh or bytes; or a tokenizer.json, a model's directory, a folder of GPT-2's or BERT's files"),
+      field("tokenizer", &o.tokenizer,
+            "hash-md, hash-lsh or bytes; or a tokenizer.json, a SentencePiece .model, a model's directory, a folder of "
+            "GPT-2's or BERT's files"),
       field("hash-merges", &o.hash_merges,
             "hash-lsh: a byte-level BPE whose pieces are the features of words, in place of their prefixes and "
             "suffixes; a tokenizer.json or a folder"),
+      field("write-model", &o.write_model,
+            "sentencepiece: write the model to this file, which other programs read, instead of reading text"),
       field("json", &o.json, "print one JSON object a line for each line"),
   };
 }
@@ -146,12 +150,17 @@ int run_tokenize(const Words& words) {
       "13 "
       "chunks, as HashFormers' Pool numbers them.");
   if (!arguments.parse(words)) return kOk;
-  LinePrinter printer(as_usage([&] {
-                        HS_CHECK(!options.tokenizer.empty(),
-                                 "--tokenizer is missing: hash-md, hash-lsh, bytes, or a path");
-                        return make_tokenizer(options);
-                      }),
-                      options.json);
+  std::unique_ptr<Tokenizer> tokenizer = as_usage([&] {
+    HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: hash-md, hash-lsh, bytes, or a path");
+    HS_CHECK(options.write_model.empty() || options.files.empty(),
+             "--write-model reads no text; leave the files out, or --write-model");
+    return make_tokenizer(options);
+  });
+  if (!options.write_model.empty()) {
+    as_usage([&] { save_sentencepiece_model(*tokenizer, options.write_model); });
+    return kOk;
+  }
+  LinePrinter printer(std::move(tokenizer), options.json);
   if (options.files.empty()) options.files.emplace_back("-");
   for (const std::string& file : options.files) tokenize(file, &printer);
   return kOk;

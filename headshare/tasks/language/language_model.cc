@@ -55,10 +55,10 @@ BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
 Fields fields(LanguageModelOptions& o) {
   Fields list = fields(o.data);
   append(&list, fields(o.tokenizer));
-  list.push_back(
-      field("tokenizer-path", &o.tokenizer_path,
-            "use this tokenizer (tokenizer.json, vocab.txt, or a directory with these or vocab.json and merges.txt)",
-            {.aliases = {"tokenizer-name"}}));
+  list.push_back(field("tokenizer-path", &o.tokenizer_path,
+                       "use this tokenizer (tokenizer.json, vocab.txt, a SentencePiece .model, or a directory with "
+                       "vocab.json and merges.txt)",
+                       {.aliases = {"tokenizer-name"}}));
   append(&list, fields(o.model));
   for (Field& one : fields(o.batch)) {
     if (one.name != "context") list.push_back(std::move(one));  // the model's
