@@ -157,7 +157,7 @@ int run_tokenize(const Words& words) {
     return make_tokenizer(options);
   });
   if (!options.write_model.empty()) {
-    as_usage([&] { save_sentencepiece_model(*tokenizer, options.write_model); });
+    save_sentencepiece_model(*tokenizer, options.write_model);
     return kOk;
   }
   LinePrinter printer(std::move(tokenizer), options.json);
