@@ -32,7 +32,7 @@ struct TranslateOptions {
 
 Fields text_fields(TranslateOptions& o) {
   return {
-      field("prefix", &o.prefix, "every translation begins with this text, which is not printed again"),
+      field("prefix", &o.prefix, "every translation begins with this text"),
       field("prefixes", &o.prefixes, "a file with such a text for each line of the input; empty lines for none"),
       field("sample", &o.sample, "draw each translation at random instead of searching for the likeliest"),
       field("scores", &o.scores, "write the score and a tab before each translation"),
@@ -84,10 +84,11 @@ class Prefixes {
   std::vector<std::string> lines_ = {};
 };
 
-std::string json_line(const Translator& translator, int64_t number, const std::vector<Hypothesis>& found) {
+std::string json_line(const Translator& translator, int64_t number, std::span<const int32_t> prefix,
+                      const std::vector<Hypothesis>& found) {
   nlohmann::ordered_json object = {{"line", number}, {"translations", nlohmann::ordered_json::array()}};
   for (const Hypothesis& one : found) {
-    object["translations"].push_back({{"text", translator.text(one)},
+    object["translations"].push_back({{"text", translator.text(one, prefix)},
                                       {"score", one.score},
                                       {"log_probability", one.sum},
                                       {"tokens", one.tokens},
@@ -158,18 +159,19 @@ class TranslateCommand {
     const std::optional<SamplingOptions> sampling = options_.sample ? std::optional(options_.sampling) : std::nullopt;
     const auto found = translator_.translate(sources, options_.beam, sampling, prefixes, sequences);
     std::vector<std::vector<std::string>> outputs;
-    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of(batch[i].number, found[i]));
+    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of(batch[i].number, prefixes[i], found[i]));
     translated_ += static_cast<int64_t>(batch.size());
     progress_.update(static_cast<double>(translated_), /*total=*/0, join_text(translated_, " lines"));
     return outputs;
   }
 
-  std::vector<std::string> lines_of(int64_t number, const std::vector<Hypothesis>& found) const {
-    if (options_.json) return {json_line(translator_, number, found)};
+  std::vector<std::string> lines_of(int64_t number, std::span<const int32_t> prefix,
+                                    const std::vector<Hypothesis>& found) const {
+    if (options_.json) return {json_line(translator_, number, prefix, found)};
     std::vector<std::string> lines;
     for (const Hypothesis& one : found) {
       const std::string score = options_.scores ? format_fixed(one.score, 4) + "\t" : "";
-      lines.push_back(score + translator_.text(one));
+      lines.push_back(score + translator_.text(one, prefix));
     }
     return lines;
   }

@@ -42,6 +42,20 @@ bool LineReader::fill() {
   return count == kReadBytes;
 }
 
+std::string_view without_return(std::string_view line) {
+  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+}
+
+std::vector<std::string> split_at_tabs(std::string_view line) {
+  std::vector<std::string> fields;
+  while (true) {
+    const size_t tab = line.find('\t');
+    fields.emplace_back(line.substr(0, tab));
+    if (tab == std::string_view::npos) return fields;
+    line.remove_prefix(tab + 1);
+  }
+}
+
 std::string LineReader::where() const { return join_text(name(), ":", number_); }
 
 }  // namespace headshare

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headshare/data/byte_stream.h"
 
@@ -37,5 +38,11 @@ class LineReader {
   bool started_ = false;
   bool ended_ = false;
 };
+
+// A line without the '\r' of CR LF.
+std::string_view without_return(std::string_view line);
+
+// What stands between its tabs.
+std::vector<std::string> split_at_tabs(std::string_view line);
 
 }  // namespace headshare

@@ -109,11 +109,18 @@ def test_a_line_that_comes_alone_is_translated_at_once(program, model):
         assert process.wait(timeout=60) == 0
 
 
-def test_prefix_is_kept_out(translate):
+def test_translations_begin_with_a_prefix(translate, tmp_path):
     whole = translate(b"eins zwei drei\n").stdout.decode().strip()
     assert whole == "one two three"
     rest = translate(b"eins zwei drei\n", "--prefix", "one two").stdout.decode().strip()
-    assert rest == "three"
+    assert rest == whole
+    wrong = translate(b"eins zwei drei\n", "--prefix", "two").stdout.decode().strip()
+    assert wrong.startswith("two")
+    (tmp_path / "prefixes").write_text("two\n\n")
+    lines = translate(b"eins zwei drei\n" * 2, "--prefixes", tmp_path / "prefixes").stdout.decode().splitlines()
+    assert lines == [wrong, whole]
+    answer = translate(b"eins\n" * 3, "--prefixes", tmp_path / "prefixes", check=False)
+    assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()
 
 
 def test_sampling_repeats_by_its_seed(translate):

@@ -1,10 +1,11 @@
-// Tokenizers of every form: ours, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt.
+// Tokenizers of every form: ours, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt, SentencePiece models.
 #include <array>
 
 #include "headshare/base/error.h"
 #include "headshare/text/hash/word_hasher.h"
 #include "headshare/text/hash/word_table.h"
 #include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "tests/fuzz/driver.h"
 
@@ -43,13 +44,14 @@ void use_tokenizer(const Tokenizer& tokenizer) {
 }
 
 // What is read can be written, and then is the same.
-void read_tokenizer(const fs::path& path) {
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
-  use_tokenizer(*tokenizer);
-  const auto again = tokenizer_from_json(tokenizer->to_json(), "what was written");
-  if (fingerprint(*again) != fingerprint(*tokenizer)) throw std::logic_error("another tokenizer after writing");
-  may_refuse([&] { use(hf_json(*tokenizer).size()); });
+void check_tokenizer(const Tokenizer& tokenizer) {
+  use_tokenizer(tokenizer);
+  const auto again = tokenizer_from_json(tokenizer.to_json(), "what was written");
+  if (fingerprint(*again) != fingerprint(tokenizer)) throw std::logic_error("another tokenizer after writing");
+  may_refuse([&] { use(hf_json(tokenizer).size()); });
 }
+
+void read_tokenizer(const fs::path& path) { check_tokenizer(*load_tokenizer(path)); }
 
 }  // namespace
 
@@ -60,6 +62,12 @@ std::vector<Target> targets() {
       {.name = "hf-bpe", .read = file},
       {.name = "hf-wordpiece", .read = file},
       {.name = "hf-unigram", .read = file},
+      {.name = "sentencepiece", .read = [](const fs::path& folder) { read_tokenizer(folder / "pieces.model"); }},
+      {.name = "sentencepiece-vocabulary",
+       .read =
+           [](const fs::path& folder) {
+             check_tokenizer(*load_sentencepiece(folder / "source.spm", folder / "vocab.json"));
+           }},
       {.name = "vocabulary-text", .read = read_tokenizer},
       {.name = "gpt2-files", .read = read_tokenizer},
   };

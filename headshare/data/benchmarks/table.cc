@@ -31,20 +31,6 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? join_text(text, ", ... (", names.size(), " in all)") : text;
 }
 
-std::string_view without_return(std::string_view line) {
-  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-}
-
-std::vector<std::string> split_at_tabs(std::string_view line) {
-  std::vector<std::string> fields;
-  while (true) {
-    const size_t tab = line.find('\t');
-    fields.emplace_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return fields;
-    line.remove_prefix(tab + 1);
-  }
-}
-
 // A JSON value as the text of a field; nothing for null.
 std::optional<std::string> field_of(const nlohmann::json& value, const std::string& where, const std::string& name) {
   if (value.is_null()) return std::nullopt;

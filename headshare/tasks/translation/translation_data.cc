@@ -54,12 +54,13 @@ std::shared_ptr<const PairData> tokenised(const PairFiles& files, const Parallel
   return std::make_shared<PairData>(&text, *tokenizers.source, *tokenizers.target, limits);
 }
 
-// What is judged is judged whole: the loss leaves out only pairs without tokens, which have none, and those that are
-// longer than the model's positions; translations leave out none.
+// What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions, and
+// translations leave out none.
 TranslationPart judged(const PairFiles& files, const ParallelOptions& options, const TokenizerPair& tokenizers,
                        std::optional<int64_t> longest) {
   if (!files.given()) return {};
-  TranslationPart part{.pairs = tokenised(files, options, tokenizers, {.longest = longest, .most_ratio = {}})};
+  TranslationPart part{
+      .pairs = tokenised(files, options, tokenizers, {.longest = longest, .most_ratio = {}, .keep_empty = true})};
   ParallelText text(files, options);
   while (std::optional<Pair> pair = text.next()) {
     part.sources.push_back(std::move(pair->source));
@@ -74,8 +75,10 @@ std::string TranslationData::fingerprint() const {
   return content_hash(train.pairs->fingerprint() + validation.pairs->fingerprint() + test.pairs->fingerprint());
 }
 
-TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& options,
+TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& asked,
                                       const Progress& progress) {
+  TranslationTaskOptions options = asked;
+  options.pairs.invalid_utf8 = language.data.invalid_utf8;
   HS_CHECK(options.pairs.train.given(), "there are no pairs to learn from: give --source FILE and --target FILE");
   HS_CHECK(options.pairs.validation.given(),
            "there are no pairs to validate on, which choose the best model: give --validation-source FILE and "

@@ -85,6 +85,10 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   request.start = static_cast<int32_t>(marks.start);
   request.end_of_text = static_cast<int32_t>(marks.end);
   if (marks.never_produced) request.suppressed = {static_cast<int32_t>(*marks.never_produced)};
+  // Ids that the model has room for and the tokenizer no text.
+  for (int64_t id = tokenizers_.target->vocabulary_size(); id < model_->options().vocabulary; ++id) {
+    request.suppressed.push_back(static_cast<int32_t>(id));
+  }
   if (marks.forced_first) request.forced_first = static_cast<int32_t>(*marks.forced_first);
   std::vector<std::vector<int32_t>> ended(sources.begin(), sources.end());
   for (auto& source : ended) {
@@ -104,9 +108,10 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   return beam_search(steps, request);
 }
 
-std::string Translator::text(const Hypothesis& hypothesis) const {
-  std::span<const int32_t> tokens(hypothesis.tokens);
-  return tokenizers_.target->decode(hypothesis.ended ? tokens.first(tokens.size() - 1) : tokens);
+std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32_t> prefix) const {
+  std::vector<int32_t> tokens(prefix.begin(), prefix.end());
+  tokens.insert(tokens.end(), hypothesis.tokens.begin(), hypothesis.tokens.end() - (hypothesis.ended ? 1 : 0));
+  return tokenizers_.target->decode(tokens);
 }
 
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,

@@ -35,8 +35,8 @@ class Translator {
                                                  std::span<const uint64_t> sequences = {}) const;
 
   std::vector<int32_t> encode(const std::string& text) const { return tokenizers_.source->encode(text); }
-  // Without the token that ends it.
-  std::string text(const Hypothesis& hypothesis) const;
+  // Behind the prefix that it was made with, without the token that ends it.
+  std::string text(const Hypothesis& hypothesis, std::span<const int32_t> prefix = {}) const;
 
   // Tokens, the end left out.
   int64_t longest_source() const;

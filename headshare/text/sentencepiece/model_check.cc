@@ -32,7 +32,7 @@ enum class WireType : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32
 struct WireField {
   uint64_t number = 0;
   WireType type = WireType::kVarint;
-  uint64_t value = 0;      // of numbers
+  uint64_t value = 0;           // of numbers
   std::string_view bytes = {};  // of kBytes
   std::string_view whole = {};  // with its tag
 };

@@ -103,7 +103,8 @@ TEST(SentencePieceTest, BothModelsAreTrainedAndGiveTextBack) {
     const auto tokenizer =
         train_on({.kind = TokenizerKind::kSentencePiece, .vocabulary_size = 80, .sentencepiece_model = model}, kLines);
     EXPECT_EQ(tokenizer->kind(), "sentencepiece");
-    EXPECT_EQ(tokenizer->vocabulary_size(), 80);
+    EXPECT_GT(tokenizer->vocabulary_size(), 40);
+    EXPECT_LE(tokenizer->vocabulary_size(), 80);  // the unigram trainer finds fewer in so short a text
     EXPECT_EQ(tokenizer->special(SpecialToken::kPadding), 0);
     EXPECT_EQ(tokenizer->special(SpecialToken::kUnknown), 1);
     EXPECT_EQ(tokenizer->special(SpecialToken::kBeginOfText), 2);
@@ -153,13 +154,17 @@ TEST(SentencePieceTest, TextsToTrainOnThatGiveNothingAreRefused) {
 // Anything that is valid text trains, or is refused: the library ends the program where it does not expect a text.
 TEST(SentencePieceTest, OddTextsTrainOrAreRefused) {
   Philox random(7);
+  const std::vector<std::string> blanks = {" ", "\n", "\t", "\x01", "\u2581", "\u2585", "\u200B", "\u3000", "\uFFFD"};
   for (int i = 0; i < 60; ++i) {
     std::string text = random_text(&random);
     text.resize(valid_utf8_prefix(text));
+    if (i % 2 == 0) {
+      text.clear();
+      for (uint64_t left = random.below(9); left > 0; --left) text += blanks[random.below(blanks.size())];
+    }
     for (const SentencePieceModel model : {SentencePieceModel::kUnigram, SentencePieceModel::kBpe}) {
       try {
-        const auto tokenizer =
-            train_on({.kind = TokenizerKind::kSentencePiece, .sentencepiece_model = model}, {text, "x"});
+        const auto tokenizer = train_on({.kind = TokenizerKind::kSentencePiece, .sentencepiece_model = model}, {text});
         tokenizer->decode(tokenizer->encode(text));
       } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("training 'sentencepiece'"));
@@ -244,6 +249,7 @@ TEST(SentencePieceTest, AVocabularyGivesOtherIds) {
   // "b" has a piece and no token; "é" has no piece in this model, and a token of the other one.
   EXPECT_THAT(tokenizer->encode("ab b é"), ElementsAre(4, 2, 4, 1, 4, 3));
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{4, 2, 5, 3, 0}), "ab ofé</s>");
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{5, 2}), "ofab");
   EXPECT_EQ(fingerprint(*tokenizer_from_json(tokenizer->to_json(), "again")), fingerprint(*tokenizer));
   EXPECT_THAT(error_message([&] { save_sentencepiece_model(*tokenizer, folder.path() / "x.model"); }),
               HasSubstr("a vocabulary of its own"));
@@ -318,7 +324,7 @@ TEST(SentencePieceTest, WhatTheLibraryWouldNotSurviveIsRefusedByName) {
 TEST(SentencePieceTest, SelfTestsAreNotRun) {
   const std::string sample = bytes_field(1, bytes_field(1, "ab") + bytes_field(2, "no such pieces"));
   const std::string model = small_model(bytes_field(4, sample));
-  EXPECT_EQ(refusal(model), "");
+  EXPECT_EQ(refusal(model), "no error");
   EXPECT_EQ(SentencePieceTokenizer(model, "x").model(), model);
 }
 
@@ -331,7 +337,7 @@ TEST(SentencePieceTest, CharacterMapsThatLeadAstrayAreRefused) {
     return refusal(with_charsmap(charsmap(units, texts)));
   };
   const uint32_t at = 256 ^ 'A';
-  EXPECT_EQ(damaged(1, 12345), "");  // no search reads it
+  EXPECT_EQ(damaged(1, 12345), "no error");  // no search reads it
   EXPECT_THAT(damaged(0, 512u << 10), HasSubstr("leads to unit 767 of 512"));
   EXPECT_THAT(damaged(at, 1024u << 10 | 1u << 8 | 'A'), HasSubstr("a value beyond the trie"));
   EXPECT_THAT(damaged(at, 1024u << 10 | 'A'), HasSubstr("of 512: it is damaged"));

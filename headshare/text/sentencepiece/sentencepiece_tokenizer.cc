@@ -138,6 +138,10 @@ std::string SentencePieceTokenizer::decode_run(std::span<const int32_t> ids) con
   pieces.reserve(ids.size());
   for (const int32_t id : ids) pieces.push_back(piece(id));
   check(processor_->Decode(pieces, &text), "tokenizer 'sentencepiece'");
+  // Pieces of the other model come out as they are.
+  for (size_t at = text.find(kMetaspace); at != std::string::npos; at = text.find(kMetaspace, at)) {
+    text.replace(at, kMetaspace.size(), at > 0 ? " " : "");
+  }
   return text;
 }
 

@@ -1,0 +1,95 @@
+#include "headshare/data/parallel/pair_data.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/data/hash.h"
+
+namespace headshare {
+namespace {
+
+// 29000 as "29,000".
+std::string grouped(int64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+int32_t end_of(const Tokenizer& tokenizer) {
+  const std::optional<int32_t> end = tokenizer.special(SpecialToken::kEndOfText);
+  HS_CHECK(end, "sentence pairs need a token that ends a sentence, and the tokenizer '", tokenizer.kind(), "' with ",
+           tokenizer.vocabulary_size(), " tokens has none; use --tokenizer sentencepiece, or bpe");
+  return *end;
+}
+
+std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& sentence, const std::string& where) {
+  try {
+    return tokenizer.encode(sentence);
+  } catch (const Error& error) {
+    throw Error(where + ": " + error.what());
+  }
+}
+
+// The count of the reason to leave a pair out; nullptr to keep it. Lengths are without the end-of-text token.
+int64_t* reason(size_t source, size_t target, const PairLimits& limits, PairCounts* counts) {
+  const auto [shorter, longer] = std::minmax(source, target);
+  if (shorter == 0 && !limits.keep_empty) return &counts->empty;
+  if (limits.longest && static_cast<int64_t>(longer) + 1 > *limits.longest) return &counts->too_long;
+  const bool unequal =
+      limits.most_ratio && static_cast<double>(longer) > *limits.most_ratio * static_cast<double>(shorter);
+  return unequal && shorter > 0 ? &counts->too_unequal : nullptr;
+}
+
+}  // namespace
+
+std::string counts_text(const PairCounts& counts, const PairLimits& limits) {
+  std::string text = grouped(counts.kept()) + (counts.kept() == 1 ? " pair" : " pairs");
+  std::vector<std::string> reasons;
+  if (counts.empty > 0) reasons.push_back(grouped(counts.empty) + " with an empty side");
+  if (counts.too_long > 0) {
+    reasons.push_back(join_text(grouped(counts.too_long), " longer than ", limits.longest.value_or(0), " tokens"));
+  }
+  if (counts.too_unequal > 0) {
+    reasons.push_back(join_text(grouped(counts.too_unequal), " with a side more than ", limits.most_ratio.value_or(0),
+                                " times as long as the other"));
+  }
+  for (size_t i = 0; i < reasons.size(); ++i) text += (i == 0 ? "; left out: " : ", ") + reasons[i];
+  return text;
+}
+
+PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits) {
+  const int32_t source_end = end_of(source);
+  const int32_t target_end = end_of(target);
+  while (const std::optional<Pair> pair = text->next()) {
+    const std::vector<int32_t> from = encoded(source, pair->source, text->where());
+    const std::vector<int32_t> to = encoded(target, pair->target, text->where());
+    const int64_t number = counts_.read++;
+    if (int64_t* left_out = reason(from.size(), to.size(), limits, &counts_)) {
+      ++*left_out;
+      continue;
+    }
+    add_side(from, source_end);
+    add_side(to, target_end);
+    source_tokens_ += static_cast<int64_t>(from.size()) + 1;
+    numbers_.push_back(number);
+  }
+  HS_CHECK(!empty(), text->name(), ": no pair is left to use: ", counts_text(counts_, limits),
+           "; raise --max-pair-length or --max-length-ratio");
+  ContentHash hash;
+  hash.update(offsets_.data(), offsets_.size() * sizeof offsets_[0]);
+  hash.update(ids_.data(), ids_.size() * sizeof ids_[0]);
+  fingerprint_ = hash.hex();
+}
+
+std::span<const int32_t> PairData::side(size_t index) const {
+  return std::span(ids_).subspan(static_cast<size_t>(offsets_[index]),
+                                 static_cast<size_t>(offsets_[index + 1] - offsets_[index]));
+}
+
+void PairData::add_side(const std::vector<int32_t>& ids, int32_t end) {
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  ids_.push_back(end);
+  offsets_.push_back(static_cast<int64_t>(ids_.size()));
+}
+
+}  // namespace headshare
