@@ -88,6 +88,7 @@ std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
 
 Fields swept_fields(ComparisonOptions& options) {
   Fields list = fields(options.language.model);
+  append(&list, task_family(options.task).model_fields(options));
   for (Field& one : fields(options.train)) {
     if (one.name != "seed") list.push_back(std::move(one));
   }

@@ -65,8 +65,7 @@ Tensor recomputed(std::function<Tensor(const Tensor&)> piece, const Tensor& inpu
   return Recompute::apply(input, std::optional<Tensor>(), c10::make_intrusive<PieceHolder>(one));
 }
 
-Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input,
-                  const Tensor& other) {
+Tensor recomputed(std::function<Tensor(const Tensor&, const Tensor&)> piece, const Tensor& input, const Tensor& other) {
   if (!at::GradMode::is_enabled()) return piece(input, other);
   const auto two = [piece = std::move(piece)](const variable_list& inputs) {
     return piece(inputs.front(), inputs.back());

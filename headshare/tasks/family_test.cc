@@ -69,7 +69,7 @@ TEST(TaskFamilyTest, EveryTaskHasOneFamilyThatSaysWhatItIs) {
 
 TEST(TaskFamilyTest, TheTaskOptionListsAllTasksOrThoseThatTrainAlone) {
   TaskOptions options;
-  EXPECT_EQ(trained_task_field(options).range, "language-model|mlm|three-way");
+  EXPECT_EQ(trained_task_field(options).range, "language-model|mlm|three-way|translation");
   Field all = task_field(options);
   all.parse("SQuAD");
   EXPECT_EQ(options.task, "squad");

@@ -74,7 +74,7 @@ def test_trained_model_translates(run, translate, model, pairs):
     answer = translate((pairs / "test.de").read_bytes(), "--beam", "5")
     assert answer.stdout.decode().splitlines() == outputs
     scored = run("score", "bleu", "--gold", pairs / "test.en", "--json", model / "outputs.txt")
-    assert json.loads(scored.stdout)["score"] == pytest.approx(result["test_bleu"])
+    assert json.loads(scored.stdout)["systems"][0]["score"] == pytest.approx(result["test_bleu"])
 
 
 def test_every_line_gives_one_line(translate):
@@ -110,14 +110,16 @@ def test_a_line_that_comes_alone_is_translated_at_once(program, model):
 
 
 def test_translations_begin_with_a_prefix(translate, tmp_path):
-    whole = translate(b"eins zwei drei\n").stdout.decode().strip()
-    assert whole == "one two three"
-    rest = translate(b"eins zwei drei\n", "--prefix", "one two").stdout.decode().strip()
+    source, target = pair(8)
+    line = source.encode() + b"\n"
+    whole = translate(line).stdout.decode().strip()
+    assert whole == target
+    rest = translate(line, "--prefix", target.split()[0]).stdout.decode().strip()
     assert rest == whole
-    wrong = translate(b"eins zwei drei\n", "--prefix", "two").stdout.decode().strip()
+    wrong = translate(line, "--prefix", "two").stdout.decode().strip()
     assert wrong.startswith("two")
     (tmp_path / "prefixes").write_text("two\n\n")
-    lines = translate(b"eins zwei drei\n" * 2, "--prefixes", tmp_path / "prefixes").stdout.decode().splitlines()
+    lines = translate(line * 2, "--prefixes", tmp_path / "prefixes").stdout.decode().splitlines()
     assert lines == [wrong, whole]
     answer = translate(b"eins\n" * 3, "--prefixes", tmp_path / "prefixes", check=False)
     assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()

@@ -4,6 +4,7 @@
 
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_table.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {

@@ -46,7 +46,7 @@ TEST_F(TranslationTaskTest, LearnsToReverse) {
   const Evaluation before = task->evaluate(Part::kTest, {});
   const TemporaryDirectory home;
   RunDirectory run(home.path());
-  Trainer(*task, short_training(300), run, {}).run();
+  Trainer(*task, short_training(800), run, {}).run();
   const Evaluation after = task->evaluate(Part::kTest, {});
   EXPECT_LT(after.loss, before.loss / 4);
   ASSERT_EQ(after.scores.size(), 2u);

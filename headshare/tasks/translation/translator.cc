@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "headshare/base/error.h"
+#include "headshare/data/repair_utf8.h"
 #include "headshare/decode/beam/beam_search.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/tasks/translation/model_steps.h"
@@ -111,7 +112,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
 std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32_t> prefix) const {
   std::vector<int32_t> tokens(prefix.begin(), prefix.end());
   tokens.insert(tokens.end(), hypothesis.tokens.begin(), hypothesis.tokens.end() - (hypothesis.ended ? 1 : 0));
-  return tokenizers_.target->decode(tokens);
+  return replace_invalid_utf8(tokenizers_.target->decode(tokens));  // byte-level tokens need not end with a character
 }
 
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,

@@ -35,7 +35,7 @@ class Translator {
                                                  std::span<const uint64_t> sequences = {}) const;
 
   std::vector<int32_t> encode(const std::string& text) const { return tokenizers_.source->encode(text); }
-  // Behind the prefix that it was made with, without the token that ends it.
+  // Behind the prefix that it was made with, without the token that ends it. Valid UTF-8.
   std::string text(const Hypothesis& hypothesis, std::span<const int32_t> prefix = {}) const;
 
   // Tokens, the end left out.

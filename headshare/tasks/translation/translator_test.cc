@@ -127,7 +127,7 @@ TEST(ModelStepsTest, CrossAttentionHasNoBeams) {
 
 TEST(PaddedTest, HidesPaddingAlone) {
   const PaddedIds ragged = padded(std::vector<std::vector<int32_t>>{{3, 4}, {5}}, at::kCPU);
-  EXPECT_TRUE(at::equal(ragged.visible, at::tensor({true, true, true, false}).view({2, 2})));
+  EXPECT_TRUE(at::equal(ragged.visible, at::tensor({1, 1, 1, 0}, at::kInt).view({2, 2}).to(at::kBool)));
   EXPECT_FALSE(padded(std::vector<std::vector<int32_t>>{{3, 4}, {5, 6}}, at::kCPU).visible.defined());
 }
 
