@@ -79,10 +79,11 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
                  {"attention_parameters", size.attention_parameters},
                  {"attention_parameters_effective", size.attention_parameters_effective},
                  {"total_parameters", size.total_parameters}};
-  if (is_causal(options)) {
+  if (!std::holds_alternative<EncoderOptions>(options)) {
     report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
     report["kv_cache_bytes_per_token"] = size.cache_bytes_per_token;
   }
+  if (is_encoder_decoder(options)) report["source_cache_bytes_per_token"] = size.source_cache_bytes_per_token;
   if (const auto tokenizer_path = directory / "tokenizer.json"; fs::exists(tokenizer_path)) {
     const auto tokenizer = load_tokenizer(tokenizer_path);
     report["tokenizer"] = {
@@ -111,6 +112,10 @@ std::string model_text(const Json& report, int width) {
   if (report.contains("kv_cache_bytes_per_token")) {
     text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
                       report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
+  }
+  if (report.contains("source_cache_bytes_per_token")) {
+    text +=
+        join_text("             ", format_bytes(report["source_cache_bytes_per_token"]), " per token of the source\n");
   }
   if (report.contains("tokenizer")) {
     const Json& tokenizer = report["tokenizer"];
