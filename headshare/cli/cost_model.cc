@@ -71,7 +71,7 @@ void fit_into(double budget, const CostOptions& options, Cost* cost) {
   const TransformerOptions& model = shared_options(cost->model);
   const auto bytes = static_cast<double>(element_bytes(options.weight_type));
   HfShape stored = options.shape;
-  stored.fixed_tables = 0;  // parameter_bytes() has the table that is kept
+  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has what is kept
   const auto surplus = bytes * static_cast<double>(surplus_parameters(stored, model));
   const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFloatBytes * bytes - surplus; };
   const double weights = weights_of(cost->model);

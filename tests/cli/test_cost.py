@@ -88,7 +88,7 @@ def test_parts_of_an_encoder_decoder(cost, run, refused):
     assert (cross["encoder_scheme"], cross["cross_scheme"]) == ("mhe_mul", "mha")
     [shallow] = cost(*sizes, "--decoder-layers", 2)
     assert shallow["attention_parameters"] == (6 + 2 * 2) * mhe and shallow["decoder_layers"] == 2
-    [two] = cost(*sizes, "--share-embeddings", "false", "--source-vocabulary", 1000)
+    [two] = cost(*sizes, "--share-embeddings=false", "--source-vocabulary", 1000)
     assert two["total_parameters"] - all_sites["total_parameters"] == 1000 * 512
     [before] = cost(*sizes, "--norms", "pre")
     assert before["total_parameters"] - all_sites["total_parameters"] == 2 * 2 * 512

@@ -119,7 +119,11 @@ def test_half_precision_and_shards(ours, family, type):
     save = model.save_pretrained
     model.save_pretrained = lambda path: save(path, max_shard_size="40KB")
     found = ours(model, given)
-    assert_same(found["logits"], theirs(model.float(), given).logits, given["kept"])
+    model = model.float()
+    if family == "marian":  # sinusoids are no weights: loaded, they are not rounded
+        for side in (model.model.encoder, model.model.decoder):
+            side.embed_positions.weight.data.copy_(side.embed_positions.create_weight())
+    assert_same(found["logits"], theirs(model, given).logits, given["kept"])
 
 
 def test_sinusoids_in_old_files(ours, tmp_path):

@@ -36,14 +36,18 @@ HfShape encoder_shape(const HfConfig& config, const std::string& type, const cha
                               config.architecture().value_or(plain), ")")}};
 }
 
-// As transformers counts: a bias of the output layer is no parameter there, and sinusoids are some.
+// As transformers counts: a bias of the output layer is no parameter there; sinusoids and unused positions are some.
 HfShape encoder_decoder_shape(const std::string& type, const EncoderDecoderOptions& options) {
   HfShape shape{.options = options, .model_type = type};
-  if (options.positions != PositionKind::kSinusoidal) return shape;
-  shape.fixed_tables = 2;
-  shape.notes.emplace_back(
-      "the count of parameters is that of transformers: it includes the two tables of sinusoids, which headshare does "
-      "not store, and leaves out the bias of the output layer");
+  const bool fixed = options.positions == PositionKind::kSinusoidal;
+  if (fixed) {
+    shape.fixed_tables = 2;
+  } else {
+    shape.unused_rows = 2 * 2;  // of each side
+  }
+  shape.notes.push_back(join_text("the count of parameters is that of transformers: it includes ",
+                                  fixed ? "the two tables of sinusoids" : "four positions that no token ever has",
+                                  ", which headshare does not store, and leaves out the bias of the output layer"));
   return shape;
 }
 
@@ -55,7 +59,7 @@ std::vector<std::string> shape_types() {
 }
 
 int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
-  const int64_t fixed = shape.fixed_tables * resolved.context * resolved.attention.d_model;
+  const int64_t fixed = (shape.fixed_tables * resolved.context + shape.unused_rows) * resolved.attention.d_model;
   if (shape.output_bias || !resolved.attention.projection_bias) return -fixed;
   return own_layers(resolved) * resolved.attention.d_model - fixed;
 }
