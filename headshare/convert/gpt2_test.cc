@@ -166,8 +166,9 @@ TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
 }
 
 TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
-  EXPECT_THAT(config_refusal("model_type", "llama"),
-              HasSubstr("model_type is \"llama\"; headshare converts models of type albert, bert, distilbert, gpt2"));
+  EXPECT_THAT(
+      config_refusal("model_type", "llama"),
+      HasSubstr("model_type is \"llama\"; headshare converts models of type albert, bart, bert, distilbert, gpt2"));
   EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
   EXPECT_THAT(config_refusal("activation_function", "selu"), HasSubstr("activation_function is \"selu\""));
   EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));

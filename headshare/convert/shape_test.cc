@@ -120,7 +120,7 @@ TEST_F(ShapeTest, AFileDoesAsWellAsItsDirectory) {
 
 TEST_F(ShapeTest, RefusesWhatIsNoModel) {
   EXPECT_THAT(refusal({{"model_type", "lama"}}),
-              HasSubstr("did you mean 'llama'?; headshare knows albert, bert, distilbert, gpt2"));
+              HasSubstr("did you mean 'llama'?; headshare knows albert, bart, bert, distilbert, gpt2"));
   EXPECT_THAT(refusal({{"vocab_size", 3}}), HasSubstr("model_type is missing"));
   EXPECT_THAT(refusal({{"model_type", 3}}), HasSubstr("model_type"));
   for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"}) {
