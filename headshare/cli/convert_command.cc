@@ -69,6 +69,14 @@ std::unique_ptr<Tokenizer> hash_tokenizer(const ConvertOptions& options) {
   return make_hash_tokenizer(options.tokenizer, options.hash_merges);
 }
 
+// One tokenizer serves both sides of an encoder-decoder.
+void check_both_sides(const ModelOptions& options, const fs::path& path) {
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&options);
+  HS_CHECK(translator == nullptr || translator->source_vocabulary == translator->vocabulary, "the model has ",
+           translator->source_vocabulary, " tokens in its source and ", translator->vocabulary,
+           " in its target: it needs two tokenizers, and ", path.string(), " is one");
+}
+
 // Null when there is none anywhere.
 std::unique_ptr<Tokenizer> find_tokenizer(const ConvertOptions& options, const ForeignModel& foreign) {
   if (names_hash(options.tokenizer)) {
@@ -80,6 +88,7 @@ std::unique_ptr<Tokenizer> find_tokenizer(const ConvertOptions& options, const F
   if (path.empty()) return nullptr;
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
   check_vocabulary(*tokenizer, foreign.options, path.string());
+  check_both_sides(foreign.options, path);
   if (tokenizer->words() != nullptr) return tokenizer;
   const TransformerOptions& model = shared_options(foreign.options);
   constexpr int64_t kPadding = 128;  // models round their vocabulary up by less
@@ -101,18 +110,23 @@ void print_mapping(const ForeignModel& foreign) {
 std::string summary(const ModelOptions& options) {
   const TransformerOptions& o = shared_options(options);
   const auto parameters = static_cast<double>(size_of(options).total_parameters);
-  return join_text(is_causal(options) ? "" : "encoder, ", o.layers, " layers, d-model ", o.attention.d_model, ", ",
-                   o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ", o.context, savings_text(o),
-                   ": ", format_count(parameters), " parameters");
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&options);
+  const std::string layers =
+      translator == nullptr ? join_text(o.layers) : join_text(o.layers, " + ", *translator->decoder_layers);
+  return join_text(is_causal(options) ? "" : kind_name(options) + ", ", layers, " layers, d-model ",
+                   o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
+                   o.context, savings_text(o), ": ", format_count(parameters), " parameters");
 }
 
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
-void save_converted(const fs::path& to, const ForeignModel& foreign, const Tokenizer* tokenizer) {
+void save_converted(const fs::path& to, const ForeignModel& foreign, const std::shared_ptr<Tokenizer>& tokenizer) {
   if (is_causal(foreign.options)) {
-    save_model(to, read_decoder(foreign), tokenizer);
+    save_model(to, read_decoder(foreign), tokenizer.get());
+  } else if (is_encoder_decoder(foreign.options)) {
+    save_model(to, read_encoder_decoder(foreign), TokenizerPair{.source = tokenizer, .target = tokenizer});
   } else {
-    save_model(to, read_encoder(foreign), tokenizer);
+    save_model(to, read_encoder(foreign), tokenizer.get());
   }
 }
 
@@ -120,14 +134,15 @@ int convert_from(const ConvertOptions& options) {
   const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
   if (!options.dry_run) check_output(options.out, overwrite_of(options), headshare_output());
   const ForeignModel foreign = format.open({options.source, names_hash(options.tokenizer)});
-  const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
+  const std::shared_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
   const auto* encoder = std::get_if<EncoderOptions>(&foreign.options);
   HS_CHECK(tokenizer != nullptr || encoder == nullptr || !is_hashed(encoder->embedding), options.source,
            " is a HashFormer, and its files do not say which hash its words had; add --tokenizer hash-md (names with "
            "md), or --tokenizer hash-lsh --hash-merges FOLDER (names with lsh)");
   for (const std::string& note : foreign.notes) notice(note);
   if (tokenizer == nullptr) {
-    const std::string advice = sentencepiece_advice(options.source);
+    const std::string advice =
+        foreign.tokenizer_advice.empty() ? sentencepiece_advice(options.source) : foreign.tokenizer_advice;
     notice(advice.empty() ? join_text(options.source,
                                       " has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json with "
                                       "merges.txt): the model is of no use for text without one; give it with "
@@ -140,7 +155,7 @@ int convert_from(const ConvertOptions& options) {
     return kOk;
   }
   write_output(options.out, overwrite_of(options), headshare_output(),
-               [&](const fs::path& to) { save_converted(to, foreign, tokenizer.get()); });
+               [&](const fs::path& to) { save_converted(to, foreign, tokenizer); });
   print(summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
 }

@@ -18,13 +18,15 @@ Arguments arguments(CostOptions& options) {
   made.group("What to print", own_fields(options));
   made.group("Model", model_fields(options.model));
   made.group("Encoder", fields(static_cast<EncoderParts&>(options.encoder)));
+  made.group("Encoder-decoder", translator_fields(options.translator));
   made.common({"schemes", "kind", "layers", "d-model", "heads", "context", "vocabulary", "sweep", "memory-budget",
                "batch-size", "cache-type", "weight-type", "json"});
   made.example("cost --layers 12 --d-model 768 --heads 12", "every scheme at the size of GPT-2");
   made.example("cost config.json --weight-type bf16 --cache-type bf16 --memory-budget 24GiB",
                "a published model: the largest batch and the longest context that fit");
   made.note(
-      "The encoder table of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12. "
+      "The tables of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12, and headshare "
+      "cost --kind encoder-decoder --layers 6 --d-model 512 --heads 8. "
       "The vocabulary is GPT-2's unless --vocabulary says otherwise; groups and key-width left at auto depend on heads "
       "and d-model, and the output states them.");
   std::string types;
@@ -34,6 +36,32 @@ Arguments arguments(CostOptions& options) {
       "Face these model types are known: " +
       types + ".");
   return made;
+}
+
+// Throws UsageError for an option that the kind of model does not have.
+void check_options(const Arguments& given, ModelKind kind, CostOptions& probe) {
+  if (!keeps_cache(kind)) {
+    for (const char* name : {"memory-budget", "cache-type"}) {
+      if (given.given(name)) throw UsageError(join_text("--", name, " is about decoding; an encoder keeps no cache"));
+    }
+  }
+  for (const Field& one : fields(static_cast<EncoderParts&>(probe.encoder))) {
+    const bool fits = kind == ModelKind::kEncoder || (kind == ModelKind::kEncoderDecoder && one.name == "norms");
+    if (given.given(one.name) && !fits) throw UsageError("--" + one.name + " belongs to --kind encoder");
+  }
+  for (const Field& one : translator_fields(probe.translator)) {
+    if (given.given(one.name) && kind != ModelKind::kEncoderDecoder) {
+      throw UsageError("--" + one.name + " belongs to --kind encoder-decoder");
+    }
+  }
+}
+
+// What options stand on top of, where no model is given.
+TransformerOptions first_options(ModelKind kind) {
+  if (kind == ModelKind::kEncoder) return EncoderOptions();
+  EncoderDecoderOptions translator;  // positions as in the first Transformer
+  translator.positions = PositionKind::kSinusoidal;
+  return kind == ModelKind::kEncoderDecoder ? static_cast<TransformerOptions>(translator) : DecoderOptions();
 }
 
 // The model or its kind comes first and everything else on top of what it starts with. False: --help.
@@ -50,19 +78,11 @@ bool begin_with_model(const Words& words, CostOptions* options) {
     for (const Field& one : model_fields(probe.model)) {
       if (given.given(one.name)) options->given.insert(one.name);
     }
-  } else if (probe.kind == ModelKind::kEncoder) {
-    options->model = EncoderOptions();
+  } else {
+    options->model = first_options(probe.kind);
+    options->kind = probe.kind;
   }
-  const bool encoder =
-      probe.model_path.empty() ? probe.kind == ModelKind::kEncoder : options->kind == ModelKind::kEncoder;
-  if (encoder) {
-    if (given.given("memory-budget")) throw UsageError("--memory-budget is about decoding; an encoder keeps no cache");
-    if (given.given("cache-type")) throw UsageError("--cache-type is about decoding; an encoder keeps no cache");
-    return true;
-  }
-  for (const Field& one : fields(static_cast<EncoderParts&>(probe.encoder))) {
-    if (given.given(one.name)) throw UsageError("--" + one.name + " belongs to --kind encoder");
-  }
+  check_options(given, options->kind, probe);
   return true;
 }
 

@@ -12,6 +12,8 @@
 namespace headshare {
 namespace {
 
+constexpr double kFloatBytes = 4;
+
 const EnumNames<ElementType>& element_names() {
   static const EnumNames<ElementType> names = {
       {ElementType::kFp32, "fp32"}, {ElementType::kBf16, "bf16"}, {ElementType::kInt8, "int8"}};
@@ -63,20 +65,20 @@ void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* atten
   if (!given.contains("mhe-deviation")) attention->mhe_deviation.reset();
 }
 
-// Weights and cache take  w P + c x batch x context  bytes. Learned positions make P grow with the context:
-// P(context) = P0 + slope x context.
-void fit_into(double budget, const CostOptions& options, const DecoderOptions& model, Cost* cost) {
-  constexpr double kFloatBytes = 4;
+// Weights and cache take  w P + c x batch x context  bytes; of an encoder-decoder the source is as long as the target.
+// Learned positions make P grow with the context: P(context) = P0 + slope x context.
+void fit_into(double budget, const CostOptions& options, Cost* cost) {
+  const TransformerOptions& model = shared_options(cost->model);
   const auto bytes = static_cast<double>(element_bytes(options.weight_type));
-  const auto surplus = bytes * static_cast<double>(surplus_parameters(options.shape, model));
-  const auto weights_of = [&](const DecoderOptions& one) {
-    return parameter_bytes(one) / kFloatBytes * bytes - surplus;
-  };
-  const double weights = weights_of(model);
-  DecoderOptions longer = model;
-  ++longer.context;
+  HfShape stored = options.shape;
+  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has what is kept
+  const auto surplus = bytes * static_cast<double>(surplus_parameters(stored, model));
+  const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFloatBytes * bytes - surplus; };
+  const double weights = weights_of(cost->model);
+  ModelOptions longer = cost->model;
+  std::visit([](TransformerOptions& one) { ++one.context; }, longer);
   const double slope = weights_of(longer) - weights;
-  const auto cache = static_cast<double>(cost->cache_bytes_per_token);
+  const auto cache = static_cast<double>(cost->cache_bytes_per_token + cost->source_cache_bytes_per_token);
   const auto context = static_cast<double>(model.context);
   const auto whole = [](double x) { return static_cast<int64_t>(std::floor(std::max(0.0, x))); };
   cost->largest_batch = whole((budget - weights) / (cache * context));
@@ -88,9 +90,17 @@ void fit_into(double budget, const CostOptions& options, const DecoderOptions& m
   cost->weights_fit = weights <= budget;
 }
 
-// `common`, with what an encoder has besides where that is asked for.
+EncoderDecoderOptions translator_of(const TransformerOptions& common, const CostOptions& options) {
+  EncoderDecoderOptions translator = options.translator;
+  static_cast<TransformerOptions&>(translator) = common;
+  translator.norms = options.encoder.norms;
+  return resolve(translator);
+}
+
+// `common`, with what another kind of model has besides where that is asked for.
 ModelOptions model_of(const TransformerOptions& common, const CostOptions& options) {
   if (options.kind == ModelKind::kDecoder) return resolve(common);
+  if (options.kind == ModelKind::kEncoderDecoder) return translator_of(common, options);
   EncoderOptions encoder = options.encoder;
   static_cast<TransformerOptions&>(encoder) = common;
   if (is_hashed(encoder.embedding) && encoder.masked_head) {  // what such an encoder can learn from text
@@ -112,10 +122,12 @@ Cost cost_of(const std::string& scheme, const CostOptions& options, const Sweep&
     cost.model = model_of(model, options);
     cost.size = size_of(cost.model);
     cost.size.total_parameters -= surplus_parameters(options.shape, shared_options(cost.model));
-    cost.cache_bytes_per_token = model.layers * cost.size.cache_elements_per_token * element_bytes(options.cache_type);
-    if (options.memory_budget) {
-      fit_into(*options.memory_budget, options, std::get<DecoderOptions>(cost.model), &cost);
-    }
+    const auto stored = [&](int64_t float_bytes) {
+      return float_bytes / static_cast<int64_t>(kFloatBytes) * element_bytes(options.cache_type);
+    };
+    cost.cache_bytes_per_token = stored(cost.size.cache_bytes_per_token);
+    cost.source_cache_bytes_per_token = stored(cost.size.source_cache_bytes_per_token);
+    if (options.memory_budget) fit_into(*options.memory_budget, options, &cost);
   } catch (const Error& error) {
     cost.impossible = error.what();
   }
@@ -135,10 +147,15 @@ CostOptions cost_options() {
 }
 
 Fields own_fields(CostOptions& o) {
-  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"}, {ModelKind::kEncoder, "encoder"}};
+  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"},
+                                              {ModelKind::kEncoder, "encoder"},
+                                              {ModelKind::kEncoderDecoder, "encoder-decoder"}};
   return {
       field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
-      field("kind", &o.kind, "kind of model: a decoder language model, or a masked-LM encoder, which keeps no cache",
+      field("kind", &o.kind,
+            "kind of model: a decoder language model, a masked-LM encoder, which keeps no cache, or an "
+            "encoder-decoder, which "
+            "translates",
             kKinds),
       field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
       bytes_field("memory-budget", &o.memory_budget,
@@ -158,11 +175,38 @@ Fields model_fields(TransformerOptions& model) {
   return list;
 }
 
+Fields translator_fields(EncoderDecoderOptions& o) {
+  Fields list = fields(static_cast<EncoderDecoderParts&>(o));
+  list.push_back(field("source-vocabulary", &o.source_vocabulary,
+                       "tokens of the source; 0: as many as the target's, --vocabulary", {.min = 0, .max = 1 << 30}));
+  return list;
+}
+
+namespace {
+
+// What follows from the model's scheme, layers and vocabulary follows from those that are asked for.
+void take_translator(const EncoderDecoderOptions& read, CostOptions* options) {
+  EncoderDecoderOptions& own = options->translator;
+  own = read;
+  own.sites.reset();
+  for (std::string* site : {&own.encoder_scheme, &own.decoder_scheme, &own.cross_scheme}) {
+    if (*site == own.attention.scheme) *site = EncoderDecoderParts().encoder_scheme;
+  }
+  if (own.decoder_layers == own.layers) own.decoder_layers.reset();
+  if (own.source_vocabulary == own.vocabulary) own.source_vocabulary = 0;
+  options->encoder.norms = own.norms;
+}
+
+}  // namespace
+
 void take_model(CostOptions* options) {
   options->shape = read_shape(options->model_path);
   const ModelOptions& read = options->shape.options;
-  options->kind = is_causal(read) ? ModelKind::kDecoder : ModelKind::kEncoder;
+  options->kind = is_causal(read)            ? ModelKind::kDecoder
+                  : is_encoder_decoder(read) ? ModelKind::kEncoderDecoder
+                                             : ModelKind::kEncoder;
   options->model = shared_options(read);
+  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&read)) take_translator(*translator, options);
   options->own_scheme = options->model.attention.scheme;
   if (const auto* encoder = std::get_if<EncoderOptions>(&read)) options->encoder = *encoder;
   forget_defaults(&options->model);

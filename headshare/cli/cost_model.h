@@ -10,7 +10,10 @@
 
 namespace headshare {
 
-enum class ModelKind { kDecoder, kEncoder };
+enum class ModelKind { kDecoder, kEncoder, kEncoderDecoder };
+
+// An encoder keeps no cache.
+inline bool keeps_cache(ModelKind kind) { return kind != ModelKind::kEncoder; }
 
 // How weights or cached keys and values are stored. Of int8 the scales are not counted.
 enum class ElementType { kFp32, kBf16, kInt8 };
@@ -19,9 +22,10 @@ int64_t element_bytes(ElementType type);
 std::string element_name(ElementType type);  // "fp32"
 
 struct CostOptions {
-  std::string model_path;    // a model whose shape is asked about; "": the one that the options describe
-  TransformerOptions model;  // its scheme is own_scheme, or nothing
-  EncoderOptions encoder;    // what an encoder has besides: its parts, its pooler and heads
+  std::string model_path;            // a model whose shape is asked about; "": the one that the options describe
+  TransformerOptions model;          // its scheme is own_scheme, or nothing
+  EncoderOptions encoder;            // what an encoder has besides: its parts, its pooler and heads
+  EncoderDecoderOptions translator;  // what an encoder-decoder has besides, but for the placement of norms: `encoder`'s
   ModelKind kind = ModelKind::kDecoder;
   std::vector<std::string> schemes = {"all"};
   std::string sweep;
@@ -43,9 +47,10 @@ CostOptions cost_options();
 // Every option, under the headings of --help.
 Fields own_fields(CostOptions& options);
 Fields model_fields(TransformerOptions& model);  // `schemes` stands for its scheme
+Fields translator_fields(EncoderDecoderOptions& translator);
 
-// Sets kind, model and encoder to what is at options->model_path: a headshare model or run directory, a Hugging Face
-// directory or its config.json. Throws Error as read_options and read_hf_shape do.
+// Sets kind, model, encoder and translator to what is at options->model_path: a headshare model or run directory, a
+// Hugging Face directory or its config.json. Throws Error as read_options and read_hf_shape do.
 void take_model(CostOptions* options);
 
 struct Sweep {
@@ -63,7 +68,8 @@ struct Cost {
   std::string impossible;   // the reason; the rest is then empty
   ModelOptions model;       // resolved
   ModelSize size;
-  int64_t cache_bytes_per_token = 0;  // the whole model, in CostOptions::cache_type
+  int64_t cache_bytes_per_token = 0;         // the whole model, in CostOptions::cache_type
+  int64_t source_cache_bytes_per_token = 0;  // likewise, of an encoder-decoder's attention to the source
   int64_t largest_batch = 0;
   int64_t longest_context = 0;
   bool weights_fit = true;  // into the memory budget

@@ -20,9 +20,10 @@ void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_
   object["attention_parameters"] = cost.size.attention_parameters;
   object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
   object["total_parameters"] = cost.size.total_parameters;
-  if (options.kind == ModelKind::kDecoder) {
+  if (keeps_cache(options.kind)) {
     object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
     object["kv_cache_bytes_per_token"] = cost.cache_bytes_per_token;
+    if (is_encoder_decoder(cost.model)) object["source_cache_bytes_per_token"] = cost.source_cache_bytes_per_token;
     object["cache_type"] = element_name(options.cache_type);
   }
   object["weight_type"] = element_name(options.weight_type);
@@ -34,6 +35,18 @@ void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_
   object["longest_context_batch"] = options.batch_size;
 }
 
+const char* kind_name(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kDecoder:
+      return "decoder";
+    case ModelKind::kEncoder:
+      return "encoder";
+    case ModelKind::kEncoderDecoder:
+      return "encoder-decoder";
+  }
+  return "";
+}
+
 nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   nlohmann::ordered_json object;
   const SchemeRecord& scheme = scheme_record(cost.scheme);
@@ -43,8 +56,15 @@ nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   object["paper"] = scheme.paper;
   if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
   const TransformerOptions& model = shared_options(cost.model);
-  object["kind"] = options.kind == ModelKind::kDecoder ? "decoder" : "encoder";
+  object["kind"] = kind_name(options.kind);
   object["layers"] = model.layers;
+  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&cost.model)) {
+    object["decoder_layers"] = translator->decoder_layers.value_or(model.layers);
+    object["encoder_scheme"] = translator->encoder_scheme;
+    object["decoder_scheme"] = translator->decoder_scheme;
+    object["cross_scheme"] = translator->cross_scheme;
+    object["source_vocabulary"] = translator->source_vocabulary;
+  }
   if (model.layer_groups) object["layer_groups"] = *model.layer_groups;
   if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
@@ -69,24 +89,45 @@ std::string exact(int64_t count) {
   return text;
 }
 
+// "decoder-layers 6, cross-scheme mha, " of an encoder-decoder.
+std::string translator_text(const CostOptions& options, const Sweep& sweep) {
+  const EncoderDecoderOptions& o = options.translator;
+  std::string text;
+  if (o.decoder_layers || sweep.name != "layers") {
+    text += join_text("decoder-layers ", o.decoder_layers.value_or(options.model.layers), ", ");
+  }
+  const std::string automatic = EncoderDecoderParts().encoder_scheme;
+  for (const auto& [name, scheme] : {std::pair("encoder-scheme", o.encoder_scheme),
+                                     {"decoder-scheme", o.decoder_scheme},
+                                     {"cross-scheme", o.cross_scheme}}) {
+    if (scheme != automatic) text += join_text(name, " ", scheme, ", ");
+  }
+  return text + (o.share_embeddings ? "" : "two embeddings, ");
+}
+
+// What the counts are of, "masked-LM encoder: ".
+std::string kind_text(const CostOptions& options) {
+  if (options.kind != ModelKind::kEncoder) {
+    return options.kind == ModelKind::kDecoder ? "decoder language model: " : "encoder-decoder: ";
+  }
+  const bool masked = options.encoder.masked_head;
+  const bool hashed = is_hashed(options.encoder.embedding);
+  const bool three_way = options.encoder.three_way_head || (hashed && masked);  // as the counts have it
+  return three_way ? "three-way encoder: " : masked ? "masked-LM encoder: " : "encoder: ";
+}
+
 // What the numbers stand on, defaults included.
 std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
   const TransformerOptions& model = options.model;
   const auto size = [&](const char* name, int64_t value) {
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
-  const bool decoder = options.kind == ModelKind::kDecoder;
   TokenEmbeddingOptions embedding = options.encoder.embedding;
-  const bool hashed = !decoder && is_hashed(embedding);
-  const bool masked = options.encoder.masked_head;
-  const bool three_way = options.encoder.three_way_head || (hashed && masked);  // as the counts have it
-  const std::string kind = decoder     ? "decoder language model: "
-                           : three_way ? "three-way encoder: "
-                           : masked    ? "masked-LM encoder: "
-                                       : "encoder: ";
+  const bool hashed = options.kind == ModelKind::kEncoder && is_hashed(embedding);
   const std::string from =
       options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
-  std::string text = from + kind + size("layers", model.layers);
+  std::string text = from + kind_text(options) + size("layers", model.layers);
+  if (options.kind == ModelKind::kEncoderDecoder) text += translator_text(options, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
   text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
@@ -101,7 +142,7 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
   }
   if (options.weight_type == ElementType::kFp32 && options.cache_type == ElementType::kFp32) return text + "float32.";
   text += "weights " + element_name(options.weight_type);
-  if (decoder) text += ", cache " + element_name(options.cache_type);
+  if (keeps_cache(options.kind)) text += ", cache " + element_name(options.cache_type);
   const bool scaled = options.weight_type == ElementType::kInt8 || options.cache_type == ElementType::kInt8;
   return text + (scaled ? " (int8 without its scales)." : ".");
 }
@@ -111,19 +152,34 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
   if (!sweep.name.empty()) columns.push_back({sweep.name});
   columns.insert(columns.end(),
                  {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
-  if (options.kind == ModelKind::kDecoder) {
+  if (keeps_cache(options.kind)) {
     columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
   }
+  if (options.kind == ModelKind::kEncoderDecoder) columns.push_back({"cache per source token, model"});
   if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
   return TextTable(columns);
 }
 
+// Attention parameters of the model if all its heads had their own.
+int64_t mha_parameters(const ModelOptions& model) {
+  const auto as_mha = [](auto options) {
+    options.attention.scheme = "mha";
+    options.attention.key_width.reset();
+    options.attention.scale.reset();
+    return options;
+  };
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
+  if (translator == nullptr) {  // decoders and encoders have the same attention
+    return measure(resolve(as_mha(DecoderOptions(shared_options(model))))).attention_parameters;
+  }
+  EncoderDecoderOptions mha = as_mha(*translator);
+  mha.sites.reset();
+  mha.encoder_scheme = mha.decoder_scheme = mha.cross_scheme = mha.attention.scheme;
+  return measure(resolve(mha)).attention_parameters;
+}
+
 std::string percent_of_mha(const Cost& cost) {
-  DecoderOptions mha = shared_options(cost.model);  // decoders and encoders have the same attention
-  mha.attention.scheme = "mha";
-  mha.attention.key_width.reset();
-  mha.attention.scale.reset();
-  const auto whole = static_cast<double>(measure(resolve(mha)).attention_parameters);
+  const auto whole = static_cast<double>(mha_parameters(cost.model));
   return format_fixed(100 * static_cast<double>(cost.size.attention_parameters) / whole, 1);
 }
 
@@ -132,9 +188,12 @@ std::vector<std::string> cells_of(const Cost& one, const CostOptions& options) {
   if (!one.sweep_value.empty()) cells.push_back(one.sweep_value);
   cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
                              exact(one.size.total_parameters), percent_of_mha(one)});
-  if (options.kind == ModelKind::kDecoder) {
+  if (keeps_cache(options.kind)) {
     cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
                                format_bytes(static_cast<double>(one.cache_bytes_per_token))});
+  }
+  if (options.kind == ModelKind::kEncoderDecoder) {
+    cells.push_back(format_bytes(static_cast<double>(one.source_cache_bytes_per_token)));
   }
   if (options.memory_budget) cells.insert(cells.end(), {exact(one.largest_batch), exact(one.longest_context)});
   return cells;
@@ -143,14 +202,18 @@ std::vector<std::string> cells_of(const Cost& one, const CostOptions& options) {
 // Sentences above the table.
 std::string explanations(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
   std::string text = wrap(assumptions(costs, options, sweep), width, 0) + "\n";
-  const bool decoder = options.kind == ModelKind::kDecoder;
-  text += join_text("Attention parameters count no biases",
-                    decoder ? "; the cache of one layer is in elements" : "; an encoder keeps no cache", ".\n");
+  const bool translator = options.kind == ModelKind::kEncoderDecoder;
+  const char* cache = translator                  ? "; the cache of one layer is in elements; the source's cache is "
+                                                    "filled once for each sentence, whatever the beams"
+                      : keeps_cache(options.kind) ? "; the cache of one layer is in elements"
+                                                  : "; an encoder keeps no cache";
+  text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
   if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
   if (!options.memory_budget) return text;
   const std::string budget =
       join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
-                options.model.context, ", longest context at batch ", options.batch_size, ".");
+                options.model.context, ", longest context at batch ", options.batch_size,
+                translator ? "; source and target are equally long." : ".");
   text += wrap(budget, width, 0) + "\n";
   const bool none = std::none_of(costs.begin(), costs.end(), [](const Cost& one) { return one.weights_fit; });
   if (none) {

@@ -69,6 +69,13 @@ void add_task_head(const TaskHeadOptions& head, Json* report) {
   }
 }
 
+Json tokenizer_report(const Tokenizer& tokenizer) {
+  return {{"kind", tokenizer.kind()},
+          {"vocabulary_size", tokenizer.words() != nullptr ? Json() : Json(tokenizer.vocabulary_size())},
+          {"lossless", tokenizer.lossless()},
+          {"end_of_text", tokenizer.special(SpecialToken::kEndOfText).has_value()}};
+}
+
 Json model_report(const fs::path& directory, const ModelOptions& options) {
   const SafetensorsFile weights(directory / "model.safetensors");
   const ModelSize size = size_of(options);
@@ -79,17 +86,14 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
                  {"attention_parameters", size.attention_parameters},
                  {"attention_parameters_effective", size.attention_parameters_effective},
                  {"total_parameters", size.total_parameters}};
-  if (is_causal(options)) {
+  if (!std::holds_alternative<EncoderOptions>(options)) {
     report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
     report["kv_cache_bytes_per_token"] = size.cache_bytes_per_token;
   }
-  if (const auto tokenizer_path = directory / "tokenizer.json"; fs::exists(tokenizer_path)) {
-    const auto tokenizer = load_tokenizer(tokenizer_path);
-    report["tokenizer"] = {
-        {"kind", tokenizer->kind()},
-        {"vocabulary_size", tokenizer->words() != nullptr ? Json() : Json(tokenizer->vocabulary_size())},
-        {"lossless", tokenizer->lossless()},
-        {"end_of_text", tokenizer->special(SpecialToken::kEndOfText).has_value()}};
+  if (is_encoder_decoder(options)) report["source_cache_bytes_per_token"] = size.source_cache_bytes_per_token;
+  for (const std::string name : {"tokenizer", "source_tokenizer"}) {
+    const fs::path path = directory / (name + ".json");
+    if (fs::exists(path)) report[name] = tokenizer_report(*load_tokenizer(path));
   }
   if (const auto step = training_step(directory)) report["step"] = *step;
   const auto* encoder = std::get_if<EncoderOptions>(&options);
@@ -99,6 +103,14 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
     for (const std::string& name : idle_fields(encoder->embedding.kind)) report["options"].erase(name);
   }
   return report;
+}
+
+std::string tokenizer_text(const Json& tokenizer) {
+  return join_text(
+      tokenizer["kind"].get<std::string>(), ", ",
+      tokenizer["vocabulary_size"].is_null() ? "no vocabulary" : tokenizer["vocabulary_size"].dump() + " tokens",
+      tokenizer["lossless"] == true ? ", lossless" : "",
+      tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "");
 }
 
 std::string model_text(const Json& report, int width) {
@@ -112,15 +124,13 @@ std::string model_text(const Json& report, int width) {
     text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
                       report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
   }
-  if (report.contains("tokenizer")) {
-    const Json& tokenizer = report["tokenizer"];
-    text += join_text(
-        "tokenizer    ", tokenizer["kind"].get<std::string>(), ", ",
-        tokenizer["vocabulary_size"].is_null() ? "no vocabulary" : tokenizer["vocabulary_size"].dump() + " tokens",
-        tokenizer["lossless"] == true ? ", lossless" : "",
-        tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "", "\n");
-  } else {
-    text += "tokenizer    none\n";
+  if (report.contains("source_cache_bytes_per_token")) {
+    text +=
+        join_text("             ", format_bytes(report["source_cache_bytes_per_token"]), " per token of the source\n");
+  }
+  text += "tokenizer    " + (report.contains("tokenizer") ? tokenizer_text(report["tokenizer"]) : "none") + "\n";
+  if (report.contains("source_tokenizer")) {
+    text += "             of the source: " + tokenizer_text(report["source_tokenizer"]) + "\n";
   }
   if (report.contains("task_head")) {
     const Json& head = report["task_head"];

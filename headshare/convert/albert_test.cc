@@ -141,7 +141,7 @@ TEST_F(AlbertTest, TiedTensorsMustAgree) {
 }
 
 TEST_F(AlbertTest, WhatCannotBeReproducedIsRefusedByName) {
-  EXPECT_THAT(config_refusal("hidden_act", "silu"), HasSubstr("hidden_act is \"silu\""));
+  EXPECT_THAT(config_refusal("hidden_act", "selu"), HasSubstr("hidden_act is \"selu\""));
   EXPECT_THAT(config_refusal("position_embedding_type", "relative_key"), HasSubstr("reads absolute positions"));
   EXPECT_THAT(config_refusal("is_decoder", true), HasSubstr("is_decoder is true"));
   EXPECT_THAT(config_refusal("inner_group_num", 2), HasSubstr("inner_group_num is 2"));

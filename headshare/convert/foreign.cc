@@ -14,7 +14,7 @@ const std::vector<ForeignFormat>& foreign_formats() {
   static const std::vector<ForeignFormat> formats = {
       {"hf",
        "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert, roberta, xlm-roberta, "
-       "distilbert, albert, and HashFormers",
+       "distilbert, albert, HashFormers, marian, bart and mbart",
        open_hf},
   };
   return formats;
@@ -61,6 +61,10 @@ Decoder read_decoder(const ForeignModel& foreign) {
 
 Encoder read_encoder(const ForeignModel& foreign) {
   return read_values<Encoder>(std::get<EncoderOptions>(foreign.options), foreign);
+}
+
+EncoderDecoder read_encoder_decoder(const ForeignModel& foreign) {
+  return read_values<EncoderDecoder>(std::get<EncoderDecoderOptions>(foreign.options), foreign);
 }
 
 }  // namespace headshare

@@ -28,6 +28,7 @@ struct ForeignModel {
   std::vector<std::string> unused = {};  // foreign tensors that say nothing new: causal masks, a tied output layer
   std::vector<std::string> notes = {};   // sentences: what differs from the source in training
   fs::path tokenizer = {};               // for load_tokenizer; empty when the source has none
+  std::string tokenizer_advice = {};     // a sentence: what text needs where `tokenizer` is empty; "": nothing special
 };
 
 // What to read, and what the user says of it.
@@ -55,5 +56,6 @@ const ForeignFormat& find_format(const std::string& name);
 // refused first.
 Decoder read_decoder(const ForeignModel& foreign);
 Encoder read_encoder(const ForeignModel& foreign);
+EncoderDecoder read_encoder_decoder(const ForeignModel& foreign);
 
 }  // namespace headshare

@@ -166,10 +166,11 @@ TEST_F(Gpt2Test, OtherFloatTypesBecomeFloat32) {
 }
 
 TEST_F(Gpt2Test, ConfigurationsWeCannotReproduceAreRefusedByName) {
-  EXPECT_THAT(config_refusal("model_type", "llama"),
-              HasSubstr("model_type is \"llama\"; headshare converts models of type albert, bert, distilbert, gpt2"));
+  EXPECT_THAT(
+      config_refusal("model_type", "llama"),
+      HasSubstr("model_type is \"llama\"; headshare converts models of type albert, bart, bert, distilbert, gpt2"));
   EXPECT_THAT(config_refusal("model_type", nullptr), HasSubstr("model_type is null"));
-  EXPECT_THAT(config_refusal("activation_function", "silu"), HasSubstr("activation_function is \"silu\""));
+  EXPECT_THAT(config_refusal("activation_function", "selu"), HasSubstr("activation_function is \"selu\""));
   EXPECT_THAT(config_refusal("activation_function", 3), HasSubstr("activation_function must be a text"));
   EXPECT_THAT(config_refusal("add_cross_attention", true), HasSubstr("add_cross_attention is true"));
   EXPECT_THAT(config_refusal("add_cross_attention", "no"), HasSubstr("must be true or false"));

@@ -17,7 +17,7 @@ struct OutputKind {
   std::function<void(const fs::path&)> check_is_one;  // throws Error unless a directory with these files is one
 };
 
-OutputKind headshare_output();     // a model's three files
+OutputKind headshare_output();     // a model's files
 OutputKind hugging_face_output();  // what write_bert() and write_hf_tokenizer() write
 
 // Throws Error when nothing may be written to `path`: it exists, and overwriting is off or what is there is more than

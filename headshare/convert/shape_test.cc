@@ -68,6 +68,16 @@ const json kQwen2 = {{"model_type", "qwen2"},
                      {"use_sliding_window", false},
                      {"tie_word_embeddings", false}};
 
+const json kOpusMt = {{"model_type", "marian"},        {"d_model", 512},
+                      {"encoder_layers", 6},           {"decoder_layers", 6},
+                      {"encoder_attention_heads", 8},  {"decoder_attention_heads", 8},
+                      {"encoder_ffn_dim", 2048},       {"decoder_ffn_dim", 2048},
+                      {"max_position_embeddings", 512}};
+const json kBartBase = {{"model_type", "bart"},          {"d_model", 768},
+                        {"encoder_layers", 6},           {"decoder_layers", 6},
+                        {"encoder_attention_heads", 12}, {"decoder_attention_heads", 12},
+                        {"encoder_ffn_dim", 3072},       {"decoder_ffn_dim", 3072}};
+
 TEST_F(ShapeTest, CountsWhatIsPublished) {
   EXPECT_EQ(parameters(kLlama3), 8'030'261'248);
   EXPECT_EQ(parameters(kMistral), 7'241'732'096);
@@ -75,6 +85,9 @@ TEST_F(ShapeTest, CountsWhatIsPublished) {
   EXPECT_EQ(parameters({{"model_type", "gpt2"}}), 124'439'808);
   EXPECT_EQ(parameters({{"model_type", "bert"}}), 109'482'240);  // with the pooler, as BertModel
   EXPECT_EQ(parameters({{"model_type", "bert"}, {"architectures", {"BertForMaskedLM"}}}), 109'514'298);
+  EXPECT_EQ(parameters(kBartBase), 139'420'416);
+  EXPECT_EQ(parameters({{"model_type", "bart"}}), 406'291'456);
+  EXPECT_EQ(parameters(kOpusMt), 74'410'496);  // sinusoids count there
 }
 
 TEST_F(ShapeTest, EmbeddingsMayBeTiedAndHeadsMayShareEverything) {
@@ -107,7 +120,7 @@ TEST_F(ShapeTest, AFileDoesAsWellAsItsDirectory) {
 
 TEST_F(ShapeTest, RefusesWhatIsNoModel) {
   EXPECT_THAT(refusal({{"model_type", "lama"}}),
-              HasSubstr("did you mean 'llama'?; headshare knows albert, bert, distilbert, gpt2"));
+              HasSubstr("did you mean 'llama'?; headshare knows albert, bart, bert, distilbert, gpt2"));
   EXPECT_THAT(refusal({{"vocab_size", 3}}), HasSubstr("model_type is missing"));
   EXPECT_THAT(refusal({{"model_type", 3}}), HasSubstr("model_type"));
   for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"}) {

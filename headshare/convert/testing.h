@@ -1,4 +1,4 @@
-// For tests only: a small GPT-2 and a small BERT as transformers would save them.
+// For tests only: a small GPT-2, BERT, MarianMT and BART as transformers would save them.
 #pragma once
 
 #include <functional>
@@ -98,6 +98,68 @@ struct FakeBert {
     make_directories(directory);
     write_file(directory / "config.json", config.dump());
     write_tensors(directory / "model.safetensors", tensors);
+  }
+};
+
+// The same for a MarianMTModel, or a (M)BartForConditionalGeneration: 2 + 1 layers.
+struct FakeTranslator {
+  static constexpr int64_t kV = 11, kP = 8, kE = 6, kF = 10;
+
+  nlohmann::json config;
+  NamedTensors tensors;
+
+  explicit FakeTranslator(const std::string& type) {
+    config = {{"model_type", type},
+              {"vocab_size", kV},
+              {"max_position_embeddings", kP},
+              {"d_model", kE},
+              {"encoder_layers", 2},
+              {"decoder_layers", 1},
+              {"encoder_attention_heads", 2},
+              {"encoder_ffn_dim", kF},
+              {"decoder_attention_heads", 2},
+              {"decoder_ffn_dim", kF},
+              {"dropout", 0.2},
+              {"attention_dropout", 0.25},
+              {"decoder_start_token_id", 10},
+              {"eos_token_id", 0}};
+    put("model.shared.weight", {kV, kE});
+    put("final_logits_bias", {1, kV});
+    for (const std::string side : {"encoder", "decoder"}) {
+      if (type != "marian") {
+        put("model." + side + ".embed_positions.weight", {kP + 2, kE});
+        put_pair("model." + side + ".layernorm_embedding", {kE});
+      }
+      if (type == "mbart") put_pair("model." + side + ".layer_norm", {kE});
+      const int64_t layers = side == "encoder" ? 2 : 1;
+      for (int64_t i = 0; i < layers; ++i) put_block(join_text("model.", side, ".layers.", i, "."), side == "decoder");
+    }
+  }
+
+  void put(const std::string& name, const std::vector<int64_t>& shape) {
+    tensors[name] = random_tensor(shape, stream_key(1, name), at::kFloat, 0.3);
+  }
+  void put_pair(const std::string& name, const std::vector<int64_t>& shape) {
+    put(name + ".weight", shape);
+    put(name + ".bias", {shape.front()});
+  }
+
+  void write(const fs::path& directory) const {
+    make_directories(directory);
+    write_file(directory / "config.json", config.dump());
+    write_tensors(directory / "model.safetensors", tensors);
+  }
+
+ private:
+  void put_block(const std::string& block, bool with_cross) {
+    for (const std::string attention : {"self_attn", "encoder_attn"}) {
+      if (attention == "encoder_attn" && !with_cross) continue;
+      for (const char* part : {"q", "k", "v", "out"}) put_pair(block + attention + "." + part + "_proj", {kE, kE});
+      put_pair(block + attention + "_layer_norm", {kE});
+    }
+    put_pair(block + "fc1", {kF, kE});
+    put_pair(block + "fc2", {kE, kF});
+    put_pair(block + "final_layer_norm", {kE});
   }
 };
 

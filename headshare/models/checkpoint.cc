@@ -232,7 +232,9 @@ int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t
       version = std::max(version, one.version);
     }
   }
-  if (has_letters_kind(options)) version = std::max(version, kLettersFormatVersion);  // a later value of an option
+  // Later values of options.
+  if (has_letters_kind(options)) version = std::max(version, kLettersFormatVersion);
+  if (options.activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
   for (const LaterOption& one : kLater) {
     if (one.version > version) values->erase(one.name);
   }

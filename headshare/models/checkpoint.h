@@ -20,9 +20,10 @@ namespace headshare {
 // What is read; version 2 brought encoders, version 3 heads of tasks, version 4 RMS norms, gated feed-forward parts and
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
 // version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
-// heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders. Models are written as the first
-// version that has what they need, which older programs read.
+// heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and SiLU. Models are written as
+// the first version that has what they need, which older programs read.
 inline constexpr int64_t kModelFormatVersion = 9;
+inline constexpr int64_t kSiluFormatVersion = 9;
 inline constexpr int64_t kLettersFormatVersion = 8;
 inline constexpr int64_t kHashedFormatVersion = 7;
 inline constexpr int64_t kSharedLayersFormatVersion = 6;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
+#include "headshare/models/feed_forward.h"
 #include "headshare/models/testing.h"
 #include "headshare/ops/testing.h"
 #include "headshare/text/byte_tokenizer.h"
@@ -124,6 +125,18 @@ TEST_F(CheckpointTest, OtherPartsComeBackAndAskForANewerProgram) {
   const at::NoGradGuard no_grad;
   const Tensor ids = random_ids(2, 7, 256);
   EXPECT_TRUE(same_bits(loaded.model->hidden(ids), model->hidden(ids)));
+}
+
+TEST_F(CheckpointTest, SiluComesBackAndAsksForANewerProgram) {
+  DecoderOptions options = small_options("mha");
+  options.vocabulary = 256;
+  options.activation = ActivationKind::kSilu;
+  const Decoder model = small_decoder(options);
+  save_model(path(), model, &bytes_);
+  EXPECT_EQ(config()["format_version"], 9);
+  EXPECT_EQ(load_model(path()).model->options().activation, ActivationKind::kSilu);
+  const Tensor x = at::linspace(-3, 3, 7);
+  EXPECT_LT(distance(activate(ActivationKind::kSilu, x), x / (1 + (-x).exp())), 1e-6);
 }
 
 TEST_F(CheckpointTest, HeadsOfTasksComeBack) {

@@ -13,14 +13,6 @@
 namespace headshare {
 namespace {
 
-// [context, E].
-Tensor sinusoid_table(const EncoderDecoderOptions& o) {
-  const Tensor table = sinusoids(o.context, o.attention.d_model);
-  if (o.sinusoid_order == SinusoidOrder::kInterleaved) return table;
-  const Tensor pairs = table.view({o.context, o.attention.d_model / 2, 2});
-  return at::cat({pairs.select(2, 0), pairs.select(2, 1)}, 1);
-}
-
 // The score of each target less the mean score of the vocabulary, summed: what smoothing adds to the cross entropy, for
 // (1 - s) (L - t) + s (L - m) = (L - t) + s (t - m), with L the log of the sum of exponentials. The mean score of a
 // row is its product with the mean row of the embedding, so that no scores are needed.
@@ -32,6 +24,13 @@ Tensor above_mean(const Tensor& hidden, const Tensor& embedding, const Tensor& b
 }
 
 }  // namespace
+
+Tensor sinusoid_table(const EncoderDecoderOptions& o) {
+  const Tensor table = sinusoids(o.context, o.attention.d_model);
+  if (o.sinusoid_order == SinusoidOrder::kInterleaved) return table;
+  const Tensor pairs = table.view({o.context, o.attention.d_model / 2, 2});
+  return at::cat({pairs.select(2, 0), pairs.select(2, 1)}, 1);
+}
 
 int64_t TranslationState::allocated_bytes() const {
   int64_t total = 0;

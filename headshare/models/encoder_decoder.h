@@ -8,6 +8,9 @@
 
 namespace headshare {
 
+// The positions of an encoder-decoder that has sinusoids, [context, E], in the order of its options.
+Tensor sinusoid_table(const EncoderDecoderOptions& resolved);
+
 // Rows of equal length; shorter ones are padded with any token on their right.
 struct PaddedIds {
   Tensor ids;           // int64 [B, T]

@@ -5,12 +5,15 @@
 // for padding), "segments", "targets" (-100: none) and "words" ([B, 2, T]); or "text", for an encoder with a tokenizer
 // whose token embedding alone is asked: OUT has `embedded` [1, T, W] for its tokens. OUT: safetensors with `hidden`
 // [B, T, E] and what the model can answer: `logits` [B, T, V], `pooled` [B, E], `scores` of a task's head, `three_way`
-// [B, T, 3]; a mean `loss` (a decoder's over the next tokens, an encoder's over the targets) and, when asked, its
-// gradient by every parameter as `gradient.NAME`.
+// [B, T, 3]; for an encoder-decoder the rows are "source", with "visible", and "ids", the target behind its start; OUT
+// has `memory` [B, S, E] too, and with "generate": N the likeliest tokens one by one, `generated` int64 [B, 1 + N], in
+// which the end is repeated. A mean `loss` (a decoder's over the next tokens, else over the targets) and, when asked,
+// its gradient by every parameter as `gradient.NAME`.
 #include <ATen/ATen.h>
 
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -98,6 +101,44 @@ NamedTensors results(Encoder& model, const nlohmann::json& object) {
   return out;
 }
 
+// The token after the last one: the likeliest that may be produced, [B].
+Tensor next_tokens(EncoderDecoder& model, const Tensor& last, const EncodedSource& source, TranslationState* state) {
+  const TargetMarks& marks = model->options().marks;
+  Tensor scores = model->logits(model->hidden(last.unsqueeze(1), source, state)).squeeze(1);
+  if (marks.never_produced) scores.select(1, *marks.never_produced).fill_(-std::numeric_limits<float>::infinity());
+  const bool first = state->length() == 1;
+  return first && marks.forced_first ? at::full_like(last, *marks.forced_first) : scores.argmax(1);
+}
+
+Tensor generated(EncoderDecoder& model, const EncodedSource& source, int64_t count) {
+  const TargetMarks& marks = model->options().marks;
+  std::vector<Tensor> tokens = {at::full({source.memory.size(0)}, marks.start, at::kLong)};
+  TranslationState state = model->new_state(count);
+  Tensor ended = at::zeros({source.memory.size(0)}, at::kBool);
+  for (int64_t i = 0; i < count; ++i) {
+    tokens.push_back(next_tokens(model, tokens.back(), source, &state).masked_fill(ended, marks.end));
+    ended = ended.logical_or(tokens.back() == marks.end);
+  }
+  return at::stack(tokens, 1);
+}
+
+NamedTensors results(EncoderDecoder& model, const nlohmann::json& object) {
+  PaddedIds source{.ids = read_rows(object, "source")};
+  if (object.contains("visible")) source.visible = read_rows(object, "visible").to(at::kBool);
+  const EncodedSource encoded = model->encode(source);
+  NamedTensors out;
+  out["memory"] = encoded.memory;
+  if (object.contains("generate")) out["generated"] = generated(model, encoded, object.at("generate").get<int64_t>());
+  if (!object.contains("ids")) return out;
+  const Tensor ids = read_rows(object, "ids");
+  out["hidden"] = model->hidden(ids, encoded);
+  out["logits"] = model->logits(out["hidden"]);
+  if (!object.contains("targets")) return out;
+  const SummedLoss loss = model->loss(source, ids, read_rows(object, "targets"));
+  out["loss"] = loss.sum / loss.tokens;
+  return out;
+}
+
 Tensor embedded(const fs::path& checkpoint, const EncoderOptions& options, const std::string& text) {
   const NamedTensors tensors = read_tensors(checkpoint / "model.safetensors");
   const std::shared_ptr<Tokenizer> tokenizer = load_tokenizer(checkpoint / "tokenizer.json");
@@ -147,6 +188,8 @@ int main(int count, char** arguments) {
       write_results(loaded.model, input, gradients, arguments[3]);
     } else if (std::holds_alternative<EncoderOptions>(options)) {
       write_results(load_encoder(checkpoint), input, gradients, arguments[3]);
+    } else if (is_encoder_decoder(options)) {
+      write_results(load_encoder_decoder(checkpoint), input, gradients, arguments[3]);
     } else {
       write_results(load_decoder(checkpoint), input, gradients, arguments[3]);
     }

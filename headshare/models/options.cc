@@ -23,7 +23,8 @@ const EnumNames<PositionKind>& position_names() {
 const EnumNames<ActivationKind>& activation_names() {
   static const EnumNames<ActivationKind> names = {{ActivationKind::kGeluTanh, "gelu_tanh"},
                                                   {ActivationKind::kGeluErf, "gelu_erf"},
-                                                  {ActivationKind::kRelu, "relu"}};
+                                                  {ActivationKind::kRelu, "relu"},
+                                                  {ActivationKind::kSilu, "silu"}};
   return names;
 }
 

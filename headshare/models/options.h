@@ -11,7 +11,7 @@
 namespace headshare {
 
 enum class PositionKind { kLearned, kSinusoidal, kRotary, kAlibi, kNone };
-enum class ActivationKind { kGeluTanh, kGeluErf, kRelu };
+enum class ActivationKind { kGeluTanh, kGeluErf, kRelu, kSilu };
 
 // kPlain has `activation`; the gated ones bring their own.
 enum class FeedForwardKind { kPlain, kSwiglu, kGeglu };

@@ -15,6 +15,7 @@ std::optional<GeluForm> gelu_form(ActivationKind kind) {
     case ActivationKind::kGeluErf:
       return GeluForm::kErf;
     case ActivationKind::kRelu:
+    case ActivationKind::kSilu:
       return std::nullopt;
   }
   return std::nullopt;
@@ -42,7 +43,8 @@ class PlainFeedForward : public FeedForwardLayer {
 
 Tensor activate(ActivationKind kind, const Tensor& x) {
   const std::optional<GeluForm> form = gelu_form(kind);
-  return form ? gelu(x, *form) : at::relu(x);
+  if (form) return gelu(x, *form);
+  return kind == ActivationKind::kRelu ? at::relu(x) : at::silu(x);
 }
 
 FeedForward make_plain_feed_forward(const TransformerOptions& o) { return std::make_shared<PlainFeedForward>(o); }

@@ -45,6 +45,68 @@ def test_encoder_table(cost):
         assert {"vocabulary", "kind", "groups", "key_width", "context"} <= one.keys()
 
 
+# Translation table: layers of either side, width, heads; the millions that the paper prints for mha and mhe.
+TRANSLATION = [
+    (6, 512, 8, 18.87, 6.52),
+    (6, 512, 16, 18.87, 5.63),
+    (6, 512, 4, 18.87, 8.29),
+    (4, 512, 8, 12.58, 4.34),
+    (8, 512, 8, 25.17, 8.69),
+    (6, 768, 12, 42.47, 13.31),
+    (6, 1024, 16, 75.50, 22.47),
+]
+
+
+@pytest.mark.parametrize("layers, width, heads, mha, mhe", TRANSLATION)
+def test_translation_table(cost, layers, width, heads, mha, mhe):
+    sizes = ("--layers", layers, "--d-model", width, "--heads", heads)
+    costs = by_scheme(cost("--kind", "encoder-decoder", *sizes))
+    assert list(costs) == SCHEMES
+    sites, narrow = 3 * layers, width // heads  # encoder, decoder and cross-attention
+    counts = {"mha": 4 * width**2, **dict.fromkeys(("mhe_add", "mhe_mul"), 3 * width * narrow + width**2 + 3 * width)}
+    for scheme, count in counts.items():
+        assert costs[scheme]["attention_parameters"] == sites * count
+        assert round(sites * count / 1e6, 2) == (mha if scheme == "mha" else mhe)
+    for one in costs.values():
+        assert one["kind"] == "encoder-decoder" and one["layers"] == one["decoder_layers"] == layers
+        assert one["kv_cache_bytes_per_token"] == layers * 4 * one["kv_cache_elements_per_token"]
+        assert one["source_cache_bytes_per_token"] == one["kv_cache_bytes_per_token"]
+    assert costs["mhe_mul"]["source_cache_bytes_per_token"] == layers * 4 * 2 * narrow
+    # Norms, feed-forward parts with biases and one embedding; sinusoids are no parameters.
+    blocks = 2 * layers * (8 * width**2 + 5 * width) + layers * (2 + 3) * 2 * width
+    assert costs["mha"]["total_parameters"] == sites * 4 * width**2 + blocks + 50257 * width
+
+
+def test_parts_of_an_encoder_decoder(cost, run, refused):
+    sizes = ("--kind", "encoder-decoder", "--layers", 6, "--d-model", 512, "--heads", 8, "--schemes", "mhe_mul")
+    [all_sites] = cost(*sizes)
+    [cross] = cost(*sizes, "--cross-scheme", "mha")
+    mhe = 3 * 512 * 64 + 512**2 + 3 * 512
+    assert cross["attention_parameters"] - all_sites["attention_parameters"] == 6 * (4 * 512**2 - mhe)
+    assert cross["kv_cache_bytes_per_token"] == all_sites["kv_cache_bytes_per_token"]
+    assert cross["source_cache_bytes_per_token"] == 8 * all_sites["source_cache_bytes_per_token"]
+    assert (cross["encoder_scheme"], cross["cross_scheme"]) == ("mhe_mul", "mha")
+    [shallow] = cost(*sizes, "--decoder-layers", 2)
+    assert shallow["attention_parameters"] == (6 + 2 * 2) * mhe and shallow["decoder_layers"] == 2
+    [two] = cost(*sizes, "--share-embeddings=false", "--source-vocabulary", 1000)
+    assert two["total_parameters"] - all_sites["total_parameters"] == 1000 * 512
+    [before] = cost(*sizes, "--norms", "pre")
+    assert before["total_parameters"] - all_sites["total_parameters"] == 2 * 2 * 512
+    # Source and target are equally long.
+    [fits] = cost(*sizes, "--memory-budget", "1GiB", "--positions", "none", "--cache-type", "bf16")
+    room = (1 << 30) - 4 * fits["total_parameters"]
+    cache = fits["kv_cache_bytes_per_token"] + fits["source_cache_bytes_per_token"]
+    assert cache == all_sites["kv_cache_bytes_per_token"]
+    assert fits["longest_context"] == room // cache and fits["largest_batch"] == room // (cache * fits["context"])
+    text = run("cost", *sizes, "--cross-scheme", "mha").stdout
+    flat = " ".join(text.split())
+    assert "encoder-decoder: layers 6, decoder-layers 6, cross-scheme mha, d-model 512" in flat
+    assert "the source's cache is filled once" in flat and all(len(line) <= 80 for line in text.splitlines())
+    assert "100.0" in run("cost", *sizes[:-1], "mha").stdout
+    assert "belongs to --kind encoder-decoder" in refused(2, "cost", "--decoder-layers", 2)
+    assert "belongs to --kind encoder" in refused(2, "cost", *sizes, "--segments", 2)
+
+
 def test_chosen_schemes(cost, refused):
     assert [one["scheme"] for one in cost("--schemes", "mhe-mul,gqa")] == ["gqa", "mhe_mul"]
     assert [one["scheme"] for one in cost("--schemes", "sha", "--schemes", "mha")] == ["mha", "sha"]
@@ -226,7 +288,7 @@ def test_a_headshare_model(cost, model):
 
 
 def test_what_is_no_configuration(refused, config, tmp_path):
-    assert "headshare knows albert, bert, distilbert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
+    assert "headshare knows albert, bart, bert, distilbert, gpt2" in refused(1, "cost", config({"model_type": "mamba"}))
     assert "model_type is missing" in refused(1, "cost", config({}))
     assert "hidden_size" in refused(1, "cost", config({**LLAMA3, "hidden_size": -4}))
     assert "intermediate_size is missing" in refused(1, "cost", config({**LLAMA3, "intermediate_size": None}))

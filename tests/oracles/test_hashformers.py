@@ -210,7 +210,7 @@ def test_a_dry_run_prints_the_mapping_and_cost_counts(run, tmp_path):
         ("hash-proj", ["--tokenizer", "hash-md"], {"vocab_size": 3}, "vocab_size is 3; a HashFormer has 50265 rows"),
         ("hash-emb", ["--tokenizer", "hash-md"], {"vocab_size": 50264}, "vocab_size is 50264"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"hidden_size": 44}, "has shape [6, 48]"),
-        ("hash-proj", ["--tokenizer", "hash-md"], {"hidden_act": "silu"}, "hidden_act"),
+        ("hash-proj", ["--tokenizer", "hash-md"], {"hidden_act": "selu"}, "hidden_act"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"architectures": ["RobertaSpanComparisonModel"]}, "RobertaSpanComparisonModel"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"model_type": "bert", "architectures": None}, "embeddings.word_embeddings.weight"),
         ("hash-proj", ["--tokenizer", "hash-md"], {"num_hidden_layers": 1}, "are not part of the HashFormer"),

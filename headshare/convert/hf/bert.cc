@@ -206,7 +206,8 @@ void add_classes(const EncoderOptions& options, nlohmann::json* config) {
 nlohmann::json bert_config(EncoderOptions options) {
   static const std::map<ActivationKind, std::string> kActivations = {{ActivationKind::kGeluTanh, "gelu_pytorch_tanh"},
                                                                      {ActivationKind::kGeluErf, "gelu"},
-                                                                     {ActivationKind::kRelu, "relu"}};
+                                                                     {ActivationKind::kRelu, "relu"},
+                                                                     {ActivationKind::kSilu, "silu"}};
   nlohmann::json config = {
       {"model_type", "bert"},
       {"architectures", {architecture(options)}},

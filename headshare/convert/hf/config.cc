@@ -47,9 +47,18 @@ bool HfConfig::flag(const std::string& key, bool otherwise) const {
   return config_.contains(key) ? json_bool(config_.at(key), config_key(key)) : otherwise;
 }
 
+const nlohmann::json& either_value(const HfConfig& config, const std::string& theirs, const char* general_name) {
+  const nlohmann::json& value = config.value(theirs);
+  if (general_name == nullptr) return value;
+  const nlohmann::json& general = config.value(general_name);
+  HS_CHECK(value.is_null() || general.is_null() || value == general, config.config_key(theirs), " is ",
+           brief_json(value), " and ", general_name, " is ", brief_json(general), "; they must agree: remove one");
+  return value.is_null() ? general : value;
+}
+
 void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields options) {
   for (const HfKey& key : keys) {
-    const nlohmann::json& value = config.value(key.theirs);
+    const nlohmann::json& value = either_value(config, key.theirs, key.general);
     const std::string where = config.config_key(key.theirs);
     HS_CHECK(!key.required || !value.is_null(), where, " is missing, and the model's shape depends on it");
     if (!value.is_null()) set_field(options, key.ours, field_text(value, where), where);
@@ -64,6 +73,10 @@ EncoderOptions resolve_read(const HfConfig& config, const EncoderOptions& option
   return resolve_or_name(config, options);
 }
 
+EncoderDecoderOptions resolve_read(const HfConfig& config, const EncoderDecoderOptions& options) {
+  return resolve_or_name(config, options);
+}
+
 ActivationKind read_activation(const HfConfig& config, const std::string& key, ActivationKind otherwise) {
   static const std::map<std::string, ActivationKind> kKnown = {{"gelu_new", ActivationKind::kGeluTanh},
                                                                {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
@@ -71,13 +84,16 @@ ActivationKind read_activation(const HfConfig& config, const std::string& key, A
                                                                {"gelu_fast", ActivationKind::kGeluTanh},
                                                                {"gelu", ActivationKind::kGeluErf},
                                                                {"gelu_python", ActivationKind::kGeluErf},
-                                                               {"relu", ActivationKind::kRelu}};
+                                                               {"relu", ActivationKind::kRelu},
+                                                               {"silu", ActivationKind::kSilu},
+                                                               {"swish", ActivationKind::kSilu}};
   const nlohmann::json& value = config.value(key);
   if (value.is_null()) return otherwise;
   const std::string where = config.config_key(key);
   const auto found = kKnown.find(json_string(value, where));
-  HS_CHECK(found != kKnown.end(), where, " is ", brief_json(value),
-           ", which headshare does not have; it reads gelu_new, gelu_pytorch_tanh, gelu_fast, gelu and relu");
+  HS_CHECK(
+      found != kKnown.end(), where, " is ", brief_json(value),
+      ", which headshare does not have; it reads gelu_new, gelu_pytorch_tanh, gelu_fast, gelu, relu, silu and swish");
   return found->second;
 }
 

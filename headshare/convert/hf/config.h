@@ -38,7 +38,11 @@ struct HfKey {
   const char* theirs;
   const char* ours;
   bool required = false;
+  const char* general = nullptr;  // the general name that transformers also accepts for it
 };
+
+// The value of a key under either of its names; null where both are absent. Throws Error where they disagree.
+const nlohmann::json& either_value(const HfConfig& config, const std::string& theirs, const char* general);
 
 // Sets our options from the keys that the configuration has. Throws Error, naming file and key, for a value that is not
 // the option's, and for a required key that is missing.
@@ -47,6 +51,7 @@ void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields op
 // resolve(), with errors led by the file.
 DecoderOptions resolve_read(const HfConfig& config, const DecoderOptions& options);
 EncoderOptions resolve_read(const HfConfig& config, const EncoderOptions& options);
+EncoderDecoderOptions resolve_read(const HfConfig& config, const EncoderDecoderOptions& options);
 
 // The value of a configuration's activation key, by the names transformers gives them; null is `otherwise`.
 ActivationKind read_activation(const HfConfig& config, const std::string& key, ActivationKind otherwise);

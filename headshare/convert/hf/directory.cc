@@ -6,10 +6,12 @@
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/albert.h"
+#include "headshare/convert/hf/bart.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
 #include "headshare/convert/hf/hashformer.h"
+#include "headshare/convert/hf/marian.h"
 #include "headshare/convert/hf/roberta.h"
 #include "headshare/models/checkpoint.h"
 
@@ -103,7 +105,10 @@ ForeignModel open_hf(const ForeignSource& source) {
                                                       {"roberta", map_roberta},
                                                       {"xlm-roberta", map_roberta},
                                                       {"distilbert", map_distilbert},
-                                                      {"albert", map_albert}};
+                                                      {"albert", map_albert},
+                                                      {"marian", map_marian},
+                                                      {"bart", map_bart},
+                                                      {"mbart", map_mbart}};
   const auto family = families.find(type.is_string() ? type.get<std::string>() : "");
   std::vector<std::string> known;
   for (const auto& [name, map] : families) known.push_back(name);

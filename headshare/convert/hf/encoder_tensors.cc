@@ -54,24 +54,32 @@ void add_pair(const std::string& theirs, const std::string& ours, TensorNames* n
   for (const char* part : {".weight", ".bias"}) names->emplace_back(theirs + part, ours + part);
 }
 
-void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names) {
+void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names,
+                const std::string& our_prefix) {
   for (int64_t layer = 0; layer < layers; ++layer) {
     for (const auto& [theirs, ours] : parts) {
-      add_pair(join_text(prefix, layer, ".", theirs), join_text("blocks.", layer, ".", ours), names);
+      add_pair(join_text(prefix, layer, ".", theirs), join_text(our_prefix, layer, ".", ours), names);
     }
   }
 }
 
-std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
-                                                HfMapping* mapping) {
-  const auto shape_of = shapes(options);
+std::map<std::string, std::string> take_named(const TensorNames& names,
+                                              const std::function<std::vector<int64_t>(const std::string&)>& shape_of,
+                                              HfMapping* mapping) {
   std::map<std::string, std::string> taken;
   for (const auto& [theirs, ours] : names) {
-    const std::string full = mapping->take(theirs, shape_of.at(in_first_block(ours)));
+    const std::string full = mapping->take(theirs, shape_of(ours));
     taken.emplace(ours, full);
     mapping->add(full, "", ours, [from = mapping->shared_directory(), full] { return from->read(full); });
   }
   return taken;
+}
+
+std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
+                                                HfMapping* mapping) {
+  const auto of_first = shapes(options);
+  return take_named(
+      names, [&](const std::string& ours) { return of_first.at(in_first_block(ours)); }, mapping);
 }
 
 EncoderOptions base_encoder() {

@@ -15,14 +15,21 @@ using TensorNames = std::vector<std::pair<std::string, std::string>>;  // theirs
 // Adds a layer's weight and bias.
 void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names);
 
-// Adds weight and bias of each part of each block: "encoder.layer." + number + "." + part.
-void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names);
+// Adds weight and bias of each part of each block: "encoder.layer." + number + "." + part, ours after `our_prefix`.
+void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names,
+                const std::string& our_prefix = "blocks.");
 
 // The numbers of BERT's and RoBERTa's configurations, and the parts of their blocks.
 const std::vector<HfKey>& bert_keys();
 const TensorNames& bert_block_parts();
 
-// Maps each of the named tensors, after checking its shape, as it stands; our names with theirs in full.
+// Maps each of the named tensors, after checking its shape, as it stands; our names with theirs in full. `shape_of`
+// gives the shape of one of ours.
+std::map<std::string, std::string> take_named(const TensorNames& names,
+                                              const std::function<std::vector<int64_t>(const std::string&)>& shape_of,
+                                              HfMapping* mapping);
+
+// The same for an encoder's.
 std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
                                                 HfMapping* mapping);
 

@@ -14,34 +14,21 @@ namespace {
 
 using Directory = std::shared_ptr<const HfDirectory>;
 
-// GPT2Config's keys, the general names transformers also accepts for them, and ours.
-struct Key {
-  const char* theirs;
-  const char* general;
-  const char* ours;
-};
-
-constexpr Key kKeys[] = {
-    {"vocab_size", nullptr, "vocabulary"},
-    {"n_positions", "max_position_embeddings", "context"},
-    {"n_embd", "hidden_size", "d-model"},
-    {"n_layer", "num_hidden_layers", "layers"},
-    {"n_head", "num_attention_heads", "heads"},
-    {"n_inner", nullptr, "feed-forward-width"},
-    {"resid_pdrop", nullptr, "dropout"},
-    {"attn_pdrop", nullptr, "attention-dropout"},
-    {"layer_norm_epsilon", nullptr, "norm-epsilon"},
-    {"initializer_range", nullptr, "init-deviation"},
-};
-
-// The value of a key under either of its names; null where both are absent.
-const nlohmann::json& either(const HfConfig& config, const Key& key) {
-  const nlohmann::json& value = config.value(key.theirs);
-  if (key.general == nullptr) return value;
-  const nlohmann::json& general = config.value(key.general);
-  HS_CHECK(value.is_null() || general.is_null() || value == general, config.config_key(key.theirs), " is ",
-           brief_json(value), " and ", key.general, " is ", brief_json(general), "; they must agree: remove one");
-  return value.is_null() ? general : value;
+// GPT2Config's keys.
+const std::vector<HfKey>& keys() {
+  static const std::vector<HfKey> list = {
+      {.theirs = "vocab_size", .ours = "vocabulary"},
+      {.theirs = "n_positions", .ours = "context", .general = "max_position_embeddings"},
+      {.theirs = "n_embd", .ours = "d-model", .general = "hidden_size"},
+      {.theirs = "n_layer", .ours = "layers", .general = "num_hidden_layers"},
+      {.theirs = "n_head", .ours = "heads", .general = "num_attention_heads"},
+      {.theirs = "n_inner", .ours = "feed-forward-width"},
+      {.theirs = "resid_pdrop", .ours = "dropout"},
+      {.theirs = "attn_pdrop", .ours = "attention-dropout"},
+      {.theirs = "layer_norm_epsilon", .ours = "norm-epsilon"},
+      {.theirs = "initializer_range", .ours = "init-deviation"},
+  };
+  return list;
 }
 
 std::string layer_prefix(int64_t layer) { return join_text("h.", layer, "."); }
@@ -150,12 +137,7 @@ DecoderOptions gpt2_options(const HfConfig& config) {
   // GPT2Config's defaults, where they are not ours.
   DecoderOptions options{.context = 1024, .layers = 12, .dropout = 0.1};
   options.attention = {.d_model = 768, .heads = 12, .projection_bias = true, .attention_dropout = 0.1};
-  Fields list = stored_fields(options);
-  for (const Key& key : kKeys) {
-    const nlohmann::json& value = either(config, key);
-    const std::string where = config.config_key(key.theirs);
-    if (!value.is_null()) set_field(list, key.ours, field_text(value, where), where);
-  }
+  read_keys(config, keys(), stored_fields(options));
   options.activation = read_activation(config, "activation_function", ActivationKind::kGeluTanh);
   options.tie_embeddings = config.flag("tie_word_embeddings", true);
   if (!config.flag("scale_attn_weights", true)) options.attention.scale = 1;

@@ -32,6 +32,9 @@ class HfMapping {
   // Sets aside a tensor that says nothing new, if it is there.
   void leave_out(const std::string& name);
 
+  // Sets aside the tensor that take() gave, which says nothing new.
+  void put_aside(const std::string& full) { unused_.push_back(full); }
+
   // Sets aside a second copy of the tensor `of` (a full name). Throws Error where it differs; `way_out` ends the
   // sentence.
   void leave_out_copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& of,

@@ -7,10 +7,12 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/convert/hf/albert.h"
+#include "headshare/convert/hf/bart.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/distilbert.h"
 #include "headshare/convert/hf/gpt2.h"
 #include "headshare/convert/hf/llama.h"
+#include "headshare/convert/hf/marian.h"
 #include "headshare/convert/hf/roberta.h"
 
 namespace headshare {
@@ -34,15 +36,32 @@ HfShape encoder_shape(const HfConfig& config, const std::string& type, const cha
                               config.architecture().value_or(plain), ")")}};
 }
 
+// As transformers counts: a bias of the output layer is no parameter there; sinusoids and unused positions are some.
+HfShape encoder_decoder_shape(const std::string& type, const EncoderDecoderOptions& options) {
+  HfShape shape{.options = options, .model_type = type};
+  const bool fixed = options.positions == PositionKind::kSinusoidal;
+  if (fixed) {
+    shape.fixed_tables = 2;
+  } else {
+    shape.unused_rows = 2 * 2;  // of each side
+  }
+  shape.notes.push_back(join_text("the count of parameters is that of transformers: it includes ",
+                                  fixed ? "the two tables of sinusoids" : "four positions that no token ever has",
+                                  ", which headshare does not store, and leaves out the bias of the output layer"));
+  return shape;
+}
+
 }  // namespace
 
 std::vector<std::string> shape_types() {
-  return {"albert", "bert", "distilbert", "gpt2", "llama", "mistral", "qwen2", "roberta", "xlm-roberta"};
+  return {"albert", "bart",  "bert",    "distilbert", "gpt2",    "llama",
+          "marian", "mbart", "mistral", "qwen2",      "roberta", "xlm-roberta"};
 }
 
 int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
-  if (shape.output_bias || !resolved.attention.projection_bias) return 0;
-  return own_layers(resolved) * resolved.attention.d_model;
+  const int64_t fixed = (shape.fixed_tables * resolved.context + shape.unused_rows) * resolved.attention.d_model;
+  if (shape.output_bias || !resolved.attention.projection_bias) return -fixed;
+  return own_layers(resolved) * resolved.attention.d_model - fixed;
 }
 
 HfShape read_hf_shape(const fs::path& path) {
@@ -64,6 +83,9 @@ HfShape read_hf_shape(const fs::path& path) {
   if (type == "distilbert") return encoder_shape(config, type, "DistilBertModel", distilbert_options(config));
   if (type == "roberta" || type == "xlm-roberta")
     return encoder_shape(config, type, "RobertaModel", roberta_options(config));
+  if (type == "marian") return encoder_decoder_shape(type, marian_options(config));
+  if (type == "bart") return encoder_decoder_shape(type, bart_options(config));
+  if (type == "mbart") return encoder_decoder_shape(type, mbart_options(config));
   if (type == "gpt2") return {.options = gpt2_options(config), .model_type = type};
   return llama_shape(config, type);
 }
