@@ -69,7 +69,9 @@ Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvC
   // Queries do not see each other, so the beams of a sentence are simply more queries of it.
   const Tensor folded = x.reshape({sentences, x.size(0) / sentences * x.size(1), x.size(2)});
   const Tensor queries = scheme_->project_queries(folded, /*first=*/0);
-  return attend_and_merge(queries, std::move(memory), mask).view(x.sizes());
+  const Tensor output = attend_and_merge(queries, std::move(memory), mask).view(x.sizes());
+  if (observer_) observer_(x, mask, output);
+  return output;
 }
 
 }  // namespace headshare

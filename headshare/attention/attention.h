@@ -23,8 +23,8 @@ class AttentionImpl : public Layer {
   const Scheme& scheme() const { return *scheme_; }
   Scheme& scheme() { return *scheme_; }
 
-  // Shows every self-attention from now on what it read [B, T, E] and gave [B, T, E]; an empty function ends that. For
-  // analysis, without gradients and without a cache.
+  // Shows every self- and cross-attention from now on what it read, x [B, T, E], and gave [B, T, E]; an empty function
+  // ends that. For analysis, without gradients and without a cache.
   using Observer = std::function<void(const Tensor& x, const HeadMask& mask, const Tensor& output)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 

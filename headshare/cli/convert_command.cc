@@ -17,6 +17,7 @@
 #include "headshare/convert/output.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -120,13 +121,29 @@ std::string summary(const ModelOptions& options) {
 
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
-void save_converted(const fs::path& to, const ForeignModel& foreign, const std::shared_ptr<Tokenizer>& tokenizer) {
+// One tokenizer for both sides, or each side's own; null where there is none.
+TokenizerPair find_tokenizers(const ConvertOptions& options, const ForeignModel& foreign) {
+  if (!options.tokenizer.empty() || !foreign.pieces) {
+    const std::shared_ptr<Tokenizer> one = find_tokenizer(options, foreign);
+    return {.source = one, .target = one};
+  }
+  const PieceFiles& files = *foreign.pieces;
+  const TokenizerPair pair{.source = load_sentencepiece(files.source, files.source_vocabulary),
+                           .target = load_sentencepiece(files.target, files.target_vocabulary)};
+  check_vocabulary(*pair.target, foreign.options, files.target_vocabulary.string());
+  check_source_vocabulary(*pair.source, std::get<EncoderDecoderOptions>(foreign.options),
+                          files.source_vocabulary.string());
+  return pair;
+}
+
+void save_converted(const fs::path& to, const ForeignModel& foreign, const TokenizerPair& tokenizers) {
+  const Tokenizer* tokenizer = tokenizers.target.get();
   if (is_causal(foreign.options)) {
-    save_model(to, read_decoder(foreign), tokenizer.get());
+    save_model(to, read_decoder(foreign), tokenizer);
   } else if (is_encoder_decoder(foreign.options)) {
-    save_model(to, read_encoder_decoder(foreign), TokenizerPair{.source = tokenizer, .target = tokenizer});
+    save_model(to, read_encoder_decoder(foreign), tokenizers);
   } else {
-    save_model(to, read_encoder(foreign), tokenizer.get());
+    save_model(to, read_encoder(foreign), tokenizer);
   }
 }
 
@@ -134,7 +151,8 @@ int convert_from(const ConvertOptions& options) {
   const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
   if (!options.dry_run) check_output(options.out, overwrite_of(options), headshare_output());
   const ForeignModel foreign = format.open({options.source, names_hash(options.tokenizer)});
-  const std::shared_ptr<Tokenizer> tokenizer = find_tokenizer(options, foreign);
+  const TokenizerPair tokenizers = find_tokenizers(options, foreign);
+  const Tokenizer* tokenizer = tokenizers.target.get();
   const auto* encoder = std::get_if<EncoderOptions>(&foreign.options);
   HS_CHECK(tokenizer != nullptr || encoder == nullptr || !is_hashed(encoder->embedding), options.source,
            " is a HashFormer, and its files do not say which hash its words had; add --tokenizer hash-md (names with "
@@ -155,7 +173,7 @@ int convert_from(const ConvertOptions& options) {
     return kOk;
   }
   write_output(options.out, overwrite_of(options), headshare_output(),
-               [&](const fs::path& to) { save_converted(to, foreign, tokenizer); });
+               [&](const fs::path& to) { save_converted(to, foreign, tokenizers); });
   print(summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
 }

@@ -1,6 +1,8 @@
 // headshare train: trains one model on text.
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -247,8 +249,9 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
                 " tokens in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second),
                 " tokens/s", result.stopped_early ? ", stopped early" : "", "\n");
   if (!result.best_model.empty()) {
-    text +=
-        join_text("validation   loss ", format_fixed(result.best_loss, 4), " at step ", result.best_step, " (best)\n");
+    const bool is_loss = result.best_loss >= 0;  // a score that should be large counts below 0
+    text += join_text("validation   ", is_loss ? "loss " : "score ", format_fixed(std::abs(result.best_loss), 4),
+                      " at step ", result.best_step, " (best)\n");
   }
   if (const auto recovered = result.gap.recovered(result.best_loss)) {
     text += join_text("recovered    ", recovered_text(*recovered), " of the gap between the start (loss ",

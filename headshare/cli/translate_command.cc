@@ -23,6 +23,7 @@ struct TranslateOptions {
   std::string prefixes;
   bool sample = false;
   bool scores = false;
+  bool alignment = false;
   bool json = false;
   BeamOptions beam;
   SamplingOptions sampling;
@@ -36,6 +37,9 @@ Fields text_fields(TranslateOptions& o) {
       field("prefixes", &o.prefixes, "a file with such a text for each line of the input; empty lines for none"),
       field("sample", &o.sample, "draw each translation at random instead of searching for the likeliest"),
       field("scores", &o.scores, "write the score and a tab before each translation"),
+      field("alignment", &o.alignment,
+            "write a tab and pairs SOURCE-TARGET of tokens, counted from 0, behind each translation: where "
+            "cross-attention looked"),
       field("json", &o.json,
             "a JSON object for each line of the input, with the translations, their scores and tokens"),
   };
@@ -84,16 +88,31 @@ class Prefixes {
   std::vector<std::string> lines_ = {};
 };
 
-std::string json_line(const Translator& translator, int64_t number, std::span<const int32_t> prefix,
+// What was asked of a line.
+struct Asked {
+  const QueuedLine& line;
+  std::span<const int32_t> prefix;
+};
+
+std::string alignment_text(const std::vector<int64_t>& places) {
+  std::string text;
+  for (size_t i = 0; i < places.size(); ++i) text += join_text(i == 0 ? "" : " ", places[i], "-", i);
+  return text;
+}
+
+std::string json_line(const Translator& translator, const Asked& asked, bool alignment,
                       const std::vector<Hypothesis>& found) {
-  nlohmann::ordered_json object = {{"line", number}, {"translations", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json object = {{"line", asked.line.number}, {"translations", nlohmann::ordered_json::array()}};
   for (const Hypothesis& one : found) {
-    object["translations"].push_back({{"text", translator.text(one, prefix)},
+    object["translations"].push_back({{"text", translator.text(one, asked.prefix)},
                                       {"score", one.score},
                                       {"log_probability", one.sum},
                                       {"tokens", one.tokens},
                                       {"token_scores", one.token_scores},
                                       {"ended", one.ended}});
+    if (alignment) {
+      object["translations"].back()["alignment"] = translator.alignment(asked.line.tokens, one, asked.prefix);
+    }
   }
   return object.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -159,19 +178,21 @@ class TranslateCommand {
     const std::optional<SamplingOptions> sampling = options_.sample ? std::optional(options_.sampling) : std::nullopt;
     const auto found = translator_.translate(sources, options_.beam, sampling, prefixes, sequences);
     std::vector<std::vector<std::string>> outputs;
-    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of(batch[i].number, prefixes[i], found[i]));
+    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of({batch[i], prefixes[i]}, found[i]));
     translated_ += static_cast<int64_t>(batch.size());
     progress_.update(static_cast<double>(translated_), /*total=*/0, join_text(translated_, " lines"));
     return outputs;
   }
 
-  std::vector<std::string> lines_of(int64_t number, std::span<const int32_t> prefix,
-                                    const std::vector<Hypothesis>& found) const {
-    if (options_.json) return {json_line(translator_, number, prefix, found)};
+  std::vector<std::string> lines_of(const Asked& asked, const std::vector<Hypothesis>& found) const {
+    if (options_.json) return {json_line(translator_, asked, options_.alignment, found)};
     std::vector<std::string> lines;
     for (const Hypothesis& one : found) {
       const std::string score = options_.scores ? format_fixed(one.score, 4) + "\t" : "";
-      lines.push_back(score + translator_.text(one, prefix));
+      std::string line = score + translator_.text(one, asked.prefix);
+      if (options_.alignment)
+        line += "\t" + alignment_text(translator_.alignment(asked.line.tokens, one, asked.prefix));
+      lines.push_back(std::move(line));
     }
     return lines;
   }

@@ -224,11 +224,13 @@ TEST_F(TranslatorTest, ReadsMarks) {
   TargetMarks marks = options_of(fake).marks;
   EXPECT_EQ(marks.start, 10);
   EXPECT_EQ(marks.end, 0);
-  EXPECT_FALSE(marks.forced_first || marks.never_produced);
+  EXPECT_FALSE(marks.forced_first || marks.forced_last || marks.never_produced);
   fake.config["bad_words_ids"] = {{10}};
   fake.config["forced_bos_token_id"] = 4;
+  fake.config["forced_eos_token_id"] = 2;
   fake.config["eos_token_id"] = {3};
   marks = options_of(fake).marks;
+  EXPECT_EQ(marks.forced_last, 2);
   EXPECT_EQ(marks.never_produced, 10);
   EXPECT_EQ(marks.forced_first, 4);
   EXPECT_EQ(marks.end, 3);
@@ -267,14 +269,14 @@ TEST_F(TranslatorTest, NotesSayWhatIsNotKept) {
   EXPECT_THAT(open(fake).notes,
               ElementsAre(HasSubstr("activation_dropout 0.1 and decoder_layerdrop 0.05 is not kept"),
                           HasSubstr("the files suggest num_beams 4 and no_repeat_ngram_size 3"),
-                          HasSubstr("bad_words_ids [[1],[2]] is not kept"), HasSubstr("forced_eos_token_id 5")));
+                          HasSubstr("bad_words_ids [[1],[2]] is not kept")));
 }
 
 TEST_F(TranslatorTest, MarianSaysWhatItsTextNeeds) {
   FakeTranslator("marian").write(directory());
   write_file(directory() / "vocab.json", "{}");
   write_file(directory() / "merges.txt", "");
-  EXPECT_THAT(open(FakeTranslator("marian")).tokenizer_advice, HasSubstr("source.spm and target.spm"));
+  EXPECT_THAT(open(FakeTranslator("marian")).tokenizer_advice, HasSubstr("source.spm, target.spm and vocab.json"));
   EXPECT_TRUE(open(FakeTranslator("marian")).tokenizer.empty());
   EXPECT_EQ(open(FakeTranslator("bart")).tokenizer, directory());
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,22 @@ struct MappedTensor {
   std::function<Tensor()> read;  // the values in float32, in our shape
 };
 
+// The tokenizers of MarianMT: a SentencePiece model for each side, and the ids of their pieces.
+struct PieceFiles {
+  fs::path source, target;                        // .spm
+  fs::path source_vocabulary, target_vocabulary;  // vocab.json; one file where the sides share it
+};
+
 // A foreign model whose configuration and tensor names, types and shapes have been checked, but
 // whose values have not been read.
 struct ForeignModel {
   ModelOptions options;  // resolved
   std::vector<MappedTensor> tensors = {};
-  std::vector<std::string> unused = {};  // foreign tensors that say nothing new: causal masks, a tied output layer
-  std::vector<std::string> notes = {};   // sentences: what differs from the source in training
-  fs::path tokenizer = {};               // for load_tokenizer; empty when the source has none
-  std::string tokenizer_advice = {};     // a sentence: what text needs where `tokenizer` is empty; "": nothing special
+  std::vector<std::string> unused = {};   // foreign tensors that say nothing new: causal masks, a tied output layer
+  std::vector<std::string> notes = {};    // sentences: what differs from the source in training
+  fs::path tokenizer = {};                // for load_tokenizer; empty when the source has none
+  std::optional<PieceFiles> pieces = {};  // where each side has a SentencePiece model of its own
+  std::string tokenizer_advice = {};      // a sentence: what text needs where `tokenizer` is empty; "": nothing special
 };
 
 // What to read, and what the user says of it.

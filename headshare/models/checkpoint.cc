@@ -141,15 +141,14 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, c
            " tokens, the model only ", vocabulary, ": it is not this model's tokenizer");
 }
 
-namespace {
-
-// What check_vocabulary asks of the target's tokenizer.
 void check_source_vocabulary(const Tokenizer& tokenizer, const EncoderDecoderOptions& options,
                              const std::string& where) {
   EncoderDecoderOptions source = options;
   source.vocabulary = options.source_vocabulary;
   check_vocabulary(tokenizer, source, where);
 }
+
+namespace {
 
 Fields head_fields(TaskHeadOptions& o) {
   return {field("kind", &o.kind, "what the head reads", task_head_names()),

@@ -73,6 +73,10 @@ struct TokenizerPair {
   bool joint() const { return source == target; }
 };
 
+// What check_vocabulary asks, of the tokenizer of an encoder-decoder's source.
+void check_source_vocabulary(const Tokenizer& tokenizer, const EncoderDecoderOptions& options,
+                             const std::string& where);
+
 // Writes the three files into `directory`, which is created; without a tokenizer only two.
 void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
 void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer);

@@ -1,5 +1,7 @@
 #include "headshare/models/encoder_decoder_options.h"
 
+#include <cmath>
+
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
@@ -33,14 +35,20 @@ AttentionSites sites_of(const EncoderDecoderOptions& o) {
           .cross = site_attention(o.attention, o.cross_scheme)};
 }
 
+// Where weights start. A matrix of E x E keeps the variance of what it multiplies with 1 / E (Glorot and Bengio, 2010).
+// From the 0.02 of GPT-2 and BERT narrow models hardly learn to look at the source (docs/design/039-translation.md).
+double start_deviation(const EncoderDecoderOptions& o) {
+  return o.scale_init ? 1 / std::sqrt(static_cast<double>(o.attention.d_model)) : o.init_deviation;
+}
+
 // What belongs to the model, not to a site.
-void take_common(const TransformerOptions& o, AttentionOptions* site) {
+void take_common(const EncoderDecoderOptions& o, AttentionOptions* site) {
   site->d_model = o.attention.d_model;
   site->heads = o.attention.heads;
   site->rotary = o.positions == PositionKind::kRotary;
   site->alibi = o.positions == PositionKind::kAlibi;
   site->rotary_base = o.attention.rotary_base;
-  site->init_deviation = site->output_deviation = o.init_deviation;
+  site->init_deviation = site->output_deviation = start_deviation(o);
 }
 
 void resolve_site(const EncoderDecoderOptions& o, const char* name, AttentionOptions* site) {
@@ -88,6 +96,7 @@ Fields mark_fields(TargetMarks& marks) {
   return {field("start-id", &marks.start, "the token that stands before a target", {.min = 0}),
           field("end-id", &marks.end, "the token that ends a target", {.min = 0}),
           field("forced-first-id", &marks.forced_first, "the first token of every target; auto: any", {.min = 0}),
+          field("forced-last-id", &marks.forced_last, "the token at the greatest length; auto: any", {.min = 0}),
           field("never-produced-id", &marks.never_produced, "a token that is never produced; auto: none", {.min = 0})};
 }
 
@@ -99,6 +108,7 @@ TransformerOptions side(const EncoderDecoderOptions& o, const AttentionOptions& 
   TransformerOptions one = o;
   one.attention = attention;
   one.layers = layers;
+  one.init_deviation = start_deviation(o);
   return one;
 }
 
@@ -116,6 +126,8 @@ Fields fields(EncoderDecoderParts& o) {
       field("share-embeddings", &o.share_embeddings,
             "source and target have one token embedding; needs one tokenizer for both",
             {.aliases = {"share-all-embeddings", "share-encoder-decoder-embeddings"}}),
+      field("scale-init", &o.scale_init,
+            "weights start from N(0, 1 / d-model), and not from --init-deviation, which is for wide models"),
       field("embedding-norm", &o.embedding_norm, "a norm over the embeddings of either side (BART)",
             {.aliases = {"normalize-embedding"}}),
       field("sinusoid-order", &o.sinusoid_order,
@@ -153,11 +165,12 @@ EncoderDecoderOptions resolve(EncoderDecoderOptions o) {
   if (!o.decoder_layers) o.decoder_layers = o.layers;
   HS_CHECK(!o.share_embeddings || o.source_vocabulary == 0 || o.source_vocabulary == o.vocabulary,
            "source and target share one token embedding, and their vocabularies have ", o.source_vocabulary, " and ",
-           o.vocabulary, " tokens; use one tokenizer for both, or --share-embeddings false");
+           o.vocabulary, " tokens; use one tokenizer for both, or --share-embeddings=false");
   if (o.source_vocabulary == 0 || o.share_embeddings) o.source_vocabulary = o.vocabulary;
   check_mark(o.marks.start, "start-id", o.vocabulary);
   check_mark(o.marks.end, "end-id", o.vocabulary);
   check_mark(o.marks.forced_first, "forced-first-id", o.vocabulary);
+  check_mark(o.marks.forced_last, "forced-last-id", o.vocabulary);
   check_mark(o.marks.never_produced, "never-produced-id", o.vocabulary);
   return o;
 }

@@ -27,6 +27,7 @@ struct EncoderDecoderParts {
   std::optional<int64_t> decoder_layers = {};  // default as many as the encoder has
   bool scale_embeddings = true;                // token embeddings times sqrt(E) (Vaswani et al., section 3.4)
   bool share_embeddings = true;                // source and target have one token embedding
+  bool scale_init = true;                      // weights start from N(0, 1 / E) instead of --init-deviation
   bool embedding_norm = false;                 // a norm over the embeddings of either side (BART)
   SinusoidOrder sinusoid_order = SinusoidOrder::kInterleaved;
 };
@@ -36,6 +37,7 @@ struct TargetMarks {
   int64_t start = 0;                           // stands before the first token of a target
   int64_t end = 0;                             // ends it
   std::optional<int64_t> forced_first = {};    // the first token of every target (BART's <s>)
+  std::optional<int64_t> forced_last = {};     // the token at the greatest length (MarianMT's </s>)
   std::optional<int64_t> never_produced = {};  // padding, where it is a token of the target's vocabulary
 };
 

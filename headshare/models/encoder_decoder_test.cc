@@ -269,7 +269,7 @@ TEST_F(SavedTranslator, ComesBackWithBothTokenizers) {
   options.source_vocabulary = 8;
   options.cross_scheme = "collaborative";
   options.attention.key_width = 12;
-  options.marks = {.start = 3, .end = 4, .forced_first = 5, .never_produced = 6};
+  options.marks = {.start = 3, .end = 4, .forced_first = 5, .forced_last = 4, .never_produced = 6};
   const EncoderDecoder model = made(options);
   TokenizerPair tokenizers{.source = letters(), .target = std::make_shared<ByteTokenizer>()};
   save_model(path(), model, tokenizers);

@@ -125,6 +125,21 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
     assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()
 
 
+def test_alignment_follows_the_order(translate):
+    """A word-for-word translation looks at the words in their order."""
+    right = total = 0
+    for number in range(10):
+        source, target = pair(number)
+        one = json.loads(translate(source.encode() + b"\n", "--json", "--alignment").stdout)["translations"][0]
+        places = one["alignment"]
+        assert len(places) == len(one["tokens"]) - one["ended"]
+        right += sum(a <= b for a, b in zip(places, places[1:]))
+        total += len(places) - 1
+        line = translate(source.encode() + b"\n", "--alignment").stdout.decode().rstrip("\n").split("\t")
+        assert line == [one["text"], " ".join(f"{place}-{i}" for i, place in enumerate(places))]
+    assert right > 0.6 * total
+
+
 def test_sampling_repeats_by_its_seed(translate):
     answers = [translate(b"eins zwei drei\n", "--beam", "1", "--sample", "--temperature", "3", "--seed", seed).stdout
                for seed in ("1", "1", "2", "3", "4")]

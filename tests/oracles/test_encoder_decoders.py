@@ -217,7 +217,7 @@ def test_what_a_converted_model_says_of_itself(run, tmp_path):
     model.save_pretrained(tmp_path / "hf")
     done = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
     assert "encoder-decoder, 2 + 3 layers, d-model 48" in done.stdout
-    assert "source.spm and target.spm" in done.stderr
+    assert "source.spm, target.spm and vocab.json" in done.stderr
     info = json.loads(run("info", tmp_path / "ours", "--json").stdout)
     tables, bias = 2 * 24 * 48, 97  # parameters there, and a buffer
     assert info["kind"] == "encoder-decoder"

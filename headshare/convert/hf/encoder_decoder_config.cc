@@ -123,6 +123,7 @@ void read_marks(const HfConfig& config, const EncoderDecoderFamily& family, Targ
   }
   marks->end = files.id("eos_token_id").value_or(marks->end);
   marks->forced_first = files.id("forced_bos_token_id");
+  marks->forced_last = files.id("forced_eos_token_id");
   marks->never_produced = files.never_produced();
 }
 
@@ -147,6 +148,7 @@ EncoderDecoderOptions encoder_decoder_options(const HfConfig& config, const Enco
            " is false: headshare reads ", family.name, " with both of its sides");
   refuse_other_blocks(config, family);
   EncoderDecoderOptions options = family.defaults;
+  options.scale_init = false;  // init_std is theirs
   read_keys(config, number_keys(), stored_fields(options));
   refuse_unequal_sides(config, options);
   read_vocabularies(config, family, &options);
@@ -179,11 +181,6 @@ std::vector<std::string> encoder_decoder_notes(const HfConfig& config, const Enc
   if (!bad.is_null() && !options.marks.never_produced) {
     notes.push_back(join_text("bad_words_ids ", brief_json(bad),
                               " is not kept: headshare can leave out one token, not several or sequences"));
-  }
-  const std::optional<int64_t> last = files.id("forced_eos_token_id");
-  if (last && *last != options.marks.end) {
-    notes.push_back(
-        join_text("forced_eos_token_id ", *last, " is not kept: the token that ends a target is ", options.marks.end));
   }
   return notes;
 }

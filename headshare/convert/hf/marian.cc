@@ -32,12 +32,22 @@ EncoderDecoderFamily marian() {
 }
 
 // Sets where the tokenizers of source and target are, or what is to be said where they are not to be had. A
-// tokenizer.json beside them is of other programs, and has one side at most.
+// tokenizer.json beside them is of other programs, and has one side at most. target_vocab.json is there where the sides
+// do not share their ids.
 void find_tokenizers(const fs::path& directory, ForeignModel* foreign) {
+  PieceFiles files{.source = directory / "source.spm",
+                   .target = directory / "target.spm",
+                   .source_vocabulary = directory / "vocab.json",
+                   .target_vocabulary = directory / "target_vocab.json"};
+  if (!fs::exists(files.target_vocabulary)) files.target_vocabulary = files.source_vocabulary;
+  if (fs::exists(files.source) && fs::exists(files.target) && fs::exists(files.source_vocabulary)) {
+    foreign->pieces = files;
+    return;
+  }
   foreign->tokenizer_advice = join_text(
       directory.string(),
-      ": text needs MarianMT's tokenizers source.spm and target.spm, which headshare does not read: the model is of no "
-      "use for text without one; give it with --tokenizer PATH");
+      ": text needs MarianMT's tokenizers source.spm, target.spm and vocab.json, which are not all there: the model is "
+      "of no use for text without them; put them beside it, or give one for both sides with --tokenizer PATH");
 }
 
 }  // namespace

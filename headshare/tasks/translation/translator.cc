@@ -10,6 +10,7 @@
 #include "headshare/data/repair_utf8.h"
 #include "headshare/decode/beam/beam_search.h"
 #include "headshare/models/position_limit.h"
+#include "headshare/tasks/translation/alignment.h"
 #include "headshare/tasks/translation/model_steps.h"
 
 namespace headshare {
@@ -86,6 +87,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   request.start = static_cast<int32_t>(marks.start);
   request.end_of_text = static_cast<int32_t>(marks.end);
   if (marks.never_produced) request.suppressed = {static_cast<int32_t>(*marks.never_produced)};
+  if (marks.forced_last) request.forced_last = static_cast<int32_t>(*marks.forced_last);
   // Ids that the model has room for and the tokenizer no text.
   for (int64_t id = tokenizers_.target->vocabulary_size(); id < model_->options().vocabulary; ++id) {
     request.suppressed.push_back(static_cast<int32_t>(id));
@@ -109,10 +111,22 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   return beam_search(steps, request);
 }
 
-std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32_t> prefix) const {
+std::vector<int32_t> Translator::whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix) {
   std::vector<int32_t> tokens(prefix.begin(), prefix.end());
   tokens.insert(tokens.end(), hypothesis.tokens.begin(), hypothesis.tokens.end() - (hypothesis.ended ? 1 : 0));
-  return replace_invalid_utf8(tokenizers_.target->decode(tokens));  // byte-level tokens need not end with a character
+  return tokens;
+}
+
+std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32_t> prefix) const {
+  // Byte-level tokens need not end with a character.
+  return replace_invalid_utf8(tokenizers_.target->decode(whole(hypothesis, prefix)));
+}
+
+std::vector<int64_t> Translator::alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
+                                           std::span<const int32_t> prefix) const {
+  std::vector<int32_t> ended = source;
+  ended.push_back(source_end_);
+  return aligned_sources(model_, ended, whole(hypothesis, prefix));
 }
 
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,

@@ -38,6 +38,10 @@ class Translator {
   // Behind the prefix that it was made with, without the token that ends it. Valid UTF-8.
   std::string text(const Hypothesis& hypothesis, std::span<const int32_t> prefix = {}) const;
 
+  // The place of a source token for each token of a hypothesis and its prefix, its end left out (alignment.h).
+  std::vector<int64_t> alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
+                                 std::span<const int32_t> prefix = {}) const;
+
   // Tokens, the end left out.
   int64_t longest_source() const;
 
@@ -45,6 +49,9 @@ class Translator {
   const TokenizerPair& tokenizers() const { return tokenizers_; }
 
  private:
+  // The tokens that make the text.
+  static std::vector<int32_t> whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix);
+
   EncoderDecoder model_;
   TokenizerPair tokenizers_;
   int32_t source_end_;

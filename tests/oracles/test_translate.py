@@ -1,0 +1,115 @@
+"""`headshare translate` against transformers: imported MarianMT and BART models, their tokenizers, greedy and beam."""
+
+import json
+import subprocess
+
+import pytest
+import sentencepiece
+import torch
+import transformers
+
+LINES = ["Ein Mann schläft auf einer Bank.", "Zwei Hunde spielen im grünen Gras", "Eine Frau liest ein Buch im Park.",
+         "Kinder rennen über eine Straße, während ein Auto vorbei fährt.", "Hund", "Der Junge wirft den Ball."]
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    nouns = ["Mann", "Hund", "Ball", "Park", "Auto", "Bank", "Buch", "Straße", "Gras", "Junge", "Frau", "Kind"]
+    verbs = ["schläft", "spielt", "liest", "rennt", "wirft", "sieht", "fährt", "steht"]
+    return [f"Ein {nouns[i % 12]} {verbs[i * 7 % 8]} und {verbs[i * 3 % 8]} den {nouns[i * 5 % 12]} im "
+            f"{nouns[i * 11 % 12]}, während eine {nouns[(i + 3) % 12]} über {i % 17} Hunde {verbs[(i + 2) % 8]}."
+            for i in range(400)] + LINES
+
+
+def write_marian_tokenizers(folder, sentences, shared):
+    """source.spm, target.spm and vocab.json as MarianMT has them."""
+    pieces = []
+    for side, kind in (("source", "unigram"), ("target", "bpe")):
+        lines = sentences if side == "source" else [line.upper() for line in sentences]
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_prefix=str(folder / side), vocab_size=120, model_type=kind,
+            hard_vocab_limit=False, minloglevel=2)
+        (folder / f"{side}.model").rename(folder / f"{side}.spm")
+        model = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+        pieces.append([model.id_to_piece(i) for i in range(model.get_piece_size())])
+    names = ["</s>", "<unk>"] + [p for p in dict.fromkeys(pieces[0] + pieces[1]) if p not in ("<s>", "</s>", "<unk>")]
+    vocabulary = {name: i for i, name in enumerate([*names, "<pad>"])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"source_lang": "de", "target_lang": "en",
+                                                              "tokenizer_class": "MarianTokenizer"}))
+    assert shared
+    return vocabulary
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory, sentences):
+    folder = tmp_path_factory.mktemp("marian")
+    vocabulary = write_marian_tokenizers(folder, sentences, shared=True)
+    torch.manual_seed(3)
+    config = transformers.MarianConfig(
+        vocab_size=len(vocabulary), d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64,
+        pad_token_id=vocabulary["<pad>"], eos_token_id=0, decoder_start_token_id=vocabulary["<pad>"],
+        forced_eos_token_id=0, scale_embedding=True, activation_function="swish", init_std=0.4)
+    model = transformers.MarianMTModel(config).eval()
+    model.generation_config.bad_words_ids = [[vocabulary["<pad>"]]]
+    model.save_pretrained(folder)
+    return folder, model, transformers.MarianTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def ours(run, marian, tmp_path_factory):
+    out = tmp_path_factory.mktemp("ours") / "model"
+    run("convert", "--from", "hf", marian[0], out)
+    return out
+
+
+def translated(program, model, lines, *words):
+    done = subprocess.run([str(w) for w in (program, "translate", model, "--threads", 1, "--json", *words)],
+                          input="\n".join(lines).encode() + b"\n", capture_output=True, timeout=300, check=True)
+    return [json.loads(line)["translations"] for line in done.stdout.decode().splitlines()]
+
+
+def wanted(model, tokenizer, line, **options):
+    """Each line alone: what is translated together must not matter."""
+    batch = tokenizer([line], return_tensors="pt")
+    with torch.no_grad():
+        found = model.generate(**batch, return_dict_in_generate=True, output_scores=True, **options)
+    return found
+
+
+def test_source_ids(run, marian, ours):
+    _, _, tokenizer = marian
+    info = json.loads(run("info", ours, "--json").stdout)
+    assert info["kind"] == "encoder-decoder"
+    for line in LINES:
+        done = run("tokenize", "--tokenizer", ours / "source_tokenizer.json", "--json", text_in=line + "\n")
+        ids = json.loads(done.stdout)["ids"]
+        assert [*ids, 0] == tokenizer([line])["input_ids"][0]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("penalty", [1.0, 0.6])
+def test_marian(program, marian, ours, beam, penalty):
+    _, model, tokenizer = marian
+    n_best = min(beam, 2)
+    found = translated(program, ours, LINES, "--beam", beam, "--n-best", n_best, "--length-penalty", penalty,
+                       "--max-length", 20)
+    for line, mine in zip(LINES, found):
+        theirs = wanted(model, tokenizer, line, num_beams=beam, num_return_sequences=n_best, length_penalty=penalty,
+                        max_new_tokens=20, do_sample=False)
+        for k in range(n_best):
+            ids = [i for i in theirs.sequences[k].tolist()[1:] if i != model.config.pad_token_id]
+            assert mine[k]["tokens"] == ids, line
+            assert mine[k]["text"] == tokenizer.decode(ids, skip_special_tokens=True), line
+            if beam > 1:
+                assert mine[k]["score"] == pytest.approx(theirs.sequences_scores[k].item(), abs=1e-4)
+
+
+def test_no_repeated_pairs_and_minimum(program, marian, ours):
+    _, model, tokenizer = marian
+    found = translated(program, ours, LINES, "--beam", 3, "--no-repeat-ngram", 2, "--min-length", 6, "--max-length", 15)
+    for line, mine in zip(LINES, found):
+        theirs = wanted(model, tokenizer, line, num_beams=3, no_repeat_ngram_size=2, min_new_tokens=6,
+                        max_new_tokens=15, do_sample=False)
+        assert mine[0]["tokens"] == [i for i in theirs.sequences[0].tolist()[1:] if i != model.config.pad_token_id]
