@@ -50,7 +50,7 @@ std::string separation_sentence(const Results& results, const Verdicts& verdicts
   return text;
 }
 
-std::string percent_of(double part, double whole) { return format_fixed(100 * part / whole, 0) + "%"; }
+std::string percent_of(double part, double whole) { return percent_text(part / whole, 0); }
 
 std::string margin_text(const Results& results, const VariantRow& reference) {
   const Subject& subject = results.subject;
