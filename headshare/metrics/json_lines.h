@@ -1,24 +1,24 @@
-// For the programs that tests/oracles and bench/ ask: one JSON request a line on standard input, one JSON answer a line
-// on standard output. No part of a library.
+// For the programs that tests/oracles and bench/ ask (*_tool.cc): one JSON request a line, one JSON answer a line.
 #pragma once
 
-#include <cstdio>
 #include <exception>
-#include <iostream>
+#include <istream>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 
 namespace headshare {
 
-// The exit code of main(): 1, with the reason on standard error, after the first request that `answer` throws for.
-inline int answer_json_lines(nlohmann::json (*answer)(const nlohmann::json& request)) {
+// The exit code of main(): 1, with the reason in `errors`, after the first request that `answer` throws for.
+inline int answer_json_lines(std::istream& requests, std::ostream& answers, std::ostream& errors,
+                             nlohmann::json (*answer)(const nlohmann::json& request)) {
   try {
-    for (std::string line; std::getline(std::cin, line);) {
-      std::printf("%s\n", answer(nlohmann::json::parse(line)).dump().c_str());
+    for (std::string line; std::getline(requests, line);) {
+      answers << answer(nlohmann::json::parse(line)).dump() << "\n";
     }
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    errors << error.what() << "\n";
     return 1;
   }
 }

@@ -4,6 +4,7 @@
 //   {"do": "normalize" or "lower", "texts": [...]}                          {"texts": [...]}
 //   {"do": "squad", "rules": "v2.0", "gold": {id: [answers]}, "predictions": {id: answer}, "odds": {id: 0.5},
 //    "threshold": 1}                                                        {"exact_match": 50.0, ...}
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -65,4 +66,4 @@ Json answer(const Json& request) {
 }  // namespace
 }  // namespace headshare
 
-int main() { return headshare::answer_json_lines(headshare::answer); }
+int main() { return headshare::answer_json_lines(std::cin, std::cout, std::cerr, headshare::answer); }

@@ -10,6 +10,7 @@
 // OPTIONS are named as the fields of BleuOptions, ChrfOptions and TercomOptions. "seconds" are CPU seconds of all of a
 // request's scores and tests, once for each pass.
 #include <ctime>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -155,4 +156,4 @@ Json answer(const Json& request) {
 }  // namespace
 }  // namespace headshare
 
-int main() { return headshare::answer_json_lines(headshare::answer); }
+int main() { return headshare::answer_json_lines(std::cin, std::cout, std::cerr, headshare::answer); }
