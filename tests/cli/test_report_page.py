@@ -378,7 +378,7 @@ def test_no_printed_page_is_nearly_empty(page, reports, case):  # noqa: F811
     page.open(reports[case])
     characters = page.printed()
     assert len(characters) > (1 if case != "nothing" else 0)
-    assert characters[0] > 100 and characters[-1] > 150, characters
+    assert min(characters[0], characters[-1]) > 100, characters
 
 
 @pytest.mark.parametrize("name", ["glue", "superglue", "squad-v2"])

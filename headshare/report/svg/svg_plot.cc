@@ -85,6 +85,16 @@ bool have_room(const Scale& scale, const std::vector<Tick>& ticks) {
   return true;
 }
 
+// With 0 among them where that leaves two.
+std::vector<Tick> every_second(const std::vector<Tick>& ticks) {
+  const auto zero = std::find_if(ticks.begin(), ticks.end(), [](const Tick& tick) { return tick.value == 0; });
+  size_t first = zero == ticks.end() ? 0 : static_cast<size_t>(zero - ticks.begin()) % 2;
+  if (first + 2 >= ticks.size()) first = 0;
+  std::vector<Tick> kept;
+  for (size_t i = first; i < ticks.size(); i += 2) kept.push_back(ticks[i]);
+  return kept;
+}
+
 // Fewer where labels would touch; two at least, since one gives no scale.
 std::vector<Tick> ticks_below(const Scale& scale) {
   std::vector<Tick> ticks = round_ticks(scale, kTicks);
@@ -92,6 +102,7 @@ std::vector<Tick> ticks_below(const Scale& scale) {
     std::vector<Tick> fewer = round_ticks(scale, count);
     if (fewer.size() >= 2) ticks = std::move(fewer);
   }
+  while (ticks.size() > 2 && !have_room(scale, ticks)) ticks = every_second(ticks);
   return ticks;
 }
 

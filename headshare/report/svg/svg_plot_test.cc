@@ -162,10 +162,11 @@ TEST(SvgPlotTest, LabelsBelowTheAxisDoNotTouch) {
   EXPECT_THAT(labels_below({-0.02, 0}), ElementsAre("−0.02", "−0.01", "0.00"));
   EXPECT_THAT(labels_below({-0.00017, 0.00006}), ElementsAre("−0.0001", "0.0000"));
   EXPECT_THAT(labels_below({-0.00005, 0.00003}), ElementsAre("−0.00005", "0.00000"));
+  EXPECT_THAT(labels_below({-0.000042, 0.000035}), ElementsAre("−0.00004", "0.00000"));  // no rounder step leaves two
   EXPECT_GE(labels_below({1.000001, 1.000002}).size(), 2u);
   // Those that have room stay.
   EXPECT_THAT(labels_below({-0.2, 0.1}), ElementsAre("−0.2", "−0.1", "0.0", "0.1"));
-  EXPECT_THAT(labels_below({0, 1}), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"));
+  EXPECT_THAT(labels_below({0, 0.85}), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8"));
 }
 
 // In the middle of the frame where it fits there, and always inside the figure.
