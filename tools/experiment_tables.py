@@ -263,7 +263,7 @@ def preset_positions():
 
 
 PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in TASKS},
-           "preset-small": "WikiText-2 (`small`, 500 steps)"}  # fmt: skip
+           "joint-recall": "joint-recall", "k-gram": "k-gram", "preset-small": "WikiText-2 (`small`, 500 steps)"}  # fmt: skip
 
 
 def preset_rates():

@@ -44,6 +44,8 @@ std::string percent_text(double share) {
   return digits + "%";
 }
 
+std::string percent_text(double share, int digits) { return format_fixed(100 * share, digits) + "%"; }
+
 std::string list_text(const std::vector<std::string>& names, const std::string& last) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {

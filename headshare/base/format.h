@@ -17,5 +17,6 @@ std::string list_text(const std::vector<std::string>& names, const std::string& 
 
 // A share from 0 to 1 as "37%", "4.1%", "0.03%": two digits that say something.
 std::string percent_text(double share);
+std::string percent_text(double share, int digits);  // with so many digits behind the point: "12.34%"
 
 }  // namespace headshare

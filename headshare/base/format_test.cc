@@ -32,6 +32,9 @@ TEST(FormatTest, Counts) {
 TEST(FormatTest, Percents) {
   EXPECT_EQ(percent_text(0.3666), "37%");
   EXPECT_EQ(percent_text(0.0412), "4.1%");
+  EXPECT_EQ(percent_text(0.12346, 2), "12.35%");
+  EXPECT_EQ(percent_text(0.5, 1), "50.0%");
+  EXPECT_EQ(percent_text(0.996, 0), "100%");
   EXPECT_EQ(percent_text(0.02), "2%");
   EXPECT_EQ(percent_text(0.0003), "0.03%");
   EXPECT_EQ(percent_text(1e-6), "less than 0.01%");

@@ -31,7 +31,8 @@ std::vector<std::string> fine_tuned_tasks() {
 }  // namespace
 
 Arguments CompareCommand::arguments() {
-  Arguments made("compare", "Trains the same model once per attention scheme and seed, and prints the paper's table.");
+  Arguments made("compare",
+                 "Trains the same model once per attention scheme and seed, and prints one table of quality and cost.");
   made.group("Comparison",
              {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
               field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),

@@ -1,4 +1,4 @@
-// headshare compare: the same model, once per attention scheme and seed; the paper's table on the
+// headshare compare: the same model, once per attention scheme and seed; one table of quality and cost on the
 // user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"

@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-std::string share(double value) { return format_fixed(100 * value, 2) + " %"; }
+std::string share(double value) { return percent_text(value, 2); }
 
 std::string table_of(const CompressionReport& report) {
   std::vector<Column> columns = {{"layer", Align::kLeft}, {"key width"}, {"of"},
@@ -76,7 +76,7 @@ nlohmann::ordered_json layers_of(const CompressionReport& report) {
   return layers;
 }
 
-// "scores 12.30 %, values 4.50 %" in two cells.
+// "12.30%" of scores and "4.50%" of values, in two cells.
 void add_error(const SharedError& error, std::vector<std::string>* cells) {
   cells->push_back(share(error.scores));
   cells->push_back(share(error.values));

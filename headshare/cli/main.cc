@@ -30,7 +30,7 @@ struct Verb {
 
 // In the order of --help.
 constexpr std::array kVerbs = {
-    Verb{"compare", "trains every attention scheme on your text and prints the paper's table", run_compare,
+    Verb{"compare", "trains every attention scheme on your text and prints one table of quality and cost", run_compare,
          /*computes=*/true, /*keeps_options=*/true},
     Verb{"report", "makes the report of a comparison again, or one report of several", run_report},
     Verb{"train", "trains one language model on text, causal or masked", run_train, /*computes=*/true,
@@ -40,7 +40,7 @@ constexpr std::array kVerbs = {
     Verb{"predict", "labels new rows with a model that finetune made", run_predict, /*computes=*/true},
     Verb{"evaluate", "scores a model on text: perplexity, bits per byte, pseudo-perplexity", run_evaluate,
          /*computes=*/true},
-    Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE", run_score},
+    Verb{"score", "scores predictions of any program: SQuAD, GLUE, SuperGLUE, translations", run_score},
     Verb{"generate", "continues text", run_generate, /*computes=*/true},
     Verb{"translate", "translates standard input line by line", run_translate, /*computes=*/true},
     Verb{"fill", "what may stand in the masked places of a text", run_fill, /*computes=*/true},
@@ -55,16 +55,26 @@ constexpr std::array kVerbs = {
 };
 
 std::string overview() {
-  std::string text =
-      "headshare trains transformers whose attention heads share projections, and compares what that\n"
-      "costs in quality with what it saves in parameters, cache, memory and time.\n\n"
-      "Usage: headshare VERB [options]\n\n";
+  constexpr int kNameWidth = 12;
+  constexpr int kIndent = 2;
+  const int width = terminal_width(Stream::kOut);
+  std::string text = wrap(
+      "headshare trains transformers whose attention heads share projections, and compares what that costs in quality "
+      "with what it saves in parameters, cache, memory and time.",
+      width, 0);
+  text += "\n\nUsage: headshare VERB [options]\n\n";
   for (const Verb& verb : kVerbs) {
     std::string name = verb.name;
-    name.resize(12, ' ');
-    text += "  " + bold(name, Stream::kOut) + verb.summary + "\n";
+    name.resize(kNameWidth, ' ');
+    text +=
+        std::string(kIndent, ' ') + bold(name, Stream::kOut) + wrap(verb.summary, width, kIndent + kNameWidth) + "\n";
   }
-  return text + "\n`headshare VERB --help` shows a verb's options; `headshare --version` the version.\n";
+  return text + "\n" +
+         wrap(
+             "`headshare VERB --help` shows a verb's common options, `headshare VERB --help-all` all of them; "
+             "`headshare --version` the version.",
+             width, 0) +
+         "\n";
 }
 
 // Verbs that the program calls itself; --help does not list them.
@@ -106,7 +116,7 @@ void check_utf8(const Words& words) {
 int run(Words words, char** argv) {
   if (words.empty()) words = {"--help"};
   if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
-  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+  if (words[0] == "--help" || words[0] == "--help-all" || words[0] == "-h" || words[0] == "help") {
     print_styled(overview());
     return kOk;
   }

@@ -44,7 +44,7 @@ std::string ProgressLine::line(double fraction, double now, std::string_view det
   std::string text = title_;
   const double passed = now - started_;
   if (fraction > 0) {
-    text += join_text("  ", static_cast<int>(std::min(fraction, 1.0) * 100), " %");
+    text += join_text("  ", static_cast<int>(std::min(fraction, 1.0) * 100), "%");
     const double since_first = fraction - first_fraction_;
     if (passed > 1 && since_first > 0 && fraction < 1) {
       text += "  " + format_duration(passed * (1 - fraction) / since_first) + " left";

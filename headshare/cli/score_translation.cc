@@ -74,7 +74,7 @@ Fields ter_fields(TranslationOptions& o) {
 
 Fields common_fields(TranslationOptions& o) {
   return {
-      field("confidence", &o.confidence, "a 95 % interval from so many bootstrap resamples of the lines",
+      field("confidence", &o.confidence, "a 95% interval from so many bootstrap resamples of the lines",
             {.min = 0, .max = kMostSamples, .aliases = {"confidence-n"}}),
       field("paired-bootstrap", &o.paired_bootstrap,
             "compare every system with the first by so many resamples (1000 is usual)",
@@ -146,7 +146,7 @@ void print_systems(const Scored& scored) {
   const bool intervals = scored.results[0].interval.has_value();
   const bool tested = scored.results[1].p_value.has_value();
   std::vector<Column> columns = {{"system", Align::kLeft}, {scored.metric->name()}};
-  if (intervals) columns.insert(columns.end(), {{"mean"}, {"95 %"}});
+  if (intervals) columns.insert(columns.end(), {{"mean"}, {"95%"}});
   if (tested) columns.push_back({"p", Align::kLeft});
   TextTable table(columns);
   for (size_t s = 0; s < scored.systems.size(); ++s) {

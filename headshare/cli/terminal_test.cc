@@ -42,7 +42,7 @@ TEST(ProgressLineTest, OnATerminalOneLineIsWrittenOver) {
   recorder.now = 10;
   recorder.line.update(25, 100, "loss 3.21");
   recorder.line.hide();
-  EXPECT_EQ(recorder.written(), "\rwork\033[K\rwork  25 %  30 s left  loss 3.21\033[K\r\033[K");
+  EXPECT_EQ(recorder.written(), "\rwork\033[K\rwork  25%  30 s left  loss 3.21\033[K\r\033[K");
 }
 
 TEST(ProgressLineTest, LinesAreCutAtTheWidth) {
@@ -59,7 +59,7 @@ TEST(ProgressLineTest, ElsewhereFewLines) {
   }
   const std::string written = recorder.written();
   EXPECT_EQ(std::count(written.begin(), written.end(), '\n'), 10);
-  EXPECT_THAT(written, HasSubstr("work  10 %  3:00 left\n"));
+  EXPECT_THAT(written, HasSubstr("work  10%  3:00 left\n"));
 }
 
 TEST(ProgressLineTest, ShortWorkIsSilentElsewhere) {
@@ -86,7 +86,7 @@ TEST(ProgressLineTest, ResumedWorkGuessesFromItsOwnSpeed) {
   recorder.line.update(50, 100);
   recorder.now = 10;
   recorder.line.update(60, 100);
-  EXPECT_EQ(recorder.written(), "work  60 %  40 s left\n");
+  EXPECT_EQ(recorder.written(), "work  60%  40 s left\n");
 }
 
 TEST(TextTableTest, NumbersStandToTheRight) {

@@ -17,7 +17,7 @@ std::string evaluation_text(const Evaluation& evaluation) {
 
 }  // namespace
 
-std::string recovered_text(double recovered) { return format_fixed(100 * recovered, 1) + "%"; }
+std::string recovered_text(double recovered) { return percent_text(recovered, 1); }
 
 void TrainingProgress::on_step(const StepReport& report) {
   last_ = report;

@@ -15,7 +15,7 @@ struct BenchmarkTask {
   std::string edition = {};  // "v1.1" of SQuAD; "" of the others
   int64_t examples = 0;
   int64_t validation_examples = 0;
-  std::string fingerprint = {};  // of what is learned from and judged by
+  std::string fingerprint = {};  // of the data that train and score models
   bool scores_test = false;
   std::vector<std::string> notes = {};  // sentences about its data
   double training_seconds = 0;          // of one cell, all learning rates; 0 where not asked for

@@ -22,7 +22,7 @@ Fields own_fields(ComparisonOptions& o) {
   return {
       task_field(o),
       field("preset", &o.preset,
-            "sizes and steps to start from: quick takes minutes, small an hour, base a night on 2 cores",
+            "sizes and steps to start from: with all schemes, quick takes minutes, small hours, base days on 2 cores",
             preset_names()),
       field("schemes", &o.schemes, "attention schemes to compare, or all; with --variants none unless named"),
       field("variants", &o.variants,

@@ -1,4 +1,4 @@
-// How much of what models are judged by they never saw in training, and how well they do there.
+// How many words of the scored examples models never saw in training, and how well they do there.
 #pragma once
 
 #include <cstdint>

@@ -4,13 +4,12 @@
 //   {"do": "normalize" or "lower", "texts": [...]}                          {"texts": [...]}
 //   {"do": "squad", "rules": "v2.0", "gold": {id: [answers]}, "predictions": {id: answer}, "odds": {id: 0.5},
 //    "threshold": 1}                                                        {"exact_match": 50.0, ...}
-#include <cstdio>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "headshare/metrics/answers.h"
+#include "headshare/metrics/json_lines.h"
 #include "headshare/metrics/metric.h"
 #include "headshare/metrics/squad.h"
 #include "headshare/text/lower_case.h"
@@ -67,14 +66,4 @@ Json answer(const Json& request) {
 }  // namespace
 }  // namespace headshare
 
-int main() {
-  try {
-    for (std::string line; std::getline(std::cin, line);) {
-      std::printf("%s\n", headshare::answer(nlohmann::json::parse(line)).dump().c_str());
-    }
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main() { return headshare::answer_json_lines(std::cin, std::cout, std::cerr, headshare::answer); }

@@ -48,7 +48,7 @@ Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& s
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student);
 void check_finite(const torch::nn::Module& model, const std::string& who);
 
-// Bytes a teacher takes besides a training step: its weights, and a forward pass over what it reads or is judged by.
+// Bytes a teacher takes besides a training step: its weights, and a forward pass over what it reads or is scored on.
 double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape);
 
 }  // namespace headshare

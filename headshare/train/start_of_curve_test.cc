@@ -109,7 +109,7 @@ TEST(StartOfCurveTest, ATeacherThatIsNoBetterIsSaid) {
 TEST(StartOfCurveTest, ATeacherThatIsAsGoodIsSaid) {
   Recorder recorder;
   EXPECT_THAT(said_of(4.0001, 4, &recorder),
-              HasSubstr("start 4.0001 and teacher 4 differ by less than 0.01 %: there is no gap to recover"));
+              HasSubstr("start 4.0001 and teacher 4 differ by less than 0.01%: there is no gap to recover"));
   EXPECT_FALSE(recorder.evaluations[2].recovered);
 }
 

@@ -169,7 +169,7 @@ void Trainer::begin_curve() {
   if (progress_.step == 0 && gap.start && gap.teacher && !gap.recovered(*gap.start)) {
     notice(*gap.start > *gap.teacher
                ? join_text("start ", *gap.start, " and teacher ", *gap.teacher,
-                           " differ by less than 0.01 %: there is no gap to recover")
+                           " differ by less than 0.01%: there is no gap to recover")
                : join_text("the teacher's validation loss, ", *gap.teacher, ", is no smaller than the start's, ",
                            *gap.start, ": there is no gap to recover"));
   }

@@ -2,7 +2,9 @@
 
 import base64
 import json
+import re
 import shutil
+import zlib
 
 import pytest
 
@@ -39,6 +41,14 @@ class Page:
 
     def pdf(self):
         return base64.b64decode(self._cdp("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
+
+    def printed(self):
+        """How many characters each printed page has. Chromium writes text as strings of two-byte glyphs, "<0024003D>"."""
+        objects = {number: body for number, body in re.findall(rb"\n(\d+) 0 obj\n(.*?)\nendobj", self.pdf(), re.DOTALL)}
+        pages = [body for body in objects.values() if re.match(rb"<</Type /Page\b(?!s)", body)]
+        contents = [objects[re.search(rb"/Contents (\d+) 0 R", page)[1]] for page in pages]
+        streams = [zlib.decompress(one[one.index(b"stream\n") + 7 : one.rindex(b"\nendstream")]) for one in contents]
+        return [sum(len(text) // 4 for text in re.findall(rb"<([0-9A-Fa-f]+)>", stream)) for stream in streams]
 
     def logs(self, kind):
         return self._driver.get_log(kind)

@@ -50,7 +50,7 @@ def suite(tmp_path):
 def test_relatives_of_a_task_are_beside_it(run, encoders, glue, tmp_path):  # noqa: F811
     flags = ("--task", "glue", "--tasks", "mnli", "--finetune-data", glue, "--encoders", encoders, "--schemes", "mha")
     done = run("compare", "--json", *QUICK, "--seeds", 1, "--out", tmp_path / "out", *flags)
-    assert "glue/mnli: 24 training examples; entailment 50.0 %" in done.stderr
+    assert "glue/mnli: 24 training examples; entailment 50.0%" in done.stderr
     task = json.loads(done.stdout)["cells"][0]["tasks"][0]
     assert [one["name"] for one in task["metrics"]] == ["accuracy", "mnli-mm accuracy", "ax matthews"]
     matched, mismatched, _ = (one["value"] for one in task["metrics"])

@@ -86,7 +86,7 @@ def test_an_own_table(run, encoder, tables, tmp_path):
     (task,) = report["tasks"]
     assert task["task"] == "classify" and task["train_examples"] == 40
     assert task["classes"] == [{"label": "0", "examples": 20}, {"label": "1", "examples": 20}]
-    assert "0 50.0 %, 1 50.0 %" in done.stderr
+    assert "0 50.0%, 1 50.0%" in done.stderr
     assert [part["part"] for part in task["parts"]] == ["validation", "test"]
     accuracy = task["parts"][1]["scores"][0]
     assert accuracy["name"] == "accuracy" and len(accuracy["values"]) == 2 and accuracy["best"] > 0.9

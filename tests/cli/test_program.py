@@ -42,7 +42,17 @@ def test_help_of_a_verb(verb, run):
 
 
 def test_no_verb_shows_the_help(run):
-    assert run().stdout == run("--help").stdout
+    for words in ([], ["--help-all"], ["-h"], ["help"]):
+        assert run(*words).stdout == run("--help").stdout
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_fits_the_screen(run, width):
+    text = run("--help", env={"COLUMNS": str(width)}).stdout
+    assert max(map(len, text.splitlines())) <= width
+    words = " ".join(text.split())
+    assert "score scores predictions of any program: SQuAD, GLUE, SuperGLUE, translations" in words
+    assert "prints one table of quality and cost" in words
 
 
 def test_unknown_verbs(refused):

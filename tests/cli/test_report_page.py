@@ -6,6 +6,7 @@ import re
 import pytest
 import report_cases as cases
 from browser import page  # noqa: F401 (a fixture)
+from conftest import ROOT
 
 pytestmark = pytest.mark.slow
 TAB, ENTER, ESCAPE, LEFT, RIGHT = "\ue004", "\ue007", "\ue00c", "\ue012", "\ue014"
@@ -366,6 +367,26 @@ def test_prints(page, reports):  # noqa: F811
     style = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e)[arguments[1]])"
     assert set(page.run(style, "h1, h2, h3, h4, caption, figcaption", "breakAfter")) == {"avoid"}
     assert set(page.run(style, "figure, tr, .care, .notes li, pre", "breakInside")) == {"avoid"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_printed_page_is_nearly_empty(page, reports, case):  # noqa: F811
+    """Paper cannot open what is closed, and a footer alone is no page."""
+    page.open(reports[case], media="print", width=695)
+    hidden = "return [...document.querySelectorAll('details:not([open]), .foot')].map(e => e.getBoundingClientRect().height)"
+    assert set(page.run(hidden)) == {0}
+    page.open(reports[case])
+    characters = page.printed()
+    assert len(characters) > (1 if case != "nothing" else 0)
+    assert min(characters[0], characters[-1]) > 100, characters
+
+
+@pytest.mark.parametrize("name", ["glue", "superglue", "squad-v2"])
+def test_the_last_printed_page_is_no_footer(page, run, tmp_path, name):  # noqa: F811
+    """These had 23 words there: the names of closed details, and the footer."""
+    run("report", ROOT / f"docs/results/compare/{name}.json", "--out", tmp_path / "report.html")
+    characters = page.open(tmp_path / "report.html").printed()
+    assert len(characters) > 1 and characters[-1] > 150, characters
 
 
 def test_four_benchmarks_print_side_by_side(page, reports):  # noqa: F811

@@ -3,16 +3,15 @@
 Drives headshare/metrics/score_tool of the build under test.
 """
 
-import json
 import math
 import random
 import re
 import string
-import subprocess
 import unicodedata
 import warnings
 
 import pytest
+from json_lines import asker
 
 metrics = pytest.importorskip("sklearn.metrics")
 stats = pytest.importorskip("scipy.stats")
@@ -20,17 +19,7 @@ stats = pytest.importorskip("scipy.stats")
 
 @pytest.fixture(scope="module")
 def ask(build_dir):
-    path = build_dir / "obj" / "metrics" / "score_tool"
-    if not path.is_file():
-        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
-
-    def call(requests):
-        lines = "".join(json.dumps(request) + "\n" for request in requests)
-        done = subprocess.run([path], input=lines, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.split("\n")[:-1]]  # splitlines would cut at U+2028
-
-    return call
+    return asker(build_dir / "obj" / "metrics" / "score_tool", timeout=600)
 
 
 CLASSIFICATION = {

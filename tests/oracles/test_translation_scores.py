@@ -5,12 +5,11 @@ Drives headshare/metrics/translation/translation_tool of the build under test.
 
 import functools
 import gzip
-import json
 import random
-import subprocess
 import unicodedata
 
 import pytest
+from json_lines import asker
 
 sacrebleu = pytest.importorskip("sacrebleu")
 numpy = pytest.importorskip("numpy")
@@ -28,17 +27,7 @@ TOKENIZERS = ["13a", "intl", "char", "none", "zh"]
 
 @pytest.fixture(scope="module")
 def ask(build_dir):
-    path = build_dir / "obj" / "metrics" / "translation_tool"
-    if not path.is_file():
-        pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
-
-    def call(requests):
-        lines = "".join(json.dumps(request) + "\n" for request in requests)
-        done = subprocess.run([path], input=lines, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
-
-    return call
+    return asker(build_dir / "obj" / "metrics" / "translation_tool", timeout=900)
 
 
 @functools.cache

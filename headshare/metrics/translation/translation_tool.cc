@@ -9,13 +9,12 @@
 //      "mean", "half_width", "p_value"}, ...], "seconds": [...]}
 // OPTIONS are named as the fields of BleuOptions, ChrfOptions and TercomOptions. "seconds" are CPU seconds of all of a
 // request's scores and tests, once for each pass.
-#include <cstdio>
 #include <ctime>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "headshare/metrics/json_lines.h"
 #include "headshare/metrics/translation/bleu.h"
 #include "headshare/metrics/translation/chrf.h"
 #include "headshare/metrics/translation/numpy_generator.h"
@@ -157,14 +156,4 @@ Json answer(const Json& request) {
 }  // namespace
 }  // namespace headshare
 
-int main() {
-  try {
-    for (std::string line; std::getline(std::cin, line);) {
-      std::printf("%s\n", headshare::answer(nlohmann::json::parse(line)).dump().c_str());
-    }
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main() { return headshare::answer_json_lines(std::cin, std::cout, std::cerr, headshare::answer); }

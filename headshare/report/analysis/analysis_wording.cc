@@ -142,7 +142,7 @@ std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row
   return &row == &analysis.before ? row.name + ", as it is" : row.name;
 }
 
-std::string error_text(double error) { return format_fixed(100 * error, 2) + "%"; }
+std::string error_text(double error) { return percent_text(error, 2); }
 
 std::string change_text(double after, double before) {
   const double change = before > 0 ? 100 * (after / before - 1) : 0;

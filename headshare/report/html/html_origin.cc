@@ -102,11 +102,11 @@ std::string backends_html(const Json& backends) {
   std::string made;
   for (const Json& one : backends) {
     if (!one.is_object() || !one.contains("name")) continue;
-    made += pair_html(option_value(one["name"]), one.contains("summary") ? option_value(one["summary"]) : "");
+    made +=
+        pair_html(option_name(option_value(one["name"])), one.contains("summary") ? option_value(one["summary"]) : "");
   }
   if (made.empty()) return "";
-  return "<details><summary>Ways to compute attention that were there</summary>\n<dl class=\"pairs\">" + made +
-         "</dl></details>\n";
+  return "<details><summary>Attention backends</summary>\n<dl class=\"pairs\">" + made + "</dl></details>\n";
 }
 
 std::string environment_html(Json environment) {

@@ -19,6 +19,12 @@ TEST(OptionNamesTest, AreWords) {
   EXPECT_EQ(option_name("memory_bytes"), "memory bytes");
   EXPECT_EQ(option_name("d-model"), "model width");
   EXPECT_EQ(option_name("mhe-mul-offset"), "MHE mul offset");
+  EXPECT_EQ(option_name("feed-forward"), "feed-forward");
+  EXPECT_EQ(option_name("feed-forward-width"), "feed-forward width");
+  EXPECT_EQ(option_name("feed-forward-bias"), "feed-forward bias");
+  EXPECT_EQ(option_name("cache-dir"), "cache directory");
+  EXPECT_EQ(option_name("bert"), "BERT");
+  EXPECT_EQ(option_name("finetune-warmup-ratio"), "fine-tuning warm-up ratio");
   EXPECT_EQ(option_name(""), "");
 }
 
@@ -49,7 +55,8 @@ TEST(OriginTest, IsToldInSentences) {
                          {"memory_bytes", 1 << 30},
                          {"cuda_devices", 0},
                          {"new_key", 3},
-                         {"attention_backends", {{{"name", "blocked"}, {"summary", "in blocks"}}}}};
+                         {"attention_backends",
+                          {{{"name", "blocked"}, {"summary", "in blocks"}}, {{"name", "sdpa"}, {"summary", "fused"}}}}};
   results.options = {{"d-model", 96}, {"shared-qk", false}};
   const std::string made = origin_html(results);
   EXPECT_THAT(made, HasSubstr("This command made it:"));
@@ -57,7 +64,9 @@ TEST(OriginTest, IsToldInSentences) {
               HasSubstr("It ran headshare 0.1.0 (commit abc with changes that were not committed) with libtorch "
                         "2.13.0. The machine: Example &lt;9&gt;, 2 cores, 1 thread, 1.0 GiB of memory and no GPU."));
   EXPECT_THAT(made, HasSubstr("<dt>New key</dt><dd>3</dd>"));
+  EXPECT_THAT(made, HasSubstr("<summary>Attention backends</summary>"));
   EXPECT_THAT(made, HasSubstr("<dt>Blocked</dt><dd>in blocks</dd>"));
+  EXPECT_THAT(made, HasSubstr("<dt>SDPA</dt><dd>fused</dd>"));
   EXPECT_THAT(made, AllOf(HasSubstr("<dt>Model width</dt><dd>96</dd>"), Not(HasSubstr("d-model"))));
   EXPECT_THAT(made, AllOf(Not(HasSubstr("memory_bytes")), Not(HasSubstr("attention_backends"))));
 }

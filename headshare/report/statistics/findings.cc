@@ -24,15 +24,15 @@ std::string verb(const Rows& rows, const char* of_one, const char* of_many) {
   return rows.size() == 1 ? of_one : of_many;
 }
 
-std::string percent(double share) { return format_fixed(100 * share, 0) + "%"; }
-
 // "about 5%", "about 5% to 9%"
 std::string loss_text(const Subject& subject, const VariantRow& reference, const Rows& rows) {
   std::vector<double> losses;
   for (const VariantRow* row : rows) losses.push_back(relative_loss(subject, reference, *row));
   const auto [least, most] = std::minmax_element(losses.begin(), losses.end());
   if (losses.empty()) return "";
-  return "about " + (percent(*least) == percent(*most) ? percent(*least) : percent(*least) + " to " + percent(*most));
+  const std::string low = percent_text(*least, 0);
+  const std::string high = percent_text(*most, 0);
+  return "about " + (low == high ? low : low + " to " + high);
 }
 
 std::string judged_finding(const Results& results, const VariantRow& reference, const Verdicts& verdicts) {

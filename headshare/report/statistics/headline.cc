@@ -19,9 +19,10 @@ std::string best_sentence(const Results& results, const std::vector<VariantRow>&
   const Subject& subject = results.subject;
   const auto finished = static_cast<size_t>(
       std::count_if(rows.begin(), rows.end(), [](const VariantRow& row) { return row.finished() && row.trained(); }));
-  std::string text = join_text(best.variant, finished > 1 ? " has the best " : " has a ", quality_name(subject));
-  if (finished > 1) text += join_text(" of ", plural(finished, noun(results)));
-  text += join_text(": ", quality_text(subject, best.best.quality.mean),
+  std::string text = finished > 1 ? join_text(best.variant, " has the best ", quality_name(subject), " of ",
+                                              plural(finished, noun(results)), ": ")
+                                  : join_text(best.variant, " has a ", quality_name(subject), " of ");
+  text += join_text(quality_text(subject, best.best.quality.mean),
                     best.best.seeds.size() > 1 ? join_text(" (mean of ", best.best.seeds.size(), " seeds)") : "");
   if (subject.chance) text += join_text("; guessing reaches ", quality_text(subject, *subject.chance));
   return text + ".";
@@ -49,7 +50,7 @@ std::string separation_sentence(const Results& results, const Verdicts& verdicts
   return text;
 }
 
-std::string percent_of(double part, double whole) { return format_fixed(100 * part / whole, 0) + "%"; }
+std::string percent_of(double part, double whole) { return percent_text(part / whole, 0); }
 
 std::string margin_text(const Results& results, const VariantRow& reference) {
   const Subject& subject = results.subject;
@@ -108,26 +109,45 @@ std::string cheapest_sentence(const Results& results, const std::vector<VariantR
                                             margin_text(results, reference), ".");
 }
 
-// How large a difference could have been seen, for each of those that show none; of many the least and the most.
-std::string resolution_caveat(const Subject& subject, const Verdicts& verdicts) {
-  const int digits = difference_digits(subject);
-  std::vector<std::pair<double, std::string>> seen;
-  for (const VariantRow* row : verdicts.level) {
-    const double half = half_width(*row);
-    // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
-    if (half >= std::pow(10.0, -digits) / 2) seen.emplace_back(half, row->variant);
-  }
-  if (seen.empty()) return "";
+// How small a difference can be seen, by the half-widths of intervals and whose they are, not empty; of many the
+// smallest and the largest half-width.
+std::string limits_text(std::vector<std::pair<double, std::string>> seen, int digits) {
   std::sort(seen.begin(), seen.end());
   const auto limit = [&](const auto& one) { return format_fixed(one.first, digits); };
   std::vector<std::string> limits;
   for (const auto& one : seen) limits.push_back(join_text(limit(one), " (", one.second, ")"));
-  const std::string below = limit(seen.front()) == limit(seen.back()) ? limit(seen.front())
-                            : seen.size() <= kMostNamed
-                                ? list_text(limits)
-                                : join_text(limits.front(), " to ", limits.back(), ", depending on the one compared,");
-  return join_text("Not significantly different does not mean equal: differences in ", compared_name(subject),
-                   " below ", below, " cannot be seen with these seeds.");
+  if (limit(seen.front()) == limit(seen.back())) return limit(seen.front());
+  return seen.size() <= kMostNamed
+             ? list_text(limits)
+             : join_text(limits.front(), " to ", limits.back(), ", depending on the one compared,");
+}
+
+// How large a difference could have been seen, for each of those that show none.
+std::string resolution_caveat(const Results& results, const Verdicts& verdicts) {
+  const Subject& subject = results.subject;
+  const int digits = difference_digits(subject);
+  std::vector<std::pair<double, std::string>> seen;
+  std::vector<std::string> blind;  // no two values of the measure are so far apart
+  for (const VariantRow* row : verdicts.level) {
+    const double half = half_width(*row);
+    if (!compares_loss(subject) && half >= subject.full_scale) {
+      blind.push_back(row->variant);
+    } else if (half >= std::pow(10.0, -digits) / 2) {
+      // Where every seed gives the same, as when a task is solved, seeds say nothing of what they would miss.
+      seen.emplace_back(half, row->variant);
+    }
+  }
+  if (seen.empty() && blind.empty()) return "";
+  const std::string none_for =
+      blind.size() <= kMostNamed ? list_text(blind, "or") : join_text("any of ", plural(blind.size(), noun(results)));
+  std::string text = "Not significantly different does not mean equal: ";
+  if (seen.empty()) {
+    return join_text(text, "no difference in ", compared_name(subject), " can be seen for ", none_for,
+                     " with these seeds.");
+  }
+  text += join_text("differences in ", compared_name(subject), " below ", limits_text(seen, digits),
+                    " cannot be seen with these seeds");
+  return text + (blind.empty() ? "." : join_text("; no difference can be seen for ", none_for, "."));
 }
 
 void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t seeds,
@@ -137,7 +157,7 @@ void add_seed_caveat(const Results& results, const Verdicts& verdicts, size_t se
                                  " seeds or more before deciding."));
     return;
   }
-  const std::string resolution = resolution_caveat(results.subject, verdicts);
+  const std::string resolution = resolution_caveat(results, verdicts);
   if (!resolution.empty()) caveats->push_back(resolution);
 }
 

@@ -87,6 +87,8 @@ TEST(HeadlineTest, HigherIsBetterForAccuracy) {
   const std::vector<Cell> one_seed = {loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 4.0)};
   const std::string first = of(accuracy_results(one_seed)).finding;
   EXPECT_THAT(first, HasSubstr("mha has the best test accuracy of 2 schemes: 0.800; guessing"));
+  EXPECT_THAT(of(accuracy_results({loss_cell("mha", 0, 2.0)})).finding,
+              HasSubstr("mha has a test accuracy of 0.800; guessing reaches"));
   EXPECT_THAT(first, Not(HasSubstr("ignificantly")));  // one seed judges nobody
   std::vector<Cell> seeds = one_seed;
   for (int64_t seed = 1; seed < 3; ++seed) {
@@ -96,6 +98,28 @@ TEST(HeadlineTest, HigherIsBetterForAccuracy) {
   EXPECT_THAT(of(accuracy_results(seeds)).finding,
               HasSubstr("Significantly worse than mha: sha. No scheme with fewer attention parameters loses less than "
                         "2% in test accuracy."));
+}
+
+// Accuracies of mha and of two others whose seeds scatter by so much.
+Results scattered_accuracies(double mqa, double sha) {
+  std::vector<Cell> cells;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    const auto away = static_cast<double>(seed - 1);
+    cells.push_back(loss_cell("mha", seed, 5.0));
+    cells.push_back(loss_cell("mqa", seed, 5.0 + 10 * mqa * away));  // an accuracy of 1 - loss / 10
+    cells.push_back(loss_cell("sha", seed, 5.0 + 10 * sha * away));
+  }
+  return accuracy_results(cells);
+}
+
+// No accuracy is more than 1 away from another one.
+TEST(HeadlineTest, NamesNoResolutionBeyondTheFullScale) {
+  EXPECT_THAT(of(scattered_accuracies(0.45, 0.4)).caveats,
+              Contains("Not significantly different does not mean equal: no difference in test accuracy can be seen "
+                       "for mqa or sha with these seeds."));
+  EXPECT_THAT(of(scattered_accuracies(0.45, 0.01)).caveats,
+              Contains(HasSubstr("; no difference can be seen for mqa.")));
+  EXPECT_THAT(of(scattered_accuracies(0.02, 0.01)).text(), Not(HasSubstr("no difference")));
 }
 
 TEST(HeadlineTest, IsHonestAboutWhatIsMissing) {

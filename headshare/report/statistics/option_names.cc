@@ -8,9 +8,13 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array kNames = {
-    Pair{"d-model", "model width"}, Pair{"match", "held equal"}, Pair{"init-deviation", "initial deviation"},
-    Pair{"shared-qk", "shared queries and keys"}, Pair{"averaged-values", "averaged values"}};
+constexpr std::array kNames = {Pair{"d-model", "model width"},
+                               Pair{"match", "held equal"},
+                               Pair{"init-deviation", "initial deviation"},
+                               Pair{"shared-qk", "shared queries and keys"},
+                               Pair{"feed-forward", "feed-forward"},
+                               Pair{"feed-forward-width", "feed-forward width"},
+                               Pair{"feed-forward-bias", "feed-forward bias"}};
 
 constexpr std::array kWords = {Pair{"finetune", "fine-tuning"},
                                Pair{"tensorboard", "TensorBoard"},
@@ -23,24 +27,29 @@ constexpr std::array kWords = {Pair{"finetune", "fine-tuning"},
                                Pair{"adam", "Adam"},
                                Pair{"qk", "QK"},
                                Pair{"peop", "PEoP"},
-                               Pair{"cuda", "CUDA"}};
+                               Pair{"cuda", "CUDA"},
+                               Pair{"bert", "BERT"},
+                               Pair{"dir", "directory"},
+                               Pair{"warmup", "warm-up"},
+                               Pair{"sdpa", "SDPA"}};
 
-template <size_t count>
-std::string_view known(const std::array<Pair, count>& names, std::string_view name) {
-  for (const auto& [from, to] : names) {
-    if (from == name) return to;
+std::string_view in_words(std::string_view part) {
+  for (const auto& [from, to] : kWords) {
+    if (from == part) return to;
   }
-  return name;
+  return part;
 }
 
 }  // namespace
 
 std::string option_name(const std::string& option) {
-  if (const std::string_view name = known(kNames, option); name != option) return std::string(name);
+  for (const auto& [from, to] : kNames) {
+    if (from == option) return std::string(to);
+  }
   std::string text;
   for (size_t at = 0; at <= option.size();) {
     const size_t end = std::min(option.find_first_of("-_", at), option.size());
-    text += (text.empty() ? "" : " ") + std::string(known(kWords, std::string_view(option).substr(at, end - at)));
+    text += (text.empty() ? "" : " ") + std::string(in_words(std::string_view(option).substr(at, end - at)));
     at = end + 1;
   }
   return text;

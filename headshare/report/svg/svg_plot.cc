@@ -12,6 +12,7 @@ namespace headshare {
 namespace {
 
 constexpr int kMarkers = 10;
+constexpr int kTicks = 5;  // of an axis, about
 // Neighbours in colour are apart in dashes.
 constexpr std::array<const char*, kMarkers> kDashes = {"",    "7 3", "2 3",     "9 3 2 3", "",
                                                        "7 3", "2 3", "9 3 2 3", "",        "7 3"};
@@ -35,7 +36,7 @@ std::string polygon(const std::string& points, const std::string& css) {
   return fmt::format("<polygon class=\"{}\" points=\"{}\"/>", css, points);
 }
 
-// Ten shapes, filled, hollow and crossed, to be told apart without their colours.
+// Ten shapes, filled, hollow and crossed, which differ without their colours, too.
 std::string shape(double x, double y, double r, SeriesStyle style) {
   const std::string full = fmt::format("m s{}", colour_of(style));
   const std::string hollow = full + " h";
@@ -75,6 +76,36 @@ std::string shape(double x, double y, double r, SeriesStyle style) {
   }
 }
 
+// Whether labels in the middle below their ticks stay clear of their neighbours'.
+bool have_room(const Scale& scale, const std::vector<Tick>& ticks) {
+  for (size_t i = 1; i < ticks.size(); ++i) {
+    const double needed = (text_width(ticks[i - 1].label) + text_width(ticks[i].label)) / 2;
+    if (scale(ticks[i].value) - scale(ticks[i - 1].value) < needed) return false;
+  }
+  return true;
+}
+
+// With 0 among them where that leaves two.
+std::vector<Tick> every_second(const std::vector<Tick>& ticks) {
+  const auto zero = std::find_if(ticks.begin(), ticks.end(), [](const Tick& tick) { return tick.value == 0; });
+  size_t first = zero == ticks.end() ? 0 : static_cast<size_t>(zero - ticks.begin()) % 2;
+  if (first + 2 >= ticks.size()) first = 0;
+  std::vector<Tick> kept;
+  for (size_t i = first; i < ticks.size(); i += 2) kept.push_back(ticks[i]);
+  return kept;
+}
+
+// Fewer where labels would touch; two at least, since one gives no scale.
+std::vector<Tick> ticks_below(const Scale& scale) {
+  std::vector<Tick> ticks = round_ticks(scale, kTicks);
+  for (int count = kTicks - 1; count >= 2 && !have_room(scale, ticks); --count) {
+    std::vector<Tick> fewer = round_ticks(scale, count);
+    if (fewer.size() >= 2) ticks = std::move(fewer);
+  }
+  while (ticks.size() > 2 && !have_room(scale, ticks)) ticks = every_second(ticks);
+  return ticks;
+}
+
 }  // namespace
 
 std::string escape_html(const std::string& text) {
@@ -106,7 +137,7 @@ std::string escape_html(const std::string& text) {
 SvgPlot::SvgPlot(double height, Box frame) : height_(height), frame_(frame) {}
 
 void SvgPlot::x_axis(const Scale& scale, const std::string& label) {
-  for (const Tick& tick : round_ticks(scale, 5)) {
+  for (const Tick& tick : ticks_below(scale)) {
     const double x = scale(tick.value);
     segment({x, frame_.top}, {x, frame_.bottom}, "grid");
     text({x, frame_.bottom + 16}, tick.label, "tick", "middle");
@@ -124,7 +155,7 @@ void SvgPlot::x_name(double y, const std::string& label) {
 }
 
 void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
-  for (const Tick& tick : round_ticks(scale, 5)) {
+  for (const Tick& tick : round_ticks(scale, kTicks)) {
     const double y = scale(tick.value);
     segment({frame_.left, y}, {frame_.right, y}, "grid");
     text({frame_.left - 8, y + 4}, tick.label, "tick", "end");

@@ -32,7 +32,8 @@ class SvgPlot {
   static constexpr double kWidth = 420;
   const Box& frame() const { return frame_; }
 
-  // Lines across at the ticks, labels, the name of the axis.
+  // Lines across at the ticks, labels, the name of the axis. Below, there are only so many ticks that no label touches
+  // its neighbour.
   void x_axis(const Scale& scale, const std::string& label);
   void x_name(double y, const std::string& label);  // the name alone: below the frame's middle, inside the figure
   void y_axis(const Scale& scale, const std::string& label);

@@ -134,6 +134,41 @@ TEST(SvgPlotTest, MarksHaveTheirValue) {
   EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"img\"><title>mqa: 2</title>"));
 }
 
+// The labels below the axis, and whether each stays clear of the next.
+std::vector<std::string> labels_below(const std::vector<double>& values) {
+  constexpr double kLeft = 126;
+  constexpr double kRight = 292;
+  const Scale scale = fitted_scale(values, false, kLeft, kRight);
+  SvgPlot plot(100, {kLeft, 0, kRight, 50});
+  plot.x_axis(scale, "");
+  std::string svg = plot.svg("id", "", "");
+  std::vector<std::string> found;
+  double free_from = 0;
+  while (true) {
+    const size_t at = svg.find("<text class=\"tick\"");
+    if (at == std::string::npos) return found;
+    svg = svg.substr(at);
+    const size_t begin = svg.find('>') + 1;
+    found.push_back(svg.substr(begin, svg.find('<', begin) - begin));
+    const double x = std::stod(svg.substr(svg.find(" x=\"") + 4));
+    const double half = text_width(found.back()) / 2;
+    EXPECT_GE(x - half, free_from - 0.1) << found.back();  // places are rounded to 0.1
+    free_from = x + half;
+    svg = svg.substr(begin);
+  }
+}
+
+TEST(SvgPlotTest, LabelsBelowTheAxisDoNotTouch) {
+  EXPECT_THAT(labels_below({-0.02, 0}), ElementsAre("−0.02", "−0.01", "0.00"));
+  EXPECT_THAT(labels_below({-0.00017, 0.00006}), ElementsAre("−0.0001", "0.0000"));
+  EXPECT_THAT(labels_below({-0.00005, 0.00003}), ElementsAre("−0.00005", "0.00000"));
+  EXPECT_THAT(labels_below({-0.000042, 0.000035}), ElementsAre("−0.00004", "0.00000"));  // no rounder step leaves two
+  EXPECT_GE(labels_below({1.000001, 1.000002}).size(), 2u);
+  // Those that have room stay.
+  EXPECT_THAT(labels_below({-0.2, 0.1}), ElementsAre("−0.2", "−0.1", "0.0", "0.1"));
+  EXPECT_THAT(labels_below({0, 0.85}), ElementsAre("0.0", "0.2", "0.4", "0.6", "0.8"));
+}
+
 // In the middle of the frame where it fits there, and always inside the figure.
 TEST(SvgPlotTest, NamesOfAxesAreNotCut) {
   for (const std::string& name : {std::string("x"), std::string(40, 'm'), std::string(100, 'i')}) {

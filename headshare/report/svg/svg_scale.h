@@ -27,8 +27,8 @@ struct Scale {
 // the same, around that value. Without values: 0 to 1. Logarithmic when asked for and all are positive.
 Scale fitted_scale(const std::vector<double>& values, bool logarithmic, double from, double to);
 
-// Round numbers within the scale, about `count` of them and at least two: steps of 1, 2 or 5 times a power
-// of ten; on a logarithmic scale those numbers themselves, unless they are too few.
+// Round numbers within the scale, about `count` of them, and at least two where `count` is 5 or more: steps of 1, 2 or
+// 5 times a power of ten; on a logarithmic scale those numbers themselves, unless they are too few.
 std::vector<Tick> round_ticks(const Scale& scale, int count);
 
 // With as many digits as `step` has, in the thousands (k), millions (M), ... of `unit_of`: "12.5k".

@@ -55,7 +55,7 @@ DiagnosticDefaults defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kJointRecall, .alphabet = 8, .pairs = 8, .queries = 16, .lookups = 4},
       .steps = 800,
-      .learning_rate = 1e-3};
+      .learning_rate = 3e-3};
   d.options.model.layers = 1;
   d.options.model.attention.d_model = 64;
   return d;

@@ -18,7 +18,7 @@ OutputMark fine_tuning_mark(const fs::path& out) {
   return OutputMark(out, {.verb = "finetune", .what = "a fine-tuning", .names = std::move(names)});
 }
 
-// What a task's finished models learned from and were judged by must not change under them.
+// Data that trained and scored a task's finished models must not change under them.
 void note_data(const fs::path& out, const FineTuneJob& job) {
   const fs::path file = out / job_folder(job.name()) / kDataFile;
   make_directories(file.parent_path());

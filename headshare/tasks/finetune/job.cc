@@ -84,8 +84,8 @@ std::string class_note(const ClassCounts& classes) {
   constexpr size_t kMost = 10;
   for (size_t i = 0; i < std::min(kMost, classes.size()); ++i) {
     const auto& [name, count] = classes[i];
-    const double share = 100 * static_cast<double>(count) / static_cast<double>(total);
-    text += join_text(i == 0 ? "; " : ", ", name, " ", format_fixed(share, 1), " %");
+    const double share = static_cast<double>(count) / static_cast<double>(total);
+    text += join_text(i == 0 ? "; " : ", ", name, " ", percent_text(share, 1));
   }
   return text + (classes.size() > kMost ? join_text(", ... (", classes.size(), " classes)") : "");
 }

@@ -76,7 +76,7 @@ class FineTuneJob {
   // The classes and how many training examples each has; empty where there are none.
   virtual ClassCounts classes() const { return {}; }
 
-  // 32 hexadecimal digits of all data that models learn from and are judged by, as they read it; not of a teacher.
+  // 32 hexadecimal digits of all data that train and score models, as they read it; not of a teacher.
   virtual std::string fingerprint() const = 0;
 
   // Throws Error when the encoder cannot be begun with or a training step would not fit into memory: refused now rather
@@ -109,8 +109,8 @@ std::string job_folder(std::string name);
 std::vector<std::string> expand_job_names(const std::vector<std::string>& names);
 
 // Reads a task's data. The encoder gives tokenizer, context and weights; both are shared. Throws Error for what readers
-// refuse, for parts that are missing, naming the option that gives them, and for parts that cannot be learned from or
-// judged by.
+// refuse, for parts that are missing, naming the option that gives them, and for parts that cannot train or score a
+// model.
 std::unique_ptr<FineTuneJob> open_job(const std::string& name, const JobOptions& options, const LoadedEncoder& trained);
 
 }  // namespace headshare

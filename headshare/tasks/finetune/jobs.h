@@ -13,7 +13,8 @@ std::unique_ptr<FineTuneJob> open_table_job(const std::string& name, const JobOp
                                             const LoadedEncoder& trained);
 std::unique_ptr<FineTuneJob> open_squad_job(const JobOptions& options, const LoadedEncoder& trained);
 
-// Named files, empty where there is none. A model judged by what it was trained on or chosen by is not judged.
+// Named files, empty where there is none. Throws Error when one file stands in two places: the score of a model on the
+// data that trained or chose it says nothing.
 void check_files_differ(const std::vector<std::pair<const char*, std::string>>& files);
 
 // Throws Error when a step of the model that the job will make, and its teacher, does not fit into memory.

@@ -71,7 +71,7 @@ class LabelledJob : public FineTuneJob {
     keep_some(options_.train_examples, &train);
     keep_some(options_.validation_examples, &*validation);
     for (const QuestionSet* set : {&train, &*validation}) {
-      HS_CHECK(set->labelled, set->source, " has no labels: models can neither learn from it nor be judged by it");
+      HS_CHECK(set->labelled, set->source, " has no labels: models can neither be trained nor scored on it");
     }
     check_can_be_scored(data_.kind, *validation);
     data_.train = std::move(train);
