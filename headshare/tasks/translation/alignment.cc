@@ -13,8 +13,7 @@ Tensor row_of(std::span<const int32_t> ids, c10::Device device) {
 }
 
 // What a cross-attention reads while the decoder runs over a target: [1, T, E].
-Tensor read_by(const Attention& attention, const EncoderDecoder& model, const Tensor& ids,
-               const EncodedSource& source) {
+Tensor read_by(Attention attention, const EncoderDecoder& model, const Tensor& ids, const EncodedSource& source) {
   Tensor seen;
   attention->observe([&seen](const Tensor& x, const HeadMask&, const Tensor&) { seen = x; });
   model->hidden(ids, source);
