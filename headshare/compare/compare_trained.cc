@@ -1,7 +1,5 @@
 #include "headshare/compare/compare_trained.h"
 
-#include <map>
-
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
@@ -117,15 +115,9 @@ Results compare_trained(ComparisonCall& call, ComparisonHost& host, const std::f
   }
 
   say_forecast(call, made.forecast);
-  std::map<TokenizerKind, std::string> tokenizers;  // each is left in call.out once
-  const auto share = [&](ComparisonOptions* cell) {
-    const TokenizerKind kind = cell->language.tokenizer.kind;
-    if (!tokenizers.contains(kind)) made.experiment->share(call.out, cell);
-    cell->language.tokenizer_path = tokenizers.emplace(kind, cell->language.tokenizer_path).first->second;
-  };
   const auto plan = [&](const ComparisonOptions& options) {
     std::vector<CellPlan> cells = plan_cells(options, *made.experiment);
-    for (CellPlan& cell : cells) share(&cell.options);
+    for (CellPlan& cell : cells) made.experiment->share(call.out, &cell.options);
     return cells;
   };
   Results results = begin_results(call, made.subject, chosen_variants(call.options), host);
