@@ -5,10 +5,12 @@ case is a row of `headshare bench attention --json` (its sizes, mask, dropout, p
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 import pathlib
 import platform
@@ -124,6 +126,13 @@ def timed_program(command, threads=1, given=None):
             sys.exit(f"{' '.join(command)}: exit {status}: {err.read().decode(errors='replace')}")
         seconds = usage.ru_utime + usage.ru_stime if threads == 1 else elapsed
         return Ended(seconds, usage.ru_maxrss * 1024, out.read())
+
+
+def apart(function, *arguments):
+    """Its result, from a process of its own: what this one held would count as its children's peak memory."""
+    fresh = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def in_turns(actions, turns):

@@ -42,12 +42,16 @@ def processor(folder):
     return sentencepiece.SentencePieceProcessor(model_file=str(folder / "pieces.model"))
 
 
-def lines_of(pieces, texts, tokens, count, seed=0):
-    """Lines of exactly `tokens` pieces: words of the texts, drawn at random, the last ones short enough to fit."""
+def write_lines(path, folder, texts, tokens, count):
+    """Lines of exactly `tokens` pieces: words of the first texts, drawn at random, the last ones short enough to fit."""
+    path.write_text("\n".join(lines_of(processor(folder), texts[:500], tokens, count)) + "\n")
+
+
+def lines_of(pieces, texts, tokens, count):
     words = sorted({word for text in texts for word in text.split()})
     lengths = {word: len(pieces.encode(word)) for word in words}
     short = [word for word in words if lengths[word] == 1]
-    draw, lines = random.Random(seed), []
+    draw, lines = random.Random(0), []
     while len(lines) < count:
         line, left = [], tokens
         while left > 0:

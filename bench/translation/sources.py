@@ -19,6 +19,14 @@ QUICK_SHAPE = dict(layers=1, width=64, heads=4, vocabulary=500, beam=8, tokens=8
 QUICK = {16: 401, 64: 201}
 
 
+def write_inputs(folder, shape, lengths, texts):
+    inputs.write_pieces(folder, shape["vocabulary"], texts)
+    inputs.write_lines(folder / "short.txt", folder, texts, 7, 4)
+    for length, count in lengths.items():
+        for number in (1, count):
+            inputs.write_lines(folder / f"{length}-{number}.txt", folder, texts, length - 1, number)  # and its end
+
+
 def make_model(program, folder, scheme, shape, threads):
     """A model of this scheme after one step: its weights do not matter, its sizes do."""
     out = folder / scheme
@@ -50,18 +58,11 @@ def measure(program, quick, turns, threads):
     shape, lengths = (QUICK_SHAPE, QUICK) if quick else (SHAPE, FULL)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        texts = inputs.sentences("train.de", 2000 if quick else None)
-        inputs.write_pieces(folder, shape["vocabulary"], texts)
-        pieces = inputs.processor(folder)
-        (folder / "short.txt").write_text("\n".join(inputs.lines_of(pieces, texts[:500], 7, 4)) + "\n")
+        common.apart(write_inputs, folder, shape, lengths, inputs.sentences("train.de", 2000 if quick else None))
         models = {scheme: make_model(program, folder, scheme, shape, threads) for scheme in SCHEMES}
         rows = []
         for length, count in lengths.items():
-            files = {}
-            for number in (1, count):
-                files[number] = folder / f"{length}-{number}.txt"
-                lines = inputs.lines_of(pieces, texts[:500], length - 1, number)  # and the token that ends it
-                files[number].write_text("\n".join(lines) + "\n")
+            files = {number: folder / f"{length}-{number}.txt" for number in (1, count)}
             actions = {
                 (scheme, number): translator(program, models[scheme], shape, threads, files[number])
                 for number in files for scheme in SCHEMES

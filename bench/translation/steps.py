@@ -5,6 +5,7 @@ embedding for source, target and output, biases everywhere, dropout on embedding
 clipped gradients. Numbers of parameters must be equal.
 """
 
+import json
 import math
 import pathlib
 import statistics
@@ -29,27 +30,28 @@ class Headshare(trainers.HeadshareCpu):
             "validation-target": self.folder / "few.txt", "tokenizer-path": self.folder / "pieces.model",
             "scheme": self.scheme, "layers": case["layers"], "heads": case["heads"], "d-model": case["width"],
             "feed-forward-width": case["feed_forward"], "activation": "relu", "norms": "post",
-            "positions": "sinusoidal", "context": 2 * case["context"], "max-pair-length": case["context"], "model-vocabulary": case["vocabulary"],
-            "batch-tokens": case["batch"] * case["context"], "dropout": case["dropout"],
-            "label-smoothing": case["smoothing"], "beta2": 0.98, "steps": steps, "log-every": 1,
+            "positions": "sinusoidal", "context": 2 * case["context"], "max-pair-length": case["context"],
+            "model-vocabulary": case["vocabulary"], "batch-tokens": case["batch"] * case["context"],
+            "dropout": case["dropout"], "label-smoothing": case["smoothing"], "beta2": 0.98, "steps": steps, "log-every": 1,
             "evaluate-every": steps, "beam": 1, "threads": case["threads"], "device": "cpu", "out": self.folder / "run",
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
         return [self.program, "train", "--projection-bias", "--overwrite", *words]
 
-    def lines(self, steps, backend=None):
-        lines = super().lines(steps, backend)
+    def seconds(self, steps):
+        """By the clock, where several threads wait for each other."""
+        clock = trainers.HeadshareCpu if self.case["threads"] == 1 else trainers.Headshare
+        seconds = clock.seconds(self, steps)
+        self.check_tokens()
+        self.parameters = common.program_info(self.program, self.folder / "run")["total_parameters"]
+        return seconds
+
+    def check_tokens(self):
+        lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        lines = [line for line in lines if line["event"] == "step"]
         tokens = [b["tokens"] - a["tokens"] for a, b in zip(lines, lines[1:])]
         if set(tokens) != {self.case["batch"] * self.case["context"]}:
             sys.exit(f"headshare's steps have {tokens} tokens, not {self.case['batch'] * self.case['context']}")
-        return lines
-
-    def parameters(self):
-        return common.program_info(self.program, self.folder / "run")["total_parameters"]
-
-    def seconds(self, steps):
-        """By the clock, where several threads wait for each other."""
-        return super().seconds(steps) if self.case["threads"] == 1 else trainers.Headshare.seconds(self, steps)
 
 
 class Python(trainers.Transformers):
@@ -58,40 +60,60 @@ class Python(trainers.Transformers):
     def __init__(self, case, model):
         super().__init__(case, model)
         self.name, self.scheme = {"marian": "transformers", "torch": "torch_transformer"}[model], "mha"
-
-    def parameters(self):
-        return step_process.parameters(self.case)
+        self.parameters = common.apart(step_process.parameters, self.case)
 
 
-def check(contenders, losses, case):
-    """Ends the benchmark unless all have as many parameters, and first losses of models that know nothing."""
-    counts = {one.name: one.parameters() for one in contenders}
-    if len(set(counts.values())) > 1:
-        sys.exit(f"numbers of parameters differ: {counts}: not measured")
+def check_losses(losses, case):
+    """Ends the benchmark unless the first losses {name: loss} are those of models that know nothing."""
     for name, loss in losses.items():
         if abs(loss - math.log(case["vocabulary"])) > 2:
             sys.exit(f"{name}: first loss {loss}, expected about {math.log(case['vocabulary']):.2f}: not measured")
+
+
+def check_parameters(counts):
+    """The number of parameters that all have; ends the benchmark where they differ."""
+    if len(set(counts.values())) > 1:
+        sys.exit(f"numbers of parameters differ: {counts}: not measured")
     return next(iter(counts.values()))
+
+
+def write_inputs(folder, case, texts):
+    folder.mkdir()
+    inputs.write_pieces(folder, case["vocabulary"], texts)
+    inputs.write_lines(folder / "pairs.txt", folder, texts, case["context"] - 1, 4 * case["batch"])
+    inputs.write_lines(folder / "few.txt", folder, texts, case["context"] - 1, 2)
+
+
+def contenders_of(program, folder, case, texts):
+    common.apart(write_inputs, folder, case, texts)
+    ours = [Headshare(program, folder, case, scheme) for scheme in ("mha", "mhe_mul")]
+    return ours + [Python(case, model) for model in ("marian", "torch")]
+
+
+def check(program, folder, texts, settings):
+    """Small models: the first steps of ours are those of the plain formula of attention, losses those of no knowledge."""
+    case = dict(QUICK, **settings)
+    chosen = contenders_of(program, folder, case, texts)
+    check_losses({f"{one.name} {one.scheme}": one.start() for one in chosen}, case)
+    for one in chosen:
+        one.stop()
 
 
 def measure(program, quick, turns, threads):
     """A row for each contender."""
-    case = dict(QUICK if quick else SHAPE, threads=threads, **SETTINGS)
+    settings = dict(threads=threads, **SETTINGS)
+    case = dict(QUICK if quick else SHAPE, **settings)
+    texts = inputs.sentences("train.de", 2000 if quick else None)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        texts = inputs.sentences("train.de", 2000 if quick else None)
-        inputs.write_pieces(folder, case["vocabulary"], texts)
-        lines = inputs.lines_of(inputs.processor(folder), texts[:500], case["context"] - 1, 4 * case["batch"])
-        (folder / "pairs.txt").write_text("\n".join(lines) + "\n")
-        (folder / "few.txt").write_text("\n".join(lines[:2]) + "\n")
-        contenders = [Headshare(program, folder, case, scheme) for scheme in ("mha", "mhe_mul")]
-        contenders += [Python(case, model) for model in ("marian", "torch")]
-        losses = {f"{one.name} {one.scheme}": one.start() for one in contenders}
-        contenders[0].lines(2)  # the run whose parameters are counted
-        parameters = check([contenders[0], *contenders[2:]], losses, case)
-        found = common.in_turns({one: lambda one=one: one.seconds(case["steps"]) for one in contenders}, turns)
-        for one in contenders:
+        check(program, folder / "small", texts[:2000], settings)
+        chosen = contenders_of(program, folder / "full", case, texts)
+        for one in chosen[2:]:
+            one.start()
+        found = common.in_turns({one: lambda one=one: one.seconds(case["steps"]) for one in chosen}, turns)
+        for one in chosen:
             one.stop()
+    parameters = check_parameters({one.name: one.parameters for one in chosen if one.scheme == "mha"})
     return rows_of(case, found, parameters)
 
 

@@ -40,7 +40,7 @@ class Program:
 
 def contenders(program, folder, shape, settings, texts):
     """headshare first. CTranslate2 is missing where it does not install."""
-    model = marian.write_model(folder, shape, texts)
+    model = common.apart(marian.write_model, folder, shape, texts)
     given, first, threads = folder / "lines.txt", folder / "line.txt", settings["threads"]
     ours = marian.convert_to_headshare(program, model, folder / "headshare")
     command = [program, "translate", ours, "--beam", settings["beam"], "--min-length", settings["tokens"],

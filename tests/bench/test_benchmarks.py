@@ -161,15 +161,13 @@ def test_translations_that_differ_are_not_timed():
 def test_steps_of_models_that_differ_are_not_timed():
     steps = load("translation").steps
 
-    def contender(name, parameters):
-        return types.SimpleNamespace(name=name, parameters=lambda: parameters)
-
-    case, losses = dict(vocabulary=1000), dict(headshare=6.9, torch=7.5)
-    assert steps.check([contender("a", 5), contender("b", 5)], losses, case) == 5
+    assert steps.check_parameters(dict(a=5, b=5)) == 5
     with pytest.raises(SystemExit, match="numbers of parameters differ: {'a': 5, 'b': 6}"):
-        steps.check([contender("a", 5), contender("b", 6)], losses, case)
+        steps.check_parameters(dict(a=5, b=6))
+    case = dict(vocabulary=1000)
+    steps.check_losses(dict(headshare=6.9, torch=7.5), case)
     with pytest.raises(SystemExit, match="torch: first loss 1"):
-        steps.check([contender("a", 5)], dict(losses, torch=1.0), case)
+        steps.check_losses(dict(headshare=6.9, torch=1.0), case)
 
 
 def test_results_come_back_as_they_were_written(tmp_path):
