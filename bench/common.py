@@ -5,15 +5,19 @@ case is a row of `headshare bench attention --json` (its sizes, mask, dropout, p
 """
 
 import argparse
+import concurrent.futures
+import dataclasses
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 import pathlib
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import results
@@ -40,8 +44,8 @@ def arguments_of(description, threads=(1, 2), grids=0):
     return arguments
 
 
-def program_info(program):
-    return json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)
+def program_info(program, *model):
+    return json.loads(subprocess.run([program, "info", *model, "--json"], check=True, capture_output=True).stdout)
 
 
 def environment(program):
@@ -98,6 +102,47 @@ def take_turns(actions, least=3, most=15, limit=1.5):
             actions[name]()
             seconds[name].append(time.perf_counter() - began)
     return seconds
+
+
+@dataclasses.dataclass
+class Ended:
+    seconds: float  # of CPU time with one thread, else by the clock: threads that wait use their core
+    peak_bytes: int  # the highest resident memory
+    output: bytes
+
+
+def timed_program(command, threads=1, given=None):
+    """A whole program with these threads, which reads the file `given`; what it does not end well ends the benchmark."""
+    command = [str(word) for word in command]
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(given or os.devnull, "rb") as stdin:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdin=stdin, stdout=out, stderr=err, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed, process.returncode = time.perf_counter() - began, status
+        out.seek(0)
+        err.seek(0)
+        if status != 0:
+            sys.exit(f"{' '.join(command)}: exit {status}: {err.read().decode(errors='replace')}")
+        seconds = usage.ru_utime + usage.ru_stime if threads == 1 else elapsed
+        return Ended(seconds, usage.ru_maxrss * 1024, out.read())
+
+
+def apart(function, *arguments):
+    """Its result, from a process of its own: what this one held would count as its children's peak memory."""
+    fresh = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def in_turns(actions, turns):
+    """What each action of {name: action} returned, turn by turn in changing order."""
+    names, found = list(actions), {name: [] for name in actions}
+    for turn in range(turns):
+        at = turn % len(names)
+        for name in names[at:] + names[:at]:
+            found[name].append(actions[name]())
+    return found
 
 
 def peak_bytes_of(action):

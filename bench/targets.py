@@ -77,6 +77,21 @@ def translation_scores(what, *names):
     return Target(what, 10, "translation_scores", where, "ratio_to_sacrebleu")
 
 
+def translating(what, bound, ratio):
+    where = dict(name="translating", contender="headshare", sentences=1000, beam=4, threads=1)
+    return Target(what, bound, "translation", where, ratio)
+
+
+def translation_step(what, bound, ratio):
+    where = dict(name="training step", contender="headshare", scheme="mha", width=512, threads=1)
+    return Target(what, bound, "translation", where, ratio)
+
+
+def long_sources(what, bound, ratio):
+    where = dict(name="sources", scheme=("mhe_mul", "mhe_add"), keys=512, beam=8, threads=1)
+    return Target(what, bound, "translation", where, ratio)
+
+
 def peak_mebibytes(rows):
     return [(row["peak_bytes"] / 2**20, describe(row)) for row in rows]
 
@@ -162,6 +177,12 @@ TARGETS = [
     hashing("LSH signatures of different words", 20, "lsh"),
     translation_scores("BLEU, chrF and TER against sacreBLEU", "bleu", "chrf", "ter"),
     translation_scores("the paired bootstrap, 1,000 resamples", "bleu, paired bootstrap", "chrf, paired bootstrap"),
+    translating("translating, beam 4, against transformers", 4, "ratio_to_transformers"),
+    translating("the same, against CTranslate2 in float32", 1, "ratio_to_ctranslate2"),
+    translation_step("training step of 6 + 6 layers of 512 against MarianMT", 1.5, "ratio_to_transformers"),
+    translation_step("the same, against torch.nn.Transformer", 1.5, "ratio_to_torch_transformer"),
+    long_sources("sources of 512 tokens, beam 8, MHE against MHA", 1, "ratio_to_mha"),
+    long_sources("the same, cross-attention's cache smaller than MHA's", 8, "cache_ratio_to_mha"),
 ]  # fmt: skip
 
 

@@ -9,8 +9,11 @@ model: "gpt2", which predicts the next token, or "bert", which predicts masked o
 import json
 import math
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
+import time
 
 import transformers_process
 
@@ -85,8 +88,40 @@ class Headshare:
         pass
 
 
+class HeadshareCpu(Headshare):
+    """The same, timed in CPU seconds, so that other work on the machine counts little."""
+
+    def seconds(self, steps):
+        """CPU seconds of each step: those of the process whenever a step's line has come."""
+        metrics = self.folder / "run/metrics.jsonl"
+        metrics.unlink(missing_ok=True)
+        ends, wanted = [], steps + transformers_process.WARM_UP
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(self.command(wanted), stdout=subprocess.DEVNULL, stderr=said)
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if steps_in(metrics) > len(ends):
+                    ends.append(cpu_seconds(process.pid))
+                time.sleep(0.001)
+            said.seek(0)
+            self.peak_bytes = max(self.peak_bytes, peak_of_ended(process, said.read().decode()))
+        ends = ends[transformers_process.WARM_UP - 1 :]
+        return [end - begin for begin, end in zip(ends, ends[1:])]
+
+
+def steps_in(metrics):
+    return metrics.read_text().count('"event":"step"') if metrics.is_file() else 0
+
+
+def cpu_seconds(pid):
+    """Of all threads; 0 once they have ended."""
+    times = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(int(one[0]) for one in times) / 1e9
+
+
 class Transformers:
     """A process that lives through all turns and waits while others have theirs."""
+
+    SCRIPT = transformers_process.__file__
 
     def __init__(self, case, model):
         self.case, self.scheme = dict(case, attention=model), "transformers"  # its attention is MHA
@@ -95,7 +130,7 @@ class Transformers:
     def start(self):
         environment = dict(os.environ, OMP_NUM_THREADS=str(self.case["threads"]))
         self.process = subprocess.Popen(
-            [sys.executable, transformers_process.__file__, json.dumps(self.case)],
+            [sys.executable, self.SCRIPT, json.dumps(self.case)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True,
         )  # fmt: skip
         return json.loads(self.answer())

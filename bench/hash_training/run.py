@@ -12,17 +12,13 @@ so that other work on the machine counts little. A row per contender: median and
 """
 
 import argparse
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import common  # noqa: E402
 import trainers  # noqa: E402
-import transformers_process  # noqa: E402
 
 SHAPES = {
     "6 x 768": dict(layers=6, heads=12, width=768, context=128, batch=8, steps=2),
@@ -34,7 +30,7 @@ VOCABULARIES = (30522, 8192)
 KINDS = ("hash-proj", "hash-add", "hash-pool", "hash-emb")
 
 
-class Encoder(trainers.Headshare):
+class Encoder(trainers.HeadshareCpu):
     """An encoder that learns `task` with these flags beside it."""
 
     def __init__(self, program, folder, case, name, flags):
@@ -43,32 +39,6 @@ class Encoder(trainers.Headshare):
 
     def task(self):
         return self.flags
-
-    def seconds(self, steps):
-        """CPU seconds of each step: those of the process whenever a step's line has come."""
-        metrics = self.folder / "run/metrics.jsonl"
-        metrics.unlink(missing_ok=True)
-        ends, wanted = [], steps + transformers_process.WARM_UP
-        with tempfile.TemporaryFile() as said:
-            process = subprocess.Popen(self.command(wanted), stdout=subprocess.DEVNULL, stderr=said)
-            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                if steps_in(metrics) > len(ends):
-                    ends.append(cpu_seconds(process.pid))
-                time.sleep(0.001)
-            said.seek(0)
-            self.peak_bytes = max(self.peak_bytes, trainers.peak_of_ended(process, said.read().decode()))
-        ends = ends[transformers_process.WARM_UP - 1 :]
-        return [end - begin for begin, end in zip(ends, ends[1:])]
-
-
-def steps_in(metrics):
-    return metrics.read_text().count('"event":"step"') if metrics.is_file() else 0
-
-
-def cpu_seconds(pid):
-    """Of all threads; 0 once they have ended."""
-    times = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
-    return sum(int(one[0]) for one in times) / 1e9
 
 
 def contenders(program, folder, case, vocabularies):

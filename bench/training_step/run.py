@@ -14,7 +14,6 @@ first two steps of a process left out), its peak memory, and for headshare `rati
 
 import argparse
 import json
-import multiprocessing
 import os
 import pathlib
 import statistics
@@ -67,9 +66,7 @@ def logit_difference(program, case, folder):
 
 
 def checked_logits(*arguments):
-    """In a process of its own: what this one holds would count as its children's peak memory."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        difference = pool.apply(logit_difference, arguments)
+    difference = common.apart(logit_difference, *arguments)
     if difference > 1e-3:
         sys.exit(f"logits differ by {difference}: not timing a wrong result")
     return difference

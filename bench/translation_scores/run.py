@@ -14,7 +14,6 @@ import gzip
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -76,14 +75,6 @@ def ask(tool, request):
     return json.loads(done.stdout)
 
 
-def program_seconds(command):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subprocess.run([str(word) for word in command], check=True, env=dict(os.environ, OMP_NUM_THREADS="1"), **quiet)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def process_seconds(action):
     began = time.process_time()
     action()
@@ -98,14 +89,10 @@ def measure(case, tool, passes):
     contenders = {
         "headshare": lambda: ask(tool, case.request())["seconds"][0],
         "sacrebleu": lambda: process_seconds(case.score_by_sacrebleu),
-        "headshare_program": lambda: program_seconds(case.ours),
-        "sacrebleu_program": lambda: program_seconds(case.theirs),
+        "headshare_program": lambda: common.timed_program(case.ours).seconds,
+        "sacrebleu_program": lambda: common.timed_program(case.theirs).seconds,
     }
-    seconds = {name: [] for name in contenders}
-    for turn in range(passes):
-        at = turn % len(contenders)
-        for name in [*contenders][at:] + [*contenders][:at]:
-            seconds[name].append(contenders[name]())
+    seconds = common.in_turns(contenders, passes)
     rows = []
     for name, times in seconds.items():
         row = dict(name=case.name, threads=1, contender=name, **common.summary(times), lines=len(case.reference))

@@ -121,6 +121,55 @@ def test_translation_scores(program, data, tmp_path):
     assert all(row["median_ms"] > 0 and row["ratio_to_sacrebleu"] > 0 and row["lines"] == 100 for row in rows)
 
 
+def test_translation(program, data, tmp_path):
+    pytest.importorskip("sentencepiece")
+    rows = question("translation", program, tmp_path / "out.json")
+    by_name = {name: [row for row in rows if row["name"] == name] for name in ("translating", "training step", "sources")}
+    assert sum(map(len, by_name.values())) == len(rows) and all(row["median_ms"] > 0 for row in rows)
+    first, *others = by_name["translating"]
+    assert first["contender"] == "headshare" and first["agreeing"] >= 0.95 and first["sentences"] == 400
+    assert {"transformers"} <= {row["contender"] for row in others} <= {"transformers", "ctranslate2"}
+    assert all(first[f"{kind}ratio_to_{row['contender']}"] > 0 for row in others for kind in ("", "program_"))
+    steps = {(row["contender"], row["scheme"]): row for row in by_name["training step"]}
+    assert set(steps) == {
+        ("headshare", "mha"), ("headshare", "mhe_mul"), ("transformers", "mha"), ("torch_transformer", "mha")
+    }  # fmt: skip
+    ours = steps["headshare", "mha"]
+    assert ours["ratio_to_transformers"] > 0 and ours["ratio_to_torch_transformer"] > 0 and ours["parameters"] > 0
+    for length in (16, 64):
+        caches = {row["scheme"]: row["cache_ratio_to_mha"] for row in by_name["sources"] if row["keys"] == length}
+        assert caches == {"mha": 1, **dict.fromkeys(("mhe_mul", "mhe_add", "mqa", "sha"), 4)}
+
+
+def test_translations_that_differ_are_not_timed():
+    translating = load("translation").translating
+
+    def program(name, texts):
+        one = translating.Program(name, [], 1, None)
+        one.texts = texts
+        return one
+
+    ours = program("headshare", [str(i) for i in range(100)])
+    near = program("transformers", ["0 ", "x", *ours.texts[2:]])
+    assert translating.check([ours, near]) == 0.99
+    with pytest.raises(SystemExit, match="only 94.0% of the translations of ctranslate2"):
+        translating.check([ours, near, program("ctranslate2", ["y"] * 6 + ours.texts[6:])])
+    with pytest.raises(SystemExit, match="ctranslate2 has 99 translations, headshare 100"):
+        translating.check([ours, program("ctranslate2", ours.texts[1:])])
+
+
+def test_steps_of_models_that_differ_are_not_timed():
+    steps = load("translation").steps
+
+    assert steps.check_parameters(dict(a=5, b=5)) == 5
+    with pytest.raises(SystemExit, match="numbers of parameters differ: {'a': 5, 'b': 6}"):
+        steps.check_parameters(dict(a=5, b=6))
+    case = dict(vocabulary=1000)
+    steps.check_losses(dict(headshare=6.9, torch=7.5), case)
+    with pytest.raises(SystemExit, match="torch: first loss 1"):
+        steps.check_losses(dict(headshare=6.9, torch=1.0), case)
+
+
 def test_results_come_back_as_they_were_written(tmp_path):
     case = dict(name="a", threads=1, heads=2)
     rows = [dict(case, contender="x", median_ms=1.5), dict(case, contender="y", median_ms=1.23456789),
