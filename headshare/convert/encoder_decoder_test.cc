@@ -266,10 +266,9 @@ TEST_F(TranslatorTest, NotesSayWhatIsNotKept) {
   fake.config["bad_words_ids"] = {{1}, {2}};
   fake.config["forced_eos_token_id"] = 5;
   generation({{"num_beams", 4}, {"no_repeat_ngram_size", 3}});
-  EXPECT_THAT(open(fake).notes,
-              ElementsAre(HasSubstr("activation_dropout 0.1 and decoder_layerdrop 0.05 is not kept"),
-                          HasSubstr("the files suggest num_beams 4 and no_repeat_ngram_size 3"),
-                          HasSubstr("bad_words_ids [[1],[2]] is not kept")));
+  EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("activation_dropout 0.1 and decoder_layerdrop 0.05 is not kept"),
+                                            HasSubstr("the files suggest num_beams 4 and no_repeat_ngram_size 3"),
+                                            HasSubstr("bad_words_ids [[1],[2]] is not kept")));
 }
 
 TEST_F(TranslatorTest, MarianSaysWhatItsTextNeeds) {
