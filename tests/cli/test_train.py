@@ -286,7 +286,7 @@ def limited(program, limit, *arguments):
     return subprocess.run(words(program, *arguments), capture_output=True, text=True, timeout=120, preexec_fn=no_space)
 
 
-@pytest.mark.parametrize("limit", [10, 15000, 40000])
+@pytest.mark.parametrize("limit", [10, 20000, 40000])
 def test_a_full_disk(run, program, text, tmp_path, limit):
     """The token cache, the best model, the optimizer's state: whatever does not fit, nothing half-written is left."""
     arguments = [*TINY, "--text", text, "--steps", 20, "--evaluate-every", 5]
