@@ -155,7 +155,7 @@ def test_the_program_trains_and_writes_a_model(run, refused, training, tmp_path)
     flags = ("--tokenizer", "sentencepiece", "--vocabulary-size", 200, "--layers", 1, "--heads", 2, "--width", 16)
     run("train", "--text", text, *flags, "--steps", 2, "--context", 16, "--batch-size", 2, "--out", tmp_path / "run")
     model = tmp_path / "pieces.model"
-    run("tokenize", "--tokenizer", tmp_path / "run", "--write-model", model)
+    run("tokenize", "--tokenizer", tmp_path / "run/checkpoints/best", "--write-model", model)
     line = "Ein Mann in einem blauen Hemd."
     [found] = run("tokenize", "--tokenizer", model, "--json", text_in=line).stdout.splitlines()
     assert json.loads(found)["ids"] == python_model(model.read_bytes()).encode(line)
