@@ -99,6 +99,21 @@ TEST(Cache, SaysWhenItIsFull) {
   EXPECT_EQ(cache.length(), 4);
 }
 
+TEST(Cache, CopiesRepeatsAndCutsSequences) {
+  const Tensor plain = random_tensor({4, 2, 3, 5}, 1);
+  const Tensor turned = random_tensor({4, 2, 5, 3}, 2).transpose(2, 3);  // stored as it is, its tokens lie apart
+  const Tensor places = at::tensor({3, 3, 1, 1, 3, 3}, at::kLong);
+  for (const bool stored : {false, true}) {
+    KvCache cache(kCapacity);
+    stored ? cache.store({plain.clone(), turned.clone()}) : (void)cache.append({plain, turned});
+    cache.copy(std::vector<int64_t>{3, 3}, std::vector<int64_t>{0, 2});
+    cache.shrink(3);
+    cache.repeat(2);
+    EXPECT_TRUE(at::equal(cache.contents()[0], plain.index_select(0, places))) << stored;
+    EXPECT_TRUE(at::equal(cache.contents()[1], turned.index_select(0, places))) << stored;
+  }
+}
+
 TEST(Cache, KeepsNoGraph) {
   KvCache cache(4);
   const Tensor x = at::ones({1, 1, 1, 2}).requires_grad_();

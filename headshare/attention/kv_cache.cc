@@ -2,9 +2,31 @@
 
 #include <ATen/ATen.h>
 
+#include <cstring>
+
 #include "headshare/base/error.h"
 
 namespace headshare {
+namespace {
+
+Tensor indices(std::span<const int64_t> numbers, const Tensor& like) {
+  return at::tensor(at::IntArrayRef(numbers.data(), numbers.size()), at::kLong).to(like.device());
+}
+
+// Of part [B, heads, length, width] in the memory of the CPU, whose rows (tokens) lie side by side in each head.
+// Several times as fast as index_select and index_copy, which walk over strides and write a copy in between.
+void copy_in_memory(const Tensor& part, std::span<const int64_t> from, std::span<const int64_t> to) {
+  const auto bytes = static_cast<size_t>(part.size(2) * part.size(3)) * part.element_size();
+  auto* const data = static_cast<char*>(part.mutable_data_ptr());
+  const auto place = [&](int64_t sequence, int64_t head) {
+    return data + (sequence * part.stride(0) + head * part.stride(1)) * static_cast<int64_t>(part.element_size());
+  };
+  for (size_t i = 0; i < from.size(); ++i) {
+    for (int64_t head = 0; head < part.size(1); ++head) std::memcpy(place(to[i], head), place(from[i], head), bytes);
+  }
+}
+
+}  // namespace
 
 Memory KvCache::append(const Memory& fresh) {
   const at::NoGradGuard no_grad;  // else every step of a generation would hang on to the one before
@@ -26,11 +48,24 @@ void KvCache::store(Memory memory) {
   parts_ = std::move(memory);
 }
 
-void KvCache::copy(const Tensor& from, const Tensor& to) {
+void KvCache::copy(std::span<const int64_t> from, std::span<const int64_t> to) {
   const at::NoGradGuard no_grad;
   for (const Tensor& part : parts_) {
     const Tensor used = part.slice(2, 0, length_);
-    used.index_copy_(0, to, used.index_select(0, from));
+    if (used.device().is_cpu() && used.stride(3) == 1 && used.stride(2) == used.size(3)) {
+      copy_in_memory(used, from, to);
+    } else {
+      used.index_copy_(0, indices(to, used), used.index_select(0, indices(from, used)));
+    }
+  }
+}
+
+void KvCache::repeat(int64_t times) {
+  const at::NoGradGuard no_grad;
+  for (Tensor& part : parts_) {
+    Tensor wide = at::empty({part.size(0) * times, part.size(1), part.size(2), part.size(3)}, part.options());
+    wide.slice(2, 0, length_).copy_(part.slice(2, 0, length_).repeat_interleave(times, 0));
+    part = std::move(wide);
   }
 }
 

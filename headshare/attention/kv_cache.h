@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace headshare {
@@ -27,9 +28,11 @@ class KvCache {
   // For cross-attention: keeps the encoder side as it is, once.
   void store(Memory memory);
 
-  // Sequence to[i] becomes what from[i] was, int64 [N] each: all are read before any is written. The others stay where
-  // they are.
-  void copy(const Tensor& from, const Tensor& to);
+  // Sequence to[i] becomes what from[i] is. None is both, none is written twice; the others stay where they are.
+  void copy(std::span<const int64_t> from, std::span<const int64_t> to);
+
+  // Each sequence becomes `times` equal ones, side by side.
+  void repeat(int64_t times);
 
   // Only the first `sequences` are left.
   void shrink(int64_t sequences);

@@ -155,34 +155,35 @@ class DecodeTiles {
       row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));
     }
     for (int64_t j = 0; rule.key_bias != nullptr && j < keys; ++j) row[j] += rule.key_bias[j];
-    std::fill(row + keys, row + kTileKeys, kHidden);
-    const float m = std::max(m_[i], largest(row));
-    if (m == kHidden && std::count(row, row + kTileKeys, kHidden) == kTileKeys) {  // a NaN is not hidden
-      std::fill(row, row + kTileKeys, 0.0F);
+    const int64_t lanes = round_up(keys, kLaneStep);  // a cache may be much shorter than a tile
+    std::fill(row + keys, row + lanes, kHidden);
+    const float m = std::max(m_[i], largest(row, lanes));
+    if (m == kHidden && std::count(row, row + keys, kHidden) == keys) {  // a NaN is not hidden
+      std::fill(row, row + lanes, 0.0F);
       return;
     }
-    for (int64_t j = 0; j < kTileKeys; ++j) row[j] -= m;
-    ops_.t.exp2(row, kTileKeys, row);
+    for (int64_t j = 0; j < lanes; ++j) row[j] -= m;
+    ops_.t.exp2(row, lanes, row);
     const float fade = std::exp2(m_[i] - m);
     float* out = out_ + i * s_.Dv;
     if (fade != 1) ops_.t.scaled_rows(out, s_.Dv, 1, s_.Dv, &fade, out, s_.Dv, /*accumulate=*/false);
-    l_[i] = l_[i] * fade + sum(row);
+    l_[i] = l_[i] * fade + sum(row, lanes);
     m_[i] = m;
   }
 
-  // Of a row of kTileKeys, but for NaN, in sixteen running results that the compiler keeps in vectors.
-  static float largest(const float* row) {
+  // But for NaN, in sixteen running results that the compiler keeps in vectors.
+  static float largest(const float* row, int64_t lanes) {
     float best[kLaneStep];
     std::fill(best, best + kLaneStep, kHidden);
-    for (int64_t j = 0; j < kTileKeys; j += kLaneStep) {
+    for (int64_t j = 0; j < lanes; j += kLaneStep) {
       for (int64_t k = 0; k < kLaneStep; ++k) best[k] = best[k] < row[j + k] ? row[j + k] : best[k];
     }
     return *std::max_element(best, best + kLaneStep);
   }
 
-  static float sum(const float* row) {
+  static float sum(const float* row, int64_t lanes) {
     float sums[kLaneStep] = {};
-    for (int64_t j = 0; j < kTileKeys; j += kLaneStep) {
+    for (int64_t j = 0; j < lanes; j += kLaneStep) {
       for (int64_t k = 0; k < kLaneStep; ++k) sums[k] += row[j + k];
     }
     return std::accumulate(sums, sums + kLaneStep, 0.0F);

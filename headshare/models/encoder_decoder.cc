@@ -9,6 +9,7 @@
 #include "headshare/models/position_limit.h"
 #include "headshare/models/transformer.h"
 #include "headshare/ops/cross_entropy.h"
+#include "headshare/ops/linear.h"
 
 namespace headshare {
 namespace {
@@ -115,7 +116,7 @@ Tensor EncoderDecoderImpl::hidden(const Tensor& ids, const EncodedSource& source
 }
 
 Tensor EncoderDecoderImpl::logits(const Tensor& hidden) const {
-  return at::linear(hidden, output_embedding_, output_bias_.defined() ? std::optional(output_bias_) : std::nullopt);
+  return linear_map(hidden, output_embedding_, output_bias_);
 }
 
 SummedLoss EncoderDecoderImpl::loss(const PaddedIds& source, const Tensor& ids, const Tensor& targets,

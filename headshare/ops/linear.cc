@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "headshare/ops/packed_weights.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product.h"
 
@@ -84,15 +85,34 @@ Tensor apply_blocked(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   return BlockedLinear::apply(x, weight, bias.defined() ? bias : at::empty({0}, weight.options()), form, type);
 }
 
+// What to take the packed weight from, or null.
+PackedWeights* packed_for(const Tensor& x, const Tensor& weight) {
+  PackedWeights* const packed = packed_weights_in_use();
+  const bool fits = packed != nullptr && !at::GradMode::is_enabled() && !under_autocast(x) && is_blocked(x, weight);
+  return fits ? packed : nullptr;
+}
+
+Tensor packed_product(const Tensor& x, const Tensor& panels, const Tensor& weight, const Tensor& bias) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  Tensor y = at::empty(sizes, x.options());
+  multiply_packed(as_matrix(x.contiguous()), panels, bias, as_matrix(y));
+  return y;
+}
+
 }  // namespace
 
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (PackedWeights* const packed = packed_for(x, weight))
+    return packed_product(x, packed->panels(weight), weight, bias);
   if (is_blocked(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
   return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 
 Tensor linear_of_gelu(const Tensor& x, GeluForm form, const Tensor& weight, const Tensor& bias) {
-  if (is_blocked(x, weight)) return apply_blocked(x.contiguous(), weight, bias, form);
+  if (packed_for(x, weight) == nullptr && is_blocked(x, weight)) {
+    return apply_blocked(x.contiguous(), weight, bias, form);
+  }
   return linear_map(gelu(x, form), weight, bias);
 }
 

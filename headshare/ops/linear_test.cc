@@ -4,6 +4,8 @@
 #include <torch/autograd.h>
 
 #include "headshare/ops/allocation_meter.h"
+#include "headshare/ops/packed_weights.h"
+#include "headshare/ops/product.h"
 #include "headshare/ops/testing.h"
 
 namespace headshare {
@@ -77,6 +79,35 @@ TEST(LinearOfGelu, IsTheTwoAfterAnother) {
       check(turned, linear_map(gelu(x, form), weight), {x, weight}, 1e-3);  // sums over rows in another order
     }
   }
+}
+
+// Where no gradient is wanted; the weights that are packed once stay as they were then.
+TEST(Linear, PackedWeightsGiveTheSameBits) {
+  const Tensor x = random_tensor({3, 70, 130}, 1, at::kFloat).transpose(0, 1);
+  const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
+  const Tensor bias = random_tensor({150}, 3, at::kFloat);
+  const auto maps = [&] {
+    return variable_list{linear_map(x, weight, bias), linear_map(x, weight),
+                         linear_of_gelu(x, GeluForm::kErf, weight, bias)};
+  };
+  const variable_list wanted = maps();
+  if (!multiplies_in_blocks(weight, 210, 130, 150)) GTEST_SKIP() << "no AVX-512: nothing is packed";
+  PackedWeights packed;
+  const UsePackedWeights use(&packed);
+  const auto equal_all = [&] {
+    const variable_list found = maps();
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!at::equal(found[i], wanted[i])) return false;
+    }
+    return true;
+  };
+  {
+    const at::NoGradGuard no_grad;
+    EXPECT_TRUE(equal_all());
+    weight.zero_();
+    EXPECT_TRUE(equal_all());
+  }
+  EXPECT_FALSE(equal_all());  // with gradients weights are read anew
 }
 
 // bfloat16 is what is kept and handed on; between, nothing is rounded.

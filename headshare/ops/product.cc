@@ -127,6 +127,7 @@ struct Product {
   Into into;
   const float* row = nullptr;  // what c starts with, in every row
   std::optional<kernels::GeluForm> gelu_of_b = std::nullopt;
+  const T* panels = nullptr;  // b, packed before
 
   void tile(int64_t rows, int64_t columns, int64_t depth, int64_t k, const T* a_tile, int64_t a_stride, const T* b_tile,
             int64_t b_stride, int64_t i, int64_t j) const {
@@ -141,16 +142,20 @@ struct Product {
     for (int64_t k = 0; k < K; k += kDepth) {
       const int64_t depth = std::min(kDepth, K - k);
       in_parallel(blocks(N, kPanel), M, kRows, [&](int64_t panel, int64_t begin, int64_t end) {
-        const auto packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(depth * kPanel));
         const int64_t j = panel * kPanel;
         const int64_t columns = std::min(kPanel, N - j);
-        pack_panel(b, k, j, depth, columns, packed.get());
+        std::unique_ptr<T[]> packed;
+        if (panels == nullptr) {
+          packed = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(depth * kPanel));
+          pack_panel(b, k, j, depth, columns, packed.get());
+        }
+        const T* const b_tile = panels == nullptr ? packed.get() : panels + (panel * K + k) * kPanel;
         for (int64_t i = begin; i < end; i += kRows) {
           const int64_t rows = std::min(kRows, end - i);
           for (int64_t y = 0; row != nullptr && k == 0 && y < rows; ++y) {
             std::copy_n(row + j, columns, c + (i + y) * stride + j);
           }
-          tile(rows, columns, depth, k, a.at(i, k), a.row, packed.get(), kPanel, i, j);
+          tile(rows, columns, depth, k, a.at(i, k), a.row, b_tile, kPanel, i, j);
         }
       });
     }
@@ -272,6 +277,35 @@ void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const
   }
   Product<float> sum = product<float>(a, b, c, Into::kAdd);
   sum.row = row.const_data_ptr<float>();  // while a tile of c is at hand
+  sum.by_panels();
+}
+
+Tensor pack_panels(const Tensor& b) {
+  HS_DCHECK(b.device().is_cpu() && b.scalar_type() == at::kFloat && (b.stride(0) == 1 || b.stride(1) == 1));
+  const int64_t K = b.size(0), N = b.size(1);
+  Tensor panels = at::empty({blocks(N, kPanel), K, kPanel}, b.options());
+  float* const target = panels.mutable_data_ptr<float>();
+  const Matrix<float> source{b.const_data_ptr<float>(), b.stride(0), b.stride(1)};
+  in_parallel(panels.size(0), 1, 1, [&](int64_t panel, int64_t, int64_t) {
+    const int64_t j = panel * kPanel;
+    pack_panel(source, 0, j, K, std::min(kPanel, N - j), target + panel * K * kPanel);
+  });
+  return panels;
+}
+
+void multiply_packed(const Tensor& a, const Tensor& panels, const Tensor& row, const Tensor& c) {
+  HS_DCHECK(multiplies_in_blocks(a, a.size(0), a.size(1), c.size(1)) && a.stride(1) == 1 && c.stride(1) == 1);
+  HS_DCHECK(panels.size(0) == blocks(c.size(1), kPanel) && panels.size(1) == a.size(1));
+  Product<float> sum = {.a = {a.const_data_ptr<float>(), a.stride(0), 1},
+                        .b = {},
+                        .c = c.mutable_data_ptr<float>(),
+                        .stride = c.stride(0),
+                        .M = a.size(0),
+                        .K = a.size(1),
+                        .N = c.size(1),
+                        .into = row.defined() ? Into::kAdd : Into::kReplace};
+  if (row.defined()) sum.row = row.const_data_ptr<float>();
+  sum.panels = panels.const_data_ptr<float>();
   sum.by_panels();
 }
 

@@ -25,6 +25,13 @@ void multiply_add_row(const Tensor& a, const Tensor& b, const Tensor& row, const
 // c = a gelu(b), of contiguous b: without room for gelu(b) where a's columns are contiguous and multiply() would block.
 void multiply_gelu(const Tensor& a, const Tensor& b, kernels::GeluForm form, const Tensor& c);
 
+// A float32 matrix b [K, N] as multiply() packs it, for one that meets many others: [panels, K, columns of a panel].
+Tensor pack_panels(const Tensor& b);
+
+// c = a b, or row [N] + a b in every row where row is defined: with the bits of multiply() and multiply_add_row(), of
+// pack_panels(b) and without packing again. Requires multiplies_in_blocks(); a's columns and row are contiguous.
+void multiply_packed(const Tensor& a, const Tensor& panels, const Tensor& row, const Tensor& c);
+
 // Whether multiply() would use its own blocking for float32 matrices of these sizes.
 bool multiplies_in_blocks(const Tensor& like, int64_t M, int64_t K, int64_t N);
 

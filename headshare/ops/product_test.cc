@@ -102,6 +102,23 @@ TEST(Multiply, AddsARow) {
   }
 }
 
+TEST(Multiply, OfPackedPanelsGivesTheSameBits) {
+  for (const auto& [M, K, N] : kSizes) {
+    const Tensor a = random_tensor({M, K}, 1, at::kFloat), weight = random_tensor({N, K}, 2, at::kFloat);
+    if (!multiplies_in_blocks(a, M, K, N)) continue;
+    const Tensor panels = pack_panels(weight.t());
+    const Tensor of_rows = pack_panels(weight.t().contiguous());
+    for (const Tensor& row : {Tensor(), random_tensor({N}, 3, at::kFloat)}) {
+      const Tensor found = at::full({M, N}, std::nan("")), wanted = at::empty({M, N});
+      row.defined() ? multiply_add_row(a, weight.t(), row, wanted) : multiply(a, weight.t(), wanted);
+      for (const Tensor& packed : {panels, of_rows}) {
+        multiply_packed(laid_out(a, Layout::kStridedRows), packed, row, found);
+        EXPECT_TRUE(at::equal(found, wanted)) << M << " x " << K << " x " << N;
+      }
+    }
+  }
+}
+
 TEST(Multiply, LeavesWhatLiesBesideAlone) {
   const Tensor wide = at::full({300, 220}, 7.0, at::kFloat);
   multiply(random_tensor({300, 200}, 1, at::kFloat), random_tensor({200, 100}, 2, at::kFloat), wide.narrow(1, 60, 100));

@@ -4,6 +4,8 @@
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/decode/beam/row_slots.h"
 #include "headshare/decode/beam/sentence_search.h"
@@ -33,17 +35,18 @@ class BatchSearch {
       const std::vector<RowMove> moves = step(raw);
       if (!moves.empty()) model_.move(moves);
       drop_finished();
+      widen();
     }
     return std::move(results_);
   }
 
  private:
-  int64_t rows() const { return static_cast<int64_t>(active_.size()) * beam_; }
+  int64_t rows() const { return static_cast<int64_t>(active_.size()) * width_; }
 
   // [N, V], checked
   Tensor next_scores() {
     std::vector<int64_t> last;
-    for (const SentenceSearch& one : active_) last.insert(last.end(), one.last().begin(), one.last().end());
+    for (const SentenceSearch& one : active_) last.insert(last.end(), one.last().begin(), one.last().begin() + width_);
     Tensor raw = model_.next(last);
     HS_CHECK(raw.defined() && raw.dim() == 2 && raw.size(0) == rows() && raw.size(1) > 0, "the model must score [",
              rows(), ", V] next tokens, not ", raw.defined() ? raw.sizes() : at::IntArrayRef());
@@ -65,11 +68,12 @@ class BatchSearch {
     const kernels::Parallel& threads = raw.numel() < kScoresForThreads ? serial_ : threads_;
     threads.run(static_cast<int64_t>(active_.size()), [&](int64_t i, int64_t thread) {
       const c10::InferenceMode inference;  // threads do not inherit the caller's, whose tensors they write into
-      const Tensor rows = raw.narrow(0, i * beam_, beam_);
+      const Tensor rows = raw.narrow(0, i * width_, width_);
       Tensor log_probabilities = scratch_[thread];
-      for (int64_t row = 0; row < beam_; ++row) {  // libtorch would wake its threads for two rows already
-        Tensor out = log_probabilities.narrow(0, row, 1);
-        at::log_softmax_out(out, rows.narrow(0, row, 1), 1);
+      const int64_t together = threads_.threads == 1 ? width_ : 1;  // libtorch would wake its threads for two rows
+      for (int64_t row = 0; row < width_; row += together) {
+        Tensor out = log_probabilities.narrow(0, row, together);
+        at::log_softmax_out(out, rows.narrow(0, row, together), 1);
       }
       const auto place = static_cast<size_t>(i);
       moves[place] = active_[place].step({.raw = rows.data_ptr<float>(),
@@ -78,7 +82,7 @@ class BatchSearch {
     });
     std::vector<RowMove> all;
     for (size_t i = 0; i < moves.size(); ++i) {
-      const int64_t first = static_cast<int64_t>(i) * beam_;
+      const int64_t first = static_cast<int64_t>(i) * width_;
       for (const RowMove& one : moves[i]) all.push_back({.from = first + one.from, .to = first + one.to});
     }
     return all;
@@ -98,8 +102,17 @@ class BatchSearch {
     active_ = std::move(left);
   }
 
+  // Until hypotheses of some sentence differ, one row does for each.
+  void widen() {
+    const auto differs = [](const SentenceSearch& one) { return !one.rows_agree(); };
+    if (width_ == beam_ || std::none_of(active_.begin(), active_.end(), differs)) return;
+    model_.widen(beam_);
+    width_ = beam_;
+  }
+
   StepScores& model_;
   int64_t beam_;
+  int64_t width_ = 1;  // rows of a sentence
   TokenRules rules_;
   std::vector<SentenceSearch> active_ = {};
   kernels::Parallel serial_ = kernels::serial();

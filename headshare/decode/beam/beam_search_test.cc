@@ -50,7 +50,7 @@ HistoryScores fixed_scores(const std::vector<float>& values) {
 
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, int64_t vocabulary,
                                             const HistoryScores& scores) {
-  HistoryModel model(static_cast<int64_t>(request.sentences.size()), request.options.beam, vocabulary, scores);
+  HistoryModel model(static_cast<int64_t>(request.sentences.size()), vocabulary, scores);
   return beam_search(model, request);
 }
 
@@ -203,14 +203,14 @@ TEST(BeamSearchTest, FinishedSentencesLeaveTheBatch) {
   SearchRequest request{.end_of_text = kEnd, .sentences = {{}, {}, {}, {}}};
   request.options = {.beam = 2, .max_length = 10, .early_stopping = EarlyStopping::kTrue};
   // Sentence i ends after i + 1 tokens.
-  HistoryModel model(4, 2, 8, [](int64_t sentence, std::span<const int64_t> history, std::span<float> scores) {
+  HistoryModel model(4, 8, [](int64_t sentence, std::span<const int64_t> history, std::span<float> scores) {
     for (size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i) / 100;
     scores[kEnd] = static_cast<int64_t>(history.size()) > sentence + 1 ? 20 : -20;
   });
   const auto results = beam_search(model, request);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(results[i][0].tokens.size(), i + 2);
   EXPECT_EQ(model.steps, 5);
-  EXPECT_EQ(model.rows_fed, 2 * (2 + 3 + 4 + 5));
+  EXPECT_EQ(model.rows_fed, 4 + 2 * (4 + 3 + 2 + 1));  // at first one row for each
 }
 
 // Enough scores for several threads, whose tensors may come from either mode of the caller.
@@ -233,12 +233,12 @@ TEST(BeamSearchTest, RowsThatAgreeAreNotCopied) {
   SearchRequest request{.end_of_text = kEnd, .forced_first = 3, .sentences = {{}}};
   for (const auto& [beam, length] : {std::pair{1, 9}, std::pair{4, 3}}) {
     request.options = {.beam = beam, .max_length = length};
-    HistoryModel model(1, beam, 50, random_scores(6, 1 << 20));
+    HistoryModel model(1, 50, random_scores(6, 1 << 20));
     beam_search(model, request);
     EXPECT_EQ(model.moved, 0) << beam;
   }
   request.options.max_length = 9;
-  HistoryModel model(1, 4, 50, random_scores(6, 1 << 20));
+  HistoryModel model(1, 50, random_scores(6, 1 << 20));
   beam_search(model, request);
   EXPECT_GT(model.moved, 0);
 }
@@ -268,7 +268,7 @@ TEST(BeamSearchTest, SamplingDrawsWhatTheSamplerDraws) {
 }
 
 TEST(BeamSearchTest, NoSentencesNeedNoModel) {
-  HistoryModel model(0, 5, 4, fixed_scores({0, 0, 0, 0}));
+  HistoryModel model(0, 4, fixed_scores({0, 0, 0, 0}));
   EXPECT_THAT(beam_search(model, {}), IsEmpty());
   EXPECT_EQ(model.steps, 0);
 }
@@ -297,7 +297,7 @@ TEST(BeamSearchTest, RefusesBadScores) {
 
 TEST(BeamSearchTest, RefusesWhatDoesNotFit) {
   SearchRequest request{.end_of_text = kEnd, .sentences = {{}}};
-  HistoryModel narrow(1, 2, 6, fixed_scores({0, 0, 0, 0, 0, 0}));
+  HistoryModel narrow(1, 6, fixed_scores({0, 0, 0, 0, 0, 0}));
   request.options.beam = 0;
   EXPECT_THAT(error_message([&] { beam_search(narrow, request); }), HasSubstr("beam must lie in 1..1024, not 0"));
   request.options.beam = 2;

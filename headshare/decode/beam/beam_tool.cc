@@ -63,7 +63,7 @@ Json search_case(const Json& one, const std::vector<float>& table, int64_t rows,
     const int64_t row = (7919 * id + 104729 * before + 1299709 * history.back()) % rows;
     std::copy_n(table.begin() + row * vocabulary, vocabulary, out.begin());
   };
-  HistoryModel model(static_cast<int64_t>(ids.size()), request.options.beam, vocabulary, scores);
+  HistoryModel model(static_cast<int64_t>(ids.size()), vocabulary, scores);
   Json result = Json::array();
   for (const auto& hypotheses : beam_search(model, request)) {
     Json list = Json::array();
@@ -96,6 +96,7 @@ class InstantModel : public StepScores {
     asked_ = std::clock();
     return table.narrow(0, 0, static_cast<int64_t>(last.size()));
   }
+  void widen(int64_t) override {}
   void move(std::span<const RowMove> moves) override { moved += static_cast<int64_t>(moves.size()); }
   void keep(std::span<const int64_t>) override {}
 

@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// Scores of the rows of a sentence, both [beam, V]; the search writes into them.
+// Scores of the rows of a sentence, both [rows, V], the only row or one for each beam; the search writes into them.
 struct SentenceScores {
   float* raw = nullptr;                // as the model gave them
   float* log_probabilities = nullptr;  // their log softmax
@@ -31,6 +31,9 @@ class SentenceSearch {
 
   size_t index() const { return index_; }
   bool done() const { return done_; }
+
+  // Whether all rows have seen the same tokens, so that one row is enough.
+  bool rows_agree() const { return rows_agree_; }
 
   // The next token of each row, [beam]. Rows without a hypothesis get end-of-text.
   const std::vector<int64_t>& last() const { return last_; }

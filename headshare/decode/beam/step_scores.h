@@ -17,15 +17,19 @@ struct RowMove {
   int64_t to = 0;
 };
 
-// Scores of the next token for rows of hypotheses. N = sentences x beam; the rows of a sentence are contiguous. At
-// first every row of a sentence has seen its source and no target token.
+// Scores of the next token for rows of hypotheses. The rows of a sentence are contiguous. At first each sentence has
+// one row, which has seen its source and no target token; with widen() it gets a row for each beam.
 class StepScores {
  public:
   virtual ~StepScores() = default;
 
-  // Feeds one token to each row: last [N]. Returns scores [N, V] of the token behind it, float32 on the CPU: logits, or
-  // log probabilities; the search normalises both. The search may write into the tensor until the next call.
+  // Feeds one token to each row: last [N], N the number of rows. Returns scores [N, V] of the token behind it, float32
+  // on the CPU: logits, or log probabilities; the search normalises both. The search may write into the tensor until
+  // the next call.
   virtual Tensor next(const std::vector<int64_t>& last) = 0;
+
+  // Each sentence's row becomes `beam` rows that have seen the same. Called once at most, with beam > 1.
+  virtual void widen(int64_t beam) = 0;
 
   // Copies what rows have seen (the cache of self-attention). No `to` is also a `from`, and no `to` comes twice: the
   // moves may be done in any order, or all at once by index_select and index_copy. Both rows belong to one sentence, so

@@ -20,10 +20,10 @@ using HistoryScores = std::function<void(int64_t sentence, std::span<const int64
 
 class HistoryModel : public StepScores {
  public:
-  HistoryModel(int64_t sentences, int64_t beam, int64_t vocabulary, HistoryScores scores)
-      : beam_(beam), vocabulary_(vocabulary), scores_(std::move(scores)) {
+  HistoryModel(int64_t sentences, int64_t vocabulary, HistoryScores scores)
+      : vocabulary_(vocabulary), scores_(std::move(scores)) {
     for (int64_t i = 0; i < sentences; ++i) sentences_.push_back(i);
-    histories_.resize(static_cast<size_t>(sentences * beam));
+    histories_.resize(static_cast<size_t>(sentences));
   }
 
   Tensor next(const std::vector<int64_t>& last) override {
@@ -39,6 +39,14 @@ class HistoryModel : public StepScores {
     ++steps;
     rows_fed += rows;
     return result;
+  }
+
+  void widen(int64_t beam) override {
+    HS_CHECK(beam_ == 1 && beam > 1, "widen(", beam, ") of ", beam_, " rows");
+    std::vector<std::vector<int64_t>> wide;
+    for (const auto& history : histories_) wide.insert(wide.end(), static_cast<size_t>(beam), history);
+    histories_ = std::move(wide);
+    beam_ = beam;
   }
 
   void move(std::span<const RowMove> moves) override {
@@ -75,7 +83,7 @@ class HistoryModel : public StepScores {
   int64_t moved = 0;     // rows copied by move()
 
  private:
-  int64_t beam_;
+  int64_t beam_ = 1;
   int64_t vocabulary_;
   HistoryScores scores_;
   std::vector<int64_t> sentences_ = {};  // the sentence at each place

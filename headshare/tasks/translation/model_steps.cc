@@ -28,9 +28,9 @@ Moved moved(std::span<const int64_t> kept, int64_t rows_each) {
 Tensor on(c10::Device device, const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong).to(device); }
 
 // The first `count` sequences, after those that moved took their places.
-void shrink(std::vector<KvCache>* caches, const Moved& list, int64_t count, c10::Device device) {
+void shrink(std::vector<KvCache>* caches, const Moved& list, int64_t count) {
   for (KvCache& cache : *caches) {
-    if (!list.from.empty()) cache.copy(on(device, list.from), on(device, list.to));
+    if (!list.from.empty()) cache.copy(list.from, list.to);
     cache.shrink(count);
   }
 }
@@ -44,8 +44,8 @@ Tensor shrunk(const Tensor& rows, const Moved& list, int64_t count) {
 
 }  // namespace
 
-ModelSteps::ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t beam, int64_t capacity)
-    : model_(model), beam_(beam), state_(model->new_state(capacity)) {
+ModelSteps::ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t capacity)
+    : model_(model), state_(model->new_state(capacity)) {
   HS_CHECK(!model->is_training(), "a model that translates must be in evaluation mode: it has no dropout");
   const at::NoGradGuard no_grad;
   source_ = model_->encode(source);
@@ -53,10 +53,16 @@ ModelSteps::ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int
 
 Tensor ModelSteps::next(const std::vector<int64_t>& last) {
   const at::NoGradGuard no_grad;
+  const UsePackedWeights use(&weights_);
   const Tensor ids = on(model_->device(), last).unsqueeze(1);  // [N, 1]
   const Tensor hidden = model_->hidden(ids, source_, &state_).squeeze(1);
   source_.memory = Tensor();  // the caches of cross-attention have it now
   return model_->logits(hidden).to(at::kCPU, at::kFloat).contiguous();
+}
+
+void ModelSteps::widen(int64_t beam) {
+  for (KvCache& cache : state_.own) cache.repeat(beam);
+  beam_ = beam;
 }
 
 void ModelSteps::move(std::span<const RowMove> moves) {
@@ -65,14 +71,14 @@ void ModelSteps::move(std::span<const RowMove> moves) {
     from.push_back(one.from);
     to.push_back(one.to);
   }
-  for (KvCache& cache : state_.own) cache.copy(on(model_->device(), from), on(model_->device(), to));
+  for (KvCache& cache : state_.own) cache.copy(from, to);
 }
 
 void ModelSteps::keep(std::span<const int64_t> sentences) {
   const auto count = static_cast<int64_t>(sentences.size());
   const Moved alone = moved(sentences, 1);
-  shrink(&state_.own, moved(sentences, beam_), count * beam_, model_->device());
-  shrink(&state_.cross, alone, count, model_->device());
+  shrink(&state_.own, moved(sentences, beam_), count * beam_);
+  shrink(&state_.cross, alone, count);
   source_.visible = shrunk(source_.visible, alone, count);
 }
 

@@ -3,18 +3,20 @@
 
 #include "headshare/decode/beam/step_scores.h"
 #include "headshare/models/encoder_decoder.h"
+#include "headshare/ops/packed_weights.h"
 
 namespace headshare {
 
 // The source is read once, when this is made; what cross-attention keeps of it holds each sentence once, however many
 // beams it has, and is never reordered within a sentence. Runs in evaluation mode and without gradients; `model`
-// outlives this.
+// outlives this, and its weights do not change meanwhile.
 class ModelSteps : public StepScores {
  public:
   // `capacity`: target tokens of a hypothesis at most, the start included.
-  ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t beam, int64_t capacity);
+  ModelSteps(const EncoderDecoder& model, const PaddedIds& source, int64_t capacity);
 
   Tensor next(const std::vector<int64_t>& last) override;
+  void widen(int64_t beam) override;
   void move(std::span<const RowMove> moves) override;
   void keep(std::span<const int64_t> sentences) override;
 
@@ -23,9 +25,10 @@ class ModelSteps : public StepScores {
 
  private:
   EncoderDecoder model_;
-  int64_t beam_;
+  int64_t beam_ = 1;  // rows of a sentence
   EncodedSource source_;
   TranslationState state_;
+  PackedWeights weights_ = {};
 };
 
 }  // namespace headshare

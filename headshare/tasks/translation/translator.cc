@@ -107,7 +107,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
            longest_source(), " positions");
   request.options.max_length = std::min(options.max_length, room);
   const int64_t most = length_limit(request.options, longest(sources));
-  ModelSteps steps(model_, padded(ended, model_->device()), request.options.beam, 1 + longest(prefixes) + most);
+  ModelSteps steps(model_, padded(ended, model_->device()), 1 + longest(prefixes) + most);
   return beam_search(steps, request);
 }
 

@@ -39,10 +39,8 @@ EncoderDecoder random_model(const std::string& scheme, PositionKind positions = 
 // A model without caches: every step computes every row from its first token on.
 class WholeSteps : public StepScores {
  public:
-  WholeSteps(const EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources, int64_t beam)
-      : model_(model), beam_(beam), sources_(sources) {
-    rows_.resize(sources.size() * static_cast<size_t>(beam));
-  }
+  WholeSteps(const EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources)
+      : model_(model), sources_(sources), rows_(sources.size()) {}
 
   Tensor next(const std::vector<int64_t>& last) override {
     const at::NoGradGuard no_grad;
@@ -56,6 +54,12 @@ class WholeSteps : public StepScores {
       scores.push_back(model_->logits(hidden.select(1, -1)));
     }
     return at::cat(scores);
+  }
+  void widen(int64_t beam) override {
+    std::vector<std::vector<int64_t>> wide;
+    for (const auto& row : rows_) wide.insert(wide.end(), static_cast<size_t>(beam), row);
+    rows_ = wide;
+    beam_ = beam;
   }
   void move(std::span<const RowMove> moves) override {
     for (const RowMove& one : moves) rows_[static_cast<size_t>(one.to)] = rows_[static_cast<size_t>(one.from)];
@@ -73,7 +77,7 @@ class WholeSteps : public StepScores {
 
  private:
   EncoderDecoder model_;
-  int64_t beam_;
+  int64_t beam_ = 1;
   std::vector<std::vector<int32_t>> sources_;
   std::vector<std::vector<int64_t>> rows_;
 };
@@ -97,8 +101,8 @@ TEST_P(EveryScheme, SearchesAsWithoutCaches) {
       for (const auto& source : some_sources()) {
         request.sentences.push_back({.source_length = static_cast<int64_t>(source.size())});
       }
-      ModelSteps steps(model, padded(some_sources(), at::kCPU), beam, /*capacity=*/10);
-      WholeSteps whole(model, some_sources(), beam);
+      ModelSteps steps(model, padded(some_sources(), at::kCPU), /*capacity=*/10);
+      WholeSteps whole(model, some_sources());
       const auto found = beam_search(steps, request), wanted = beam_search(whole, request);
       ASSERT_EQ(found.size(), wanted.size());
       for (size_t s = 0; s < found.size(); ++s) {

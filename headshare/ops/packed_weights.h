@@ -1,0 +1,38 @@
+// Weights of linear layers, packed once for many products: decoding multiplies few rows by all weights at each step,
+// and packing them again takes a tenth of that.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <unordered_map>
+
+namespace headshare {
+
+using at::Tensor;
+
+// Keeps a packed copy of each weight that it is asked for. The weights must not change, nor end, before it does.
+class PackedWeights {
+ public:
+  // weight [out, in], float32 on the CPU, as pack_panels(weight^T) has it.
+  const Tensor& panels(const Tensor& weight);
+
+ private:
+  std::unordered_map<const void*, Tensor> panels_;  // by where a weight begins
+};
+
+// While one of these lives, linear_map() on this thread uses `weights` where it has no gradient to think of.
+class UsePackedWeights {
+ public:
+  explicit UsePackedWeights(PackedWeights* weights);
+  ~UsePackedWeights();
+  UsePackedWeights(const UsePackedWeights&) = delete;
+  UsePackedWeights& operator=(const UsePackedWeights&) = delete;
+
+ private:
+  PackedWeights* before_;
+};
+
+// Those in use on this thread, or null.
+PackedWeights* packed_weights_in_use();
+
+}  // namespace headshare
