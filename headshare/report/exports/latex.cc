@@ -140,7 +140,7 @@ std::string latex_benchmarks_table(const std::vector<Results>& all) {
   for (const Results* one : table.benchmarks()) {
     text += "rrr";
     names += " & \\multicolumn{3}{c}{" + escaped(subject_title(one->subject)) + "}";
-    columns += " & " + escaped(capitalised(one->subject.measure)) + " & PRR & PEoP";
+    columns += " & " + escaped(capitalised(score_heading(one->subject.measure))) + " & PRR & PEoP";
   }
   text += "}\n\\toprule\n & Attention" + names + " \\\\\nScheme & parameters" + columns + " \\\\\n\\midrule\n";
   for (size_t i = 0; i < table.rows().size(); ++i) {

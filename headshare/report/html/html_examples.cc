@@ -31,8 +31,7 @@ std::string example_table(const ReportView& view, size_t i) {
     const Cell* cell = shown_cell(view.results, row);
     if (cell != nullptr) table.add({{view.key(row.variant)}, text(cell->examples.at(i))});
   }
-  return "<div class=\"bare\">" + table.html("Sentence " + std::to_string(example.item + 1), /*sortable=*/false) +
-         "</div>\n";
+  return table.html("Sentence " + std::to_string(example.item + 1), /*sortable=*/false) + "\n";
 }
 
 }  // namespace

@@ -38,7 +38,14 @@ std::string noun(const Results& results) {
   return plain ? "scheme" : "variant";
 }
 
-std::string score_heading(const std::string& name) { return name == "bits-per-byte" ? "bits per byte" : name; }
+std::string score_heading(const std::string& name) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
+      {{"bits-per-byte", "bits per byte"}, {"bleu", "BLEU"}, {"chrf", "chrF"}}};
+  for (const auto& [key, heading] : kNames) {
+    if (name == key) return heading;
+  }
+  return name;
+}
 
 std::string score_text(const SettingRow& row, const std::string& name) {
   return summary_text(score_of(row, name), name.ends_with("perplexity") ? 2 : 3);
@@ -81,7 +88,7 @@ std::string summary_text(const std::optional<Summary>& summary, int digits) {
 }
 
 std::string quality_name(const Subject& subject) {
-  return (subject.has_test_part ? "test " : "validation ") + subject.measure;
+  return (subject.has_test_part ? "test " : "validation ") + score_heading(subject.measure);
 }
 
 std::string interval_text(const Interval& interval, int digits, bool with_sign) {

@@ -35,7 +35,7 @@ std::string p_text(double p_value);                                      // "0.0
 // What the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
 std::string noun(const Results& results);
 
-std::string score_heading(const std::string& name);                      // "bits per byte"
+std::string score_heading(const std::string& name);                      // "bits per byte", "BLEU"
 std::string score_text(const SettingRow& row, const std::string& name);  // "1.234 ±0.005", "-" without it
 
 std::string capitalised(std::string text);
