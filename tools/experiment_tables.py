@@ -327,6 +327,25 @@ def encoders_that_learn():
     return table(headings, body)
 
 
+TASK_NAMES = {"glue/sst-2": "SST-2", "glue/mrpc": "MRPC", "glue/qnli": "QNLI", "glue/qqp": "QQP", "superglue/wic": "WiC"}
+
+
+def finetuned_that_learn():
+    """Those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at averages."""
+    found = {"GLUE": load("finetune-glue"), "WiC": load("finetune-wic")}
+    arrows = judging.arrows({name: judging.differences(results) for name, results in found.items()}, SMALLEST_SCORE)
+    rows = {name: {row["variant"]: row for row in results["rows"]} for name, results in found.items()}
+    tasks = [TASK_NAMES[task["task"]] for task in rows["GLUE"]["mha"]["tasks"]]
+    body = []
+    for variant, row in rows["GLUE"].items():
+        means = [with_deviation(rows[name][variant]["quality"], 1) + ARROWS[arrows.get((name, variant), 0)] for name in rows]
+        scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
+        body.append([f"`{variant}`", share_of_mha(rows["GLUE"], variant), means[0], *scores, means[1]])
+    seeds = [f"{name}: {of['mha']['quality']['count']} seeds" for name, of in rows.items()]
+    headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", *tasks, "WiC"]
+    return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds ({', '.join(seeds)})."
+
+
 def compressed(name="encoders"):
     """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. Of each
     column of differences the intervals hold for all targets at once."""
@@ -423,4 +442,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}

@@ -122,8 +122,11 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EveryScheme, testing::ValuesIn(scheme_names())
 TEST(ModelStepsTest, CrossAttentionHasNoBeams) {
   const EncoderDecoder model = random_model("mha");
   const PaddedIds source = padded(some_sources(), at::kCPU);
-  ModelSteps one(model, source, 1, /*capacity=*/4), eight(model, source, 8, /*capacity=*/4);
+  ModelSteps one(model, source, /*capacity=*/4), eight(model, source, /*capacity=*/4);
   one.next(std::vector<int64_t>(5, 0));
+  eight.next(std::vector<int64_t>(5, 0));
+  EXPECT_EQ(eight.cache_bytes(), one.cache_bytes());
+  eight.widen(8);
   eight.next(std::vector<int64_t>(40, 0));
   const int64_t own = 5 * 4 * measure(model->options()).cache_bytes_per_token;
   EXPECT_EQ(eight.cache_bytes() - one.cache_bytes(), 7 * own);
