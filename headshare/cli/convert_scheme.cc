@@ -192,9 +192,34 @@ Model converted(const Model& source, const Conversion& conversion, ConversionRep
   return target;
 }
 
+// Where the result goes.
+struct Destination {
+  std::string out;
+  Overwrite overwrite;
+};
+
+// Converts, writes, scores what there is to score, and prints what became of the model.
+template <class Model, class Tokenizers>
+int write_converted(const Model& source, const Tokenizers& tokenizers, const Conversion& conversion,
+                    const Destination& to, ScoreText* score_text, ScoredConversion scored) {
+  ConversionReport report;
+  const Model target = converted(source, conversion, &report);
+  if (report.stopped) {
+    notice(
+        "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
+  }
+  write_output(to.out, to.overwrite, headshare_output(),
+               [&](const fs::path& directory) { save_model(directory, target, tokenizers); });
+  const ModelSize before = measure(source->options());
+  const ModelSize after = measure(target->options());
+  const bool whole = !report.stopped && score_result(to.out, score_text, &scored.after);
+  notice_growth(attention_options(source->options()), conversion.to.scheme, before, after);
+  print_conversion(report, scored, before, after, to.out, conversion.options.json);
+  return whole ? kOk : kInterrupted;
+}
+
 template <class Model, class Options>
-int convert(const fs::path& directory, const Options& stored, const std::string& out, Overwrite overwrite,
-            Conversion conversion) {
+int convert(const fs::path& directory, const Options& stored, Conversion conversion, const Destination& to) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const Model source = load_as_trained(directory, stored);
@@ -202,20 +227,19 @@ int convert(const fs::path& directory, const Options& stored, const std::string&
   conversion.sample = read_sample(text, source->options(), tokenizer.get());
   ScoreText score_text{.files = conversion.options.score_text};
   ScoredConversion scored{.before = score(directory, "scoring the source", &score_text), .after = {}};
-  ConversionReport report;
-  const Model target = converted(source, conversion, &report);
-  if (report.stopped) {
-    notice(
-        "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
-  }
-  write_output(out, overwrite, headshare_output(),
-               [&](const fs::path& to) { save_model(to, target, tokenizer.get()); });
-  const ModelSize before = measure(source->options());
-  const ModelSize after = measure(target->options());
-  const bool whole = !report.stopped && score_result(out, &score_text, &scored.after);
-  notice_growth(source->options().attention, conversion.to.scheme, before, after);
-  print_conversion(report, scored, before, after, out, conversion.options.json);
-  return whole ? kOk : kInterrupted;
+  return write_converted(source, tokenizer.get(), conversion, to, &score_text, std::move(scored));
+}
+
+// Of weights alone: what its layers read would take pairs of sentences.
+int convert_translator(const fs::path& directory, const Conversion& conversion, const Destination& to) {
+  HS_CHECK(conversion.options.sample_text.empty(), directory.string(),
+           " translates: its layers are converted by their weights; leave --sample-text out");
+  HS_CHECK(conversion.options.score_text.empty(), directory.string(),
+           " translates: leave --score-text out, and score translations before and after with `headshare translate` "
+           "and `headshare score bleu`");
+  const LoadedTranslator source = load_translator(directory);
+  ScoreText nothing;
+  return write_converted(source.model, source.tokenizers, conversion, to, &nothing, {});
 }
 
 }  // namespace
@@ -243,11 +267,10 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   check_output(out, overwrite, headshare_output());
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
-  refuse_encoder_decoder(stored, directory.string(), "is not converted to other schemes");
-  if (is_causal(stored)) {
-    return convert<Decoder>(directory, std::get<DecoderOptions>(stored), out, overwrite, conversion);
-  }
-  return convert<Encoder>(directory, std::get<EncoderOptions>(stored), out, overwrite, conversion);
+  const Destination destination{out, overwrite};
+  if (is_encoder_decoder(stored)) return convert_translator(directory, conversion, destination);
+  if (is_causal(stored)) return convert<Decoder>(directory, std::get<DecoderOptions>(stored), conversion, destination);
+  return convert<Encoder>(directory, std::get<EncoderOptions>(stored), conversion, destination);
 }
 
 }  // namespace headshare

@@ -11,6 +11,7 @@
 #include "headshare/base/rng.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/encoder_decoder.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/testing.h"
 
@@ -67,6 +68,23 @@ inline void randomise(const torch::nn::Module& model) {
   for (const Declared& one : declared_parameters(model)) {
     one.tensor.copy_(random_tensor(one.tensor.sizes(), stream_key(3, one.name), at::kFloat, 0.3));
   }
+}
+
+// Random in every parameter, in evaluation mode; with the sizes of small_options().
+inline EncoderDecoder random_translator(const std::string& scheme, const std::string& cross_scheme,
+                                        PositionKind positions = PositionKind::kSinusoidal) {
+  EncoderDecoderOptions options;
+  options.vocabulary = 13;
+  options.context = 10;
+  options.layers = 2;
+  options.positions = positions;
+  options.attention = {.scheme = scheme, .d_model = 16, .heads = 4};
+  options.cross_scheme = cross_scheme;
+  options.marks = {.start = 0, .end = 1};
+  EncoderDecoder model(resolve(options));
+  randomise(*model);
+  model->eval();
+  return model;
 }
 
 // Sets the weights and biases of a layer's projection `part`, such as "query", to 0.

@@ -77,6 +77,30 @@ def test_trained_model_translates(run, translate, model, pairs):
     assert json.loads(scored.stdout)["systems"][0]["score"] == pytest.approx(result["test_bleu"])
 
 
+def test_heads_of_a_trained_model_share(run, translate, model, pairs, tmp_path):
+    def convert(name, *words):
+        return json.loads(run("convert", model, tmp_path / name, *words, "--json").stdout)
+
+    source = (pairs / "test.de").read_bytes()
+    convert("whole", "--to", "collaborative", "--key-width", "32")
+    assert translate(source, path=tmp_path / "whole").stdout == translate(source).stdout
+    for name, words in (("narrow", ["--to", "collaborative", "--key-width", "8"]), ("mqa", ["--to", "mqa"])):
+        report = convert(name, *words)
+        assert [layer["layer"] for layer in report["layers"]] == ["encoder layer 1", "decoder layer 1", "cross-attention layer 1"]
+        assert report["after"]["attention_parameters"] < report["before"]["attention_parameters"]
+        assert len(translate(source, path=tmp_path / name).stdout.splitlines()) == 20
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--to", "collaborative", "--max-error", "0.1"], "one key width for all layers: give --key-width"),
+    (["--to", "mqa", "--sample-text", "test.de"], "leave --sample-text out"),
+    (["--to", "mqa", "--score-text", "test.de"], "leave --score-text out"),
+])  # fmt: skip
+def test_what_a_conversion_of_a_translator_has_not(run, model, tmp_path, words, message):
+    answer = run("convert", model, tmp_path / "out", *words, check=False)
+    assert answer.returncode == 1 and message in answer.stderr and not (tmp_path / "out").exists()
+
+
 def test_every_line_gives_one_line(translate):
     lines = b"eins zwei\n\n" + b"drei " * 500 + b"\nf\xffnf\nvier\n"
     answer = translate(lines)

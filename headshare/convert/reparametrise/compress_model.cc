@@ -16,18 +16,24 @@ namespace {
 constexpr int64_t kFineParts = 16;   // widths tried for a limit on errors
 constexpr int64_t kCoarseParts = 8;  // for a limit on parameters, which needs the errors of all of them
 
-template <class Model, class Options>
+template <class Model>
 class Compression {
  public:
   Compression(const Model& source, const CompressionOptions& options, const ConversionTold& told)
-      : source_(source), options_(options), told_(told), attention_(source->options().attention) {
+      : source_(source),
+        layers_(attention_layers(*source)),
+        options_(options),
+        told_(told),
+        attention_(attention_options(source->options())) {
     check_source();
     // Maps are read again where they are decomposed: in double, those of all layers take twice the memory of attention.
-    for (size_t i = 0; i < source->layers(); ++i) {
-      const NeededBiases needed = needed_biases(maps(i), attention_);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const NeededBiases needed = needed_biases(maps(i), layer_options(i));
       needed_ = {needed_.projection || needed.projection, needed_.content || needed.content};
     }
-    if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+    if constexpr (kReadsSamples<Model>) {
+      if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+    }
   }
 
   Model run(CompressionReport* report) {
@@ -35,9 +41,13 @@ class Compression {
     Model target(target_options(widths));
     target->eval();
     copy_all_but_attention(source_, target);
-    for (size_t i = 0; i < widths.size(); ++i) report->layers.push_back(fill(i, widths[i], target));
+    std::vector<AttentionLayer> filled = attention_layers(*target);
+    for (size_t i = 0; i < widths.size(); ++i)
+      report->layers.push_back(fill(i, widths[i], &filled[i].attention->scheme()));
     report->stopped = stopped_;
-    if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+    if constexpr (kReadsSamples<Model>) {
+      if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+    }
     return target;
   }
 
@@ -54,7 +64,8 @@ class Compression {
              "the model is collaborative already, with key width ", least, "; give a smaller --key-width");
   }
 
-  HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
+  const AttentionOptions& layer_options(size_t layer) const { return layers_[layer].attention->scheme().options(); }
+  HeadMaps maps(size_t layer) const { return head_maps(layers_[layer].attention->scheme(), layers_[layer].name); }
 
   LayerInputs inputs(size_t layer) const {
     if (moments_.empty()) return {};
@@ -63,9 +74,10 @@ class Compression {
 
   AttentionOptions attention_of(int64_t width) const { return collaborative_options(attention_, width, needed_); }
 
-  Options target_options(const std::vector<int64_t>& widths) const {
-    Options options = source_->options();
-    options.attention = attention_of(*std::max_element(widths.begin(), widths.end()));
+  OptionsOf<Model> target_options(const std::vector<int64_t>& widths) const {
+    const int64_t widest = *std::max_element(widths.begin(), widths.end());
+    OptionsOf<Model> options = with_attention(
+        source_->options(), [&](const AttentionOptions& one) { return collaborative_options(one, widest, needed_); });
     const bool alike = std::all_of(widths.begin(), widths.end(), [&](int64_t w) { return w == widths.front(); });
     options.layer_key_widths = alike ? std::vector<int64_t>() : widths;
     return resolve(options);
@@ -73,20 +85,16 @@ class Compression {
 
   std::vector<int64_t> choose_widths() {
     const WidthChoice& choice = options_.width;
-    const auto layers = static_cast<int64_t>(source_->layers());
-    tries_ = layers;
-    if (choice.key_width) {
-      attention_of(*choice.key_width);  // an impossible one is refused
-      return std::vector<int64_t>(source_->layers(), *choice.key_width);
-    }
+    tries_ = static_cast<int64_t>(layers_.size());
+    if (choice.key_width) return std::vector<int64_t>(layers_.size(), *choice.key_width);
     return choice.max_error ? widths_by_error(*choice.max_error) : widths_by_parameters(*choice.max_parameters);
   }
 
   std::vector<int64_t> widths_by_error(double most) {
     const std::vector<int64_t> widths = widths_to_try(kFineParts);
-    tries_ += static_cast<int64_t>(source_->layers()) * tries_within(widths);
+    tries_ += static_cast<int64_t>(layers_.size()) * tries_within(widths);
     std::vector<int64_t> chosen;
-    for (size_t i = 0; i < source_->layers(); ++i) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
       const HeadMaps layer = maps(i);
       chosen.push_back(width_within(widths, most, [&](int64_t width) { return error_at(i, layer, width); }));
       tried_ = static_cast<int64_t>(i + 1) * tries_within(widths);  // bisection may have needed one less
@@ -96,13 +104,13 @@ class Compression {
 
   std::vector<int64_t> widths_by_parameters(int64_t most) {
     const std::vector<int64_t> widths = widths_to_try(kCoarseParts);
-    const auto layers = static_cast<int64_t>(source_->layers());
+    const auto layers = static_cast<int64_t>(layers_.size());
     // One width more, and what stays whatever the widths.
     const auto parameters = [&](int64_t width) {
-      return measure(target_options(std::vector<int64_t>(source_->layers(), width))).total_parameters;
+      return measure(target_options(std::vector<int64_t>(layers_.size(), width))).total_parameters;
     };
     const int64_t step = key_width_step(attention_);
-    if (widths.size() == 1) return std::vector<int64_t>(source_->layers(), widths.front());
+    if (widths.size() == 1) return std::vector<int64_t>(layers_.size(), widths.front());
     const int64_t per_width = (parameters(2 * step) - parameters(step)) / layers / step;
     const int64_t fixed = parameters(step) - layers * step * per_width;
     HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,
@@ -110,7 +118,7 @@ class Compression {
              fixed + layers * widths.front() * per_width);
     tries_ += layers * static_cast<int64_t>(widths.size() - 1);
     std::vector<std::vector<double>> errors;
-    for (size_t i = 0; i < source_->layers(); ++i) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
       const HeadMaps layer = maps(i);
       errors.emplace_back();
       for (const int64_t width : widths) {
@@ -133,17 +141,17 @@ class Compression {
     return error;
   }
 
-  LayerReport fill(size_t layer, int64_t width, const Model& target) {
+  LayerReport fill(size_t layer, int64_t width, Scheme* target) {
     const auto started = std::chrono::steady_clock::now();
     DecompositionOptions decomposition = options_.decomposition;
     if (stopped_) decomposition.iterations = decomposition.restarts = 0;
-    const Decomposition result = fill_collaborative(maps(layer), inputs(layer), decomposition, progress(layer, width),
-                                                    &target->attention(layer)->scheme());
+    const Decomposition result =
+        fill_collaborative(maps(layer), inputs(layer), decomposition, progress(layer, width), target);
     ++tried_;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-    return {.layer = layer_name(layer),
+    return {.layer = layers_[layer].name,
             .key_width = width,
-            .full_width = full_key_width(attention_),
+            .full_width = full_key_width(layer_options(layer)),
             .errors = result.errors,
             .error = result.error,
             .seconds = seconds.count()};
@@ -154,14 +162,15 @@ class Compression {
       if (told_ == nullptr) return true;
       const auto most = static_cast<double>((1 + options_.decomposition.restarts) * options_.decomposition.iterations);
       const double done = static_cast<double>(tried_) + static_cast<double>(iterations) / most;
-      const std::string what = join_text(layer_name(layer), " of ", source_->layers(), ", key width ", width,
-                                         ", error ", std::round(error * 1e4) / 1e4);
+      const std::string what = join_text(layers_[layer].name, " of ", layers_.size(), ", key width ", width, ", error ",
+                                         std::round(error * 1e4) / 1e4);
       if (!told_({.done = done, .total = static_cast<double>(tries_), .what = what})) stopped_ = true;
       return !stopped_;
     };
   }
 
   const Model& source_;
+  std::vector<AttentionLayer> layers_;
   const CompressionOptions& options_;
   const ConversionTold& told_;
   AttentionOptions attention_;
@@ -177,13 +186,23 @@ class Compression {
 Decoder to_collaborative(const Decoder& source, const CompressionOptions& options, const ConversionTold& told,
                          CompressionReport* report) {
   const at::NoGradGuard no_grad;
-  return Compression<Decoder, DecoderOptions>(source, options, told).run(report);
+  return Compression<Decoder>(source, options, told).run(report);
 }
 
 Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const ConversionTold& told,
                          CompressionReport* report) {
   const at::NoGradGuard no_grad;
-  return Compression<Encoder, EncoderOptions>(source, options, told).run(report);
+  return Compression<Encoder>(source, options, told).run(report);
+}
+
+EncoderDecoder to_collaborative(const EncoderDecoder& source, const CompressionOptions& options,
+                                const ConversionTold& told, CompressionReport* report) {
+  const at::NoGradGuard no_grad;
+  HS_CHECK(options.width.key_width,
+           "an encoder-decoder has one key width for all layers: give --key-width instead of --max-error or "
+           "--max-parameters");
+  HS_DCHECK(!options.sample.defined());
+  return Compression<EncoderDecoder>(source, options, told).run(report);
 }
 
 }  // namespace headshare

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/convert/reparametrise/attention_layers.h"
 #include "headshare/convert/reparametrise/collaborative.h"
 #include "headshare/convert/reparametrise/model_change.h"
 #include "headshare/models/model_options.h"
@@ -48,5 +49,9 @@ Decoder to_collaborative(const Decoder& source, const CompressionOptions& option
                          CompressionReport* report);
 Encoder to_collaborative(const Encoder& source, const CompressionOptions& options, const ConversionTold& told,
                          CompressionReport* report);
+
+// The same of all three sites of an encoder-decoder. All layers have the key width that is given; there is no sample.
+EncoderDecoder to_collaborative(const EncoderDecoder& source, const CompressionOptions& options,
+                                const ConversionTold& told, CompressionReport* report);
 
 }  // namespace headshare

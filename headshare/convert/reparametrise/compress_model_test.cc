@@ -59,6 +59,12 @@ Tensor logits(const Decoder& model) {
   return model->logits(model->hidden(random_ids(3, 10, 13)));
 }
 
+Tensor logits(const EncoderDecoder& model) {
+  const at::NoGradGuard no_grad;
+  const EncodedSource source = model->encode({.ids = random_ids(3, 7, 13)});
+  return model->logits(model->hidden(random_ids(3, 10, 13, /*seed=*/2), source));
+}
+
 class Compress : public testing::TestWithParam<Case> {};
 
 TEST_P(Compress, IsExactAtFullWidth) {
@@ -153,6 +159,42 @@ TEST(CompressModel, EncodersStayExact) {
     EXPECT_LT(report.change.hidden, 1e-4);
     expect_counted(target);
   }
+}
+
+// Self-attention of both sides and cross-attention, of equal and of different schemes.
+TEST(CompressModel, EncoderDecodersStayExact) {
+  for (const PositionKind positions : {PositionKind::kSinusoidal, PositionKind::kRotary}) {
+    for (const std::string cross : {"mha", "mqa"}) {
+      const EncoderDecoder source = random_translator("mha", cross, positions);
+      CompressionReport report;
+      const EncoderDecoder target = to_collaborative(source, {.width = {.key_width = 16}}, nullptr, &report);
+      EXPECT_LT(largest_difference(logits(source), logits(target)), 2e-4);
+      EXPECT_EQ(target->options().sites->cross.scheme, "collaborative");
+      EXPECT_EQ(target->options().sites->cross.scale, source->options().sites->cross.scale);
+      ASSERT_EQ(report.layers.size(), 6U);
+      EXPECT_EQ(report.layers[2].layer, "decoder layer 1");
+      EXPECT_EQ(report.layers[3].layer, "cross-attention layer 1");
+      for (const LayerReport& layer : report.layers) EXPECT_LT(layer.error, 1e-6) << layer.layer;
+      const TemporaryDirectory directory;
+      save_model(directory.path() / "m", target, TokenizerPair{});
+      EXPECT_TRUE(at::equal(logits(load_encoder_decoder(directory.path() / "m")), logits(target)));
+    }
+  }
+}
+
+TEST(CompressModel, EncoderDecodersBecomeNarrower) {
+  const EncoderDecoder source = random_translator("mha", "mha");
+  CompressionReport report;
+  const EncoderDecoder target = to_collaborative(source, {.width = {.key_width = 6}}, nullptr, &report);
+  EXPECT_EQ(*target->options().sites->decoder.key_width, 6);
+  EXPECT_LT(measure(target->options()).attention_parameters, measure(source->options()).attention_parameters);
+  for (const LayerReport& layer : report.layers) EXPECT_GT(layer.error, 0.01) << layer.layer;
+  EXPECT_THAT(error_message([&] { to_collaborative(source, {.width = {.max_error = 0.1}}, nullptr, &report); }),
+              HasSubstr("one key width for all layers: give --key-width"));
+  const at::NoGradGuard no_grad;
+  source->decoder()->block(1)->cross_attention->scheme().named_parameters()["key.weight"][0][0] = std::nan("");
+  EXPECT_THAT(error_message([&] { to_collaborative(source, {.width = {.key_width = 8}}, nullptr, &report); }),
+              HasSubstr("cross-attention layer 2: 1 of 256 values of key.weight"));
 }
 
 TEST(CompressModel, WidthsMayDifferAndAreKept) {

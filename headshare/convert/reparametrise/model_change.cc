@@ -110,7 +110,7 @@ template <class Model>
 void copy_the_rest(const Model& source, const Model& target) {
   NamedTensors to = model_tensors(*target);
   for (const auto& [name, tensor] : model_tensors(*source)) {
-    if (name.find(".attention.scheme.") == std::string::npos) to.at(name).copy_(tensor);
+    if (name.find("attention.scheme.") == std::string::npos) to.at(name).copy_(tensor);
   }
 }
 
@@ -167,5 +167,8 @@ AnswerChange answer_change(const Encoder& source, const Encoder& target, const T
 
 void copy_all_but_attention(const Decoder& source, const Decoder& target) { copy_the_rest(source, target); }
 void copy_all_but_attention(const Encoder& source, const Encoder& target) { copy_the_rest(source, target); }
+void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target) {
+  copy_the_rest(source, target);
+}
 
 }  // namespace headshare

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "headshare/convert/reparametrise/moments.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
+#include "headshare/models/encoder_decoder.h"
 
 namespace headshare {
 
@@ -75,5 +77,10 @@ void report_changes(const Model& source, const Model& target, const Tensor& samp
 
 void copy_all_but_attention(const Decoder& source, const Decoder& target);
 void copy_all_but_attention(const Encoder& source, const Encoder& target);
+void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target);
+
+// Whether conversions take a sample text of such models: an encoder-decoder would need pairs.
+template <class Model>
+inline constexpr bool kReadsSamples = !std::is_same_v<Model, EncoderDecoder>;
 
 }  // namespace headshare

@@ -14,34 +14,46 @@ template <class Model>
 class Sharing {
  public:
   Sharing(const Model& source, const SharingOptions& options, const ConversionTold& told)
-      : source_(source), options_(options), told_(told), attention_(source->options().attention) {
-    target_ = shared_options(attention_, options_.to, any_needs_biases());  // what is impossible is refused at once
-    if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+      : source_(source), layers_(attention_layers(*source)), options_(options), told_(told) {
+    target_ = target_options();  // what is impossible is refused at once
+    if constexpr (kReadsSamples<Model>) {
+      if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+    }
   }
 
   Model run(SharingReport* report) {
-    auto options = source_->options();
-    options.attention = target_;
-    options.layer_key_widths.clear();
-    Model target(resolve(options));
+    Model target(target_);
     target->eval();
     copy_all_but_attention(source_, target);
-    for (size_t i = 0; i < source_->layers(); ++i) report->layers.push_back(fill(i, target));
+    std::vector<AttentionLayer> filled = attention_layers(*target);
+    for (size_t i = 0; i < layers_.size(); ++i) report->layers.push_back(fill(i, &filled[i].attention->scheme()));
     report->stopped = stopped_;
-    if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+    if constexpr (kReadsSamples<Model>) {
+      if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+    }
     return target;
   }
 
  private:
-  HeadMaps maps(size_t layer) const { return head_maps(source_->attention(layer)->scheme(), layer_name(layer)); }
+  HeadMaps maps(size_t layer) const { return head_maps(layers_[layer].attention->scheme(), layers_[layer].name); }
 
   bool any_needs_biases() const {
     bool any = false;
-    for (size_t i = 0; i < source_->layers(); ++i) any = needs_biases(maps(i), attention_) || any;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      any = needs_biases(maps(i), layers_[i].attention->scheme().options()) || any;
+    }
     return any;
   }
 
-  SharedLayerReport fill(size_t layer, const Model& target) {
+  OptionsOf<Model> target_options() const {
+    const bool biased = any_needs_biases();
+    OptionsOf<Model> options = with_attention(
+        source_->options(), [&](const AttentionOptions& one) { return shared_options(one, options_.to, biased); });
+    options.layer_key_widths.clear();
+    return resolve(options);
+  }
+
+  SharedLayerReport fill(size_t layer, Scheme* target) {
     const auto started = std::chrono::steady_clock::now();
     const HeadMaps heads = maps(layer);
     SharingTask task{.maps = heads,
@@ -50,31 +62,32 @@ class Sharing {
                      .progress = progress(layer)};
     if (!moments_.empty()) task.inputs = {.query = &moments_[layer], .key = &moments_[layer]};
     if (stopped_) task.decomposition.iterations = task.decomposition.restarts = 0;
-    const SharedResult result = fill_shared(task, &target->attention(layer)->scheme());
-    tell(static_cast<double>(layer + 1), layer_name(layer));
+    const SharedResult result = fill_shared(task, target);
+    tell(static_cast<double>(layer + 1), layers_[layer].name);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-    return {.layer = layer_name(layer), .result = result, .seconds = seconds.count()};
+    return {.layer = layers_[layer].name, .result = result, .seconds = seconds.count()};
   }
 
   DecompositionProgress progress(size_t layer) {
     return [this, layer](int64_t iterations, double error) {
       const auto most = static_cast<double>((1 + options_.decomposition.restarts) * options_.decomposition.iterations);
       const double done = static_cast<double>(layer) + static_cast<double>(iterations) / most;
-      tell(done, join_text(layer_name(layer), ", error ", std::round(error * 1e4) / 1e4));
+      tell(done, join_text(layers_[layer].name, ", error ", std::round(error * 1e4) / 1e4));
       return !stopped_;
     };
   }
 
   void tell(double done, const std::string& what) {
     if (told_ == nullptr) return;
-    const auto total = static_cast<double>(source_->layers());
+    const auto total = static_cast<double>(layers_.size());
     if (!told_({.done = done, .total = total, .what = what})) stopped_ = true;
   }
 
   const Model& source_;
+  std::vector<AttentionLayer> layers_;
   const SharingOptions& options_;
   const ConversionTold& told_;
-  AttentionOptions attention_, target_;
+  OptionsOf<Model> target_ = {};
   std::vector<Moments> moments_;  // of each layer; empty without a sample
   bool stopped_ = false;
 };
@@ -91,6 +104,13 @@ Encoder to_shared(const Encoder& source, const SharingOptions& options, const Co
                   SharingReport* report) {
   const at::NoGradGuard no_grad;
   return Sharing<Encoder>(source, options, told).run(report);
+}
+
+EncoderDecoder to_shared(const EncoderDecoder& source, const SharingOptions& options, const ConversionTold& told,
+                         SharingReport* report) {
+  const at::NoGradGuard no_grad;
+  HS_DCHECK(!options.sample.defined());
+  return Sharing<EncoderDecoder>(source, options, told).run(report);
 }
 
 }  // namespace headshare

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/convert/reparametrise/attention_layers.h"
 #include "headshare/convert/reparametrise/model_change.h"
 #include "headshare/convert/share/shared_layer.h"
 
@@ -34,5 +35,8 @@ Decoder to_shared(const Decoder& source, const SharingOptions& options, const Co
                   SharingReport* report);
 Encoder to_shared(const Encoder& source, const SharingOptions& options, const ConversionTold& told,
                   SharingReport* report);
+// Of all three sites; there is no sample.
+EncoderDecoder to_shared(const EncoderDecoder& source, const SharingOptions& options, const ConversionTold& told,
+                         SharingReport* report);
 
 }  // namespace headshare

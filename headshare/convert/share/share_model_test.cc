@@ -73,6 +73,29 @@ TEST_P(Share, KeepsWhatIsSharedAlready) {
   expect_counted(target);
 }
 
+// With heads that are alike nothing is lost; what each site had in common is kept.
+TEST_P(Share, ConvertsEncoderDecoders) {
+  if (GetParam().positions == PositionKind::kAlibi) return;  // as learned positions here
+  SharingReport report;
+  SharingOptions options;
+  options.to.scheme = GetParam().scheme;
+  options.decomposition.restarts = 8;  // of mhe_mul, which does not find every layer from its first start
+  const EncoderDecoder source = random_translator(GetParam().scheme, GetParam().scheme, GetParam().positions);
+  const EncoderDecoder target = to_shared(source, options, nullptr, &report);
+  ASSERT_EQ(report.layers.size(), 6U);
+  EXPECT_EQ(report.layers[0].layer, "encoder layer 1");
+  for (const SharedLayerReport& layer : report.layers) {
+    EXPECT_LT(layer.result.error.scores, 1e-5) << layer.layer;
+    EXPECT_LT(layer.result.error.values, 1e-5) << layer.layer;
+  }
+  EXPECT_EQ(target->options().sites->cross.scheme, GetParam().scheme);
+  const at::NoGradGuard no_grad;
+  const auto answer = [](const EncoderDecoder& model) {
+    return model->hidden(random_ids(3, 10, 13, /*seed=*/2), model->encode({.ids = random_ids(3, 7, 13)}));
+  };
+  EXPECT_LT(largest_difference(answer(source), answer(target)), 1e-3);
+}
+
 TEST_P(Share, SaysWhatAModelOfSeparateHeadsLoses) {
   const Decoder source = random_decoder("mha", GetParam().positions, GetParam().biases);
   const Tensor sample = random_ids(40, 10, 13, /*seed=*/5);
