@@ -390,6 +390,46 @@ def compressed(name="encoders"):
     return table(headings, body) + f"\n\n{note}"
 
 
+def translation():
+    """Encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place."""
+    results = load("multi30k")
+    rows = {row["variant"]: row for row in results["rows"]}
+    body = []
+    for name, row in rows.items():
+        minus = row["minus_reference"]
+        figures = [with_deviation(row["quality"], 1), with_deviation(row["scores"]["chrf"], 1), with_deviation(row["test_loss"], 3)]
+        cost = [f"{row['cache_bytes_per_token']:,}", f"{row['source_cache_bytes_per_token']:,}"]
+        over = "-" if minus is None else f"{minus['mean']:+.3f}"
+        body.append([f"`{name}`", share_of_mha(rows, name), *cost, str(row["quality"]["count"]), *figures, over, retention(row["prr"], 1, 1)])
+    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "seeds", "BLEU", "chrF", "loss", "loss minus mha's", "PRR"]
+    signature = results["cells"][0]["signature"]
+    return table(headings, body) + f"\n\n`{signature}`."
+
+
+def converted_translators():
+    """What trained translators lose when their heads share, without a second training."""
+    results = json.loads((HOME.parent / "converted-translators.json").read_text())
+    targets = {}
+    for cell in results["cells"]:
+        targets.setdefault(cell["target"], []).append(cell)
+    scratch = {row["variant"]: row for row in load("multi30k")["rows"]}
+    body = []
+    for target, cells in targets.items():
+        wide = isinstance(target, int)
+        fresh = scratch.get(f"c{target}" if wide else target)
+        body.append([
+            f"collaborative, width {target}" if wide else f"`{target}`",
+            f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
+            ", ".join(f"{cell['converted']['bleu']:.1f}" for cell in cells),
+            ", ".join(f"{cell['converted']['bleu'] - cell['source']['bleu']:+.1f}" for cell in cells),
+            with_deviation(fresh["quality"], 1) if fresh else "-",
+        ])
+    headings = ["converted to", "attention parameters", "BLEU of either seed", "change", "BLEU, trained from scratch"]
+    sources = ", ".join(f"{cell['source']['bleu']:.1f}" for cell in next(iter(targets.values())))
+    commit = results["environment"]["commit"]
+    return table(headings, body) + f"\n\nThe sources have BLEU {sources}. {results['environment']['processor']}, commit {commit}."
+
+
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
 
 

@@ -53,11 +53,15 @@ Arguments CompareCommand::arguments() {
     if (!list.empty()) made.group(heading, std::move(list));
   }
   made.group("Computing", fields(runtime));
-  made.common({"text", "task", "schemes", "preset", "seeds", "until-decided", "steps", "learning-rate", "sweep", "out",
-               "dry-run", "resume"});
+  made.common({"text", "source", "target", "task", "schemes", "preset", "seeds", "until-decided", "steps",
+               "learning-rate", "sweep", "out", "dry-run", "resume"});
   made.example("compare --text book.txt --seeds 3 --out comparison", "every scheme on your own text, in minutes");
   made.example("compare --task offsets --schemes mha,sha,mhe_mul --seeds 3 --out offsets",
                "three schemes on a task that needs several heads, without data");
+  made.example(
+      "compare --task translation --source train.de --target train.en --validation-source valid.de --validation-target "
+      "valid.en --test-source test.de --test-target test.en --out pairs",
+      "the paper's second table of your own pairs");
   made.note(
       "Every model is trained in a process of its own, one after another, on the same batches in the same order, "
       "with the same initial values for what two schemes share. Figures are those of the test part for the "

@@ -20,6 +20,7 @@
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/models/size.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/language/score_text.h"
 #include "headshare/tasks/start_from.h"
@@ -64,7 +65,10 @@ struct TrainCommand {
   }
 
   Arguments arguments() {
-    Arguments made("train", "Trains one language model on text, causal or masked, with any attention scheme.");
+    Arguments made(
+        "train",
+        "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
+        "translates, on pairs.");
     made.group("Run", run_fields());
     made.group("Model", fields(task.language.model));
     for (const TaskFamily* family : task_families()) {
@@ -81,10 +85,14 @@ struct TrainCommand {
     made.group("Training", fields(train));
     made.group("Distillation", fields(task.language.distillation));
     made.group("Computing", fields(runtime));
-    made.common({"text", "task", "out", "scheme", "layers", "d-model", "heads", "context", "positions", "tokenizer",
-                 "steps", "batch-size", "learning-rate", "resume", "dry-run"});
+    made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
+                 "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
     made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
     made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
+    made.example(
+        "train --task translation --source train.de --target train.en --validation-source valid.de "
+        "--validation-target valid.en --out translator",
+        "a model that translates");
     return made;
   }
 };
@@ -262,8 +270,11 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
   }
   if (test) {
     text += "test         loss " + format_fixed(test->loss, 4);
-    for (const Score& score : test->scores) text += ", " + score.name + " " + format_fixed(score.value, 4);
+    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + format_fixed(one.value, 4);
     text += "\n";
+    for (const Score& one : test->scores) {
+      if (!one.signature.empty()) text += "             " + one.signature + "\n";
+    }
   }
   return text + "model        " + (result.best_model.empty() ? out : result.best_model) + "\n";
 }
@@ -284,7 +295,10 @@ nlohmann::json result_object(const TrainResult& result, const std::optional<Eval
   nlohmann::json object = to_json(result);
   if (test) {
     object["test_loss"] = test->loss;
-    for (const Score& score : test->scores) object["test_" + score.name] = score.value;
+    for (const Score& score : test->scores) {
+      object["test_" + score.name] = score.value;
+      if (!score.signature.empty()) object["test_" + score.name + "_signature"] = score.signature;
+    }
   }
   return object;
 }

@@ -45,12 +45,34 @@ Fields text_fields(TranslateOptions& o) {
   };
 }
 
-// Of sampling, what drawing whole sentences needs.
+// Of sampling, what drawing whole sentences needs; greedy is --beam 1.
 Fields sampling_fields(TranslateOptions& o) {
   Fields list = fields(o.sampling);
-  std::erase_if(list, [](const Field& one) { return one.name == "max-new-tokens" || one.name == "stop"; });
+  std::erase_if(list, [](const Field& one) {
+    return one.name == "max-new-tokens" || one.name == "stop" || one.name == "greedy";
+  });
   return list;
 }
+
+// --sample draws one hypothesis, and what is about drawing does nothing without it.
+void settle_sampling(const Arguments& arguments, TranslateOptions* o) {
+  for (const Field& one : sampling_fields(*o)) {
+    HS_CHECK(o->sample || !arguments.given(one.name), "--", one.name, " is about --sample; add it, or leave --",
+             one.name, " out");
+  }
+  if (!o->sample) return;
+  if (!arguments.given("beam")) o->beam.beam = 1;
+  HS_CHECK(o->beam.beam == 1, "--sample draws one hypothesis; set --beam 1, not ", o->beam.beam);
+}
+
+// Its last line would stand before what is written to the same terminal.
+ProgressLine::Output progress_output() {
+  ProgressLine::Output output;
+  output.terminal = output.terminal && !is_terminal(Stream::kOut);
+  return output;
+}
+
+std::string lines_text(int64_t count) { return join_text(count, count == 1 ? " line" : " lines"); }
 
 std::vector<std::string> read_prefixes(const std::string& path) {
   std::ifstream in(path);
@@ -100,9 +122,13 @@ std::string alignment_text(const std::vector<int64_t>& places) {
   return text;
 }
 
+nlohmann::ordered_json line_object(int64_t number) {
+  return {{"line", number}, {"translations", nlohmann::ordered_json::array()}};
+}
+
 std::string json_line(const Translator& translator, const Asked& asked, bool alignment,
                       const std::vector<Hypothesis>& found) {
-  nlohmann::ordered_json object = {{"line", asked.line.number}, {"translations", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json object = line_object(asked.line.number);
   for (const Hypothesis& one : found) {
     object["translations"].push_back({{"text", translator.text(one, asked.prefix)},
                                       {"score", one.score},
@@ -159,28 +185,47 @@ class TranslateCommand {
             .translate = [this](std::span<const QueuedLine> batch) { return translate(batch); },
             .write =
                 [](const std::string& line) {
+                  hide_progress();
                   print_text(line);
                   print("\n");
                   flush_output();
                 },
-            .warn = [](int64_t number, const std::string& what) { notice(join_text("line ", number, ": ", what)); }};
+            .warn = warn,
+            .nothing = [this](int64_t number) { return nothing(number); }};
+  }
+
+  static void warn(int64_t number, const std::string& what) { notice(join_text("line ", number, ": ", what)); }
+
+  // What stands for a translation that there is not: with as many columns.
+  std::string nothing(int64_t number) const {
+    if (options_.json) return line_object(number).dump();
+    return join_text(options_.scores ? "\t" : "", options_.alignment ? "\t" : "");
   }
 
   std::vector<std::vector<std::string>> translate(std::span<const QueuedLine> batch) {
-    check_interrupted();
-    std::vector<std::vector<int32_t>> sources, prefixes;
-    std::vector<uint64_t> sequences;
-    for (const QueuedLine& line : batch) {
-      sources.push_back(line.tokens);
-      prefixes.push_back(prefixes_.of_line(line.number));
-      sequences.push_back(static_cast<uint64_t>(line.number));
+    TranslationRequest request{.sources = {}, .options = options_.beam, .each_step = check_interrupted};
+    if (options_.sample) request.sampling = options_.sampling;
+    std::vector<size_t> places;  // in the batch, of what is translated
+    for (size_t i = 0; i < batch.size(); ++i) {
+      std::vector<int32_t> prefix = prefixes_.of_line(batch[i].number);
+      if (translator_.room_behind(prefix.size()) < 1) {
+        warn(batch[i].number, join_text("its prefix of ", prefix.size(), " tokens leaves no room in the model's ",
+                                        translator_.longest_source(), " positions; its translation is left empty"));
+        continue;
+      }
+      places.push_back(i);
+      request.sources.push_back(batch[i].tokens);
+      request.prefixes.push_back(std::move(prefix));
+      request.sequences.push_back(static_cast<uint64_t>(batch[i].number));
     }
-    const std::optional<SamplingOptions> sampling = options_.sample ? std::optional(options_.sampling) : std::nullopt;
-    const auto found = translator_.translate(sources, options_.beam, sampling, prefixes, sequences);
-    std::vector<std::vector<std::string>> outputs;
-    for (size_t i = 0; i < batch.size(); ++i) outputs.push_back(lines_of({batch[i], prefixes[i]}, found[i]));
-    translated_ += static_cast<int64_t>(batch.size());
-    progress_.update(static_cast<double>(translated_), /*total=*/0, join_text(translated_, " lines"));
+    std::vector<std::vector<std::string>> outputs(batch.size());
+    if (places.empty()) return outputs;
+    const auto found = translator_.translate(request);
+    for (size_t i = 0; i < places.size(); ++i) {
+      outputs[places[i]] = lines_of({batch[places[i]], request.prefixes[i]}, found[i]);
+    }
+    translated_ += static_cast<int64_t>(places.size());
+    progress_.update(static_cast<double>(translated_), /*total=*/0, lines_text(translated_));
     return outputs;
   }
 
@@ -201,7 +246,7 @@ class TranslateCommand {
   Translator translator_;
   Prefixes prefixes_;
   LineQueue queue_;
-  ProgressLine progress_{"translating"};
+  ProgressLine progress_{"translating", progress_output()};
   int64_t translated_ = 0;
 };
 
@@ -224,13 +269,12 @@ int run_translate(const Words& words) {
   arguments.note(
       "Lines that are there together are translated together, in batches of like length, and written in the order in "
       "which they came; a line that comes alone is translated at once. A line that is empty gives an empty one. One "
-      "that is not UTF-8 or too long is mended or cut, with a warning that names it (--bad-lines).");
+      "that is not UTF-8 or too long is mended or cut (--bad-lines). A warning names each of these.");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
   as_usage([&] {
+    settle_sampling(arguments, &options);
     check_beam_options(options.beam);
-    HS_CHECK(!options.sample || options.beam.beam == 1, "--sample draws one hypothesis; set --beam 1, not ",
-             options.beam.beam);
   });
   TranslateCommand(options).run();
   return kOk;

@@ -436,11 +436,15 @@ LoadedTranslator load_translator(const fs::path& path) {
   HS_CHECK(loaded.tokenizers.target != nullptr, loaded.directory.string(), kNoTokenizer);
   loaded.tokenizers.source = loaded.tokenizers.target;
   const fs::path source = loaded.directory / kSourceTokenizerFile;
-  if (!fs::exists(source)) return loaded;
+  const nlohmann::json config = read_json_file(loaded.directory / "config.json", kMostConfigBytes);
+  if (!fs::exists(source)) {
+    HS_CHECK(!config.contains(kSourceTokenizerHash), loaded.directory.string(), " has no ", kSourceTokenizerFile,
+             ", and its source has a tokenizer of its own: copy the file from where the model was trained");
+    return loaded;
+  }
   loaded.tokenizers.source = load_tokenizer(source);
   check_source_vocabulary(*loaded.tokenizers.source, loaded.model->options(), source.string());
-  check_tokenizer(*loaded.tokenizers.source, read_json_file(loaded.directory / "config.json", kMostConfigBytes),
-                  kSourceTokenizerHash, source.string());
+  check_tokenizer(*loaded.tokenizers.source, config, kSourceTokenizerHash, source.string());
   return loaded;
 }
 

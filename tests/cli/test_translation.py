@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import time
 
 import pytest
 from training import own_cache  # noqa: F401 (a fixture)
@@ -68,7 +70,7 @@ def translate(program, model):
 
 def test_trained_model_translates(run, translate, model, pairs):
     result = json.loads((model / "result.json").read_text())
-    assert result["test_bleu"] > 80
+    assert result["test_bleu"] > 80 and "tok:13a" in result["test_bleu_signature"]
     outputs = (model / "outputs.txt").read_text().splitlines()
     assert len(outputs) == 20
     answer = translate((pairs / "test.de").read_bytes(), "--beam", "5")
@@ -107,7 +109,32 @@ def test_every_line_gives_one_line(translate):
     out = answer.stdout.decode().split("\n")
     assert len(out) == 6 and out[5] == "" and out[1] == ""
     warnings = answer.stderr.decode()
-    assert "line 3" in warnings and "line 4" in warnings and "line 1:" not in warnings
+    assert "line 2: empty" in warnings and "line 3" in warnings and "line 4" in warnings and "line 1:" not in warnings
+
+
+def test_lines_without_a_translation_keep_their_columns(translate):
+    lines = translate(b"eins\n\ndrei\n", "--json").stdout.decode().splitlines()
+    assert [json.loads(line)["line"] for line in lines] == [1, 2, 3] and json.loads(lines[1])["translations"] == []
+    assert translate(b"\n", "--scores", "--n-best", "2", "--beam", "2").stdout == b"\t\n\t\n"
+
+
+def test_a_line_of_many_megabytes_is_cut(translate):
+    answer = translate(b"eins\n" + b"x" * 70_000_000 + b"\nzwei\n")
+    assert len(answer.stdout.splitlines()) == 3
+    assert "line 2: 70000000 bytes long" in answer.stderr.decode()
+
+
+def test_ctrl_c_ends_a_long_translation(program, model):
+    words = [program, "translate", model, "--threads", 1, "--min-length", 60, "--max-length", 60, "--beam", 64, "--batch-size", 4096,
+             "--batch-tokens", 1000000]  # fmt: skip
+    with subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"eins zwei drei\n" * 1000)
+        process.stdin.close()
+        time.sleep(2)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert time.monotonic() - began < 30 and process.stdout.read() == b""
 
 
 def test_n_best_scores_and_json(translate):
@@ -145,6 +172,12 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
     (tmp_path / "prefixes").write_text("two\n\n")
     lines = translate(line * 2, "--prefixes", tmp_path / "prefixes").stdout.decode().splitlines()
     assert lines == [wrong, whole]
+    # A long prefix leaves its line little room, or none; others keep theirs.
+    (tmp_path / "long").write_text("two " * 15 + "\n\n" + "two " * 100 + "\n")
+    answer = translate(line * 3, "--prefixes", tmp_path / "long")
+    lines = answer.stdout.decode().splitlines()
+    assert lines[1:] == [whole, ""] and lines[0].startswith("two two")
+    assert "line 3: its prefix of" in answer.stderr.decode()
     answer = translate(b"eins\n" * 3, "--prefixes", tmp_path / "prefixes", check=False)
     assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()
 
@@ -173,7 +206,9 @@ def test_sampling_repeats_by_its_seed(translate):
 @pytest.mark.parametrize(("words", "message"), [
     (["--beam", "0"], "beam"),
     (["--length-penalty", "nan"], "length-penalty"),
-    (["--sample"], "set --beam 1"),
+    (["--sample", "--beam", "2"], "set --beam 1"),
+    (["--temperature", "0.5"], "--temperature is about --sample"),
+    (["--greedy"], "greedy"),
     (["--n-best", "9", "--beam", "2"], "n-best"),
 ])
 def test_wrong_options(translate, words, message):
@@ -189,6 +224,36 @@ def test_wrong_models(run, translate, model, tmp_path):
     assert answer.returncode == 1 and "is an encoder-decoder, which translates" in answer.stderr
     answer = run("evaluate", model, "--text", __file__, check=False)
     assert answer.returncode != 0 and "headshare translate" in answer.stderr
+
+
+def test_a_source_tokenizer_that_is_missing(run, translate, pairs, tmp_path):
+    run("train", "--task", "translation", *files(pairs), *SMALL, "--separate-tokenizers", "--share-embeddings=false",
+        "--steps", "2", "--out", tmp_path / "run")
+    for path in (tmp_path / "run").rglob("source_tokenizer.json"):
+        path.unlink()
+    answer = translate(b"eins\n", check=False, path=tmp_path / "run")
+    assert answer.returncode == 1 and "has no source_tokenizer.json" in answer.stderr.decode()
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--beam", "2000"], "beam"),
+    (["--length-penalty", "50"], "length-penalty"),
+    (["--source", "-"], "pairs are read several times"),
+])  # fmt: skip
+def test_what_training_refuses_at_once(run, pairs, tmp_path, words, message):
+    options = ["--task", "translation", *files(pairs), *SMALL, "--steps", "1", "--out", tmp_path / "run"]
+    answer = run("train", *options, *words, check=False)
+    assert answer.returncode != 0 and message in answer.stderr and "step" not in answer.stdout
+
+
+def test_judged_pairs_that_are_too_long_are_counted(run, pairs, tmp_path):
+    words = [str(word) for word in files(pairs)]
+    for side in ("de", "en"):
+        long = tmp_path / f"valid.{side}"
+        long.write_text((pairs / f"valid.{side}").read_text() + "eins " * 200 + "\n")
+        words = [str(long) if word == str(pairs / f"valid.{side}") else word for word in words]
+    answer = run("train", "--task", "translation", *words, *SMALL, "--steps", "1", "--out", tmp_path / "run")
+    assert "to validate: 20 pairs; left out: 1 longer than 64 tokens" in answer.stderr
 
 
 def test_unequal_files(run, pairs, tmp_path):

@@ -73,8 +73,9 @@ PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer&
     source_tokens_ += static_cast<int64_t>(from.size()) + 1;
     numbers_.push_back(number);
   }
+  const bool too_strict = counts_.too_long + counts_.too_unequal > 0;
   HS_CHECK(!empty(), text->name(), ": no pair is left to use: ", counts_text(counts_, limits),
-           "; raise --max-pair-length or --max-length-ratio");
+           too_strict ? "; raise --max-pair-length or --max-length-ratio" : "; are these the right files?");
   ContentHash hash;
   hash.update(offsets_.data(), offsets_.size() * sizeof offsets_[0]);
   hash.update(ids_.data(), ids_.size() * sizeof ids_[0]);

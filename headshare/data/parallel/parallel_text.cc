@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/benchmarks/json_lines.h"
@@ -18,13 +19,22 @@ bool ends_with(std::string name, const char* ending) {
   return name.ends_with(ending);
 }
 
+// Pairs are read for the tokenizer, then for the ids.
+void refuse_streams(const std::string& path) {
+  std::error_code ignored;
+  HS_CHECK(path != "-" &&
+               (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored)),
+           path, " is standard input or a pipe, and pairs are read several times: write them to a file first");
+}
+
 PairFormat format_of(const PairFiles& files, PairFormat chosen) {
+  refuse_streams(files.source);
+  if (!files.target.empty()) refuse_streams(files.target);
   HS_CHECK(!files.source.empty(), "the target file ", files.target, " has no source; give --source too");
   const bool two = !files.target.empty();
   if (chosen == PairFormat::kLines || (chosen == PairFormat::kAuto && two)) {
     HS_CHECK(two, files.source,
              " has no translations beside it; give --target, or a .tsv or .jsonl file with both sides");
-    HS_CHECK(files.source != "-" || files.target != "-", "standard input (-) can be read only once");
     return PairFormat::kLines;
   }
   HS_CHECK(!two, "the pairs are in one file, but there are two: ", files.source, " and ", files.target,

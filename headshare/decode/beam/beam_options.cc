@@ -8,9 +8,7 @@
 namespace headshare {
 namespace {
 
-constexpr int64_t kMostBeams = 1024;
 constexpr int64_t kMostTokens = 1 << 20;
-constexpr double kMostPenalty = 10;
 constexpr double kMostRatio = 1000;
 
 const EnumNames<LengthNorm> kNorms = {

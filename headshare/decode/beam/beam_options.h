@@ -22,6 +22,10 @@ enum class EarlyStopping {
   kNever,  // as kFalse, but normalised at the greatest length if the penalty is above 0: nothing better is missed
 };
 
+// Ranges of options.
+inline constexpr int64_t kMostBeams = 1024;
+inline constexpr double kMostPenalty = 10;
+
 struct BeamOptions {
   int64_t beam = 5;  // hypotheses of a sentence; 1 is greedy
   double length_penalty = 1;

@@ -25,12 +25,17 @@ void check_request(const SearchRequest& request) {
 class BatchSearch {
  public:
   BatchSearch(StepScores& model, const SearchRequest& request)
-      : model_(model), beam_(request.options.beam), rules_(request), results_(request.sentences.size()) {
+      : model_(model),
+        beam_(request.options.beam),
+        rules_(request),
+        each_step_(request.each_step),
+        results_(request.sentences.size()) {
     for (size_t i = 0; i < request.sentences.size(); ++i) active_.emplace_back(request, rules_, i);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
     while (!active_.empty()) {
+      if (each_step_) each_step_();
       const Tensor raw = next_scores();
       const std::vector<RowMove> moves = step(raw);
       if (!moves.empty()) model_.move(moves);
@@ -114,6 +119,7 @@ class BatchSearch {
   int64_t beam_;
   int64_t width_ = 1;  // rows of a sentence
   TokenRules rules_;
+  std::function<void()> each_step_;
   std::vector<SentenceSearch> active_ = {};
   kernels::Parallel serial_ = kernels::serial();
   kernels::Parallel threads_ = torch_threads();

@@ -213,6 +213,26 @@ TEST(BeamSearchTest, FinishedSentencesLeaveTheBatch) {
   EXPECT_EQ(model.rows_fed, 4 + 2 * (4 + 3 + 2 + 1));  // at first one row for each
 }
 
+// A sentence's room is its own: one with little does not cut the others.
+TEST(BeamSearchTest, RoomEndsASentence) {
+  SearchRequest request{.end_of_text = kEnd, .sentences = {{}, {.room = 3}, {.room = 1}}};
+  request.options = {.beam = 2, .min_length = 6, .max_length = 6};
+  const auto results = search(request, 50, random_scores(6, 1 << 20));
+  EXPECT_EQ(results[0][0].tokens.size(), 6U);
+  EXPECT_EQ(results[1][0].tokens.size(), 3U);
+  EXPECT_EQ(results[2][0].tokens.size(), 1U);
+}
+
+TEST(BeamSearchTest, CanBeEndedAtEachStep) {
+  SearchRequest request{.end_of_text = kEnd, .sentences = {{}}};
+  request.options = {.beam = 2, .min_length = 9, .max_length = 9};
+  int steps = 0;
+  request.each_step = [&steps] {
+    if (++steps == 4) throw Error("stopped");
+  };
+  EXPECT_EQ(error_message([&] { search(request, 50, random_scores(6, 1 << 20)); }), "stopped");
+}
+
 // Enough scores for several threads, whose tensors may come from either mode of the caller.
 TEST(BeamSearchTest, ThreadsFindTheSame) {
   const int64_t vocabulary = 40000;

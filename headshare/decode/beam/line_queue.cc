@@ -11,6 +11,7 @@ namespace headshare {
 namespace {
 
 constexpr int64_t kMost = 1 << 24;
+constexpr size_t kMostBytes = size_t{1} << 24;  // of a line; tokenizers refuse longer texts
 
 const EnumNames<BadLines> kPolicies = {
     {BadLines::kRepair, "repair"}, {BadLines::kEmpty, "empty"}, {BadLines::kRefuse, "refuse"}};
@@ -55,7 +56,7 @@ void LineQueue::push(std::string line) {
   std::vector<int32_t> tokens = read(std::move(line));
   Slot& slot = slots_.emplace_back();
   if (tokens.empty()) {
-    settle(&slot, {});
+    settle(&slot, lines_, {});
     if (waiting_.empty()) write_ready();
   } else {
     waiting_.push_back({.number = lines_, .tokens = std::move(tokens)});
@@ -79,7 +80,17 @@ std::vector<int32_t> LineQueue::read(std::string line) const {
     if (!repair) return {};
     line = replace_invalid_utf8(line);
   }
+  if (line.size() > kMostBytes) {
+    const std::string what = join_text(line.size(), " bytes long, and at most ", kMostBytes, " are allowed");
+    HS_CHECK(options_.bad_lines != BadLines::kRefuse, "line ", lines_, " is ", what,
+             ": split it, or choose --bad-lines repair or empty");
+    if (options_.bad_lines == BadLines::kEmpty) return warned(what + "; its translation is left empty");
+    warn(what + "; the rest is not translated");
+    line.resize(kMostBytes);
+    line.resize(valid_utf8_prefix(line));
+  }
   std::vector<int32_t> tokens = callbacks_.encode(line);
+  if (tokens.empty()) return warned("empty; so is its translation");
   const auto most = static_cast<size_t>(options_.max_source);
   if (tokens.size() <= most) return tokens;
   const std::string what = join_text(tokens.size(), " tokens long, and at most ", most, " are allowed");
@@ -89,6 +100,12 @@ std::vector<int32_t> LineQueue::read(std::string line) const {
   warn(what + (repair ? "; the rest is not translated" : "; its translation is left empty"));
   tokens.resize(repair ? most : 0);
   return tokens;
+}
+
+// A line that is not translated.
+std::vector<int32_t> LineQueue::warned(const std::string& what) const {
+  warn(what);
+  return {};
 }
 
 void LineQueue::flush() {
@@ -118,13 +135,13 @@ void LineQueue::translate(std::span<const QueuedLine> batch) {
            " translations: each line needs one");
   const int64_t first = lines_ - static_cast<int64_t>(slots_.size()) + 1;  // the number of slots_[0]'s line
   for (size_t i = 0; i < batch.size(); ++i) {
-    settle(&slots_[static_cast<size_t>(batch[i].number - first)], std::move(outputs[i]));
+    settle(&slots_[static_cast<size_t>(batch[i].number - first)], batch[i].number, std::move(outputs[i]));
   }
 }
 
-void LineQueue::settle(Slot* slot, std::vector<std::string> outputs) const {
+void LineQueue::settle(Slot* slot, int64_t number, std::vector<std::string> outputs) const {
   HS_CHECK(outputs.size() <= n_best_, "a line was given ", outputs.size(), " translations, more than n-best ", n_best_);
-  outputs.resize(n_best_);
+  outputs.resize(n_best_, callbacks_.nothing ? callbacks_.nothing(number) : "");
   for (std::string& output : outputs) output = on_one_line(std::move(output));
   *slot = {.done = true, .outputs = std::move(outputs)};
 }

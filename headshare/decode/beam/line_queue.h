@@ -36,7 +36,7 @@ struct QueuedLine {
 };
 
 struct LineQueueCallbacks {
-  // The tokens of a line of valid UTF-8, without special tokens. A line without tokens gives empty output.
+  // The tokens of a line of valid UTF-8, without special tokens. A line without tokens is not translated.
   std::function<std::vector<int32_t>(const std::string& line)> encode;
   // The outputs of each line, at most n_best. Missing ones become empty lines.
   std::function<std::vector<std::vector<std::string>>(std::span<const QueuedLine> batch)> translate;
@@ -44,6 +44,8 @@ struct LineQueueCallbacks {
   std::function<void(const std::string& line)> write;
   // May be empty.
   std::function<void(int64_t number, const std::string& what)> warn;
+  // Each output of a line that is not translated; without it they are empty.
+  std::function<std::string(int64_t number)> nothing = {};
 };
 
 // Usage: push() every line; flush() whenever the input has no more line at the moment, and at its end. So a full input
@@ -72,9 +74,10 @@ class LineQueue {
 
   std::vector<int32_t> read(std::string line) const;
   void warn(const std::string& what) const;
+  std::vector<int32_t> warned(const std::string& what) const;
   size_t batch_end(size_t begin) const;
   void translate(std::span<const QueuedLine> batch);
-  void settle(Slot* slot, std::vector<std::string> outputs) const;
+  void settle(Slot* slot, int64_t number, std::vector<std::string> outputs) const;
   void write_ready();
 
   LineQueueOptions options_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,8 +15,9 @@ namespace headshare {
 struct SearchSentence {
   // Tokens that the translation begins with: fed after `start`, neither scored nor counted in lengths.
   std::vector<int32_t> prefix = {};
-  int64_t source_length = 0;  // tokens, for max_length_ratio
-  uint64_t sequence = 0;      // keys the random numbers of sampling, so that they do not depend on the batch
+  int64_t source_length = 0;                           // tokens, for max_length_ratio
+  int64_t room = std::numeric_limits<int64_t>::max();  // tokens of a hypothesis that the model has positions for
+  uint64_t sequence = 0;  // keys the random numbers of sampling, so that they do not depend on the batch
 };
 
 struct SearchRequest {
@@ -27,6 +30,7 @@ struct SearchRequest {
   std::optional<int32_t> forced_first = {};    // the first token of sentences without a prefix (forced_bos_token_id)
   std::optional<int32_t> forced_last = {};     // the token at the length limit (forced_eos_token_id)
   std::vector<SearchSentence> sentences = {};  // in the order of the model's rows
+  std::function<void()> each_step = {};        // called before each step; what it throws ends the search
 };
 
 struct Hypothesis {

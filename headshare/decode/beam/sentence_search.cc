@@ -13,7 +13,8 @@ SentenceSearch::SentenceSearch(const SearchRequest& request, const TokenRules& r
       rules_(rules),
       index_(index),
       beam_(static_cast<size_t>(request.options.beam)),
-      limit_(length_limit(request.options, request.sentences[index].source_length)),
+      limit_(std::min(length_limit(request.options, request.sentences[index].source_length),
+                      request.sentences[index].room)),
       last_(beam_, request.start) {
   if (request.sampling) sampler_.emplace(*request.sampling, request.sentences[index].sequence);
 }

@@ -45,7 +45,9 @@ std::string facts_html(const Results& results, const std::vector<VariantRow>& ro
           fact("Seeds", std::to_string(seeds.size()));
   made += fact("Models", models) + fact("Held equal", results.match);
   if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
-  made += fact("Measure", quality_name(results.subject));
+  const std::string signature = results.cells.empty() ? "" : results.cells.front().signature;
+  made += fact("Measure", quality_name(results.subject) + (signature.empty() ? "" : " (" + signature + ")"),
+               /*wide=*/!signature.empty());
   return made + "</dl>\n";
 }
 

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/statistics/option_names.h"
+#include "headshare/report/statistics/verdicts.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -224,6 +225,25 @@ void add_embedding_notes(const Results& results, const std::vector<VariantRow>& 
   }
 }
 
+// Whether a setting ("cross-scheme=mqa heads=8") gives some place another scheme than `scheme`.
+bool names_other_scheme(const std::string& setting, const std::string& scheme) {
+  const std::string option = "-scheme=";
+  for (size_t at = setting.find(option); at != std::string::npos; at = setting.find(option, at + 1)) {
+    const size_t begin = at + option.size();
+    if (setting.substr(begin, setting.find(' ', begin) - begin) != scheme) return true;
+  }
+  return false;
+}
+
+// A sweep over the schemes of single places may choose another scheme for the reference itself; "" where it did not.
+std::string reference_note(const Results& results, const std::vector<VariantRow>& rows) {
+  const VariantRow* reference = reference_row(results, rows);
+  if (reference == nullptr || !names_other_scheme(reference->best.setting, reference->scheme)) return "";
+  return join_text("The reference ", reference->variant, " has ", reference->best.setting,
+                   ", which the sweep chose: PRR, PEoP and differences are against that. To compare places with the "
+                   "plain scheme, give them as --variants.");
+}
+
 }  // namespace
 
 std::vector<std::string> footnotes(const Results& results, const std::vector<VariantRow>& rows) {
@@ -233,6 +253,7 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Var
     notes.push_back("The row of a " + noun(results) +
                     " shows the setting of the sweep with the lowest mean validation loss.");
   }
+  if (const std::string reference = reference_note(results, rows); !reference.empty()) notes.push_back(reference);
   if (results.subject.unknown_share > 0) {
     notes.push_back(join_text(percent_text(results.subject.unknown_share), " of the ",
                               results.subject.has_test_part ? "test" : "validation",

@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
@@ -328,7 +329,8 @@ bool less_is_better(const Subject& subject) {
 }
 
 std::string compared_name(const Subject& subject) {
-  return join_text(subject.has_test_part ? "test " : "validation ", compares_loss(subject) ? "loss" : subject.measure);
+  return join_text(subject.has_test_part ? "test " : "validation ",
+                   compares_loss(subject) ? "loss" : score_heading(subject.measure));
 }
 
 Summary score_of(const SettingRow& row, const std::string& name) {

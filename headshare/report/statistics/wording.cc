@@ -52,6 +52,9 @@ std::string score_text(const SettingRow& row, const std::string& name) {
 }
 
 std::string capitalised(std::string text) {
+  const std::string first = text.substr(0, text.find(' '));
+  const auto is_capital = [](unsigned char letter) { return std::isupper(letter) != 0; };
+  if (std::any_of(first.begin(), first.end(), is_capital)) return text;  // such as chrF
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }

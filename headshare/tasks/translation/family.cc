@@ -96,11 +96,13 @@ class TranslationExperiment : public Experiment {
       return format_count(static_cast<double>(part.pairs->size()));
     };
     const TokenizerPair& tokenizers = data_->tokenizers;
-    std::string text = join_text(names(), ": ", count(data_->train), " + ", count(data_->validation), " + ",
-                                 count(data_->test), " pairs to train, validate and test on; ",
-                                 tokenizers.target->kind(), " tokenizer with ", tokenizers.target->vocabulary_size());
-    if (!tokenizers.joint())
+    std::string text =
+        join_text(names(), ": ", count(data_->train), " + ", count(data_->validation), " + ", count(data_->test),
+                  " pairs to train, validate and test on; ", tokenizers.target->kind(), " tokenizer with ",
+                  tokenizers.target->vocabulary_size(), " tokens");
+    if (!tokenizers.joint()) {
       text += join_text(" for the target and ", tokenizers.source->vocabulary_size(), " for the source");
+    }
     return text;
   }
 
@@ -175,6 +177,7 @@ class TranslationFamily : public TaskFamily {
              "batches of pairs are measured in tokens; use --batch-tokens instead of --batch-size");
     HS_CHECK(!language.stride, "--stride is about next tokens of a text; leave it out");
     HS_CHECK(has_vocabulary(language.tokenizer.kind), "--tokenizer hash-... has no vocabulary to translate into");
+    check_beam_options(options.own<TranslationTaskOptions>().beam);
     const ParallelOptions& pairs = options.own<TranslationTaskOptions>().pairs;
     HS_CHECK(!has_position_limit(language.model.positions) ||
                  pairs.max_pair_length.value_or(language.model.context + 1) <= language.model.context,

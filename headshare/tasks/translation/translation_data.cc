@@ -56,11 +56,15 @@ std::shared_ptr<const PairData> tokenised(const PairFiles& files, const Parallel
 
 // What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions, and
 // translations leave out none.
-TranslationPart judged(const PairFiles& files, const ParallelOptions& options, const TokenizerPair& tokenizers,
-                       std::optional<int64_t> longest) {
+TranslationPart judged(const char* what, const PairFiles& files, const ParallelOptions& options,
+                       const TokenizerPair& tokenizers, std::optional<int64_t> longest) {
   if (!files.given()) return {};
-  TranslationPart part{
-      .pairs = tokenised(files, options, tokenizers, {.longest = longest, .most_ratio = {}, .keep_empty = true})};
+  const PairLimits limits{.longest = longest, .most_ratio = {}, .keep_empty = true};
+  TranslationPart part{.pairs = tokenised(files, options, tokenizers, limits)};
+  if (const PairCounts& counts = part.pairs->counts(); counts.kept() < counts.read) {
+    notice(join_text(what, ": ", counts_text(counts, limits),
+                     " (the loss leaves them out; they are translated, from as much of the source as has positions)"));
+  }
   ParallelText text(files, options);
   while (std::optional<Pair> pair = text.next()) {
     part.sources.push_back(std::move(pair->source));
@@ -89,8 +93,8 @@ TranslationData open_translation_data(const LanguageModelOptions& language, cons
   if (counts.kept() < counts.read) notice(counts_text(counts, options.pairs.limits()));
   std::optional<int64_t> longest;
   if (has_position_limit(language.model.positions)) longest = language.model.context;
-  data.validation = judged(options.pairs.validation, options.pairs, data.tokenizers, longest);
-  data.test = judged(options.pairs.test, options.pairs, data.tokenizers, longest);
+  data.validation = judged("to validate", options.pairs.validation, options.pairs, data.tokenizers, longest);
+  data.test = judged("to test", options.pairs.test, options.pairs, data.tokenizers, longest);
   return data;
 }
 

@@ -26,9 +26,10 @@ Fields fields(TranslationTaskOptions& o) {
                 "what chooses the best checkpoint, and stops early: validation loss, or BLEU of its translations",
                 select_names(), {.aliases = {"best-checkpoint-metric"}}),
           field("beam", &o.beam.beam, "hypotheses of a sentence in scored translations; 1 is greedy",
-                {.min = 1, .max = 1 << 12, .aliases = {"beam-size", "num-beams"}}),
+                {.min = 1, .max = kMostBeams, .aliases = {"beam-size", "num-beams"}}),
           field("length-penalty", &o.beam.length_penalty,
-                "power of the length that a translation's score is divided by", {.aliases = {"lenpen"}}),
+                "power of the length that a translation's score is divided by",
+                {.min = -kMostPenalty, .max = kMostPenalty, .aliases = {"lenpen"}}),
       });
   return list;
 }

@@ -123,7 +123,7 @@ TEST_F(TranslationTaskTest, SavesWhatTranslates) {
   LoadedTranslator loaded = load_translator(files_.path() / "model");
   const Translator translator(loaded.model, loaded.tokenizers);
   EXPECT_EQ(translate_all(translator, {{}, translator.encode("one two")}, {.beam = 1, .max_length = 5}).size(), 2u);
-  EXPECT_THAT(error_message([&] { translator.translate(std::vector<std::vector<int32_t>>{{}}, {}); }),
+  EXPECT_THAT(error_message([&] { translator.translate({.sources = {{}}}); }),
               HasSubstr("a source of 0 tokens cannot be translated"));
 }
 

@@ -20,6 +20,10 @@ namespace {
 constexpr int64_t kRows = 256;
 constexpr int64_t kSourceTokens = 4096;
 
+// Tokens that stand for no text.
+constexpr SpecialToken kControls[] = {SpecialToken::kPadding,   SpecialToken::kClassify,    SpecialToken::kSeparate,
+                                      SpecialToken::kEndOfText, SpecialToken::kBeginOfText, SpecialToken::kMask};
+
 int64_t longest(std::span<const std::vector<int32_t>> rows) {
   size_t most = 0;
   for (const auto& row : rows) most = std::max(most, row.size());
@@ -77,38 +81,59 @@ int64_t Translator::longest_source() const {
   return has_position_limit(options.positions) ? options.context - 1 : std::numeric_limits<int32_t>::max();
 }
 
-std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::vector<int32_t>> sources,
-                                                           const BeamOptions& options,
-                                                           const std::optional<SamplingOptions>& sampling,
-                                                           std::span<const std::vector<int32_t>> prefixes,
-                                                           std::span<const uint64_t> sequences) const {
+SearchRequest Translator::marked() const {
   const TargetMarks& marks = model_->options().marks;
-  SearchRequest request{.options = options, .sampling = sampling};
-  request.start = static_cast<int32_t>(marks.start);
-  request.end_of_text = static_cast<int32_t>(marks.end);
-  if (marks.never_produced) request.suppressed = {static_cast<int32_t>(*marks.never_produced)};
-  if (marks.forced_last) request.forced_last = static_cast<int32_t>(*marks.forced_last);
+  const Tokenizer& target = *tokenizers_.target;
+  SearchRequest search;
+  search.start = static_cast<int32_t>(marks.start);
+  search.end_of_text = static_cast<int32_t>(marks.end);
+  if (marks.never_produced) search.suppressed = {static_cast<int32_t>(*marks.never_produced)};
+  // A begin-of-text that stands before every target is no token of a target.
+  const bool begins = target.special(SpecialToken::kBeginOfText) == search.start;
+  if (begins && marks.start != marks.end && marks.forced_first != marks.start) {
+    search.suppressed.push_back(search.start);
+  }
   // Ids that the model has room for and the tokenizer no text.
-  for (int64_t id = tokenizers_.target->vocabulary_size(); id < model_->options().vocabulary; ++id) {
-    request.suppressed.push_back(static_cast<int32_t>(id));
+  for (int64_t id = target.vocabulary_size(); id < model_->options().vocabulary; ++id) {
+    search.suppressed.push_back(static_cast<int32_t>(id));
   }
-  if (marks.forced_first) request.forced_first = static_cast<int32_t>(*marks.forced_first);
-  std::vector<std::vector<int32_t>> ended(sources.begin(), sources.end());
-  for (auto& source : ended) {
-    HS_CHECK(!source.empty() && static_cast<int64_t>(source.size()) <= longest_source(), "a source of ", source.size(),
-             " tokens cannot be translated: the model takes 1 to ", longest_source());
-    request.sentences.push_back({.source_length = static_cast<int64_t>(source.size())});
-    source.push_back(source_end_);
-  }
-  for (size_t i = 0; i < prefixes.size(); ++i) request.sentences[i].prefix = prefixes[i];
-  for (size_t i = 0; i < sequences.size(); ++i) request.sentences[i].sequence = sequences[i];
-  const int64_t room = longest_source() - longest(prefixes);  // what is fed, the start included, has positions
-  HS_CHECK(room > 0, "a prefix of ", longest(prefixes), " tokens leaves no room for a translation in the model's ",
+  if (marks.forced_first) search.forced_first = static_cast<int32_t>(*marks.forced_first);
+  if (marks.forced_last) search.forced_last = static_cast<int32_t>(*marks.forced_last);
+  return search;
+}
+
+SearchSentence Translator::sentence(const TranslationRequest& request, size_t i) const {
+  const auto length = static_cast<int64_t>(request.sources[i].size());
+  HS_CHECK(length > 0 && length <= longest_source(), "a source of ", length,
+           " tokens cannot be translated: the model takes 1 to ", longest_source());
+  SearchSentence one{.source_length = length};
+  if (!request.prefixes.empty()) one.prefix = request.prefixes[i];
+  if (!request.sequences.empty()) one.sequence = request.sequences[i];
+  one.room = room_behind(one.prefix.size());  // what is fed, the start included, has positions
+  HS_CHECK(one.room > 0, "a prefix of ", one.prefix.size(), " tokens leaves no room for a translation in the model's ",
            longest_source(), " positions");
-  request.options.max_length = std::min(options.max_length, room);
-  const int64_t most = length_limit(request.options, longest(sources));
-  ModelSteps steps(model_, padded(ended, model_->device()), 1 + longest(prefixes) + most);
-  return beam_search(steps, request);
+  HS_CHECK(request.options.min_length <= one.room, "min-length ", request.options.min_length, " is above ", one.room,
+           ", the tokens that the model has positions for", one.prefix.empty() ? "" : " behind the prefix");
+  return one;
+}
+
+std::vector<std::vector<Hypothesis>> Translator::translate(const TranslationRequest& request) const {
+  check_beam_options(request.options);
+  SearchRequest search = marked();
+  search.options = request.options;
+  search.sampling = request.sampling;
+  search.each_step = request.each_step;
+  std::vector<std::vector<int32_t>> ended = request.sources;
+  int64_t capacity = 0;
+  for (size_t i = 0; i < ended.size(); ++i) {
+    search.sentences.push_back(sentence(request, i));
+    ended[i].push_back(source_end_);
+    const SearchSentence& one = search.sentences.back();
+    const int64_t most = std::min(one.room, length_limit(request.options, one.source_length));
+    capacity = std::max(capacity, 1 + static_cast<int64_t>(one.prefix.size()) + most);
+  }
+  ModelSteps steps(model_, padded(ended, model_->device()), capacity);
+  return beam_search(steps, search);
 }
 
 std::vector<int32_t> Translator::whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix) {
@@ -118,8 +143,13 @@ std::vector<int32_t> Translator::whole(const Hypothesis& hypothesis, std::span<c
 }
 
 std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32_t> prefix) const {
-  // Byte-level tokens need not end with a character.
-  return replace_invalid_utf8(tokenizers_.target->decode(whole(hypothesis, prefix)));
+  const Tokenizer& target = *tokenizers_.target;
+  std::vector<int32_t> tokens = whole(hypothesis, prefix);
+  std::erase_if(tokens, [&](int32_t token) {
+    return std::any_of(std::begin(kControls), std::end(kControls),
+                       [&](SpecialToken role) { return target.special(role) == token; });
+  });
+  return replace_invalid_utf8(target.decode(tokens));  // byte-level tokens need not end with a character
 }
 
 std::vector<int64_t> Translator::alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
@@ -141,16 +171,19 @@ std::vector<std::string> translate_all(const Translator& translator, const std::
                    [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   for (size_t first = 0; first < order.size();) {
     const size_t end = batch_end(order, first, options.beam, sources);
-    std::vector<std::vector<int32_t>> batch;
+    const auto tell = [&](size_t done) {
+      if (progress) progress(static_cast<int64_t>(done), static_cast<int64_t>(order.size()));
+    };
+    TranslationRequest batch{.sources = {}, .options = options, .each_step = [&] { tell(first); }};
     for (size_t i = first; i < end; ++i) {
-      batch.push_back(sources[order[i]]);
+      batch.sources.push_back(sources[order[i]]);
       const auto most = static_cast<size_t>(translator.longest_source());
-      if (batch.back().size() > most) batch.back().resize(most);
+      if (batch.sources.back().size() > most) batch.sources.back().resize(most);
     }
-    const std::vector<std::vector<Hypothesis>> found = translator.translate(batch, options);
+    const std::vector<std::vector<Hypothesis>> found = translator.translate(batch);
     for (size_t i = first; i < end; ++i) translations[order[i]] = one_line(translator.text(found[i - first].front()));
+    tell(end);
     first = end;
-    if (progress) progress(static_cast<int64_t>(first), static_cast<int64_t>(order.size()));
   }
   return translations;
 }

@@ -1,6 +1,7 @@
 // A trained encoder-decoder at work: source tokens in, translations out.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,22 +21,30 @@ int32_t text_end(const Tokenizer& tokenizer, const std::string& where);
 // nothing is hidden. At least one row, none empty.
 PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device);
 
+// Sentences to translate together.
+struct TranslationRequest {
+  std::vector<std::vector<int32_t>> sources;  // tokens without an end: 1 .. longest_source() of each
+  BeamOptions options = {};
+  std::optional<SamplingOptions> sampling = {};
+  std::vector<std::vector<int32_t>> prefixes = {};  // what each translation begins with; empty: nothing
+  std::vector<uint64_t> sequences = {};             // of each sentence (SearchSentence); empty: 0
+  std::function<void()> each_step = {};             // called before each step; what it throws ends the translation
+};
+
 class Translator {
  public:
   // The model is in evaluation mode while it translates, and stays so.
   Translator(EncoderDecoder model, TokenizerPair tokenizers);
 
-  // The n-best of each source, the best first. Sources are tokens without an end, at least one each and at most
-  // longest_source(); prefixes, when given, are one for each source and begin its translation. A hypothesis has no more
-  // tokens than fit into the model's positions.
-  std::vector<std::vector<Hypothesis>> translate(std::span<const std::vector<int32_t>> sources,
-                                                 const BeamOptions& options,
-                                                 const std::optional<SamplingOptions>& sampling = {},
-                                                 std::span<const std::vector<int32_t>> prefixes = {},
-                                                 std::span<const uint64_t> sequences = {}) const;
+  // The n-best of each source, the best first. A hypothesis has no more tokens than fit into the model's positions
+  // behind its prefix.
+  std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request) const;
+
+  // Tokens that a translation may have behind a prefix of so many; below 1 the prefix is too long.
+  int64_t room_behind(size_t prefix) const { return longest_source() - static_cast<int64_t>(prefix); }
 
   std::vector<int32_t> encode(const std::string& text) const { return tokenizers_.source->encode(text); }
-  // Behind the prefix that it was made with, without the token that ends it. Valid UTF-8.
+  // Behind the prefix that it was made with, without tokens that stand for no text. Valid UTF-8.
   std::string text(const Hypothesis& hypothesis, std::span<const int32_t> prefix = {}) const;
 
   // The place of a source token for each token of a hypothesis and its prefix, its end left out (alignment.h).
@@ -49,8 +58,11 @@ class Translator {
   const TokenizerPair& tokenizers() const { return tokenizers_; }
 
  private:
-  // The tokens that make the text.
+  // Prefix and hypothesis, its end left out.
   static std::vector<int32_t> whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix);
+  // Of a search, what the model says.
+  SearchRequest marked() const;
+  SearchSentence sentence(const TranslationRequest& request, size_t i) const;
 
   EncoderDecoder model_;
   TokenizerPair tokenizers_;
@@ -58,7 +70,8 @@ class Translator {
 };
 
 // The sentences of a whole file, in batches of like length: the best translation of each, in their order. A source that
-// is empty has an empty translation; one that is too long is cut. `progress` counts sentences.
+// is empty has an empty translation; one that is too long is cut. `progress` counts sentences, and is called at each
+// step, so that it may throw to end the work.
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,
                                        const BeamOptions& options,
                                        const std::function<void(int64_t done, int64_t total)>& progress = {});
