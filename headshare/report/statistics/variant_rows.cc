@@ -60,10 +60,29 @@ Column block_weights(const Cell& cell) {
   return {cell.block_targets.begin(), cell.block_targets.end()};
 }
 
-void add_quality_interval(SettingRow* row, const Cells& cells) {
+// Over sentences, the mean over the seeds of what each gives: nothing where blocks are no sentences.
+std::optional<Interval> sentence_interval(const Subject& subject, const Cells& cells) {
+  const size_t count = cells.front()->blocks.size();
+  const bool alike = std::all_of(cells.begin(), cells.end(), [&](const Cell* c) { return c->blocks.size() == count; });
+  if (subject.block != "sentences" || !alike) return std::nullopt;
+  Column means(count);
+  for (const Cell* cell : cells) {
+    for (size_t i = 0; i < count; ++i) means[i] += cell->blocks[i] / static_cast<double>(cells.size());
+  }
+  const Column weights(count, 1);
+  return bootstrap_interval(static_cast<int64_t>(count),
+                            [&](std::span<const int64_t> indices) { return mean_at(means, weights, indices); });
+}
+
+void add_quality_interval(SettingRow* row, const Subject& subject, const Cells& cells) {
   if (cells.empty()) {
     row->quality_interval_rule = "no interval: no seed is finished";
   } else if (cells.size() < kFewestToJudge) {
+    row->quality_interval = sentence_interval(subject, cells);
+    if (row->quality_interval) {
+      row->quality_interval_rule = "95% bootstrap interval over sentences, which says nothing of other seeds";
+      return;
+    }
     row->quality_interval_rule =
         cells.size() == 1 ? "no interval: one seed" : "no interval: two seeds may agree by luck";
   } else {
@@ -81,7 +100,7 @@ SettingRow summarise_setting(const Results& results, const std::string& variant,
   row.validation_loss = summary_or_none(column(cells, [](const Cell& c) { return c.validation_loss; }));
   row.test_loss = summary_or_none(column(cells, [](const Cell& c) { return c.test_loss; }));
   row.quality = summary_or_none(column(cells, [](const Cell& c) { return c.quality; }));
-  add_quality_interval(&row, cells);
+  add_quality_interval(&row, results.subject, cells);
   row.scores = summarise_scores(cells, [](const Cell& c) -> const std::vector<Score>& { return c.scores; });
   return row;
 }

@@ -20,8 +20,8 @@ struct SettingRow {
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
-  std::optional<Interval> quality_interval = {};             // of its mean: Student t over seeds
-  std::string quality_interval_rule = {};                    // that, or why there is none
+  std::optional<Interval> quality_interval = {};             // of its mean, by the rule beside it
+  std::string quality_interval_rule = {};                    // in words, or why there is none
   std::vector<std::pair<std::string, Summary>> scores = {};  // by name, those that every finished seed has
 };
 

@@ -47,6 +47,21 @@ TEST_F(SummariseOneSeedTest, LooksCertainOfNothing) {
   EXPECT_EQ(sha_.against_reference->test, "no interval: it takes 3 seeds");
 }
 
+// Translations are scored on a sample of sentences: how far another sample would be off is known of one model.
+TEST(SummariseTranslations, OneSeedHasAnIntervalOverSentences) {
+  Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 1, 2.0)});
+  results.subject.block = "sentences";
+  std::vector<double>& blocks = results.cells[0].blocks;
+  blocks = std::vector<double>(100, 30);
+  for (size_t i = 0; i < 50; ++i) blocks[i] = 40;  // mean 35, deviation 5: a standard error of 0.5
+  results.cells[1].blocks = blocks;
+  const SettingRow best = summarise(results).at(0).best;
+  ASSERT_TRUE(best.quality_interval);
+  EXPECT_NEAR(best.quality_interval->low, 34.02, 0.15);
+  EXPECT_NEAR(best.quality_interval->high, 35.98, 0.15);
+  EXPECT_THAT(best.quality_interval_rule, HasSubstr("bootstrap interval over sentences"));
+}
+
 TEST_F(SummariseOneSeedTest, DifferencesToTheReferenceArePairedByBlocks) {
   EXPECT_FALSE(mha_.against_reference);
   EXPECT_THAT(mha_.why_no_difference, HasSubstr("reference"));
