@@ -68,6 +68,11 @@ class TaskFamily {
   virtual bool scores(const ModelOptions&) const { return false; }
   // Which of its tasks trains models like one that it scores.
   virtual std::string task_of(const ModelOptions&) const { return tasks().front(); }
+
+  // Of a model that scores() holds for: why no training starts from its weights, "has ..."; "" where one does.
+  virtual std::string why_not_start(const ModelOptions&) const { return ""; }
+  // What a checkpoint brings besides its model options and tokenizer.json.
+  virtual void take_more(const fs::path&, TaskOptions*) const {}
   virtual Fields scoring_fields(TaskOptions&) const { return {}; }
   virtual TextScores score(const TextToScore&, const TaskOptions&) const { return {}; }
 

@@ -13,6 +13,7 @@ namespace headshare {
 namespace {
 
 constexpr const char* kPositions = "position_embedding";
+constexpr const char* kSourcePositions = "source_position_embedding";
 constexpr const char* kMaskedHead = "masked_head";
 constexpr const char* kThreeWayHead = "three_way_head";
 
@@ -134,7 +135,8 @@ StartModel open_start(const fs::path& path) {
   StartModel start;
   start.directory = find_checkpoint(path);
   start.options = read_options(start.directory);
-  refuse_encoder_decoder(start.options, start.directory.string(), "no training begins with");
+  const std::string reason = scoring_family(start.options).why_not_start(start.options);
+  HS_CHECK(reason.empty(), start.directory.string(), " ", reason);
   const fs::path tokenizer = tokenizer_of(start.directory);
   HS_CHECK(path_exists(tokenizer), start.directory.string(),
            " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`");
@@ -159,6 +161,7 @@ void take_options(const StartModel& start, TaskOptions* options) {
   for (Field& one : list) one.parse(as_text(values.at(one.name)));
   options->language.vocabulary = shared_options(start.options).vocabulary;
   options->language.tokenizer_path = tokenizer_of(start.directory).string();
+  task_family(options->task).take_more(start.directory, options);
 }
 
 std::vector<std::string> keep_to_start(const StartModel& start, const std::function<bool(const std::string&)>& given,
@@ -188,8 +191,10 @@ void load_start(const StartModel& start, torch::nn::Module& model) {
   const fs::path weights = start.directory / "model.safetensors";
   NamedTensors tensors = read_tensors(weights);
   const NamedTensors wanted = model_tensors(model);
-  if (const auto positions = wanted.find(kPositions); positions != wanted.end()) {
-    Tensor& learned = tensors.at(kPositions);
+  for (const char* name : {kPositions, kSourcePositions}) {
+    const auto positions = wanted.find(name);
+    if (positions == wanted.end()) continue;
+    Tensor& learned = tensors.at(name);
     learned = learned.narrow(0, 0, positions->second.size(0));
   }
   note_parts(start);

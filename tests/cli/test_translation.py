@@ -93,6 +93,32 @@ def test_heads_of_a_trained_model_share(run, translate, model, pairs, tmp_path):
         assert len(translate(source, path=tmp_path / name).stdout.splitlines()) == 20
 
 
+def test_a_converted_translator_heals(run, model, pairs, tmp_path):
+    run("convert", model, tmp_path / "narrow", "--to", "collaborative", "--key-width", "4")
+    healed = tmp_path / "healed"
+    run("train", "--start-from", tmp_path / "narrow", *files(pairs), "--steps", "40", "--learning-rate", "1e-3", "--batch-tokens", "256",
+        "--max-pair-length", "64", "--evaluate-every", "20", "--threads", "1", "--out", healed)  # fmt: skip
+    events = [json.loads(line) for line in (healed / "metrics.jsonl").read_text().splitlines()]
+    losses = [event["loss"] for event in events if event["event"] == "evaluation"]
+    assert len(losses) == 3 and losses[2] < 0.8 * losses[0]
+    options = json.loads(run("info", healed, "--json").stdout)["options"]
+    assert options["cross-scheme"] == "collaborative" and options["cross-key-width"] == 4
+
+
+def test_a_training_that_goes_on_begins_where_the_model_ended(run, pairs, tmp_path):
+    words = ["--separate-tokenizers", "--share-embeddings=false", "--positions", "learned", "--steps", "20", "--learning-rate", "1e-2"]
+    run("train", "--task", "translation", *files(pairs), *SMALL, *words, "--out", tmp_path / "run")
+    run("train", "--start-from", tmp_path / "run", *files(pairs), "--batch-tokens", "256", "--steps", "1", "--evaluate-every", "1",
+        "--max-pair-length", "64", "--threads", "1", "--out", tmp_path / "more")  # fmt: skip
+    before = json.loads((tmp_path / "run/result.json").read_text())["best_loss"]
+    first = next(event for event in map(json.loads, (tmp_path / "more/metrics.jsonl").read_text().splitlines()) if event["event"] == "evaluation")
+    assert first["step"] == 0 and first["loss"] == pytest.approx(before, abs=1e-6)
+    mixed = tmp_path / "mixed"
+    run("train", "--task", "translation", *files(pairs), *SMALL, "--cross-scheme", "mqa", "--steps", "1", "--out", mixed)
+    answer = run("train", "--start-from", mixed, *files(pairs), "--steps", "1", "--out", tmp_path / "no", check=False)
+    assert answer.returncode == 1 and "has mha, mha and mqa in its three places" in answer.stderr
+
+
 @pytest.mark.parametrize("words, message", [
     (["--to", "collaborative", "--max-error", "0.1"], "one key width for all layers: give --key-width"),
     (["--to", "mqa", "--sample-text", "test.de"], "leave --sample-text out"),

@@ -198,6 +198,18 @@ class TranslationFamily : public TaskFamily {
   }
 
   bool scores(const ModelOptions& model) const override { return is_encoder_decoder(model); }
+  std::string why_not_start(const ModelOptions& model) const override {
+    const auto& options = std::get<EncoderDecoderOptions>(model);
+    if (options.output_bias) return "was trained by another program, whose output bias models trained here have not";
+    const AttentionSites& sites = *options.sites;
+    if (sites.encoder.scheme == sites.decoder.scheme && sites.decoder.scheme == sites.cross.scheme) return "";
+    return join_text("has ", sites.encoder.scheme, ", ", sites.decoder.scheme, " and ", sites.cross.scheme,
+                     " in its three places, and training starts from models with one scheme alone");
+  }
+  void take_more(const fs::path& checkpoint, TaskOptions* options) const override {
+    const fs::path source = checkpoint / "source_tokenizer.json";
+    if (fs::exists(source)) options->own<TranslationTaskOptions>().source_tokenizer_path = source.string();
+  }
   TextScores score(const TextToScore& text, const TaskOptions&) const override {
     throw Error(text.model +
                 " translates: write its translations with `headshare translate`, and score them with "
