@@ -407,7 +407,7 @@ def translation():
 
 
 def converted_translators():
-    """What trained translators lose when their heads share, without a second training."""
+    """What trained translators lose when their heads share, and what a short second training gives back."""
     results = json.loads((HOME.parent / "converted-translators.json").read_text())
     targets = {}
     for cell in results["cells"]:
@@ -420,11 +420,10 @@ def converted_translators():
         body.append([
             f"collaborative, width {target}" if wide else f"`{target}`",
             f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
-            ", ".join(f"{cell['converted']['bleu']:.1f}" for cell in cells),
-            ", ".join(f"{cell['converted']['bleu'] - cell['source']['bleu']:+.1f}" for cell in cells),
+            *(", ".join(f"{cell[stage]['bleu']:.1f}" for cell in cells) if stage in cells[0] else "-" for stage in ("converted", "healed")),
             with_deviation(fresh["quality"], 1) if fresh else "-",
         ])
-    headings = ["converted to", "attention parameters", "BLEU of either seed", "change", "BLEU, trained from scratch"]
+    headings = ["converted to", "attention parameters", "BLEU of either seed", "healed", "BLEU, trained from scratch"]
     sources = ", ".join(f"{cell['source']['bleu']:.1f}" for cell in next(iter(targets.values())))
     commit = results["environment"]["commit"]
     return table(headings, body) + f"\n\nThe sources have BLEU {sources}. {results['environment']['processor']}, commit {commit}."

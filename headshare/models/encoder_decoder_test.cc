@@ -133,17 +133,17 @@ TEST_P(EverySite, DecodesWithCachesAsWithout) {
       const Tensor step = model->hidden(ids.narrow(1, t, 1), source, &state);
       EXPECT_TRUE(at::allclose(step, wanted.narrow(1, t, 1), 1e-4, 1e-5)) << position_name(positions) << t;
     }
-    // Rows 0, 1, 2 of the first sentence become what 1, 2, 2 were.
-    for (KvCache& cache : state.own) cache.copy(places({1, 2}), places({0, 1}));
+    // Rows 0 and 1 of the first sentence become what 2 is.
+    for (KvCache& cache : state.own) cache.copy(std::vector<int64_t>{2, 2}, std::vector<int64_t>{0, 1});
     Tensor moved = ids.clone();
-    moved.narrow(1, 0, 3).index_copy_(0, places({0, 1}), ids.narrow(1, 0, 3).index_select(0, places({1, 2})));
+    moved.narrow(1, 0, 3).index_copy_(0, places({0, 1}), ids.narrow(1, 0, 3).index_select(0, places({2, 2})));
     const Tensor after = model->hidden(moved, source);
     EXPECT_TRUE(at::allclose(model->hidden(moved.narrow(1, 3, 1), source, &state), after.narrow(1, 3, 1), 1e-4, 1e-5));
     // The third sentence takes the place of the first, which leaves.
     const Tensor sentences = places({2, 1});
     const Tensor rows = places({6, 7, 8, 3, 4, 5});
-    for (KvCache& cache : state.own) cache.copy(places({6, 7, 8}), places({0, 1, 2}));
-    for (KvCache& cache : state.cross) cache.copy(places({2}), places({0}));
+    for (KvCache& cache : state.own) cache.copy(std::vector<int64_t>{6, 7, 8}, std::vector<int64_t>{0, 1, 2});
+    for (KvCache& cache : state.cross) cache.copy(std::vector<int64_t>{2}, std::vector<int64_t>{0});
     for (KvCache& cache : state.own) cache.shrink(6);
     for (KvCache& cache : state.cross) cache.shrink(2);
     const EncodedSource left{.memory = source.memory.index_select(0, sentences),

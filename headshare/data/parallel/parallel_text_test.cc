@@ -116,7 +116,7 @@ TEST_F(ParallelTextTest, OptionsThatDoNotFitSayWhatToDo) {
   EXPECT_THAT(refusal({text, ""}, {.pair_fields = {"de"}, .pair_format = PairFormat::kTsv}), HasSubstr("has 1 names"));
   EXPECT_THAT(refusal({text, ""}, {.pair_fields = {"de", "de"}, .pair_format = PairFormat::kTsv}),
               HasSubstr("names 'de' twice"));
-  EXPECT_THAT(refusal({"-", "-"}), HasSubstr("read only once"));
+  EXPECT_THAT(refusal({"-", "-"}), HasSubstr("pairs are read several times"));
   EXPECT_THAT(refusal({text, (directory_ / "missing").string()}), HasSubstr("missing"));
 }
 
