@@ -397,11 +397,12 @@ def translation():
     body = []
     for name, row in rows.items():
         minus = row["minus_reference"]
-        figures = [with_deviation(row["quality"], 1), with_deviation(row["scores"]["chrf"], 1), with_deviation(row["test_loss"], 3)]
+        figures = [with_deviation(row["quality"], 1), with_deviation(row["scores"]["chrf"], 1)]
         cost = [f"{row['cache_bytes_per_token']:,}", f"{row['source_cache_bytes_per_token']:,}"]
-        over = "-" if minus is None else f"{minus['mean']:+.3f}"
-        body.append([f"`{name}`", share_of_mha(rows, name), *cost, str(row["quality"]["count"]), *figures, over, retention(row["prr"], 1, 1)])
-    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "seeds", "BLEU", "chrF", "loss", "loss minus mha's", "PRR"]
+        over = "-" if minus is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(minus["mean"], *minus["interval_over_blocks"])
+        ratios = [retention(row[ratio] | {"interval": None}, digits) for ratio, digits in (("prr", 1), ("peop", 2))]
+        body.append([f"`{name}`", share_of_mha(rows, name), *cost, str(row["quality"]["count"]), *figures, over, *ratios])
+    headings = ["variant", "attention parameters", "cache bytes/token", "of the source", "seeds", "BLEU", "chrF", "BLEU minus mha's", "PRR", "PEoP"]
     signature = results["cells"][0]["signature"]
     return table(headings, body) + f"\n\n`{signature}`."
 
@@ -481,4 +482,4 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}

@@ -77,9 +77,18 @@ bool same_variants(const Results& a, const Results& b) {
   });
 }
 
+// Whether the user named none, so that they were chosen among what the run compared.
+bool has_default_references(const Results& results) {
+  return results.options.value("reference", "none") == "" && results.options.value("peop-reference", "none") == "";
+}
+
+bool same_references(const Results& a, const Results& b) {
+  return a.references == b.references || (has_default_references(a) && has_default_references(b));
+}
+
 bool one_table(const Results& a, const Results& b) {
-  return a.references == b.references && same_variants(a, b) && same_subject(a.subject, b.subject) &&
-         same_match(a, b) && same_options(fixed_options(a), fixed_options(b));
+  return same_references(a, b) && same_variants(a, b) && same_subject(a.subject, b.subject) && same_match(a, b) &&
+         same_options(fixed_options(a), fixed_options(b));
 }
 
 // Without what depends on the clock, the machine and the directory, and what only the newer format records.
@@ -150,8 +159,15 @@ nlohmann::json common_options(const Results& a, const Results& b) {
   return common;
 }
 
+// Those that one run of all would have chosen: a run without mha took another variant with its scheme.
+void merge_references(const References& more, References* references) {
+  if (more.quality == "mha") references->quality = more.quality;
+  if (more.peop == "sha") references->peop = more.peop;
+}
+
 void merge_into(NamedResults* into, NamedResults more) {
   Results& results = into->results;
+  merge_references(more.results.references, &results.references);
   const nlohmann::json common = common_options(results, more.results);
   for (Results* one : {&results, &more.results}) move_options_to_cells(one, common);
   for (const Variant& one : more.results.variants) {

@@ -76,6 +76,21 @@ TEST(MergeTest, OptionsOfVariantsDoNotStandInTheWay) {
   EXPECT_EQ(merge_results({{"a", a}, {"against", against}}).size(), 2u);
 }
 
+// Parts of one comparison: the one without mha measured against what it had.
+TEST(MergeTest, ReferencesThatWereNotNamedAreThoseOfAll) {
+  Results a = loss_results({loss_cell("mqa", 0, 2.1)});
+  Results b = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
+  a.references = {.quality = "mqa", .peop = "mqa"};
+  a.options = b.options = {{"reference", ""}, {"peop-reference", ""}};
+  for (const std::vector<NamedResults>& order : {std::vector<NamedResults>{{"a", a}, {"b", b}}, {{"b", b}, {"a", a}}}) {
+    const std::vector<NamedResults> merged = merge_results(order);
+    ASSERT_EQ(merged.size(), 1u);
+    EXPECT_EQ(merged[0].results.references, (References{.quality = "mha", .peop = "sha"}));
+  }
+  a.options["reference"] = "mqa";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+}
+
 TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
   Results a = loss_results({loss_cell("mha", 0, 2.0)});
   Results b = loss_results({loss_cell("sha", 0, 2.2)});
