@@ -51,9 +51,14 @@ bool same_options(const nlohmann::json& a, const nlohmann::json& b) {
   return in_other(a, b) && in_other(b, a);
 }
 
+// By fingerprint where both have one: programs may describe the same data in other words.
+bool same_data(const Subject& a, const Subject& b) {
+  if (a.fingerprint.empty() || b.fingerprint.empty()) return a.data == b.data;
+  return a.fingerprint == b.fingerprint;
+}
+
 bool same_subject(const Subject& a, const Subject& b) {
-  const bool other_text = !a.fingerprint.empty() && !b.fingerprint.empty() && a.fingerprint != b.fingerprint;
-  return !other_text && a.name == b.name && a.data == b.data && a.measure == b.measure && a.direction == b.direction &&
+  return same_data(a, b) && a.name == b.name && a.measure == b.measure && a.direction == b.direction &&
          a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance &&
          a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
 }

@@ -98,9 +98,12 @@ TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
   a.options = {{"steps", 100}, {"text", {"./a.txt"}}, {"cache-dir", ""}};
   b.options = {{"steps", 100}, {"text", {"/data/a.txt"}}, {"cache-dir", "/elsewhere"}};
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+  b.subject.data = "the same in other words";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
   b.subject.fingerprint = "5678";
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
   // Results from before fingerprints can only tell texts by their names.
+  b.subject.data = a.subject.data;
   a.subject.fingerprint = b.subject.fingerprint = "";
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
 }
