@@ -103,8 +103,9 @@ Tensor packed_product(const Tensor& x, const Tensor& panels, const Tensor& weigh
 }  // namespace
 
 Tensor linear_map(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (PackedWeights* const packed = packed_for(x, weight))
+  if (PackedWeights* const packed = packed_for(x, weight)) {
     return packed_product(x, packed->panels(weight), weight, bias);
+  }
   if (is_blocked(x, weight)) return apply_blocked(x, weight, bias, /*form=*/std::nullopt);
   return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
 }

@@ -1,12 +1,13 @@
 #include "headshare/convert/reparametrise/attention_layers.h"
 
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/model_change.h"
 
 namespace headshare {
 
 std::vector<AttentionLayer> attention_layers(const TransformerImpl& model) {
   std::vector<AttentionLayer> layers;
-  for (size_t i = 0; i < model.layers(); ++i) layers.push_back({join_text("layer ", i + 1), model.attention(i)});
+  for (size_t i = 0; i < model.layers(); ++i) layers.push_back({layer_name(i), model.attention(i)});
   return layers;
 }
 

@@ -75,7 +75,6 @@ TEST_P(Share, KeepsWhatIsSharedAlready) {
 
 // With heads that are alike nothing is lost; what each site had in common is kept.
 TEST_P(Share, ConvertsEncoderDecoders) {
-  if (GetParam().positions == PositionKind::kAlibi) return;  // as learned positions here
   SharingReport report;
   SharingOptions options;
   options.to.scheme = GetParam().scheme;
