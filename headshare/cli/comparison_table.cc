@@ -58,7 +58,10 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
   columns.push_back({.heading = quality_name(results.subject)});
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
-  for (const std::string& name : scores) columns.push_back({.heading = shortened(score_heading(name), kLongestScore)});
+  for (const std::string& name : scores) {
+    columns.push_back({.heading = shortened(score_heading(name), kLongestScore)});
+    if (shows_score_interval(rows, name)) columns.push_back({.heading = "[95%]"});
+  }
   TextTable table(columns);
   for (const VariantRow& row : rows) {
     std::vector<std::string> cells = {name_cell(row, best)};
@@ -68,7 +71,10 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
     if (interval) cells.push_back(quality_interval_text(results.subject, row.best));
-    for (const std::string& name : scores) cells.push_back(score_text(row.best, name));
+    for (const std::string& name : scores) {
+      cells.push_back(score_text(row.best, name));
+      if (shows_score_interval(rows, name)) cells.push_back(score_interval_text(row.best, name));
+    }
     table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));

@@ -1,5 +1,4 @@
 // headshare translate: translates standard input line by line.
-#include <fstream>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -11,6 +10,7 @@
 #include "headshare/cli/runtime_options.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/data/line_reader.h"
 #include "headshare/decode/beam/line_queue.h"
 #include "headshare/tasks/translation/translator.h"
 
@@ -75,13 +75,11 @@ ProgressLine::Output progress_output() {
 std::string lines_text(int64_t count) { return join_text(count, count == 1 ? " line" : " lines"); }
 
 std::vector<std::string> read_prefixes(const std::string& path) {
-  std::ifstream in(path);
-  HS_CHECK(in, "cannot read --prefixes ", path);
+  LineReader reader(path);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-    HS_CHECK(valid_utf8_prefix(line) == line.size(), path, ":", lines.size(), " is not UTF-8");
+  while (const auto line = reader.next()) {
+    HS_CHECK(valid_utf8_prefix(*line) == line->size(), reader.where(), " is not UTF-8");
+    lines.emplace_back(without_return(*line));
   }
   return lines;
 }

@@ -295,7 +295,7 @@ def test_options_that_do_not_fit_translations(refused, lines):
     def message(question, *options, systems=(two,)):
         return refused(2, "score", question, *systems, "--reference", two, *options)
 
-    assert "--gold is missing" in refused(2, "score", "bleu", two)
+    assert "--reference is missing" in refused(2, "score", "bleu", two)
     assert "did you mean 'chrf'?" in refused(2, "score", "chr", two, "--reference", two)
     assert "--tokenize is for bleu, not for ter" in message("ter", "--tokenize", "zh")
     assert "--word-order is for chrf, not for bleu" in message("bleu", "--word-order", 2)

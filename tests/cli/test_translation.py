@@ -1,5 +1,6 @@
 """Translation as users do it: train, translate, compare; and what goes wrong."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -197,6 +198,9 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
     assert wrong.startswith("two")
     (tmp_path / "prefixes").write_text("two\n\n")
     lines = translate(line * 2, "--prefixes", tmp_path / "prefixes").stdout.decode().splitlines()
+    (tmp_path / "prefixes.gz").write_bytes(gzip.compress((tmp_path / "prefixes").read_bytes()))
+    assert translate(line * 2, "--prefixes", tmp_path / "prefixes.gz").stdout.decode().splitlines() == lines
+    assert "is a directory" in translate(line, "--prefixes", tmp_path, check=False).stderr.decode()
     assert lines == [wrong, whole]
     # A long prefix leaves its line little room, or none; others keep theirs.
     (tmp_path / "long").write_text("two " * 15 + "\n\n" + "two " * 100 + "\n")
@@ -305,6 +309,7 @@ def test_resumes_bit_for_bit(run, pairs, tmp_path):
 
 
 def test_comparison_of_sites(run, pairs, tmp_path):
+    sacrebleu = pytest.importorskip("sacrebleu")
     out = tmp_path / "comparison"
     answer = run("compare", "--task", "translation", *files(pairs), *SMALL, "--schemes", "mha,mhe_mul", "--steps", "30",
                  "--seeds", "1", "--learning-rate", "1e-2", "--sweep", "cross-scheme=auto,sha", "--out", out)
@@ -313,12 +318,17 @@ def test_comparison_of_sites(run, pairs, tmp_path):
     examples = results["subject"]["examples"]
     assert len(examples) == 8
     by_key = {(cell["variant"], cell["setting"]): cell for cell in results["cells"]}
+    references = [(pairs / "test.en").read_text(encoding="utf-8").splitlines()]
     whole, shared = by_key["mha", "cross-scheme=auto"], by_key["mha", "cross-scheme=sha"]
     assert shared["attention_parameters"] < whole["attention_parameters"]
     assert shared["source_cache_bytes_per_token"] * 2 == whole["source_cache_bytes_per_token"]
     for cell in results["cells"]:
         outputs = (out / pathlib.Path(cell["model"]).parents[1] / "outputs.txt").read_text().splitlines()
         assert [outputs[example["item"]] for example in examples] == cell["examples"]
-        assert {score["name"] for score in cell["scores"]} == {"chrf"}
+        (chrf,) = cell["scores"]
+        expected = sacrebleu.CHRF().corpus_score(outputs, references, n_bootstrap=1000)
+        assert (chrf["name"], chrf["value"]) == ("chrf", pytest.approx(expected.score))
+        assert sum(chrf["interval"]) / 2 == pytest.approx(expected._mean)  # seed 12345, sacreBLEU's default
+        assert chrf["interval"][1] - chrf["interval"][0] == pytest.approx(2 * expected._ci)
     assert "est BLEU" in answer.stdout
     assert os.path.exists(out / "report.html")

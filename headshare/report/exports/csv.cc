@@ -51,7 +51,8 @@ class Line {
   std::vector<std::string> fields_;
 };
 
-void add_interval(Line* line, const char* low, const char* high, const std::optional<Interval>& interval) {
+void add_interval(Line* line, const std::string& low, const std::string& high,
+                  const std::optional<Interval>& interval) {
   line->add(low, interval ? std::optional<double>(interval->low) : std::nullopt);
   line->add(high, interval ? std::optional<double>(interval->high) : std::nullopt);
 }
@@ -96,7 +97,9 @@ void add_quality(Line* line, const VariantRow& row, const std::vector<std::strin
   add_summary(line, "quality", "quality_deviation", row.best.quality);
   add_interval(line, "quality_low", "quality_high", row.best.quality_interval);
   for (const std::string& name : scores) {
-    add_summary(line, column_name(name), column_name(name) + "_deviation", score_of(row.best, name));
+    const ScoreRow score = score_of(row.best.scores, name);
+    add_summary(line, column_name(name), column_name(name) + "_deviation", score.summary);
+    add_interval(line, column_name(name) + "_low", column_name(name) + "_high", score.interval);
   }
   const Difference difference = row.against_reference.value_or(Difference{});
   line->add("minus_reference", row.against_reference ? std::optional<double>(difference.mean) : std::nullopt);

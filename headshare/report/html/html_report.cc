@@ -127,7 +127,8 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
     }
     cells.push_back(with_second_line(std::move(reached), quality.count > 0 ? summary_text(row.best.test_loss, 4) : ""));
     for (const std::string& name : scores) {
-      cells.push_back(number_cell(score_text(row.best, name), value_of(score_of(row.best, name))));
+      HtmlCell score = number_cell(score_text(row.best, name), value_of(score_of(row.best.scores, name).summary));
+      cells.push_back(with_second_line(std::move(score), score_interval_text(row.best, name)));
     }
     cells.push_back(difference_cell(results.subject, row));
     cells.push_back(retention_cell(row.prr, 1));

@@ -56,11 +56,18 @@ CurvePoint point_from_json(const nlohmann::json& object, const std::string& wher
           .validation_score = read.optional_number("validation_score")};
 }
 
+Interval interval_from_json(const JsonReader& read) {
+  const std::vector<double> ends = read.numbers("interval");
+  HS_CHECK(ends.size() == 2 && ends[0] <= ends[1], read.name("interval"), " is not two numbers, the lower first");
+  return {.low = ends[0], .high = ends[1]};
+}
+
 Score score_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   return {.name = read.text("name"),
           .value = read.optional_number("value").value_or(std::nan("")),
-          .signature = read.text("signature")};
+          .signature = read.text("signature"),
+          .interval = read.has("interval") ? std::optional(interval_from_json(read)) : std::nullopt};
 }
 
 nlohmann::ordered_json to_json(const std::vector<Score>& scores) {
@@ -68,6 +75,7 @@ nlohmann::ordered_json to_json(const std::vector<Score>& scores) {
   for (const Score& one : scores) {
     const auto value = std::isfinite(one.value) ? nlohmann::ordered_json(one.value) : nlohmann::ordered_json();
     list.push_back({{"name", one.name}, {"value", value}, {"signature", one.signature}});
+    if (one.interval) list.back()["interval"] = {one.interval->low, one.interval->high};
   }
   return list;
 }

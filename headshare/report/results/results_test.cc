@@ -17,7 +17,8 @@ using Json = nlohmann::json;
 
 Results example() {
   Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2, "learning-rate=0.001")});
-  results.cells[0].scores = {{.name = "bits-per-byte", .value = 0.1 + 0.2, .signature = "s"}};  // 0.30000000000000004
+  results.cells[0].scores = {{.name = "bits-per-byte", .value = 0.1 + 0.2, .signature = "s"},  // 0.30000000000000004
+                             {.name = "chrf", .value = 56.5, .interval = Interval{.low = 55.1, .high = 57.3}}};
   results.cells[1].weights_of = "mha";
   results.cells[1].options = {{"mhe-deviation", 0.5}};
   results.variants = {{.name = "sha", .scheme = "sha", .options = {{"scheme", "sha"}, {"norm", "rms"}}}};

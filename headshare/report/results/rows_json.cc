@@ -42,9 +42,12 @@ Json to_json(const Difference& d) {
           {"test", d.test}};
 }
 
-Json to_json(const std::vector<std::pair<std::string, Summary>>& scores) {
+Json to_json(const std::vector<ScoreRow>& scores) {
   Json object = Json::object();
-  for (const auto& [name, summary] : scores) object[name] = to_json(summary);
+  for (const auto& [name, summary, interval] : scores) {
+    object[name] = to_json(summary);
+    if (interval) object[name]["interval"] = or_null(interval);
+  }
   return object;
 }
 

@@ -265,7 +265,13 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Var
     if (row.finished()) intervals.add(row.variant, row.best.quality_interval_rule);
   }
   if (shows_quality_interval(results) && !intervals.empty()) {
-    notes.push_back(join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), "."));
+    std::string likewise;
+    for (const std::string& name : score_names(rows)) {
+      if (shows_score_interval(rows, name)) likewise += (likewise.empty() ? "" : ", ") + score_heading(name);
+    }
+    if (!likewise.empty()) likewise = ". Intervals of " + likewise + " likewise";
+    notes.push_back(
+        join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), likewise, "."));
   }
   if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results));
   if (results.subject.chance) {

@@ -17,18 +17,11 @@ bool is_score(const std::string& metric) { return !metric.ends_with("total") && 
 std::vector<std::string> metric_names(const std::vector<VariantRow>& rows) {
   std::vector<std::string> names;
   for (const VariantRow& row : rows) {
-    for (const auto& [name, summary] : row.tasks.front().metrics) {
+    for (const auto& [name, summary, interval] : row.tasks.front().metrics) {
       if (is_score(name) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
   return names;
-}
-
-Summary metric_of(const VariantRow& row, const std::string& name) {
-  for (const auto& [other, summary] : row.tasks.front().metrics) {
-    if (other == name) return summary;
-  }
-  return {};
 }
 
 void find_best(TaskColumn* column) {
@@ -48,7 +41,7 @@ std::vector<TaskColumn> task_columns(const Subject& subject, const std::vector<V
   if (subject.tasks.size() == 1) {
     for (const std::string& name : metric_names(rows)) {
       TaskColumn column{.heading = name};
-      for (const VariantRow& row : rows) column.scores.push_back(metric_of(row, name));
+      for (const VariantRow& row : rows) column.scores.push_back(score_of(row.tasks.front().metrics, name).summary);
       find_best(&column);
       if (std::abs(column.best.value_or(0)) <= 1) column.digits = 4;  // a share, not per cent
       columns.push_back(std::move(column));

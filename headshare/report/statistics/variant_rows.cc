@@ -27,21 +27,38 @@ double median_or_zero(const Column& values) { return values.empty() ? 0 : median
 
 double compared(const Cell& cell, bool by_loss) { return by_loss ? cell.test_loss : cell.quality; }
 
+// Nothing where a seed's score has no interval. Below three seeds the mean of their intervals: the seeds score the same
+// sentences, so that those move them alike.
+std::optional<Interval> interval_of_mean(const std::vector<Score>& seeds) {
+  Column values;
+  Interval mean;
+  for (const Score& one : seeds) {
+    if (!one.interval) return std::nullopt;
+    values.push_back(one.value);
+    mean.low += one.interval->low / static_cast<double>(seeds.size());
+    mean.high += one.interval->high / static_cast<double>(seeds.size());
+  }
+  return seeds.size() < kFewestToJudge ? mean : mean_interval(values);
+}
+
 // Of those scores that every cell has as a number; `scores` gives the list of a cell.
 template <class Scores>
-std::vector<std::pair<std::string, Summary>> summarise_scores(const Cells& cells, const Scores& scores) {
-  std::vector<std::pair<std::string, Summary>> summaries;
-  if (cells.empty()) return summaries;
+std::vector<ScoreRow> summarise_scores(const Cells& cells, const Scores& scores) {
+  std::vector<ScoreRow> rows;
+  if (cells.empty()) return rows;
   for (const Score& wanted : scores(*cells.front())) {
-    Column values;
+    std::vector<Score> found;
     for (const Cell* cell : cells) {
       for (const Score& one : scores(*cell)) {
-        if (one.name == wanted.name && std::isfinite(one.value)) values.push_back(one.value);
+        if (one.name == wanted.name && std::isfinite(one.value)) found.push_back(one);
       }
     }
-    if (values.size() == cells.size()) summaries.emplace_back(wanted.name, summarize(values));
+    if (found.size() != cells.size()) continue;
+    Column values;
+    for (const Score& one : found) values.push_back(one.value);
+    rows.push_back({.name = wanted.name, .summary = summarize(values), .interval = interval_of_mean(found)});
   }
-  return summaries;
+  return rows;
 }
 
 // Mean of the chosen values, each with its weight.
@@ -352,18 +369,18 @@ std::string compared_name(const Subject& subject) {
                    compares_loss(subject) ? "loss" : score_heading(subject.measure));
 }
 
-Summary score_of(const SettingRow& row, const std::string& name) {
-  for (const auto& [other, summary] : row.scores) {
-    if (other == name) return summary;
+ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name) {
+  for (const ScoreRow& one : scores) {
+    if (one.name == name) return one;
   }
-  return {};
+  return {.name = name, .summary = {}};
 }
 
 std::vector<std::string> score_names(const std::vector<VariantRow>& rows) {
   std::vector<std::string> names;
   for (const VariantRow& row : rows) {
-    for (const auto& [name, summary] : row.best.scores) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    for (const ScoreRow& one : row.best.scores) {
+      if (std::find(names.begin(), names.end(), one.name) == names.end()) names.push_back(one.name);
     }
   }
   return names;

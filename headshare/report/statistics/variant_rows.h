@@ -11,6 +11,14 @@
 
 namespace headshare {
 
+// A score beside the quality, over the seeds.
+struct ScoreRow {
+  std::string name;
+  Summary summary;
+  // Of the mean, where each seed's score has one: Student t from three seeds on, else the mean of the seeds' own.
+  std::optional<Interval> interval = {};
+};
+
 // One variant with one setting of a sweep, over its finished seeds.
 struct SettingRow {
   std::string setting;
@@ -20,9 +28,9 @@ struct SettingRow {
   Summary validation_loss = {};
   Summary test_loss = {};
   Summary quality = {};
-  std::optional<Interval> quality_interval = {};             // of its mean, by the rule beside it
-  std::string quality_interval_rule = {};                    // in words, or why there is none
-  std::vector<std::pair<std::string, Summary>> scores = {};  // by name, those that every finished seed has
+  std::optional<Interval> quality_interval = {};  // of its mean, by the rule beside it
+  std::string quality_interval_rule = {};         // in words, or why there is none
+  std::vector<ScoreRow> scores = {};              // those that every finished seed has
 };
 
 // A variant less the reference in the compared number: the test loss where the measure is perplexity, else the
@@ -48,7 +56,7 @@ struct TaskRow {
   std::string task;
   Summary score = {};
   // By name; without those that are not a number with some seed.
-  std::vector<std::pair<std::string, Summary>> metrics = {};
+  std::vector<ScoreRow> metrics = {};
   std::optional<Coverage> coverage = {};  // the data's, without a score
   Summary unseen_score = {};              // of the rows with words that no training example has
 };
@@ -102,8 +110,8 @@ bool less_is_better(const Subject& subject);        // of the compared number
 // Whether the variants differ in their token embeddings.
 bool compares_embeddings(const Results& results);
 
-// The row's score of that name; a summary of none where it has none.
-Summary score_of(const SettingRow& row, const std::string& name);
+// The score of that name; of no seed where there is none.
+ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name);
 
 // The names of all scores that any of the rows has, in the order in which they first come.
 std::vector<std::string> score_names(const std::vector<VariantRow>& rows);

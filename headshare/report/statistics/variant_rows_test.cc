@@ -62,6 +62,34 @@ TEST(SummariseTranslations, OneSeedHasAnIntervalOverSentences) {
   EXPECT_THAT(best.quality_interval_rule, HasSubstr("bootstrap interval over sentences"));
 }
 
+// Intervals of scores that have their own: 10 wide, around 50, 53 and 56.
+std::vector<ScoreRow> summarised_scores(int64_t seeds) {
+  Results results = accuracy_results({});
+  for (int64_t seed = 0; seed < seeds; ++seed) {
+    Cell cell = loss_cell("mha", seed, 2.0);
+    const double value = 50 + 3 * static_cast<double>(seed);
+    cell.scores = {{.name = "chrf", .value = value, .interval = Interval{.low = value - 5, .high = value + 5}}};
+    results.cells.push_back(cell);
+    results.planned.push_back(cell.key);
+  }
+  return summarise(results).at(0).best.scores;
+}
+
+TEST(SummariseScores, UpToTwoSeedsTakeTheIntervalOfEach) {
+  const std::vector<ScoreRow> rows = summarised_scores(2);
+  ASSERT_EQ(rows.size(), 1u);
+  ASSERT_TRUE(rows[0].interval);
+  EXPECT_DOUBLE_EQ(rows[0].interval->low, 46.5);
+  EXPECT_DOUBLE_EQ(rows[0].interval->high, 56.5);
+}
+
+TEST(SummariseScores, ThreeSeedsTakeWhatTheyScatter) {
+  const std::optional<Interval> interval = summarised_scores(3).at(0).interval;
+  ASSERT_TRUE(interval);
+  EXPECT_NEAR(interval->low, 53 - 4.302653 * 3 / std::sqrt(3.0), 1e-5);
+  EXPECT_NEAR(interval->high, 53 + 4.302653 * 3 / std::sqrt(3.0), 1e-5);
+}
+
 TEST_F(SummariseOneSeedTest, DifferencesToTheReferenceArePairedByBlocks) {
   EXPECT_FALSE(mha_.against_reference);
   EXPECT_THAT(mha_.why_no_difference, HasSubstr("reference"));
@@ -225,7 +253,7 @@ TEST(SummariseTest, ABenchmarkHasARowForEachTask) {
   EXPECT_DOUBLE_EQ(rows[0].tasks[0].score.mean, 42);
   EXPECT_EQ(rows[0].tasks[0].score.count, 2);
   ASSERT_EQ(rows[0].tasks[0].metrics.size(), 1u);
-  EXPECT_DOUBLE_EQ(rows[0].tasks[0].metrics[0].second.mean, 0.42);
+  EXPECT_DOUBLE_EQ(rows[0].tasks[0].metrics[0].summary.mean, 0.42);
   EXPECT_TRUE(rows[0].tasks[1].metrics.empty()) << "not a number with one of the seeds";
   EXPECT_EQ(rows[2].tasks[1].score.count, 0) << "no seed is finished";
   // On a scale to 100 a score of half a per cent is near 0, and no ratio is taken to it.

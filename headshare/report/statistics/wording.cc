@@ -16,6 +16,10 @@ int quality_digits(const Subject& subject, double value) {
   return std::abs(value) < 1000 ? 2 : 0;
 }
 
+int score_digits(const std::string& name) {
+  return name == "bleu" || name == "chrf" || name.ends_with("perplexity") ? 2 : 3;
+}
+
 // Without the sign of a number that is 0 in so many digits.
 std::string fixed(double value, int digits) {
   const std::string text = format_fixed(value, digits);
@@ -48,7 +52,12 @@ std::string score_heading(const std::string& name) {
 }
 
 std::string score_text(const SettingRow& row, const std::string& name) {
-  return summary_text(score_of(row, name), name.ends_with("perplexity") ? 2 : 3);
+  return summary_text(score_of(row.scores, name).summary, score_digits(name));
+}
+
+std::string score_interval_text(const SettingRow& row, const std::string& name) {
+  const std::optional<Interval> interval = score_of(row.scores, name).interval;
+  return interval ? interval_text(*interval, score_digits(name)) : "";
 }
 
 std::string capitalised(std::string text) {
@@ -206,6 +215,11 @@ const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>
 }
 
 bool shows_quality_interval(const Results& results) { return !compares_loss(results.subject); }
+
+bool shows_score_interval(const std::vector<VariantRow>& rows, const std::string& name) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const VariantRow& row) { return score_of(row.best.scores, name).interval.has_value(); });
+}
 
 bool any_setting(const Results& results) {
   return std::any_of(results.planned.begin(), results.planned.end(),

@@ -35,8 +35,9 @@ std::string p_text(double p_value);                                      // "0.0
 // What the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
 std::string noun(const Results& results);
 
-std::string score_heading(const std::string& name);                      // "bits per byte", "BLEU"
-std::string score_text(const SettingRow& row, const std::string& name);  // "1.234 ±0.005", "-" without it
+std::string score_heading(const std::string& name);                               // "bits per byte", "BLEU"
+std::string score_text(const SettingRow& row, const std::string& name);           // "1.234 ±0.005", "-" without it
+std::string score_interval_text(const SettingRow& row, const std::string& name);  // "[56.10, 57.71]", "" without one
 
 std::string capitalised(std::string text);
 
@@ -62,8 +63,8 @@ std::string training_unit(const Subject& subject);
 const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows);
 
 // True where a row shows what a column would hold.
-// Of an accuracy or a score; of perplexities the difference to the reference tells more.
-bool shows_quality_interval(const Results& results);
+bool shows_quality_interval(const Results& results);  // of perplexities the difference to the reference tells more
+bool shows_score_interval(const std::vector<VariantRow>& rows, const std::string& name);
 bool any_setting(const Results& results);
 bool any_decoding(const Results& results);  // false for encoders: no cache, no decoding speed
 

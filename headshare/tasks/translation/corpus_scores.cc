@@ -2,6 +2,7 @@
 
 #include "headshare/metrics/translation/bleu.h"
 #include "headshare/metrics/translation/chrf.h"
+#include "headshare/metrics/translation/resampling.h"
 #include "headshare/metrics/translation/signature.h"
 
 namespace headshare {
@@ -33,10 +34,14 @@ CorpusScores score_corpus(const std::vector<std::string>& translations, const st
   const Bleu bleu{BleuOptions()};
   const Chrf chrf{ChrfOptions()};
   const SegmentTable counts = bleu.measure(translations, {references});
+  const SegmentTable chrf_counts = chrf.measure(translations, {references});
   const std::vector<MixedNumber> sums = column_sums(counts);
-  return {.bleu = named_score(bleu, "bleu", sums),
-          .chrf = named_score(chrf, "chrf", column_sums(chrf.measure(translations, {references}))),
-          .pseudo_values = jackknife(bleu, counts, sums)};
+  CorpusScores scores{.bleu = named_score(bleu, "bleu", sums),
+                      .chrf = named_score(chrf, "chrf", column_sums(chrf_counts)),
+                      .pseudo_values = jackknife(bleu, counts, sums)};
+  const ScoreInterval found = bootstrap_interval(chrf, chrf_counts, {});
+  scores.chrf.interval = {.low = found.mean - found.half_width, .high = found.mean + found.half_width};
+  return scores;
 }
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// BLEU and chrF of translations, and each sentence's part in BLEU.
+// BLEU and chrF of translations, with intervals over sentences.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace headshare {
 
 struct CorpusScores {
-  Score bleu, chrf;  // per cent, with sacreBLEU's signatures
+  Score bleu, chrf;  // per cent, with sacreBLEU's signatures; that of chrF has the bootstrap's interval
   // Of each sentence the jackknife's pseudo-value of BLEU: n BLEU - (n - 1) BLEU without the sentence. Their mean is
   // BLEU but for a bias of the order of 1 / n, and differences between two systems, sentence by sentence, can be
   // resampled like those of a mean (Efron, 1982).

@@ -42,6 +42,9 @@ TEST(CorpusScores, OfManySentencesAverageToBleu) {
   EXPECT_NEAR(mean, scores.bleu.value, 0.05);
   EXPECT_THAT(scores.bleu.signature, HasSubstr("bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:headshare"));
   EXPECT_THAT(scores.chrf.signature, HasSubstr("nc:6|nw:0"));
+  ASSERT_TRUE(scores.chrf.interval);  // its numbers: tests/cli/test_translation.py, against sacreBLEU
+  EXPECT_LT(scores.chrf.interval->low, scores.chrf.value);
+  EXPECT_GT(scores.chrf.interval->high, scores.chrf.value);
 }
 
 TEST(CorpusScores, RefusesUnequalFiles) {
