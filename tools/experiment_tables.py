@@ -425,9 +425,12 @@ def converted_translators():
             with_deviation(fresh["quality"], 1) if fresh else "-",
         ])
     headings = ["converted to", "attention parameters", "BLEU of either seed", "healed", "BLEU, trained from scratch"]
-    sources = ", ".join(f"{cell['source']['bleu']:.1f}" for cell in next(iter(targets.values())))
+    before, after = (
+        ", ".join(f"{cell[source]['bleu']:.1f}" for cell in next(iter(targets.values()))) for source in ("source", "source_trained_on")
+    )
     commit = results["environment"]["commit"]
-    return table(headings, body) + f"\n\nThe sources have BLEU {sources}. {results['environment']['processor']}, commit {commit}."
+    note = f"The sources have BLEU {before}; trained on for as long as healed models, {after}."
+    return table(headings, body) + f"\n\n{note} {results['environment']['processor']}, commit {commit}."
 
 
 BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
@@ -482,4 +485,9 @@ def finetuned_tasks():
     return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+def compressed_language_models():
+    """The same of language models."""
+    return compressed("language-models")
+
+
+TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, encoders, finetuned, finetuned_retention, finetuned_tasks)}
