@@ -4,6 +4,7 @@ Each function returns Markdown. An unfinished comparison has no row, column or f
 """
 
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -110,6 +111,36 @@ def diagnostics():
         table_rows.append([*what, *(cell(index, rows, scheme) for scheme in SCHEMES)])
     headings = ["task", "positions", "layers", "seeds", "MHE from", *(f"`{scheme}`" for scheme in SCHEMES)]
     return table(headings, table_rows)
+
+
+def steps_to_solve():
+    """How soon models solve a task: the median over the seeds, and how many of them get there. Never is later than all."""
+    reached = {}
+    for task in TASKS:
+        results = load(f"steps-{task}")
+        for cell in results["cells"] if results else []:
+            first = [point["step"] for point in cell["curve"] if point["validation_score"] >= CEILING]
+            reached.setdefault(task, {}).setdefault(cell["variant"], []).append(min(first, default=math.inf))
+    p_values = {
+        (task, scheme): judging.rank_sum_p(steps, found["mha"])
+        for task, found in reached.items()
+        for scheme, steps in found.items()
+        if scheme != "mha"
+    }
+    significant = judging.holm(p_values)
+
+    def cell(task, scheme):
+        steps = reached[task].get(scheme)
+        if steps is None:
+            return "-"
+        middle, solved = statistics.median_low(steps), sum(step < math.inf for step in steps)
+        text = "never" if middle == math.inf else f"{middle:.0f}"
+        share = "" if solved == len(steps) else f" ({solved} of {len(steps)})"
+        sooner = sum((step < other) - (step > other) for step in steps for other in reached[task]["mha"])
+        return text + share + (ARROWS[1 if sooner > 0 else -1] if (task, scheme) in significant else "")
+
+    body = [[task, *(cell(task, scheme) for scheme in SCHEMES)] for task in reached]
+    return table(["task", *(f"`{scheme}`" for scheme in SCHEMES)], body)
 
 
 SEPARATING = ("joint-recall", "recall-long-keys", "k-gram")
@@ -490,4 +521,4 @@ def compressed_language_models():
     return compressed("language-models")
 
 
-TABLES = {table.__name__: table for table in (diagnostics, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, encoders, finetuned, finetuned_retention, finetuned_tasks)}

@@ -4,6 +4,7 @@ The program's own is judge_differences in headshare/metrics/statistics.cc; tests
 Standard library only, because `make check` runs on a machine without the virtual environment.
 """
 
+import collections
 import dataclasses
 import functools
 import math
@@ -99,6 +100,21 @@ def differences(results, reference="mha"):
         variant: [value - theirs[seed] for seed, value in ours.items() if seed in theirs] for variant, ours in by_seed.items()
     }
     return judge({variant: values for variant, values in pairs.items() if values})
+
+
+def rank_sum_p(ours, theirs):
+    """Two-sided p-value of Wilcoxon's rank sum (1945), exact: over all ways to deal the values out, equal ones included.
+    Infinity stands for what was never reached."""
+    values = sorted([*ours, *theirs])
+    doubled = {value: 2 * values.index(value) + values.count(value) + 1 for value in values}  # twice the middle rank
+    ways = collections.Counter({(0, 0): 1})  # (values dealt to the first group, sum of their ranks)
+    for value in values:
+        for (count, total), number in list(ways.items()):
+            ways[count + 1, total + doubled[value]] += number
+    middle = len(ours) * (len(values) + 1)
+    distance = abs(sum(doubled[value] for value in ours) - middle)
+    sums = {total: number for (count, total), number in ways.items() if count == len(ours)}
+    return sum(number for total, number in sums.items() if abs(total - middle) >= distance) / sum(sums.values())
 
 
 def holm(p_values):

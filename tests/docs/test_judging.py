@@ -1,6 +1,8 @@
 """tools/judging.py, which marks the tables of docs/results, judges as the program does."""
 
+import itertools
 import json
+import statistics
 import sys
 
 import pytest
@@ -51,6 +53,18 @@ def test_two_seeds_judge_nothing():
 def test_tail(degrees_of_freedom, t):
     stats = pytest.importorskip("scipy.stats")
     assert judging.tail(degrees_of_freedom, t) == pytest.approx(2 * stats.t.sf(t, degrees_of_freedom), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [([1, 2, 3], [4, 5, 6]), ([1, 1, 2], [1, 3, 3, 9]), ([float("inf")] * 3, [5, 7, float("inf")]), ([4, 4], [4, 4])],
+)
+def test_rank_sums_are_dealt_in_every_way(ours, theirs):
+    ranks = [sum(other < one for other in ours + theirs) + sum(other == one for other in ours + theirs) / 2 for one in ours + theirs]
+    sums = [sum(dealt) for dealt in itertools.combinations(ranks, len(ours))]
+    middle = statistics.fmean(sums)
+    extreme = [abs(one - middle) >= abs(sum(ranks[: len(ours)]) - middle) - 1e-9 for one in sums]
+    assert judging.rank_sum_p(ours, theirs) == pytest.approx(sum(extreme) / len(sums))
 
 
 def test_p_values_agree_with_intervals():
