@@ -364,16 +364,22 @@ TASK_NAMES = {"glue/sst-2": "SST-2", "glue/mrpc": "MRPC", "glue/qnli": "QNLI", "
 def finetuned_that_learn():
     """Those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at averages."""
     found = {"GLUE": load("finetune-glue"), "WiC": load("finetune-wic")}
-    arrows = judging.arrows({name: judging.differences(results) for name, results in found.items()}, SMALLEST_SCORE)
+    differences = {name: judging.differences(results) for name, results in found.items()}
+    arrows = judging.arrows(differences, SMALLEST_SCORE)
     rows = {name: {row["variant"]: row for row in results["rows"]} for name, results in found.items()}
     tasks = [TASK_NAMES[task["task"]] for task in rows["GLUE"]["mha"]["tasks"]]
     body = []
     for variant, row in rows["GLUE"].items():
         means = [with_deviation(rows[name][variant]["quality"], 1) + ARROWS[arrows.get((name, variant), 0)] for name in rows]
+        minus = differences["GLUE"].get(variant)
+        over = "-" if minus is None else f"{minus.mean:+.1f}"
+        if minus and minus.interval:
+            over += " [{:+.1f}, {:+.1f}]".format(*minus.interval)
+        kept = [over, retention(row["prr"], 1), retention(row["peop"], 2)]
         scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
-        body.append([f"`{variant}`", share_of_mha(rows["GLUE"], variant), means[0], *scores, means[1]])
+        body.append([f"`{variant}`", share_of_mha(rows["GLUE"], variant), means[0], *kept, *scores, means[1]])
     seeds = [f"{name}: {of['mha']['quality']['count']} seeds" for name, of in rows.items()]
-    headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", *tasks, "WiC"]
+    headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", "minus mha's", "PRR", "PEoP", *tasks, "WiC"]
     return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds ({', '.join(seeds)})."
 
 
