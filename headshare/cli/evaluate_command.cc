@@ -82,6 +82,9 @@ const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arg
                                  "; the kind of this model is ", kind_name(model)));
     }
   }
+  HS_CHECK(mine.learns_from_text() || options.data.text.empty(),
+           "--text is for models that read text; this one learns ", mine.learns(),
+           ": give --source FILE and --target FILE");
   return mine;
 }
 
@@ -91,7 +94,8 @@ int run_evaluate(const Words& words) {
   EvaluateOptions options;
   Arguments arguments("evaluate",
                       "Scores a model on text: a decoder by perplexity, and bits per byte where the tokenizer is "
-                      "lossless; an encoder by its loss at masked tokens and pseudo-perplexity.");
+                      "lossless; an encoder by its loss at masked tokens and pseudo-perplexity; an encoder-decoder by "
+                      "its loss on the references of sentences, and BLEU and chrF of its translations.");
   arguments.required("MODEL", "a checkpoint or run directory", &options.model_path);
   arguments.group("Scoring", own_fields(options));
   add_scoring_options(options.task, &arguments);
@@ -100,6 +104,7 @@ int run_evaluate(const Words& words) {
   arguments.common({"text", "part", "test-fraction", "validation-fraction", "context", "stride", "batch-size", "json"});
   arguments.example("evaluate run --text book.txt --part test --test-fraction 0.1", "the part that training held out");
   arguments.example("evaluate run --text other.txt --stride 32", "another text, each token with more before it");
+  arguments.example("evaluate run --source test.de --target test.en", "a model that translates");
   if (!arguments.parse(words)) return kOk;
   catch_interrupts();
   const c10::Device device = start_runtime(options.runtime);

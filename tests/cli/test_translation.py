@@ -212,6 +212,34 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
     assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()
 
 
+def test_evaluate(run, pairs, model, tmp_path):
+    """The loss that training reported, and the scores of what `translate` writes."""
+    given = ["--source", pairs / "valid.de", "--target", pairs / "valid.en"]
+    found = json.loads(run("evaluate", model, *given, "--json").stdout)
+    assert found["loss"] == pytest.approx(json.loads((model / "result.json").read_text())["best_loss"], abs=1e-6)
+    assert found["pairs"] == 20 and found["beam"] == 5
+    text = run("evaluate", model, "--source", pairs / "test.de", "--target", pairs / "test.en", "--beam", "2").stdout
+    translated = run("translate", model, "--beam", "2", text_in=(pairs / "test.de").read_text(encoding="utf-8")).stdout
+    (tmp_path / "out").write_text(translated, encoding="utf-8")
+    for metric in ("bleu", "chrf"):
+        scored = json.loads(run("score", metric, tmp_path / "out", "--reference", pairs / "test.en", "--confidence", "1000", "--json").stdout)
+        (system,) = scored["systems"]
+        low, high = system["mean"] - system["half_width"], system["mean"] + system["half_width"]
+        assert f"{scored['name'].rstrip('2')}  {system['score']:.2f} [{low:.2f}, {high:.2f}]" in text
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--text", "test.de"], "this one learns to translate pairs of sentences"),
+    ([], "Give --source FILE and --target FILE"),
+    (["--source", "test.de"], "test.de"),
+    (["--source", "test.de", "--target", "test.en", "--context", "8"], "--context and --batch-size are about windows"),
+    (["--source", "test.de", "--target", "test.en", "--beam", "0"], "beam"),
+])  # fmt: skip
+def test_what_evaluate_refuses(run, pairs, model, words, message):
+    answer = run("evaluate", model, *(pairs / word if word.startswith("test.") else word for word in words), check=False)
+    assert answer.returncode in (1, 2) and message in answer.stderr
+
+
 def test_alignment_follows_the_order(translate):
     """A word-for-word translation looks at the words in their order."""
     right = total = 0

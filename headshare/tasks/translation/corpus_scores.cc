@@ -14,6 +14,10 @@ Score named_score(const TranslationMetric& metric, const std::string& name, cons
           .signature = name + "|" + signature(metric, {.version = "headshare-" HEADSHARE_VERSION})};
 }
 
+Interval interval_of(const ScoreInterval& found) {
+  return {.low = found.mean - found.half_width, .high = found.mean + found.half_width};
+}
+
 std::vector<double> jackknife(const TranslationMetric& metric, const SegmentTable& table,
                               const std::vector<MixedNumber>& sums) {
   const auto n = static_cast<double>(table.segments());
@@ -39,8 +43,8 @@ CorpusScores score_corpus(const std::vector<std::string>& translations, const st
   CorpusScores scores{.bleu = named_score(bleu, "bleu", sums),
                       .chrf = named_score(chrf, "chrf", column_sums(chrf_counts)),
                       .pseudo_values = jackknife(bleu, counts, sums)};
-  const ScoreInterval found = bootstrap_interval(chrf, chrf_counts, {});
-  scores.chrf.interval = {.low = found.mean - found.half_width, .high = found.mean + found.half_width};
+  scores.bleu.interval = interval_of(bootstrap_interval(bleu, counts, {}));
+  scores.chrf.interval = interval_of(bootstrap_interval(chrf, chrf_counts, {}));
   return scores;
 }
 

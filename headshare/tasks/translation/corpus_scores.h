@@ -9,7 +9,7 @@
 namespace headshare {
 
 struct CorpusScores {
-  Score bleu, chrf;  // per cent, with sacreBLEU's signatures; that of chrF has the bootstrap's interval
+  Score bleu, chrf;  // per cent, with the signatures and the intervals of sacreBLEU
   // Of each sentence the jackknife's pseudo-value of BLEU: n BLEU - (n - 1) BLEU without the sentence. Their mean is
   // BLEU but for a bias of the order of 1 / n, and differences between two systems, sentence by sentence, can be
   // resampled like those of a mean (Efron, 1982).

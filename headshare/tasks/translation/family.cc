@@ -1,9 +1,12 @@
 // Translation: encoder-decoders learn pairs of sentences.
+#include <set>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/masked/masked_language_model.h"
+#include "headshare/tasks/translation/evaluate_pairs.h"
 #include "headshare/tasks/translation/translation_task.h"
 #include "headshare/tasks/translation/translator.h"
 #include "headshare/text/tokenizer_file.h"
@@ -210,10 +213,17 @@ class TranslationFamily : public TaskFamily {
     const fs::path source = checkpoint / "source_tokenizer.json";
     if (fs::exists(source)) options->own<TranslationTaskOptions>().source_tokenizer_path = source.string();
   }
-  TextScores score(const TextToScore& text, const TaskOptions&) const override {
-    throw Error(text.model +
-                " translates: write its translations with `headshare translate`, and score them with "
-                "`headshare score bleu`");
+  Fields scoring_fields(TaskOptions& options) const override {
+    static const std::set<std::string> kScoring = {"source",      "target", "pair-fields",
+                                                   "pair-format", "beam",   "length-penalty"};
+    Fields list;
+    for (Field& one : fields(options)) {
+      if (kScoring.contains(one.name)) list.push_back(std::move(one));
+    }
+    return list;
+  }
+  TextScores score(const TextToScore& text, const TaskOptions& options) const override {
+    return score_pairs(text, options.own<TranslationTaskOptions>());
   }
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {

@@ -54,10 +54,10 @@ std::shared_ptr<const PairData> tokenised(const PairFiles& files, const Parallel
   return std::make_shared<PairData>(&text, *tokenizers.source, *tokenizers.target, limits);
 }
 
-// What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions, and
-// translations leave out none.
-TranslationPart judged(const char* what, const PairFiles& files, const ParallelOptions& options,
-                       const TokenizerPair& tokenizers, std::optional<int64_t> longest) {
+}  // namespace
+
+TranslationPart judged_part(const char* what, const PairFiles& files, const ParallelOptions& options,
+                            const TokenizerPair& tokenizers, std::optional<int64_t> longest) {
   if (!files.given()) return {};
   const PairLimits limits{.longest = longest, .most_ratio = {}, .keep_empty = true};
   TranslationPart part{.pairs = tokenised(files, options, tokenizers, limits)};
@@ -72,8 +72,6 @@ TranslationPart judged(const char* what, const PairFiles& files, const ParallelO
   }
   return part;
 }
-
-}  // namespace
 
 std::string TranslationData::fingerprint() const {
   return content_hash(train.pairs->fingerprint() + validation.pairs->fingerprint() + test.pairs->fingerprint());
@@ -93,8 +91,8 @@ TranslationData open_translation_data(const LanguageModelOptions& language, cons
   if (counts.kept() < counts.read) notice(counts_text(counts, options.pairs.limits()));
   std::optional<int64_t> longest;
   if (has_position_limit(language.model.positions)) longest = language.model.context;
-  data.validation = judged("to validate", options.pairs.validation, options.pairs, data.tokenizers, longest);
-  data.test = judged("to test", options.pairs.test, options.pairs, data.tokenizers, longest);
+  data.validation = judged_part("to validate", options.pairs.validation, options.pairs, data.tokenizers, longest);
+  data.test = judged_part("to test", options.pairs.test, options.pairs, data.tokenizers, longest);
   return data;
 }
 

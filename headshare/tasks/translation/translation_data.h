@@ -28,6 +28,11 @@ struct TranslationData {
   std::string fingerprint() const;  // of all parts as models read them
 };
 
+// What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions (`longest`;
+// a notice begins with `what`), and translations leave out none. Empty where no files are given.
+TranslationPart judged_part(const char* what, const PairFiles& files, const ParallelOptions& options,
+                            const TokenizerPair& tokenizers, std::optional<int64_t> longest);
+
 // Loads tokenizers or trains them on the training pairs, and reads all parts. Throws Error for what the readers refuse,
 // and where no training pair is left.
 TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& options,

@@ -42,7 +42,6 @@ class TranslationTask : public Task {
 
  private:
   bool translates(Part part) const;
-  void add_translations(Part part, const Task::Progress& progress, Evaluation* result) const;
 
   TranslationTaskOptions options_;
   std::shared_ptr<const TranslationData> data_;
