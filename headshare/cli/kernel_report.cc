@@ -18,6 +18,25 @@ struct Situation {
   bool training;
 };
 
+// Where a model attends.
+struct Place {
+  std::string name;  // in what stands before a situation: "" where there is one place alone
+  const AttentionOptions& attention;
+  bool causal;
+  bool decodes;  // one query after the other
+};
+
+std::vector<Place> places_of(const ModelOptions& model) {
+  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&model)) {
+    const AttentionSites& sites = *translator->sites;
+    return {{"encoder: ", sites.encoder, false, false},
+            {"decoder: ", sites.decoder, true, true},
+            {"cross-attention: ", sites.cross, false, true}};
+  }
+  const bool causal = is_causal(model);
+  return {{"", shared_options(model).attention, causal, causal}};
+}
+
 std::vector<Situation> situations(const KernelOptions& options, int64_t context, bool decodes) {
   const int64_t keys = options.keys.value_or(context);
   if (options.queries) return {{"as asked", *options.queries, keys, options.training}};
@@ -27,28 +46,28 @@ std::vector<Situation> situations(const KernelOptions& options, int64_t context,
 }
 
 nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options,
-                                 const TransformerOptions& model, c10::Device device) {
+                                 const AttentionOptions& attention, c10::Device device) {
   // As in a model: gradients are wanted in training only, and autocast decides what products get.
   const at::AutoGradMode gradients(situation.training);
   const ComputeIn computing(options.precision, device.type());
   const int64_t T = situation.queries;
   const int64_t S = situation.keys;
   const int64_t B = options.batch_size;
-  const int64_t E = model.attention.d_model;
-  const std::shared_ptr<Scheme> scheme = make_scheme(model.attention);
+  const int64_t E = attention.d_model;
+  const std::shared_ptr<Scheme> scheme = make_scheme(attention);
   initialise(*scheme, /*seed=*/0);
   scheme->to(device);
   const Tensor queries = scheme->project_queries(at::zeros({B, T, E}, device), S - T);
   const HeadProblem problem = scheme->problem(queries, scheme->remember(at::zeros({B, S, E}, device), 0));
   HeadMask mask{.causal = options.causal};
   if (options.padding) mask.visible_keys = at::ones({B, S}, at::TensorOptions(device).dtype(at::kBool));
-  if (model.attention.alibi) {
-    mask.alibi_slopes = at::tensor(alibi_slopes(model.attention.heads), at::TensorOptions(at::kFloat)).to(device);
+  if (attention.alibi) {
+    mask.alibi_slopes = at::tensor(alibi_slopes(attention.heads), at::TensorOptions(at::kFloat)).to(device);
   }
   scheme->train(situation.training);
-  const HeadDropout dropout{.p = model.attention.attention_dropout,
+  const HeadDropout dropout{.p = attention.attention_dropout,
                             .site = scheme.get(),
-                            .shared = model.attention.attention_dropout_mask == DropoutMaskKind::kShared};
+                            .shared = attention.attention_dropout_mask == DropoutMaskKind::kShared};
   const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
   nlohmann::ordered_json object = {{"situation", situation.name},
                                    {"batch_size", B},
@@ -88,15 +107,16 @@ Fields fields(KernelOptions& o) {
 
 nlohmann::ordered_json kernel_report(const KernelOptions& asked, const ModelOptions& model, c10::Device device) {
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
-  const TransformerOptions& resolved = shared_options(model);
-  const bool decodes = is_causal(model);
-  KernelOptions options = asked;
-  options.causal = options.causal && decodes;
-  for (const Situation& one : situations(options, resolved.context, decodes)) {
-    const double tokens = static_cast<double>(options.batch_size) * static_cast<double>(one.queries + one.keys);
-    const double widths = 4.0 * static_cast<double>(resolved.attention.d_model + 2 * *resolved.attention.key_width);
-    check_memory(4 * tokens * widths, "posing the problem", "use a smaller --batch-size or --keys");
-    report.push_back(report_on(one, options, resolved, device));
+  for (const Place& place : places_of(model)) {
+    KernelOptions options = asked;
+    options.causal = options.causal && place.causal;
+    for (Situation& one : situations(options, shared_options(model).context, place.decodes)) {
+      one.name = place.name + one.name;
+      const double tokens = static_cast<double>(options.batch_size) * static_cast<double>(one.queries + one.keys);
+      const double widths = 4.0 * static_cast<double>(place.attention.d_model + 2 * *place.attention.key_width);
+      check_memory(4 * tokens * widths, "posing the problem", "use a smaller --batch-size or --keys");
+      report.push_back(report_on(one, options, place.attention, device));
+    }
   }
   return report;
 }

@@ -26,7 +26,8 @@ Fields fields(KernelOptions& options);
 
 // One object per situation: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
 // "backend", "fused", "refused": [{"backend", "reasons"}]}.
-// In an encoder no query is causal, and nothing is decoded.
+// In an encoder no query is causal, and nothing is decoded. An encoder-decoder attends in three places: those stand
+// before the situation ("cross-attention: decoding").
 nlohmann::ordered_json kernel_report(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
 
 std::string kernel_text(const nlohmann::ordered_json& report, int width);

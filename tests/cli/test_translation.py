@@ -240,6 +240,15 @@ def test_what_evaluate_refuses(run, pairs, model, words, message):
     assert answer.returncode in (1, 2) and message in answer.stderr
 
 
+def test_kernels_of_the_three_places(run, model):
+    found = json.loads(run("info", model, "--kernels", "--json").stdout)["kernels"]
+    causal = {one["situation"]: one["causal"] for one in found}
+    assert causal == {
+        "encoder: training": False, "encoder: scoring": False,
+        "decoder: training": True, "decoder: scoring": True, "decoder: decoding": True,
+        "cross-attention: training": False, "cross-attention: scoring": False, "cross-attention: decoding": False}  # fmt: skip
+
+
 def test_alignment_follows_the_order(translate):
     """A word-for-word translation looks at the words in their order."""
     right = total = 0
