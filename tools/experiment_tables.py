@@ -422,6 +422,8 @@ def compressed(name="encoders"):
     headings = ["converted to", "attention parameters", "converted", "healed", "recovered", "healed minus source"]
     headings += ["from scratch, as long as the source", "healed minus that", f"from scratch, {results['options']['steps']} steps"]
     note = f"The sources have {spread(results['source_losses'])}; {len(results['source_losses'])} seeds. "
+    if "source_trained_on_losses" in results:
+        note += f"Trained on for as long as healed models, without a teacher, they have {spread(results['source_trained_on_losses'])}. "
     commits = sorted({cell["commit"] for cell in results["cells"]})
     note += f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
     return table(headings, body) + f"\n\n{note}"
