@@ -47,6 +47,8 @@ void check_page(const std::string& html) {
   const fs::path path(html);
   HS_CHECK(!fs::is_directory(path), "--html ", html, " is a directory; name a file in it, such as ",
            (path / "heads.html").string());
+  const bool page = path.extension() == ".html" || path.extension() == ".htm";
+  HS_CHECK(page || !fs::exists(path), "--html ", html, " is there already and is no .html file; choose another name");
   const fs::path folder = path.parent_path();
   HS_CHECK(folder.empty() || fs::is_directory(folder), "--html ", html, ": there is no directory ", folder.string());
 }

@@ -16,6 +16,7 @@
 #include "headshare/cli/terminal.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
+#include "headshare/tasks/finetune/task_note.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
@@ -102,6 +103,15 @@ void check_width(const SchemeConversion& o, const std::string& scheme) {
 
 void check_options(const SchemeConversion& o, const std::string& scheme) {
   check_width(o, scheme);
+  const DecompositionOptions usual;
+  const DecompositionOptions& asked = o.decomposition;
+  const bool steps = scheme == kCollaborative || fills_step_by_step(scheme);
+  HS_CHECK(steps || (asked.iterations == usual.iterations && asked.tolerance == usual.tolerance &&
+                     asked.restarts == usual.restarts && asked.seed == usual.seed),
+           "--iterations, --tolerance, --restarts and --seed are about --to collaborative and --to mhe_mul; ", scheme,
+           " is computed at once");
+  HS_CHECK(!o.sample_text.empty() || o.sample_tokens == SchemeConversion().sample_tokens,
+           "--sample-tokens needs --sample-text");
   HS_CHECK(o.pooling == Pooling::kLeastSquares || is_pooled(scheme), "--pooling is about --to gqa and --to mqa, not ",
            scheme);
 }
@@ -192,10 +202,11 @@ Model converted(const Model& source, const Conversion& conversion, ConversionRep
   return target;
 }
 
-// Where the result goes.
+// Where the result goes, and the checkpoint that it is made from.
 struct Destination {
   std::string out;
   Overwrite overwrite;
+  fs::path source;
 };
 
 // Converts, writes, scores what there is to score, and prints what became of the model.
@@ -208,8 +219,12 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
     notice(
         "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
   }
-  write_output(to.out, to.overwrite, headshare_output(),
-               [&](const fs::path& directory) { save_model(directory, target, tokenizers); });
+  write_output(to.out, to.overwrite, headshare_output(), [&](const fs::path& directory) {
+    save_model(directory, target, tokenizers);
+    // What it was fine-tuned for, without which `predict` cannot use it.
+    const fs::path note = to.source / kTaskNoteFile;
+    if (fs::exists(note)) fs::copy_file(note, directory / kTaskNoteFile);
+  });
   const ModelSize before = measure(source->options());
   const ModelSize after = measure(target->options());
   const bool whole = !report.stopped && score_result(to.out, score_text, &scored.after);
@@ -267,7 +282,7 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   check_output(out, overwrite, headshare_output());
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
-  const Destination destination{out, overwrite};
+  const Destination destination{out, overwrite, directory};
   if (is_encoder_decoder(stored)) return convert_translator(directory, conversion, destination);
   if (is_causal(stored)) return convert<Decoder>(directory, std::get<DecoderOptions>(stored), conversion, destination);
   return convert<Encoder>(directory, std::get<EncoderOptions>(stored), conversion, destination);

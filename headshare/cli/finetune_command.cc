@@ -53,8 +53,9 @@ struct FineTuneCommand {
   Arguments arguments() {
     Arguments made("finetune",
                    "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
-    made.optional("MODEL", "an encoder: a checkpoint or run directory of `train --task mlm`, or a converted BERT",
-                  &model);
+    made.optional(
+        "MODEL", "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder",
+        &model);
     made.group("Run", run_fields());
     made.group("Data", data_fields());
     made.group("Fine-tuning", fields(job.tuning));

@@ -15,9 +15,11 @@ struct SampleText {
   int64_t tokens = 0;  // at most
 };
 
-// Its first windows, each as long as the model's context: int64 [N, T]; undefined without files. Throws Error where the
-// tokenizer is null or the text shorter than one context.
-Tensor read_sample(const SampleText& text, const TransformerOptions& model, const Tokenizer* tokenizer);
+// Its first windows, each as long as the model's context: int64 [N, T]; undefined without files. Those of an encoder
+// stand between [CLS] and [SEP], as in training, where its tokenizer has both. Throws Error where the tokenizer is null
+// or the text shorter than one window.
+Tensor read_sample(const SampleText& text, const DecoderOptions& model, const Tokenizer* tokenizer);
+Tensor read_sample(const SampleText& text, const EncoderOptions& model, const Tokenizer* tokenizer);
 
 // The model of a checkpoint directory whose options are `stored`. A scheme that computes with another's weights becomes
 // that one.

@@ -1,8 +1,10 @@
 """`convert MODEL OUT --to collaborative`: trained heads are made to share queries and keys."""
 
 import json
+import math
 import os
 import signal
+import struct
 import threading
 
 import pytest
@@ -86,7 +88,7 @@ def test_widths_may_follow_from_an_error_or_a_number_of_parameters(run, model):
         (["--max-parameters", 100], "too low"),
         (["--key-width", 8, "--tokenizer", "x"], "--tokenizer is not for"),
         (["--key-width", 8, "--dry-run"], "--dry-run is not for"),
-        (["--key-width", 8, "--sample-text", "short.txt"], "fewer than the model's context of 32"),
+        (["--key-width", 8, "--sample-text", "short.txt"], "fewer than the 32 of the model's windows"),
         (["--key-width", 8, "--sample-text", "nowhere.txt"], "nowhere.txt"),
     ],
 )
@@ -95,6 +97,44 @@ def test_what_cannot_be_is_refused_and_writes_nothing(run, model, more, says):
     done = run("convert", model, model.parent / "out", "--to", "collaborative", *more, check=False, cwd=model.parent)
     assert done.returncode in (1, 2) and says in done.stderr, done.stderr
     assert not (model.parent / "out").exists()
+
+
+def set_weight(model, name, value):
+    """The first value of a tensor."""
+    raw = bytearray((model / "model.safetensors").read_bytes())
+    size = struct.unpack("<Q", raw[:8])[0]
+    at = 8 + size + json.loads(raw[8 : 8 + size])[name]["data_offsets"][0]
+    raw[at : at + 4] = struct.pack("<f", value)
+    (model / "model.safetensors").write_bytes(raw)
+
+
+@pytest.mark.parametrize("to", [["--to", "mqa"], ["--to", "collaborative", "--key-width", "8"]])
+@pytest.mark.parametrize("sampled", [True, False])
+def test_damage_outside_attention_is_named(run, model, to, sampled):
+    set_weight(model, "blocks.1.feed_forward.contract.weight", math.nan)
+    sample = ["--sample-text", model.parent / "text.txt"] if sampled else []
+    done = run("convert", model, model.parent / "out", *to, *sample, check=False)
+    assert done.returncode == 1 and "1 of 1024 values of blocks.1.feed_forward.contract.weight" in done.stderr
+    assert not (model.parent / "out").exists()
+
+
+@pytest.mark.parametrize("to", [["--to", "mqa"], ["--to", "collaborative", "--key-width", "8"]])
+def test_answers_that_are_no_numbers_are_an_error(run, model, to):
+    set_weight(model, "blocks.1.attention.scheme.query.weight", 3e38)
+    done = run("convert", model, model.parent / "out", *to, "--sample-text", model.parent / "text.txt", check=False)
+    assert done.returncode == 1 and "nan" not in done.stdout.lower() and "too large for float32" in done.stderr
+    assert not (model.parent / "out").exists()
+
+
+def test_the_only_width_must_be_within_the_parameters(run, model):
+    """One head whose frequencies all turn differently: there is one width to share."""
+    config = json.loads((model / "config.json").read_text())
+    config["model"] |= {"heads": 1, "positions": "rotary"}
+    (model / "config.json").write_text(json.dumps(config))
+    write_model(model, tokenizer=BPE, vocabulary=257, positions="rotary")
+    (model / "config.json").write_text(json.dumps(config))
+    done = convert(run, model, "--max-parameters", 100, check=False)
+    assert done.returncode == 1 and "a limit of 100 parameters is too low" in done.stderr
 
 
 def test_the_model_itself_is_never_overwritten(run, model):
@@ -161,7 +201,9 @@ def test_pooling_says_what_alignment_gains(run, four_heads):
 @pytest.mark.parametrize(
     "words, says",
     [
-        (["--to", "gqa:3"], "4 heads, 3 groups"),
+        (["--to", "gqa:3"], "3 groups do not divide the layer's 4 heads"),
+        (["--to", "mqa", "--iterations", 3], "mqa is computed at once"),
+        (["--to", "mqa", "--sample-tokens", 64], "--sample-tokens needs --sample-text"),
         (["--to", "gqa:x"], "'x' is not a number of groups"),
         (["--to", "mqa:2"], "only gqa takes a number"),
         (["--to", "gqb"], "gqa:GROUPS"),

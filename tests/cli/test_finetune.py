@@ -167,11 +167,11 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
     gold = ("--gold", glue / "CoLA" / "dev.tsv")
     scored = json.loads(run("score", "glue", cola / "validation.tsv", "--task", "cola", *gold, "--json").stdout)
     assert scored["matthews"] == pytest.approx(reported)
-    # A fine-tuned model is a checkpoint like any other, and no beginning.
+    # A fine-tuned model is a checkpoint like any other, and no beginning for another task.
     info = json.loads(run("info", cola, "--json").stdout)
     assert info["kind"] == "encoder" and info["task_head"] == {"reads": "text", "outputs": 2, "labels": ["0", "1"]}
-    again = run("finetune", cola, "--task", "cola", "--data", glue, "--out", tmp_path / "x", check=False)
-    assert again.returncode == 1 and "fine-tuned on a task already" in again.stderr
+    again = run("finetune", cola, "--task", "mnli", "--data", glue, "--out", tmp_path / "x", check=False)
+    assert again.returncode == 1 and "fine-tuned on another task already" in again.stderr
 
 
 def test_what_is_trained_on_does_not_validate(run, refused, encoder, glue, tmp_path):
@@ -395,7 +395,8 @@ def test_what_cannot_be_judged_is_refused_before_training(refused, run, encoder,
     call = ("--task", "classify", "--train", train, "--validation", valid, *QUICK, "--seeds", 1, "--epochs", 1)
     run("finetune", encoder, *call, *out)
     tuned = tmp_path / "out" / "classify" / "lr-0.003-seed-0"
-    assert "fine-tuned on a task already" in refused(1, "finetune", tuned, *call, *out, "--overwrite")
+    other = ("--task", "mnli", "--data", glue, *QUICK)
+    assert "fine-tuned on another task already" in refused(1, "finetune", tuned, *other, *out, "--overwrite")
     assert (tuned / "result.json").is_file()
 
 
@@ -506,6 +507,23 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
     assert "delete it to train this model again" in refused(1, "finetune", "--resume", *out)
     shutil.rmtree(encoder.parent / "none", ignore_errors=True)
     assert "no model at" in refused(1, "finetune", encoder.parent / "none", *quick)
+
+
+def test_a_fine_tuned_model_shares_heads_and_learns_on(run, encoder, tables, tmp_path):
+    """Fine-tune, convert, fine-tune again with the original for a teacher: the recipe of collaborative attention's paper."""
+    train, dev = tables
+    parts = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--seeds", 1)
+    run("finetune", encoder, *parts, "--out", tmp_path / "tuned")
+    tuned = tmp_path / "tuned" / "classify" / "lr-0.003-seed-0"
+    run("convert", tuned, tmp_path / "shared", "--to", "mqa")
+    answers = run("predict", tmp_path / "shared", dev).stdout.splitlines()
+    assert len(answers) == 21
+    none = ("--epochs", 1, "--learning-rate", 1e-9)
+    found = json.loads(run("finetune", tmp_path / "shared", *parts, *none, "--teacher", tuned, "--out", tmp_path / "healed", "--json").stdout)
+    # It begins with the head that it has: hardly trained, it answers as the converted model does.
+    right = [line.split("\t")[1] == str(label) for line, (_, label) in zip(answers[1:], texts(20, start=100), strict=True)]
+    scores = {score["name"]: score for score in found["tasks"][0]["parts"][0]["scores"]}
+    assert scores["accuracy"]["values"] == [pytest.approx(sum(right) / 20)]
 
 
 def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_path):

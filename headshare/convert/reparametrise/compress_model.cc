@@ -32,7 +32,8 @@ class Compression {
       needed_ = {needed_.projection || needed.projection, needed_.content || needed.content};
     }
     if constexpr (kReadsSamples<Model>) {
-      if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+      if (options.sample.defined())
+        moments_ = layer_moments(source, options.sample, rows_told(told, "what layers read"));
     }
   }
 
@@ -46,22 +47,25 @@ class Compression {
       report->layers.push_back(fill(i, widths[i], &filled[i].attention->scheme()));
     report->stopped = stopped_;
     if constexpr (kReadsSamples<Model>) {
-      if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+      if (options_.sample.defined()) report_changes(source_, target, options_.sample, told_, report);
     }
+    check_finite(model_tensors(*target), "the converted model");
     return target;
   }
 
  private:
   // A collaborative model's own factors are no start of a decomposition, so that only narrower ones make sense.
   void check_source() const {
-    if (!scheme_record(attention_.scheme).shares_key_width) return;
-    HS_CHECK(!attention_.rotary || attention_.rotary_width,
-             "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, which heads "
-             "that share what turns alike cannot hold (--rotary-width); convert the model that it was made from");
-    const std::vector<int64_t>& widths = source_->options().layer_key_widths;
-    const int64_t least = widths.empty() ? *attention_.key_width : *std::min_element(widths.begin(), widths.end());
-    HS_CHECK(options_.width.key_width && *options_.width.key_width < least,
-             "the model is collaborative already, with key width ", least, "; give a smaller --key-width");
+    for (const AttentionLayer& layer : layers_) {
+      const AttentionOptions& own = layer.attention->scheme().options();
+      if (!scheme_record(own.scheme).shares_key_width) continue;
+      HS_CHECK(
+          !own.rotary || own.rotary_width,
+          "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, which "
+          "heads that share what turns alike cannot hold (--rotary-width); convert the model that it was made from");
+      HS_CHECK(options_.width.key_width && *options_.width.key_width < *own.key_width, layer.name,
+               " is collaborative already, with key width ", *own.key_width, "; give a smaller --key-width");
+    }
   }
 
   const AttentionOptions& layer_options(size_t layer) const { return layers_[layer].attention->scheme().options(); }
@@ -110,7 +114,12 @@ class Compression {
       return measure(target_options(std::vector<int64_t>(layers_.size(), width))).total_parameters;
     };
     const int64_t step = key_width_step(attention_);
-    if (widths.size() == 1) return std::vector<int64_t>(layers_.size(), widths.front());
+    if (widths.size() == 1) {
+      HS_CHECK(most >= parameters(widths.front()), "a limit of ", most, " parameters is too low: key width ",
+               widths.front(), " is the only one that heads like these can share, and the model has ",
+               parameters(widths.front()), " with it");
+      return std::vector<int64_t>(layers_.size(), widths.front());
+    }
     const int64_t per_width = (parameters(2 * step) - parameters(step)) / layers / step;
     const int64_t fixed = parameters(step) - layers * step * per_width;
     HS_CHECK(most - fixed >= layers * widths.front() * per_width, "a limit of ", most,

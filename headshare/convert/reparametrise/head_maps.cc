@@ -25,11 +25,11 @@ void check_values(const Scheme& scheme, const std::string& layer) {
   }
 }
 
-void check_has_heads(const AttentionOptions& options) {
-  HS_CHECK(!options.qk_norm,
-           "a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands "
+void check_has_heads(const AttentionOptions& options, const std::string& layer) {
+  HS_CHECK(!options.qk_norm, layer,
+           ": a model with normed queries and keys (qk-norm) has no query and key maps: the norm stands "
            "between the projection and the comparison");
-  HS_CHECK(options.scheme != "sha", "the heads of sha are one head, which leaves nothing to share");
+  HS_CHECK(options.scheme != "sha", layer, ": the heads of sha are one head, which leaves nothing to share");
 }
 
 // The rows of 0 and of each unit vector: [1 + E, 1, E].
@@ -59,14 +59,14 @@ void read_output(const Scheme& scheme, int64_t Dv, HeadMaps* maps) {
 
 HeadMaps head_maps(const Scheme& scheme, const std::string& layer) {
   const at::NoGradGuard no_grad;
-  check_has_heads(scheme.options());
+  check_has_heads(scheme.options(), layer);
   check_values(scheme, layer);
   const std::shared_ptr<Scheme> exact = in_double(scheme);
   const int64_t H = scheme.options().heads;
   const Tensor rows = unit_rows(scheme.options().d_model);
   // Position 0, where nothing is turned.
   const HeadProblem problem = exact->problem(exact->project_queries(rows, 0), exact->remember(rows, 0));
-  HS_CHECK(problem.heads == H && problem.value.size(3) == *scheme.options().head_width, "the heads of ",
+  HS_CHECK(problem.heads == H && problem.value.size(3) == *scheme.options().head_width, layer, ": the heads of ",
            scheme.options().scheme, " read whole hidden states and cannot be taken apart");
   HeadMaps maps;
   std::tie(maps.query, maps.query_bias) = matrix_and_offset(problem.query.squeeze(2), H);

@@ -18,7 +18,6 @@ struct LayerInputs {
 // What weighs errors of maps from one side's inputs: W with |W m|^2 the mean of (x m)^2, or of its variance where
 // `about_mean`, what the mean gives being held elsewhere. With `constant`, inputs end with a 1, which biases multiply;
 // the last row of W m is then what the mean input gives, the others what differs from it. Undefined without moments.
-// Throws Error for moments that are not finite.
 Tensor input_weights(const Moments* moments, bool about_mean, bool constant);
 // W maps, [.., E, d], and back; an undefined W changes nothing.
 Tensor weighed(const Tensor& weights, const Tensor& maps);

@@ -20,12 +20,15 @@ bool has_logits(const Encoder& model) { return model->options().masked_head; }
 constexpr int64_t kRows = 8;
 
 template <class Take>
-void for_rows(const Tensor& sample, const Take& take) {
-  for (int64_t first = 0; first < sample.size(0); first += kRows) take(sample.slice(0, first, first + kRows));
+void for_rows(const Tensor& sample, const RowsTold& told, const Take& take) {
+  for (int64_t first = 0; first < sample.size(0); first += kRows) {
+    if (told) told(first, sample.size(0));
+    take(sample.slice(0, first, first + kRows));
+  }
 }
 
 template <class Model>
-void watch(const Model& model, const Tensor& sample, const LayerObservers& look) {
+void watch(const Model& model, const Tensor& sample, const LayerObservers& look, const RowsTold& told = {}) {
   struct Watched {
     const Model& model;
     ~Watched() {
@@ -33,25 +36,29 @@ void watch(const Model& model, const Tensor& sample, const LayerObservers& look)
     }
   } const watched{model};
   for (size_t i = 0; i < model->layers(); ++i) model->attention(i)->observe(look(i));
-  for_rows(sample, [&](const Tensor& ids) { hidden_of(model, ids); });
+  for_rows(sample, told, [&](const Tensor& ids) { hidden_of(model, ids); });
 }
 
 template <class Model>
-std::vector<Moments> moments_of_layers(const Model& model, const Tensor& sample) {
+std::vector<Moments> moments_of_layers(const Model& model, const Tensor& sample, const RowsTold& told) {
   std::vector<MomentSums> sums(model->layers());
-  watch(model, sample,
-        [&](size_t i) { return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); }; });
+  const auto look = [&](size_t i) {
+    return [&sums, i](const Tensor& x, const HeadMask&, const Tensor&) { sums[i].add(x); };
+  };
+  watch(model, sample, look, told);
   return moments_of(sums);
 }
 
 template <class Model>
-std::vector<double> changes_of_outputs(const Model& source, const Model& target, const Tensor& sample) {
+std::vector<double> changes_of_outputs(const Model& source, const Model& target, const Tensor& sample,
+                                       const RowsTold& told) {
   std::vector<OutputChange> changes(source->layers());
-  watch(source, sample, [&](size_t i) {
+  const auto look = [&](size_t i) {
     return [&changes, i, other = target->attention(i)](const Tensor& x, const HeadMask& mask, const Tensor& output) {
       changes[i].add(output, other->self(x, mask));
     };
-  });
+  };
+  watch(source, sample, look, told);
   std::vector<double> relative;
   for (const OutputChange& one : changes) relative.push_back(one.relative());
   return relative;
@@ -85,11 +92,12 @@ void add_answers(const Model& source, const Model& target, const Tensor& before,
 }
 
 template <class Model>
-AnswerChange change_of_answers(const Model& source, const Model& target, const Tensor& sample) {
+AnswerChange change_of_answers(const Model& source, const Model& target, const Tensor& sample, const RowsTold& told) {
   constexpr bool kNextToken = std::is_same_v<Model, Decoder>;
   OutputChange hidden;
   AnswerSums sums;
   for (int64_t row = 0; row < sample.size(0); ++row) {
+    if (told) told(row, sample.size(0));
     const Tensor ids = sample.slice(0, row, row + 1);
     const Tensor before = hidden_of(source, ids);
     const Tensor after = hidden_of(target, ids);
@@ -97,7 +105,8 @@ AnswerChange change_of_answers(const Model& source, const Model& target, const T
     if (has_logits(source)) add_answers(source, target, before[0], after[0], ids[0].slice(0, 1), &sums);
   }
   AnswerChange change{.hidden = hidden.relative()};
-  if (has_logits(source)) change.divergence = std::max(0.0, sums.divergence / static_cast<double>(sample.numel()));
+  // Rounding may leave less than nothing; what is not a number stays that.
+  if (has_logits(source)) change.divergence = std::max(sums.divergence / static_cast<double>(sample.numel()), 0.0);
   const auto predicted = static_cast<double>(sample.size(0) * (sample.size(1) - 1));
   if (kNextToken && predicted > 0) {
     change.loss_before = sums.loss_before / predicted;
@@ -108,13 +117,28 @@ AnswerChange change_of_answers(const Model& source, const Model& target, const T
 
 template <class Model>
 void copy_the_rest(const Model& source, const Model& target) {
+  const NamedTensors from = model_tensors(*source);
+  check_finite(from, "the model");
   NamedTensors to = model_tensors(*target);
-  for (const auto& [name, tensor] : model_tensors(*source)) {
+  for (const auto& [name, tensor] : from) {
     if (name.find("attention.scheme.") == std::string::npos) to.at(name).copy_(tensor);
   }
 }
 
 }  // namespace
+
+void check_finite(const NamedTensors& tensors, const std::string& of) {
+  for (const auto& [name, tensor] : tensors) {
+    const int64_t bad = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+    HS_CHECK(bad == 0, of, ": ", bad, " of ", tensor.numel(), " values of ", name,
+             " are not finite (NaN or infinite); repair the model or take an earlier checkpoint");
+  }
+}
+
+void check_change(double change, const std::string& of) {
+  HS_CHECK(std::isfinite(change), of, " on the sample text is not a number: on this text the model computes numbers ",
+           "that are too large for float32; nothing was written. Repair the model, or take an earlier checkpoint");
+}
 
 std::string layer_name(size_t layer) { return join_text("layer ", layer + 1); }
 
@@ -144,25 +168,35 @@ void watch_layers(const Encoder& model, const Tensor& sample, const LayerObserve
   watch(model, sample, look);
 }
 
-std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample) {
-  return moments_of_layers(model, sample);
+std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample, const RowsTold& told) {
+  return moments_of_layers(model, sample, told);
 }
-std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample) {
-  return moments_of_layers(model, sample);
-}
-
-std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample) {
-  return changes_of_outputs(source, target, sample);
-}
-std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample) {
-  return changes_of_outputs(source, target, sample);
+std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample, const RowsTold& told) {
+  return moments_of_layers(model, sample, told);
 }
 
-AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample) {
-  return change_of_answers(source, target, sample);
+std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample,
+                                   const RowsTold& told) {
+  return changes_of_outputs(source, target, sample, told);
 }
-AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample) {
-  return change_of_answers(source, target, sample);
+std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample,
+                                   const RowsTold& told) {
+  return changes_of_outputs(source, target, sample, told);
+}
+
+AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample, const RowsTold& told) {
+  return change_of_answers(source, target, sample, told);
+}
+AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample, const RowsTold& told) {
+  return change_of_answers(source, target, sample, told);
+}
+
+RowsTold rows_told(const ConversionTold& told, const std::string& what) {
+  return [told, what](int64_t done, int64_t total) {
+    if (told == nullptr) return;
+    const ConversionProgress now{.done = static_cast<double>(done), .total = static_cast<double>(total), .what = what};
+    if (!told(now)) throw Interrupted("stopped; nothing was written");
+  };
 }
 
 void copy_all_but_attention(const Decoder& source, const Decoder& target) { copy_the_rest(source, target); }

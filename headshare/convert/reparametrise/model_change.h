@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headshare/convert/reparametrise/moments.h"
+#include "headshare/models/checkpoint.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
@@ -34,6 +35,15 @@ struct ConversionProgress {
 // False asks to stop: the layer at hand keeps its best so far, those that follow their starts.
 using ConversionTold = std::function<bool(const ConversionProgress&)>;
 
+// Throws Error, naming the tensor and the numbers, where a value is not finite.
+void check_finite(const NamedTensors& tensors, const std::string& of);
+
+// Called with the rows of a sample that are done, and all; may throw to end the work.
+using RowsTold = std::function<void(int64_t done, int64_t total)>;
+
+// Says so to `told`, as a phase of its own. Throws Interrupted where that asks to stop.
+RowsTold rows_told(const ConversionTold& told, const std::string& what);
+
 // Samples are ids int64 [N, T]; models are in evaluation mode and `source` and `target` of the same sizes.
 
 // Runs a sample through a model, some rows at a time, and shows each layer's attention to the observer that `look`
@@ -47,8 +57,8 @@ void watch_layers(const Encoder& model, const Tensor& sample, const LayerObserve
 std::vector<Moments> moments_of(const std::vector<MomentSums>& layers);
 
 // What the attention of each layer reads.
-std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample);
-std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample);
+std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample, const RowsTold& told = {});
+std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample, const RowsTold& told = {});
 
 // |change| / |before| over all that was added; 0 where all of it was 0.
 class OutputChange {
@@ -61,18 +71,33 @@ class OutputChange {
 };
 
 // |change of the layer's output| / |output| of each layer, where it reads what it read in the source.
-std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample);
-std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample);
+std::vector<double> output_changes(const Decoder& source, const Decoder& target, const Tensor& sample,
+                                   const RowsTold& told = {});
+std::vector<double> output_changes(const Encoder& source, const Encoder& target, const Tensor& sample,
+                                   const RowsTold& told = {});
 
-AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample);
-AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample);
+AnswerChange answer_change(const Decoder& source, const Decoder& target, const Tensor& sample,
+                           const RowsTold& told = {});
+AnswerChange answer_change(const Encoder& source, const Encoder& target, const Tensor& sample,
+                           const RowsTold& told = {});
 
-// Both, in a report with `layers` and `change`.
+// Throws Error where it is not finite; `of` names it.
+void check_change(double change, const std::string& of);
+
+// Both, in a report with `layers`, `change` and `stopped`. Once the conversion was stopped nothing more is computed.
 template <class Model, class Report>
-void report_changes(const Model& source, const Model& target, const Tensor& sample, Report* report) {
-  const std::vector<double> changes = output_changes(source, target, sample);
-  for (size_t i = 0; i < changes.size(); ++i) report->layers[i].output_change = changes[i];
-  report->change = answer_change(source, target, sample);
+void report_changes(const Model& source, const Model& target, const Tensor& sample, const ConversionTold& told,
+                    Report* report) {
+  if (report->stopped) return;
+  const std::vector<double> changes = output_changes(source, target, sample, rows_told(told, "changes of layers"));
+  for (size_t i = 0; i < changes.size(); ++i) {
+    check_change(changes[i], layer_name(i) + ": the change of its output");
+    report->layers[i].output_change = changes[i];
+  }
+  report->change = answer_change(source, target, sample, rows_told(told, "changes of answers"));
+  for (const double one : {report->change.divergence, report->change.hidden, report->change.loss_after}) {
+    check_change(one, "the change of the model's answers");
+  }
 }
 
 void copy_all_but_attention(const Decoder& source, const Decoder& target);

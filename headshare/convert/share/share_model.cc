@@ -17,7 +17,8 @@ class Sharing {
       : source_(source), layers_(attention_layers(*source)), options_(options), told_(told) {
     target_ = target_options();  // what is impossible is refused at once
     if constexpr (kReadsSamples<Model>) {
-      if (options.sample.defined()) moments_ = layer_moments(source, options.sample);
+      if (options.sample.defined())
+        moments_ = layer_moments(source, options.sample, rows_told(told, "what layers read"));
     }
   }
 
@@ -29,8 +30,9 @@ class Sharing {
     for (size_t i = 0; i < layers_.size(); ++i) report->layers.push_back(fill(i, &filled[i].attention->scheme()));
     report->stopped = stopped_;
     if constexpr (kReadsSamples<Model>) {
-      if (options_.sample.defined()) report_changes(source_, target, options_.sample, report);
+      if (options_.sample.defined()) report_changes(source_, target, options_.sample, told_, report);
     }
+    check_finite(model_tensors(*target), "the converted model");
     return target;
   }
 
@@ -64,6 +66,9 @@ class Sharing {
     if (stopped_) task.decomposition.iterations = task.decomposition.restarts = 0;
     const SharedResult result = fill_shared(task, target);
     tell(static_cast<double>(layer + 1), layers_[layer].name);
+    // Layers without iterations have no result that is good so far.
+    if (stopped_ && !(fills_step_by_step(target->options().scheme) && !target->options().rotary))
+      throw Interrupted("stopped; nothing was written");
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
     return {.layer = layers_[layer].name, .result = result, .seconds = seconds.count()};
   }

@@ -308,7 +308,7 @@ TEST(ShareModel, WhatCannotBeIsRefused) {
     }
   };
   const PositionKind learned = PositionKind::kLearned;
-  says("groups must divide heads", "mha", learned, SharedScheme{"gqa", 3});
+  says("3 groups do not divide", "mha", learned, SharedScheme{"gqa", 3});
   says("one head", "sha", learned, SharedScheme{"mqa"});
   says("qk-norm", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.qk_norm = true; });
   const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };

@@ -92,6 +92,7 @@ std::vector<std::string> shared_schemes() {
 }
 
 bool is_pooled(const std::string& scheme) { return scheme == "gqa" || scheme == "mqa"; }
+bool fills_step_by_step(const std::string& scheme) { return scheme == "mhe_mul"; }
 
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
   AttentionOptions without = source;
@@ -111,6 +112,8 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
            *source.head_width, "; only --to collaborative takes such a model");
   HS_CHECK(equal || to.pooling == Pooling::kLeastSquares, "keys of width ", keys,
            " cannot be pooled to the width of values, ", *source.head_width, ", as means; leave --pooling out");
+  HS_CHECK(!to.groups || source.heads % *to.groups == 0, to.groups.value_or(0), " groups do not divide the layer's ",
+           source.heads, " heads; write gqa: and a divisor of ", source.heads);
   AttentionOptions options = source;
   options.scheme = to.scheme;
   options.groups = to.groups;

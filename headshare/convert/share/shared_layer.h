@@ -21,6 +21,9 @@ std::vector<std::string> shared_schemes();
 // Whether heads keep maps of their own or their group's, so that these can be pooled in several ways.
 bool is_pooled(const std::string& scheme);
 
+// Whether it is filled by iterations (with rotary positions it is not, either); the others have one best answer.
+bool fills_step_by_step(const std::string& scheme);
+
 // The options, resolved, of the layer that takes the place of `source`, resolved: its temperature is kept, and biases
 // are there if the source has them or `biased`. Throws Error for groups that do not divide the heads, and for rotary
 // heads whose keys are not as wide as their values.

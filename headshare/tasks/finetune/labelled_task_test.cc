@@ -249,7 +249,8 @@ TEST(LabelledTask, StartsFromTheTrainedWeightsWithANewHead) {
   EXPECT_TRUE(model_tensors(*model).contains("pooler.weight"));
   EXPECT_THAT(
       error_message([&] { starting_options(model->options(), {.kind = TaskHeadKind::kText, .outputs = 2}, {}); }),
-      HasSubstr("fine-tuned on a task already"));
+      HasSubstr("fine-tuned on another task already"));
+  EXPECT_TRUE(starting_options(model->options(), model->options().task_head, {}).task_head.outputs > 0);
   const EncoderOptions dropping = starting_options(trained->options(), {.kind = TaskHeadKind::kText, .outputs = 2},
                                                    {.dropout = 0.3, .attention_dropout = 0.2});
   EXPECT_EQ(dropping.dropout, 0.3);

@@ -40,9 +40,18 @@ Fields fields(FineTuneOptions& o) {
   };
 }
 
+namespace {
+
+// Whether a head of the one kind goes on as the other.
+bool alike(const TaskHeadOptions& a, const TaskHeadOptions& b) {
+  return a.kind == b.kind && a.outputs == b.outputs && a.labels == b.labels;
+}
+
+}  // namespace
+
 EncoderOptions starting_options(EncoderOptions trained, const TaskHeadOptions& head, const FineTuneOptions& options) {
-  HS_CHECK(trained.task_head.kind == TaskHeadKind::kNone,
-           "the encoder was fine-tuned on a task already; begin with a pre-trained one");
+  HS_CHECK(trained.task_head.kind == TaskHeadKind::kNone || alike(trained.task_head, head),
+           "the encoder was fine-tuned on another task already; begin with a pre-trained one, or go on with that task");
   trained.masked_head = trained.three_way_head = false;
   trained.pooler = head.kind != TaskHeadKind::kToken;
   trained.task_head = head;
