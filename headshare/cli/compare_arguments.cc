@@ -12,7 +12,9 @@ namespace {
 // Files that are found again from any directory.
 void make_paths_whole(ComparisonOptions* options) {
   make_paths_whole(&options->language.data);
-  options->language.tokenizer_path = whole_path(options->language.tokenizer_path);
+  for (std::string* path : {&options->language.tokenizer_path, &options->language.tokenizer.hash_merges}) {
+    *path = whole_path(*path);
+  }
   options->language.distillation.teacher = whole_path(options->language.distillation.teacher);
   for (const TaskFamily* family : task_families()) {
     for (std::string* path : family->paths(*options)) *path = whole_path(*path);

@@ -88,6 +88,12 @@ std::vector<std::vector<Filling>> fill(const MaskedText& text, const LoadedEncod
   return all;
 }
 
+// Before any text is looked at: its advice on texts would be of no use.
+void refuse_without_head(const Encoder& model) {
+  const c10::InferenceMode inference;
+  model->logits(at::zeros({1, model->options().attention.d_model}, model->device()));
+}
+
 void print_object(const std::string& text, const std::vector<std::vector<Filling>>& all) {
   nlohmann::ordered_json object = {{"text", text}, {"masks", nlohmann::ordered_json::array()}};
   for (const std::vector<Filling>& fillings : all) {
@@ -128,6 +134,7 @@ int run_fill(const Words& words) {
   catch_interrupts();
   LoadedEncoder loaded = load_encoder_model(options.model_path);
   loaded.model->to(start_runtime(options.runtime));
+  refuse_without_head(loaded.model);
   const auto answer = [&](const std::string& text) {
     const std::vector<std::vector<Filling>> all = fill(read_text(text, loaded), loaded, options.top_k);
     options.json ? print_object(text, all) : print_lists(text, all);

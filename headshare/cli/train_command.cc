@@ -170,6 +170,7 @@ void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCom
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     check_task(command.task, untouched(command.task.task, command.task).task);
+    if (command.task.language.tokenizer_path.empty()) check_tokenizer_options(command.task.language.tokenizer);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
     const DistillationOptions& distillation = command.task.language.distillation;
@@ -206,7 +207,9 @@ void print_dry_run(const TrainCommand& command) {
 // Paths that are found again from any directory.
 void make_paths_whole(TrainCommand* command) {
   make_paths_whole(&command->task.language.data);
-  command->task.language.tokenizer_path = whole_path(command->task.language.tokenizer_path);
+  for (std::string* path : {&command->task.language.tokenizer_path, &command->task.language.tokenizer.hash_merges}) {
+    *path = whole_path(*path);
+  }
   for (std::string* model : {&command->start_from, &command->like, &command->task.language.distillation.teacher}) {
     *model = whole_path(*model);
   }

@@ -79,7 +79,7 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
 }
 
 Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
-                          const std::string& encoders) {
+                          const EncoderSet& encoders) {
   const FineTuningTask& kind = fine_tuning_task(options.task);
   Subject subject{.name = kind.name,
                   .sentence = kind.sentence,
@@ -100,8 +100,9 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
     subject.tasks.push_back(task.name);
   }
   subject.data += " examples to train and validate on" + named_files(options.own<FineTuningOptions>().job.files) +
-                  "; encoders that learned from " + encoders;
+                  "; encoders that learned from " + encoders.described();
   subject.fingerprint = content_hash(fingerprints);
+  subject.encoders = encoders.kind();
   return subject;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/compare/encoders.h"
 #include "headshare/compare/options.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/report/results/results.h"
@@ -35,8 +36,8 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal);
 // to read the data before there are encoders.
 LoadedEncoder stand_in_encoder(const ComparisonOptions& options);
 
-// `encoders` says what these learned from. Figures are of test parts where every task has one with labels.
+// `encoders` is what is fine-tuned. Figures are of test parts where every task has one with labels.
 Subject benchmark_subject(const ComparisonOptions& options, const std::vector<BenchmarkTask>& tasks,
-                          const std::string& encoders);
+                          const EncoderSet& encoders);
 
 }  // namespace headshare

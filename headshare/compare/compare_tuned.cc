@@ -175,7 +175,7 @@ TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c
                       .device = device,
                       .timed = true});
   say_notes(tasks);
-  plan.subject = benchmark_subject(options, tasks, encoders.described());
+  plan.subject = benchmark_subject(options, tasks, encoders);
   plan.cells = plan_fine_tuning(options, plan.variants);
   plan.forecast = with_added_seeds({.data = plan.subject.data,
                                     .models = plan.cells.size(),

@@ -14,9 +14,10 @@ namespace {
 constexpr const char* kAll = "all";
 constexpr const char* kTokenizer = "tokenizer";
 constexpr const char* kKind = "token-embedding";
+constexpr const char* kTable = "table";
 
 std::vector<EmbeddingChoice> make_choices() {
-  std::vector<EmbeddingChoice> all = {{.name = "wordpiece", .tokenizer = "wordpiece", .kind = "table"}};
+  std::vector<EmbeddingChoice> all = {{.name = "wordpiece", .tokenizer = "wordpiece", .kind = kTable}};
   for (const std::string family : {"hash-md", "hash-lsh"}) {
     for (const std::string kind : {"emb", "pool", "add", "proj"}) {
       all.push_back({.name = family + "-" + kind, .tokenizer = family, .kind = "hash-" + kind});
@@ -107,6 +108,11 @@ void check_embeddings(const ComparisonOptions& options) {
            "--embeddings chooses the token embeddings; leave --token-embedding out");
   HS_CHECK(language.tokenizer.hash_merges.empty() || std::any_of(chosen.begin(), chosen.end(), hashes_pieces),
            "--hash-merges is for the embeddings hash-lsh-..., and none of --embeddings is one; leave it out");
+  const bool table = std::any_of(chosen.begin(), chosen.end(), [](const auto& one) { return one.kind == kTable; });
+  HS_CHECK(
+      table || (!language.tokenizer.vocabulary_size && !language.tokenizer.min_count && !language.tokenizer.cased),
+      "--vocabulary-size, --min-count and --cased are for the embedding wordpiece, and --embeddings names only some "
+      "that hash words; leave them out");
   for (const Variant& one : chosen_variants(options)) {
     const MaskedOptions masked = with_variant(options, one).own<MaskedOptions>();
     check_corruption(masked.corruption, masked.encoder.embedding.kind);

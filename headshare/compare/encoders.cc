@@ -91,14 +91,17 @@ void add_encoder(const Results& results, const CellKey& key, EncoderSet* set) {
 EncoderSet find_encoders(const fs::path& home) {
   const fs::path file = home / "results.json";
   HS_CHECK(fs::exists(file), "--encoders ", home.string(), " has no results.json: name a directory that `headshare ",
-           "compare --task mlm --out DIR` wrote, with at least one finished model");
+           "compare --task mlm --out DIR` (or three-way) wrote, with at least one finished model");
   const Results results = read_results(file);
   HS_CHECK(std::find(kSubjects.begin(), kSubjects.end(), results.subject.name) != kSubjects.end(), "--encoders ",
            home.string(), " holds a comparison of another kind (", results.subject.name,
            "); encoders come from compare --task mlm or three-way");
   HS_CHECK(!results.planned.empty(), "--encoders ", home.string(), " holds a comparison of no model");
-  EncoderSet set{
-      .home = home, .data = results.subject.data, .size = size_text(results.options), .match = results.match};
+  EncoderSet set{.home = home,
+                 .data = results.subject.data,
+                 .objective = results.subject.name == "three-way" ? "three-way" : "masked LM",
+                 .size = size_text(results.options),
+                 .match = results.match};
   std::set<int64_t> seeds;
   for (const CellKey& key : results.planned) seeds.insert(key.seed);
   set.seeds.assign(seeds.begin(), seeds.end());

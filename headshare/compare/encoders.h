@@ -16,6 +16,7 @@ struct EncoderSet {
 
   fs::path home;                             // the comparison's directory
   std::string data;                          // what they learned from
+  std::string objective;                     // what they learned: "masked LM"
   std::string size;                          // what all of them are: "4 layers of 192, 1500 steps"
   std::string match;                         // what was made equal: "steps", "time", "parameters"
   std::vector<int64_t> seeds = {};           // of the pre-training, ascending
@@ -29,10 +30,10 @@ struct EncoderSet {
   // By wider feed-forward parts: these differ then.
   bool parameters_matched() const { return match == "parameters"; }
 
-  // For readers of what was made of them, and to tell sets apart that cannot be compared.
-  std::string described() const {
-    return data + " (" + size + (match == "steps" ? "" : ", made equal in " + match) + ")";
-  }
+  // Tells sets apart that cannot be compared: "masked LM, 4 layers of 192, 1500 steps".
+  std::string kind() const { return objective + ", " + size + (match == "steps" ? "" : ", made equal in " + match); }
+  // For readers of what was made of them.
+  std::string described() const { return data + " (" + kind() + ")"; }
 };
 
 // Reads home/results.json, also of a comparison that is not finished; of a sweep each variant's best setting counts.

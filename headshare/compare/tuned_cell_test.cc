@@ -164,10 +164,14 @@ TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {
       read_benchmark({.options = options, .encoder = stand_in, .device = at::kCPU});
   ASSERT_EQ(tasks.size(), 1u);
   EXPECT_EQ(tasks[0].examples, 12);
-  const Subject subject = benchmark_subject(options, tasks, "book.txt");
+  const Subject subject = benchmark_subject(
+      options, tasks,
+      {.home = home_.path(), .data = "book.txt", .objective = "masked LM", .size = "2 layers", .match = "steps"});
+  EXPECT_EQ(subject.encoders, "masked LM, 2 layers");
   EXPECT_EQ(
       subject.data,
-      "classify 12 + 6 examples to train and validate on (train.tsv, dev.tsv); encoders that learned from book.txt");
+      "classify 12 + 6 examples to train and validate on (train.tsv, dev.tsv); encoders that learned from book.txt "
+      "(masked LM, 2 layers)");
   EXPECT_FALSE(subject.has_test_part);
   EXPECT_THAT(subject.tasks, ElementsAre("classify"));
   ComparisonOptions wrong = options;

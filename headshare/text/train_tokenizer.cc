@@ -131,7 +131,9 @@ std::unique_ptr<Tokenizer> make_lsh_tokenizer(const std::string& merges) {
   return std::make_unique<HashTokenizer>(make_lsh_hasher(make_bpe_features(*bpe)));
 }
 
-void check_options(const TokenizerOptions& options) {
+}  // namespace
+
+void check_tokenizer_options(const TokenizerOptions& options) {
   const bool pieces = options.kind == TokenizerKind::kSentencePiece;
   const bool counted = options.kind == TokenizerKind::kWords || options.kind == TokenizerKind::kBpe ||
                        options.kind == TokenizerKind::kWordPiece;
@@ -151,8 +153,6 @@ void check_options(const TokenizerOptions& options) {
   HS_CHECK(!options.cased || options.kind == TokenizerKind::kWordPiece,
            "cased is for the tokenizer wordpiece: the others keep case and accents as they are");
 }
-
-}  // namespace
 
 Fields fields(TokenizerOptions& options) {
   return {
@@ -189,7 +189,7 @@ Fields fields(TokenizerOptions& options) {
 }
 
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, const NextChunk& next_chunk) {
-  check_options(options);
+  check_tokenizer_options(options);
   switch (options.kind) {
     case TokenizerKind::kBytes:
       return std::make_unique<ByteTokenizer>();

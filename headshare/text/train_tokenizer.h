@@ -43,6 +43,9 @@ struct TokenizerOptions {
 
 Fields fields(TokenizerOptions& options);
 
+// Throws Error for options of another kind of tokenizer.
+void check_tokenizer_options(const TokenizerOptions& options);
+
 // Gives the next piece of text; false when there is none. Each piece is a text of its own: no word
 // or character spans two pieces, so cut at line ends.
 using NextChunk = std::function<bool(std::string* chunk)>;

@@ -43,6 +43,7 @@ def test_train_and_evaluate(run, encoder, corpus):
     assert trained["test_random-recall"] > 0.8
     scored = json.loads(run("evaluate", out, "--text", corpus, "--json").stdout)
     assert scored["three_way_loss"] < 0.4 and 0.8 < scored["three_way_accuracy"] <= 1
+    assert scored["signature"].startswith("three-way-loss|")
     shown = run("evaluate", out, "--text", corpus).stdout
     assert "shuffled-recall" in shown
 
@@ -182,8 +183,13 @@ def test_finetune_and_predict(run, encoder, tmp_path):
 
 
 def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path):
-    assert "has no vocabulary" in refused(1, "fill", encoder[0], text_in="a <mask>\n")
+    for line in ("a <mask>\n", "no gap\n"):
+        assert "has no vocabulary" in refused(1, "fill", encoder[0], text_in=line)
     out = ("--text", corpus, "--out", tmp_path / "x", "--steps", 1)
+    for odd in (("--vocabulary-size", 100), ("--cased",), ("--hash-merges", "x"), ("--min-count", 3)):
+        for dry in ((), ("--dry-run",)):
+            said = refused(2, "train", "--task", "three-way", *hashed("hash-proj"), *odd, *out, *dry)
+            assert odd[0].removeprefix("--") in said
     assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed("hash-proj"), *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--token-embedding", "hash-add", *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--tokenizer", "hash-md", *out)

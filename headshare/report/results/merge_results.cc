@@ -15,8 +15,9 @@ constexpr std::array kFreeOptions = {
     "resume",  "overwrite", "json",         "latex",         "dry-run",        "encoders", "cache-dir"};
 
 // Where the data lay. What it is, its fingerprint says.
-constexpr std::array kDataPaths = {"text",          "validation-text", "test-text",           "tokenizer-path",
-                                   "finetune-data", "finetune-train",  "finetune-validation", "finetune-test"};
+constexpr std::array kDataPaths = {"text",           "validation-text",     "test-text",
+                                   "tokenizer-path", "hash-merges",         "finetune-data",
+                                   "finetune-train", "finetune-validation", "finetune-test"};
 
 bool is_free(const std::string& name) {
   return std::find(kFreeOptions.begin(), kFreeOptions.end(), name) != kFreeOptions.end();
@@ -57,10 +58,15 @@ bool same_data(const Subject& a, const Subject& b) {
   return a.fingerprint == b.fingerprint;
 }
 
+// What was fine-tuned; files of before it was recorded go by the rest.
+bool same_encoders(const Subject& a, const Subject& b) {
+  return a.encoders.empty() || b.encoders.empty() || a.encoders == b.encoders;
+}
+
 bool same_subject(const Subject& a, const Subject& b) {
-  return same_data(a, b) && a.name == b.name && a.measure == b.measure && a.direction == b.direction &&
-         a.block == b.block && a.has_test_part == b.has_test_part && a.chance == b.chance &&
-         a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
+  return same_data(a, b) && same_encoders(a, b) && a.name == b.name && a.measure == b.measure &&
+         a.direction == b.direction && a.block == b.block && a.has_test_part == b.has_test_part &&
+         a.chance == b.chance && a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
 }
 
 // What was made equal otherwise than by steps was so among the schemes and variants of one run.

@@ -108,6 +108,18 @@ TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
 }
 
+TEST(MergeTest, FineTunedEncodersOfOtherSizesAreAnotherTable) {
+  Results a = accuracy_results({loss_cell("mha", 0, 2.0)});
+  Results b = accuracy_results({loss_cell("sha", 0, 2.2)});
+  a.subject.fingerprint = b.subject.fingerprint = "1234";
+  b.subject.encoders = "masked LM, 4 layers of 128, 3000 steps";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);  // one was written before encoders were recorded
+  a.subject.encoders = "three-way, 4 layers of 128, 3000 steps";
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+  a.subject.encoders = b.subject.encoders;
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
+}
+
 TEST(MergeTest, TheSameCellCountsOnce) {
   const Results a = loss_results({loss_cell("mha", 0, 2.0)});
   Results b = a;

@@ -130,6 +130,7 @@ nlohmann::ordered_json to_json(const Subject& s) {
   if (!s.tasks.empty()) object["tasks"] = s.tasks;
   if (s.unknown_share > 0) object["unknown_share"] = s.unknown_share;
   if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
+  if (!s.encoders.empty()) object["encoders"] = s.encoders;
   for (const WrittenExample& one : s.examples) {
     object["examples"].push_back({{"item", one.item}, {"input", one.input}, {"reference", one.reference}});
   }
@@ -166,7 +167,8 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .tasks = texts_from_json(read, "tasks"),
           .unknown_share = read.optional_number("unknown_share").value_or(0),
           .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : "",
-          .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>()};
+          .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>(),
+          .encoders = read.has("encoders") ? read.text("encoders") : ""};
 }
 
 // A results file cannot hold what is not a number, and statistics over it would be nonsense. NaN fails, too.

@@ -34,7 +34,8 @@ Fields fields(FineTuningOptions& o) {
   Fields list = {
       field(
           "encoders", &o.encoders,
-          "fine-tune the encoders of this `compare --task mlm --out DIR`, seed i from the encoder of seed i (or all "
+          "fine-tune the encoders of this `compare --task mlm|three-way --out DIR`, seed i from the encoder of seed i "
+          "(or all "
           "from one, if it has one seed); without it encoders are trained first, on --text, and kept in OUT/encoders"),
       field(
           "encoder-seeds", &o.encoder_seeds,

@@ -68,7 +68,7 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
     std::string key = one.name;
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = one.value;
-    object["signature"] = one.signature;
+    object.emplace("signature", one.signature);  // the loss's, which comes first
     text += one.name + std::string(kColumn - one.name.size(), ' ') + format_fixed(one.value, 4) + "\n";
   }
   object["tokens"] = found.losses.sums.tokens;

@@ -19,7 +19,8 @@ class WordHasher;
 // Grows only. Thread-safe.
 class WordTable {
  public:
-  // More distinct words than this are an Error: the table's memory is bounded (about 2 GB at this number).
+  // More distinct words than this are an Error: the table's memory is bounded (about 2 GB for words of a
+  // usual length; long words take their own bytes besides).
   static constexpr int64_t kMostWords = 1 << 24;
 
   // The hasher must outlive the table. `most_words` is for tests.
