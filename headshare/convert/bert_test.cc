@@ -196,6 +196,13 @@ TEST_F(BertTest, AMultipleChoiceHeadGivesEveryChoiceANumber) {
   EXPECT_THAT(foreign.notes, ElementsAre(HasSubstr("BertForMultipleChoice")));
 }
 
+TEST_F(BertTest, AClassifiersOwnDropoutIsNotLostInSilence) {
+  FakeBert fake = classifier("BertForSequenceClassification", 3);
+  EXPECT_TRUE(open(fake).notes.empty());
+  fake.config["classifier_dropout"] = 0.25;
+  EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("classifier_dropout 0.25 is not")));
+}
+
 TEST_F(BertTest, ClassesWeDoNotKnowAreRefusedByName) {
   FakeBert tagger = classifier("BertForTokenClassification", 3);
   EXPECT_THAT(error_message([&] { open(tagger); }), HasSubstr("architectures names 'BertForTokenClassification'"));

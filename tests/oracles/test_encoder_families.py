@@ -296,3 +296,10 @@ def test_a_shared_layer_is_decomposed_once(run, tmp_path):
     assert info["options"]["layers"] == 4 and info["options"]["layer-groups"] == 1
     done = run("convert", tmp_path / "ours", tmp_path / "back", "--to", "hf", check=False)
     assert done.returncode == 1 and "--layer-groups" in done.stderr
+
+
+@pytest.mark.parametrize("kind, key", [("ForSequenceClassification", "seq_classif_dropout"), ("ForQuestionAnswering", "qa_dropout")])
+def test_a_heads_own_dropout_is_mentioned(run, tmp_path, kind, key):
+    random_model("distilbert", kind, **{key: 0.35}).save_pretrained(tmp_path / "hf")
+    said = run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours").stderr
+    assert f"{key} 0.35 is not" in said

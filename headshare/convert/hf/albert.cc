@@ -116,15 +116,10 @@ std::vector<std::string> training_notes(const HfDirectory& directory, const Enco
         join_text("ALBERT drops nothing after its feed-forward part; in training, headshare drops there too (",
                   options.dropout, ")"));
   }
-  const nlohmann::json& classifier = directory.value("classifier_dropout_prob");
-  const nlohmann::json theirs = classifier.is_null() ? nlohmann::json(0.1) : classifier;
-  if (options.task_head.kind == TaskHeadKind::kText && theirs != options.dropout) {
-    notes.push_back(join_text("one dropout serves encoder and classifier: hidden_dropout_prob ", options.dropout,
-                              " is kept, classifier_dropout_prob ", brief_json(theirs), " is not"));
+  if (options.task_head.kind == TaskHeadKind::kText) {
+    note_head_dropout(directory, "classifier_dropout_prob", 0.1, options, &notes);
   }
-  if (directory.architecture() == kMultipleChoice) {
-    notes.push_back(join_text("the head of ", kMultipleChoice, " becomes a text head that gives each choice a number"));
-  }
+  if (directory.architecture() == kMultipleChoice) notes.push_back(multiple_choice_note(kMultipleChoice));
   return notes;
 }
 

@@ -123,7 +123,10 @@ ForeignModel map_bert(const Directory& directory) {
     foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
   }
   if (directory->architecture() == kMultipleChoice) {
-    foreign.notes.push_back("the head of BertForMultipleChoice becomes a text head that gives each choice a number");
+    foreign.notes.push_back(multiple_choice_note(kMultipleChoice));
+  }
+  if (options.task_head.kind == TaskHeadKind::kText) {
+    note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
   }
   leave_out_the_rest(options, taken, &mapping);
   mapping.finish("BERT", &foreign);

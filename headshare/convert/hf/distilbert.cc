@@ -105,6 +105,9 @@ ForeignModel map_distilbert(const std::shared_ptr<const HfDirectory>& directory)
                            "but config.json ties them; set tie_word_embeddings to false there");
   }
   mapping.leave_out("embeddings.position_ids");
+  const bool questions = options.task_head.kind == TaskHeadKind::kToken;
+  note_head_dropout(*directory, questions ? "qa_dropout" : "seq_classif_dropout", questions ? 0.1 : 0.2, options,
+                    &foreign.notes);
   mapping.finish("DistilBERT", &foreign);
   return foreign;
 }

@@ -136,6 +136,19 @@ TaskHeadOptions read_classes(const HfConfig& config) {
   return head;
 }
 
+void note_head_dropout(const HfConfig& config, const char* key, const nlohmann::json& usual,
+                       const EncoderOptions& options, std::vector<std::string>* notes) {
+  const nlohmann::json& set = config.value(key);
+  const nlohmann::json theirs = set.is_null() ? usual : set;
+  if (options.task_head.kind == TaskHeadKind::kNone || theirs.is_null() || theirs == options.dropout) return;
+  notes->push_back(join_text("one dropout serves the encoder and the head of its task: that of the encoder, ",
+                             options.dropout, ", is kept, ", key, " ", brief_json(theirs), " is not"));
+}
+
+std::string multiple_choice_note(const std::string& name) {
+  return "the head of " + name + " becomes a text head that gives each choice a number";
+}
+
 void check_problem_type(const HfConfig& config, int64_t outputs) {
   const nlohmann::json& type = config.value("problem_type");
   const char* ours = outputs == 1 ? "regression" : "single_label_classification";

@@ -51,6 +51,14 @@ std::string output_bias_name(const std::string& head, const EncoderOptions& opti
 // The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
 TaskHeadOptions read_classes(const HfConfig& config);
 
+// Where a task's head has a dropout of its own, `key` of the configuration (`usual` where it does not say, null: that
+// of the encoder), says that headshare has one for both.
+void note_head_dropout(const HfConfig& config, const char* key, const nlohmann::json& usual,
+                       const EncoderOptions& options, std::vector<std::string>* notes);
+
+// What becomes of the heads of such classes.
+std::string multiple_choice_note(const std::string& name);
+
 // A head of one output gives a number, one of several the scores of classes that exclude each other: throws Error,
 // naming the way out, for another problem_type.
 void check_problem_type(const HfConfig& config, int64_t outputs);

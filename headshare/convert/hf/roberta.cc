@@ -153,6 +153,10 @@ ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   } else if (options.masked_head) {
     mapping.leave_out("lm_head.bias");
   }
+  if (is_class(*directory, kMultipleChoice)) foreign.notes.push_back(multiple_choice_note(kMultipleChoice));
+  if (options.task_head.kind == TaskHeadKind::kText) {
+    note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
+  }
   mapping.finish(is_hashed(options.embedding) ? "HashFormer" : "RoBERTa", &foreign);
   return foreign;
 }
