@@ -129,8 +129,11 @@ void notice_growth(const AttentionOptions& source, const std::string& to, const 
 template <class Convert>
 auto with_progress(const Convert& convert) {
   std::optional<ProgressLine> line;
+  double done = 0;
   const ConversionTold told = [&](const ConversionProgress& now) {
+    if (now.done < done) line.reset();  // another phase, with a time of its own
     if (!line) line.emplace("converting");
+    done = now.done;
     line->update(now.done, now.total, now.what);
     return !stop_requested();
   };

@@ -252,15 +252,26 @@ def albert_tokenizer():
     return transformers.AlbertTokenizer(vocab=special + pieces)
 
 
+def distilbert_tokenizer(folder):
+    """As DistilBERT's: BERT's WordPiece, in small letters."""
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.BertWordPieceTokenizer()
+    trained.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 9, vocab_size=80, show_progress=False)
+    folder.mkdir(exist_ok=True)
+    trained.save_model(str(folder))
+    return transformers.AutoTokenizer.from_pretrained(folder, config=transformers.DistilBertConfig())
+
+
 @pytest.mark.parametrize(
     "family, make, text",
     [
         ("roberta", roberta_tokenizer, "the quick <mask> jumps over a <mask>"),
-        ("albert", albert_tokenizer, "The  D\u00d6G [MASK] z [MASK]"),
+        ("albert", lambda _: albert_tokenizer(), "The  D\u00d6G [MASK] z [MASK]"),
+        ("distilbert", distilbert_tokenizer, "The quick [MASK] jumps over a [MASK]"),
     ],
 )
 def test_the_tokenizer_comes_with_it(run, tmp_path, family, make, text):
-    tokenizer = make(*([tmp_path / "tokenizer"] if make is roberta_tokenizer else []))
+    tokenizer = make(tmp_path / "tokenizer")
     model = random_model(family, "ForMaskedLM", vocab_size=len(tokenizer))
     for one in (model, tokenizer):
         one.save_pretrained(tmp_path / "hf")
@@ -277,6 +288,15 @@ def test_the_tokenizer_comes_with_it(run, tmp_path, family, make, text):
         fillings = mask["fillings"] if isinstance(mask, dict) else mask
         assert [one["token"] for one in fillings] == wanted.indices.tolist()
         assert [one["probability"] for one in fillings] == pytest.approx(wanted.values.tolist(), abs=1e-4)
+    # Other verbs take it like a model of headshare's own.
+    lines = [f"the {'quick' if i % 2 else 'lazy'} fox jumps over the dog" for i in range(24)]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    scored = json.loads(run("evaluate", tmp_path / "ours", "--text", tmp_path / "text.txt", "--pseudo-tokens", 20, "--json").stdout)
+    assert 0 < scored["masked_lm_loss"] < 20 and scored["pseudo_perplexity"] > 1
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(f"{line}\t{i % 2}\n" for i, line in enumerate(lines)))
+    tuning = ("--task", "classify", "--train", tmp_path / "rows.tsv", "--validation-fraction", 0.25, "--epochs", 1, "--threads", 1)
+    found = json.loads(run("finetune", tmp_path / "ours", *tuning, "--out", tmp_path / "tuned", "--json").stdout)
+    assert found["tasks"][0]["parts"][0]["part"] == "validation"
 
 
 def test_a_sentencepiece_model_alone_is_answered_with_the_way_out(run, tmp_path):
