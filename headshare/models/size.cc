@@ -267,12 +267,24 @@ double parameter_bytes(const DecoderOptions& o) { return stored_bytes(o, measure
 double parameter_bytes(const EncoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
 double parameter_bytes(const EncoderDecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
 
+namespace {
+
+// Of hash-pool: a row for each chunk of each token's signature, kept for the gradient of the weights they are summed
+// with.
+double picked_bytes(const EncoderOptions& o, const TrainingShape& shape) {
+  if (o.embedding.kind != TokenEmbeddingKind::kHashPool) return 0;
+  const int64_t chunks = (o.embedding.bits + o.embedding.chunk_bits - 1) / o.embedding.chunk_bits;
+  return kFloatBytes * tokens_of(shape) * static_cast<double>(chunks * embedding_width(o));
+}
+
+}  // namespace
+
 double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
   return run_bytes(o, measure(o).total_parameters, shape);
 }
 
 double training_bytes(const EncoderOptions& o, const TrainingShape& shape) {
-  return run_bytes(o, measure(o).total_parameters, shape);
+  return run_bytes(o, measure(o).total_parameters, shape) + picked_bytes(o, shape);
 }
 
 double training_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
@@ -280,7 +292,9 @@ double training_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape
 }
 
 double evaluation_bytes(const DecoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
-double evaluation_bytes(const EncoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
+double evaluation_bytes(const EncoderOptions& o, const TrainingShape& shape) {
+  return std::max(forward_bytes(o, shape), 2 * picked_bytes(o, shape));  // they are gone before the first block
+}
 double evaluation_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
   return forward_bytes(as_one_stack(o), shape);
 }

@@ -77,6 +77,20 @@ TEST(Size, TrainingAnEncoder) {
               4.0 * 40 * 30522);
 }
 
+// hash-pool picks a row for each of 13 chunks of a signature.
+TEST(Size, TrainingWithHashPool) {
+  const auto bytes_of_a_row = [](TokenEmbeddingKind kind) {
+    EncoderOptions options;
+    options.three_way_head = true;
+    options.embedding.kind = kind;
+    const EncoderOptions resolved = resolve(options);
+    const TrainingShape shape{.batch = 8, .length = 64}, larger{.batch = 9, .length = 64};
+    return training_bytes(resolved, larger) - training_bytes(resolved, shape);
+  };
+  const double more = bytes_of_a_row(TokenEmbeddingKind::kHashPool) - bytes_of_a_row(TokenEmbeddingKind::kHashAdd);
+  EXPECT_DOUBLE_EQ(more, 4.0 * 64 * 13 * EncoderOptions().attention.d_model);
+}
+
 TEST(Size, Gpt2HasTheParametersGpt2Has) {
   DecoderOptions options{.vocabulary = 50257, .context = 1024, .layers = 12};
   options.attention = {.d_model = 768, .heads = 12, .projection_bias = true};
