@@ -43,7 +43,9 @@ def test_train_and_evaluate(run, encoder, corpus):
     assert trained["test_random-recall"] > 0.8
     scored = json.loads(run("evaluate", out, "--text", corpus, "--json").stdout)
     assert scored["three_way_loss"] < 0.4 and 0.8 < scored["three_way_accuracy"] <= 1
-    assert scored["signature"].startswith("three-way-loss|")
+    assert scored["signature"].startswith("three-way-loss|") and "words-of" not in scored["signature"]
+    words = json.loads(run("evaluate", out, "--text", corpus, "--random-tokens", "words", "--json").stdout)
+    assert words["signature"].endswith("|random:words|words-of:scored-text")
     shown = run("evaluate", out, "--text", corpus).stdout
     assert "shuffled-recall" in shown
 

@@ -61,6 +61,9 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
                            const MaskedSetup& setup, const WindowProgress& progress) {
   const Corrupter corrupter(*loaded.tokenizer, options, loaded.model->options().embedding.kind, tokens, setup.context);
   const ThreeWayScores found = evaluate_three_way(loaded.model, tokens, corrupter, setup, progress);
+  // Training draws them from its own text, so that its scores differ a little.
+  const TokenEmbeddingKind kind = loaded.model->options().embedding.kind;
+  const bool words = options.random == RandomTokens::kWords || reads_letters(kind);
   constexpr size_t kColumn = 20;  // longer than every name
   nlohmann::ordered_json object;
   std::string text;
@@ -68,9 +71,10 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
     std::string key = one.name;
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = one.value;
-    object.emplace("signature", one.signature);  // the loss's, which comes first
+    object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the loss's: the first
     text += one.name + std::string(kColumn - one.name.size(), ' ') + format_fixed(one.value, 4) + "\n";
   }
+  if (words) text += "random tokens are words of this text; in training they are words of its text\n";
   object["tokens"] = found.losses.sums.tokens;
   object["context"] = setup.context;
   return {.object = std::move(object), .text = std::move(text)};
