@@ -7,6 +7,7 @@
 #include "headshare/cli/comparison_table.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
+#include "headshare/compare/options.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/merge_results.h"
@@ -65,8 +66,10 @@ NamedResults read_run(const std::string& given, bool rename_models) {
 std::vector<Results> read_all(const Words& directories) {
   std::vector<NamedResults> runs;
   for (const std::string& directory : directories) runs.push_back(read_run(directory, directories.size() > 1));
+  ComparisonOptions untouched;
+  const nlohmann::json usual = to_json(fields(untouched));
   std::vector<Results> all;
-  for (NamedResults& run : merge_results(std::move(runs))) all.push_back(std::move(run.results));
+  for (NamedResults& run : merge_results(std::move(runs), usual)) all.push_back(std::move(run.results));
   return all;
 }
 

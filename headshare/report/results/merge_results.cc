@@ -41,12 +41,14 @@ nlohmann::json fixed_options(const Results& results) {
   return fixed;
 }
 
-bool same_options(const nlohmann::json& a, const nlohmann::json& b) {
-  const auto in_other = [](const nlohmann::json& one, const nlohmann::json& other) {
+bool same_options(const nlohmann::json& a, const nlohmann::json& b, const nlohmann::json& usual) {
+  const auto in_other = [&usual](const nlohmann::json& one, const nlohmann::json& other) {
     const auto items = one.items();
     return std::all_of(items.begin(), items.end(), [&](const auto& item) {
       const auto found = other.find(item.key());
-      return found == other.end() ? is_unset(item.value()) : *found == item.value();
+      if (found != other.end()) return *found == item.value();
+      const auto untouched = usual.find(item.key());
+      return is_unset(item.value()) || (untouched != usual.end() && *untouched == item.value());
     });
   };
   return in_other(a, b) && in_other(b, a);
@@ -97,9 +99,9 @@ bool same_references(const Results& a, const Results& b) {
   return a.references == b.references || (has_default_references(a) && has_default_references(b));
 }
 
-bool one_table(const Results& a, const Results& b) {
+bool one_table(const Results& a, const Results& b, const nlohmann::json& usual) {
   return same_references(a, b) && same_variants(a, b) && same_subject(a.subject, b.subject) && same_match(a, b) &&
-         same_options(fixed_options(a), fixed_options(b));
+         same_options(fixed_options(a), fixed_options(b), usual);
 }
 
 // Without what depends on the clock, the machine and the directory, and what only the newer format records.
@@ -202,11 +204,12 @@ void merge_into(NamedResults* into, NamedResults more) {
 
 }  // namespace
 
-std::vector<NamedResults> merge_results(std::vector<NamedResults> all) {
+std::vector<NamedResults> merge_results(std::vector<NamedResults> all, const nlohmann::json& usual) {
   std::vector<NamedResults> merged;
   for (NamedResults& one : all) {
-    const auto same = std::find_if(merged.begin(), merged.end(),
-                                   [&](const NamedResults& other) { return one_table(other.results, one.results); });
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const NamedResults& other) {
+      return one_table(other.results, one.results, usual);
+    });
     if (same == merged.end()) {
       merged.push_back(std::move(one));
     } else {

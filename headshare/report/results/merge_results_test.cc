@@ -45,6 +45,9 @@ TEST(MergeTest, UnsetOptionsThatOneRunLacksDoNotStandInTheWay) {
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 1u);
   b.options["shared-qk"] = true;
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
+  // Nor has an option whose usual value is something.
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}, {{"shared-qk", true}}).size(), 1u);
+  EXPECT_EQ(merge_results({{"a", a}, {"b", b}}, {{"shared-qk", 7}}).size(), 2u);
   // What both runs have must be the same.
   Results c = b;
   c.options["shared-qk"] = "auto";
