@@ -170,10 +170,12 @@ void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCom
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     check_task(command.task, untouched(command.task.task, command.task).task);
-    if (command.task.language.tokenizer_path.empty()) check_tokenizer_options(command.task.language.tokenizer);
+    const LanguageModelOptions& language = command.task.language;
+    const bool trains_tokenizer = language.tokenizer_path.empty() && !language.distillation.given();
+    if (trains_tokenizer) check_tokenizer_options(language.tokenizer);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
-    const DistillationOptions& distillation = command.task.language.distillation;
+    const DistillationOptions& distillation = language.distillation;
     if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at
     return model;
   });

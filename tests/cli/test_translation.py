@@ -289,8 +289,6 @@ def test_wrong_models(run, translate, model, tmp_path):
     assert answer.returncode == 1 and "no model in" in answer.stderr.decode()
     answer = run("generate", model, "--prompt", "a", check=False)
     assert answer.returncode == 1 and "is an encoder-decoder, which translates" in answer.stderr
-    answer = run("evaluate", model, "--text", __file__, check=False)
-    assert answer.returncode != 0 and "headshare translate" in answer.stderr
 
 
 def test_a_source_tokenizer_that_is_missing(run, translate, pairs, tmp_path):
