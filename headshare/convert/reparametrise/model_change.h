@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "headshare/base/error.h"
 #include "headshare/convert/reparametrise/moments.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/decoder.h"
@@ -84,10 +85,11 @@ AnswerChange answer_change(const Encoder& source, const Encoder& target, const T
 // Throws Error where it is not finite; `of` names it.
 void check_change(double change, const std::string& of);
 
-// Both, in a report with `layers`, `change` and `stopped`. Once the conversion was stopped nothing more is computed.
+// Both, in a report with `layers`, `change` and `stopped`. Once the conversion was stopped nothing more is computed; a
+// stop in between leaves them out, because the conversion itself is finished and worth keeping.
 template <class Model, class Report>
 void report_changes(const Model& source, const Model& target, const Tensor& sample, const ConversionTold& told,
-                    Report* report) {
+                    Report* report) try {
   if (report->stopped) return;
   const std::vector<double> changes = output_changes(source, target, sample, rows_told(told, "changes of layers"));
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -98,6 +100,7 @@ void report_changes(const Model& source, const Model& target, const Tensor& samp
   for (const double one : {report->change.divergence, report->change.hidden, report->change.loss_after}) {
     check_change(one, "the change of the model's answers");
   }
+} catch (const Interrupted&) {
 }
 
 void copy_all_but_attention(const Decoder& source, const Decoder& target);
