@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A comparison's results.json as the repository keeps it: no white space, evaluation blocks to six digits, paths from here.
+"""A comparison's results.json as the repository keeps it: no white space, blocks and curves to six digits, paths from here.
 
-Blocks are most of a file and serve bootstrap intervals alone, which are of the third digit; no other number is rounded.
+Blocks and learning curves are most of a file: blocks serve bootstrap intervals alone, which are of the third digit, and curves
+are drawn. No other number is rounded.
 Of a sweep only the chosen settings keep theirs and their learning curves: no page draws the others.
 
     tools/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
@@ -14,6 +15,11 @@ import sys
 
 DIGITS = 6
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def rounded(value):
+    """Whole numbers stay what they are."""
+    return value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")
 
 
 def from_here(value):
@@ -36,7 +42,8 @@ chosen = {(row["variant"], row["setting"]) for row in results["rows"]}
 for cell in results["cells"]:
     if (cell["variant"], cell["setting"]) not in chosen:
         cell["blocks"] = cell["curve"] = []
-    cell["blocks"] = [float(f"{block:.{DIGITS}g}") for block in cell["blocks"]]
+    cell["blocks"] = [rounded(block) for block in cell["blocks"]]
+    cell["curve"] = [{name: rounded(value) for name, value in point.items()} for point in cell["curve"]]
     if not cell["blocks"] or len(set(cell.get("block_targets", []))) <= 1:
         cell.pop("block_targets", None)
 print(json.dumps(results, ensure_ascii=False, separators=(",", ":")))

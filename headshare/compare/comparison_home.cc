@@ -62,7 +62,7 @@ void check_same_data(const fs::path& home, const Subject& subject) {
   if (!path_exists(home / "results.json")) return;
   const Results before = read_results(home / "results.json");
   const Subject& was = before.subject;
-  const bool hashed = !was.fingerprint.empty() && !subject.fingerprint.empty();
+  const bool hashed = !was.fingerprint.empty();
   const bool known = hashed && was.fingerprint == subject.fingerprint && was.encoders == subject.encoders;
   HS_CHECK(known || was.data == subject.data, "the data of ", home.string(), " changed since it was begun: it was (",
            was.data, ") and is (", subject.data, "); use another --out, or --overwrite");

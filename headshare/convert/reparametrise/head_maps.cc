@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/convert/reparametrise/model_change.h"
 
 namespace headshare {
 namespace {
@@ -18,11 +19,9 @@ std::shared_ptr<Scheme> in_double(const Scheme& scheme) {
 }
 
 void check_values(const Scheme& scheme, const std::string& layer) {
-  for (const Declared& one : declared_parameters(scheme)) {
-    const int64_t bad = one.tensor.numel() - at::isfinite(one.tensor).sum().item<int64_t>();
-    HS_CHECK(bad == 0, layer, ": ", bad, " of ", one.tensor.numel(), " values of ", one.name,
-             " are not finite (NaN or infinite); repair the model or take an earlier checkpoint");
-  }
+  NamedTensors tensors;
+  for (const Declared& one : declared_parameters(scheme)) tensors.emplace(one.name, one.tensor);
+  check_finite(tensors, layer);
 }
 
 void check_has_heads(const AttentionOptions& options, const std::string& layer) {

@@ -8,6 +8,7 @@
 #include "headshare/base/format.h"
 #include "headshare/data/parallel/ordered_batches.h"
 #include "headshare/models/position_limit.h"
+#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/translation/corpus_scores.h"
 
 namespace headshare {
@@ -40,10 +41,6 @@ TranslationPart read_part(const TranslationTaskOptions& options, const LoadedTra
   return part;
 }
 
-std::string interval_text(const Interval& interval) {
-  return "[" + format_fixed(interval.low, 2) + ", " + format_fixed(interval.high, 2) + "]";
-}
-
 TextScores shown(const Evaluation& found, int64_t sentences, const BeamOptions& beam) {
   TextScores scores;
   scores.object = {{"loss", found.loss}, {"target_tokens", found.targets}, {"pairs", sentences}, {"beam", beam.beam}};
@@ -54,7 +51,7 @@ TextScores shown(const Evaluation& found, int64_t sentences, const BeamOptions& 
     scores.object[one.name + "_interval"] = {one.interval->low, one.interval->high};
     scores.object[one.name + "_signature"] = one.signature;
     scores.text += join_text(one.name == "bleu" ? "BLEU  " : "chrF  ", format_fixed(one.value, 2), " ",
-                             interval_text(*one.interval), "  ", one.signature, "\n");
+                             interval_text(*one.interval, 2), "  ", one.signature, "\n");
   }
   scores.text += join_text("Of ", sentences, " sentences, beam ", beam.beam,
                            "; intervals of 95 % by the bootstrap: how far other sentences would be off\n");
