@@ -108,7 +108,8 @@ def test_a_context_longer_than_the_text_takes_no_more_memory(run, refused, text,
     write_model(tmp_path / "rotary", positions="rotary")
     whole = evaluate(run, tmp_path / "rotary", "--text", text, "--context", 2048)
     endless = evaluate(run, tmp_path / "rotary", "--text", text, "--context", 1 << 24)
-    assert endless["loss"] == whole["loss"] and endless["context"] == 1 << 24
+    # Products may round differently where buffers lie differently in memory.
+    assert endless["loss"] == pytest.approx(whole["loss"], rel=1e-6) and endless["context"] == 1 << 24
     write_model(tmp_path / "learned")
     long = ("--text", text, "--context", 1 << 24)
     assert "longer than the model's context of 32" in refused(1, "evaluate", tmp_path / "learned", *long)
