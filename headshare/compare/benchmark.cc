@@ -23,6 +23,24 @@ double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
          static_cast<double>(rates.size());
 }
 
+std::optional<double> in_per_cent(std::optional<double> goal, const FineTuneJob& job) {
+  if (goal) *goal *= 100 / job.full_goal();
+  return goal;
+}
+
+// What guessing reaches in each task, and in the mean of all where that is known of each.
+void add_guessing(const std::vector<BenchmarkTask>& tasks, Subject* subject) {
+  double sum = 0;
+  bool all = true;
+  for (const BenchmarkTask& task : tasks) {
+    const std::optional<double>& guessing = subject->has_test_part ? task.test_guessing : task.guessing;
+    subject->task_chances.push_back(guessing);
+    all = all && guessing;
+    sum += guessing.value_or(0);
+  }
+  if (all) subject->chance = sum / static_cast<double>(tasks.size());
+}
+
 // The files of a task that has no place in the directory of a suite.
 std::string named_files(const TaskFiles& files) {
   std::string text;
@@ -47,6 +65,8 @@ std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
                        .validation_examples = job->validation_examples(),
                        .fingerprint = job->fingerprint(),
                        .scores_test = job->scores_test(),
+                       .guessing = in_per_cent(job->guessing(/*test=*/false), *job),
+                       .test_guessing = in_per_cent(job->guessing(/*test=*/true), *job),
                        .notes = job->notes(),
                        .training_seconds = rehearsal.timed ? training_seconds(*job, rehearsal) : 0});
       const ClassCounts classes = job->classes();
@@ -99,6 +119,7 @@ Subject benchmark_subject(const ComparisonOptions& options, const std::vector<Be
     subject.has_test_part = subject.has_test_part && task.scores_test;
     subject.tasks.push_back(task.name);
   }
+  add_guessing(tasks, &subject);
   subject.data += " examples to train and validate on" + named_files(options.own<FineTuningOptions>().job.files) +
                   "; encoders that learned from " + encoders.described();
   subject.fingerprint = content_hash(fingerprints);

@@ -1,6 +1,7 @@
 // What encoders are compared on by fine-tuning: its tasks, read once before any cell runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct BenchmarkTask {
   int64_t validation_examples = 0;
   std::string fingerprint = {};  // of the data that train and score models
   bool scores_test = false;
+  // In per cent, what the most frequent answer scores (FineTuneJob::guessing) on the validation and on the test part.
+  std::optional<double> guessing = {};
+  std::optional<double> test_guessing = {};
   std::vector<std::string> notes = {};  // sentences about its data
   double training_seconds = 0;          // of one cell, all learning rates; 0 where not asked for
 };

@@ -70,6 +70,8 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
     subject = results["subject"]
     assert subject["name"] == "glue" and subject["direction"] == "higher is better" and subject["full_scale"] == 100
     assert subject["tasks"] == ["glue/cola", "glue/sst-2"] and subject["has_test_part"] is False
+    # CoLA's correlation of one answer is 0 by convention; of SST-2's rows half are right.
+    assert subject["task_chances"] == [0, 50] and subject["chance"] == 25
     assert "glue/cola 32 + 16" in subject["data"] and "text.txt" in subject["data"]
     assert [(cell["variant"], cell["seed"]) for cell in results["cells"]] == [(s, i) for i in (0, 1) for s in SCHEMES]
     for cell in results["cells"]:
@@ -104,6 +106,7 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
     assert "<h1 id=\"c1-h\">GLUE: " in page and "Tasks; the best in bold" in page and "one pre-trained encoder" in page
     # The table in a terminal, made again from the file.
     printed = run("report", out).stdout
+    assert "scores glue/cola 0.00, glue/sst-2 50.00." in " ".join(printed.split())
     assert all(len(line) <= 80 for line in printed.splitlines())
     for word in ("attention parameters", "validation score", "PRR", "PEoP", "Tasks", "cola", "sst-2", "examples/s", "biased"):
         assert " ".join(word.split()) in " ".join(printed.split()), word

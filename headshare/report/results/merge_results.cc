@@ -65,10 +65,16 @@ bool same_encoders(const Subject& a, const Subject& b) {
   return a.encoders.empty() || b.encoders.empty() || a.encoders == b.encoders;
 }
 
+// What guessing reaches; files of before it was recorded of benchmarks go by the rest.
+bool same_chance(const Subject& a, const Subject& b) {
+  const bool recorded = a.task_chances.empty() == b.task_chances.empty();
+  return !recorded || (a.chance == b.chance && a.task_chances == b.task_chances);
+}
+
 bool same_subject(const Subject& a, const Subject& b) {
   return same_data(a, b) && same_encoders(a, b) && a.name == b.name && a.measure == b.measure &&
-         a.direction == b.direction && a.block == b.block && a.has_test_part == b.has_test_part &&
-         a.chance == b.chance && a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
+         a.direction == b.direction && a.block == b.block && a.has_test_part == b.has_test_part && same_chance(a, b) &&
+         a.full_scale == b.full_scale && a.tasks == b.tasks && a.examples == b.examples;
 }
 
 // What was made equal otherwise than by steps was so among the schemes and variants of one run.
@@ -187,6 +193,10 @@ void merge_into(NamedResults* into, NamedResults more) {
     if (std::find(results.variants.begin(), results.variants.end(), one) == results.variants.end()) {
       results.variants.push_back(one);
     }
+  }
+  if (results.subject.task_chances.empty()) {
+    results.subject.task_chances = more.results.subject.task_chances;
+    results.subject.chance = more.results.subject.chance;
   }
   for (const Cell& cell : more.results.cells) add_cell(into, cell, more.name);
   for (const FailedCell& failed : more.results.failed) add_failed(&results, failed);

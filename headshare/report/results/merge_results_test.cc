@@ -111,6 +111,20 @@ TEST(MergeTest, TheSameTextUnderAnotherNameIsOneTable) {
   EXPECT_EQ(merge_results({{"a", a}, {"b", b}}).size(), 2u);
 }
 
+TEST(MergeTest, ResultsOfBeforeGuessingWasRecordedAreTheSameTable) {
+  const Results before = tuned_results({tuned_cell("mha", 0, 40, 60)});
+  Results with = tuned_results({tuned_cell("mha", 1, 40, 60)});
+  with.subject.task_chances = {0, 52.7};
+  with.subject.chance = 26.35;
+  const std::vector<NamedResults> merged = merge_results({{"a", before}, {"b", with}});
+  ASSERT_EQ(merged.size(), 1U);
+  EXPECT_EQ(merged.front().results.subject.chance, 26.35);
+  Results other = tuned_results({tuned_cell("mha", 2, 40, 60)});
+  other.subject.task_chances = {0, 50};
+  other.subject.chance = 25;
+  EXPECT_EQ(merge_results({{"a", with}, {"b", other}}).size(), 2U);
+}
+
 TEST(MergeTest, FineTunedEncodersOfOtherSizesAreAnotherTable) {
   Results a = accuracy_results({loss_cell("mha", 0, 2.0)});
   Results b = accuracy_results({loss_cell("sha", 0, 2.2)});

@@ -128,6 +128,9 @@ nlohmann::ordered_json to_json(const Subject& s) {
                                    {"chance", s.chance ? nlohmann::ordered_json(*s.chance) : nlohmann::ordered_json()},
                                    {"full_scale", s.full_scale}};
   if (!s.tasks.empty()) object["tasks"] = s.tasks;
+  for (const std::optional<double>& chance : s.task_chances) {
+    object["task_chances"].push_back(chance ? nlohmann::ordered_json(*chance) : nlohmann::ordered_json());
+  }
   if (s.unknown_share > 0) object["unknown_share"] = s.unknown_share;
   if (!s.fingerprint.empty()) object["fingerprint"] = s.fingerprint;
   if (!s.encoders.empty()) object["encoders"] = s.encoders;
@@ -142,6 +145,15 @@ std::vector<std::string> texts_from_json(const JsonReader& read, const char* key
   return read.list(key, [](const nlohmann::json& value, const std::string& where) {
     HS_CHECK(value.is_string(), where, " is not a text");
     return value.get<std::string>();
+  });
+}
+
+std::vector<std::optional<double>> task_chances_from_json(const JsonReader& read) {
+  if (!read.has("task_chances")) return {};
+  return read.list("task_chances", [](const nlohmann::json& value, const std::string& where) -> std::optional<double> {
+    if (value.is_null()) return std::nullopt;
+    HS_CHECK(value.is_number(), where, " is neither a number nor null");
+    return value.get<double>();
   });
 }
 
@@ -165,6 +177,7 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .chance = read.optional_number("chance"),
           .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
           .tasks = texts_from_json(read, "tasks"),
+          .task_chances = task_chances_from_json(read),
           .unknown_share = read.optional_number("unknown_share").value_or(0),
           .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : "",
           .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>(),
@@ -258,6 +271,9 @@ void check_examples(const Results& results, const std::string& where) {
 // Each cell of a benchmark has all of its tasks.
 void check_tasks(const Results& results, const std::string& where) {
   const std::vector<std::string>& tasks = results.subject.tasks;
+  const size_t chances = results.subject.task_chances.size();
+  HS_CHECK(chances == 0 || chances == tasks.size(), where, ": the \"task_chances\" of \"subject\" are ", chances,
+           ", its \"tasks\" ", tasks.size());
   for (const Cell& cell : results.cells) {
     const bool same = std::equal(cell.tasks.begin(), cell.tasks.end(), tasks.begin(), tasks.end(),
                                  [](const TunedTask& task, const std::string& name) { return task.task == name; });

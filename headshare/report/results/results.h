@@ -41,6 +41,9 @@ struct Subject {
   double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
   // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
   std::vector<std::string> tasks = {};
+  // Of each task, what the most frequent answer of its training part scores, where that is known; empty in files of
+  // before it was recorded.
+  std::vector<std::optional<double>> task_chances = {};
   double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
   std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
   std::vector<WrittenExample> examples = {};  // where models write text

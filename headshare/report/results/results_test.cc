@@ -52,6 +52,7 @@ TEST(ResultsTest, ReadsWhatItWrote) {
 TEST(ResultsTest, TasksOfABenchmark) {
   Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("sha", 0, 30, 64)});
   results.cells[0].tasks[0].metrics[0].value = std::nan("");
+  results.subject.task_chances = {std::nullopt, 52.7};
   const Json object = written(results);
   EXPECT_EQ(object["subject"]["full_scale"], 100);
   EXPECT_TRUE(object["cells"][0]["tasks"][0]["metrics"][0]["value"].is_null());
@@ -61,6 +62,10 @@ TEST(ResultsTest, TasksOfABenchmark) {
   other["cells"][1]["tasks"].erase(0);
   EXPECT_EQ(error_message([&] { results_from_json(other, "r"); }),
             "r: the \"tasks\" of sha seed 0 are not those of \"subject\"");
+  other = object;
+  other["subject"]["task_chances"].erase(0);
+  EXPECT_EQ(error_message([&] { results_from_json(other, "r"); }),
+            "r: the \"task_chances\" of \"subject\" are 1, its \"tasks\" 2");
   // Files from before there were benchmarks have neither key.
   Json before = written(loss_results({loss_cell("mha", 0, 2.0)}));
   EXPECT_FALSE(before["subject"].contains("tasks"));

@@ -86,6 +86,19 @@ std::string benchmark_note(const Results& results) {
   return text + ". A metric that is 0/0 counts 0.";
 }
 
+// What is reached without learning.
+std::string guessing_note(const Subject& subject) {
+  std::string each;
+  for (size_t i = 0; i < subject.task_chances.size(); ++i) {
+    const std::optional<double>& chance = subject.task_chances[i];
+    if (chance) each += join_text(each.empty() ? "" : ", ", subject.tasks[i], " ", quality_text(subject, *chance));
+  }
+  if (!each.empty()) {
+    return join_text("The most frequent answer of the training part, given to every question, scores ", each, ".");
+  }
+  return subject.chance ? "Guessing reaches " + quality_text(subject, *subject.chance) + "." : "";
+}
+
 std::string difference_note(const Results& results, const std::vector<VariantRow>& rows) {
   Grouped tests;
   for (const VariantRow& row : rows) {
@@ -274,9 +287,8 @@ std::vector<std::string> footnotes(const Results& results, const std::vector<Var
         join_text("Interval of the mean ", quality_name(results.subject), ": ", intervals.text(), likewise, "."));
   }
   if (!results.subject.tasks.empty()) notes.push_back(benchmark_note(results));
-  if (results.subject.chance) {
-    notes.push_back("Guessing reaches " + quality_text(results.subject, *results.subject.chance) + ".");
-  }
+  const std::string guessing = guessing_note(results.subject);
+  if (!guessing.empty()) notes.push_back(guessing);
   const std::string difference = difference_note(results, rows);
   if (!difference.empty()) notes.push_back(difference);
   if (!rows.empty()) {

@@ -1,5 +1,6 @@
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 
+#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/output_mark.h"
 #include "headshare/data/noted_fingerprint.h"
@@ -33,6 +34,10 @@ TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device devic
                    const std::function<bool()>& stop_requested) {
   for (const std::string& note : job.notes()) notice(note);
   if (!job.classes().empty()) notice(join_text(job.name(), ": ", class_note(job.classes())));
+  if (const std::optional<double> guessing = job.guessing(/*test=*/false)) {
+    notice(join_text(job.name(), ": the most frequent answer, given to every question, scores ",
+                     format_fixed(*guessing, 4), " (the mean of its metrics)"));
+  }
   std::vector<int64_t> seeds;
   for (int64_t i = 0; i < grid.seeds; ++i) seeds.push_back(grid.seed + i);
   const auto train = [&](double rate, int64_t seed) {

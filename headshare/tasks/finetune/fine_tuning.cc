@@ -107,7 +107,7 @@ double TunedModel::validation_goal() const {
 double average_goal(const TunedModel& model) {
   const double matched = model.parts.front().goal;
   for (const PartScores& part : model.parts) {
-    if (part.part == "mnli-mm") return (matched + part.goal) / 2;
+    if (part.part == kMismatched) return (matched + part.goal) / 2;
   }
   return matched;
 }

@@ -17,7 +17,7 @@ const std::vector<std::string>& own_tables() {
 }
 
 // The diagnostics have no training part; they are judged with the task whose labels they share.
-bool can_be_trained_on(const TaskInfo& task) { return !task.train.empty() && task.name != "mnli-mm"; }
+bool can_be_trained_on(const TaskInfo& task) { return !task.train.empty() && task.name != kMismatched; }
 
 std::string full_name(const TaskInfo& task) { return suite_name(task.suite) + "/" + task.name; }
 

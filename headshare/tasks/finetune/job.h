@@ -38,6 +38,9 @@ struct JobOptions {
   DistillationOptions distillation = {};
 };
 
+// MNLI's mismatched half, as a task and as a part of MNLI.
+inline constexpr const char* kMismatched = "mnli-mm";
+
 // What a model reached on a part of a task's data.
 struct PartScores {
   std::string part;  // "validation", "test", or the task whose part it is: "mnli-mm"
@@ -75,6 +78,10 @@ class FineTuneJob {
 
   // The classes and how many training examples each has; empty where there are none.
   virtual ClassCounts classes() const { return {}; }
+
+  // The goal that is reached by giving the most frequent answer of the training part to every question: of the test
+  // part where scores_test() and `test`, else in what average_goal() is of. Absent where there is no such answer.
+  virtual std::optional<double> guessing(bool /*test*/) const { return {}; }
 
   // 32 hexadecimal digits of all data that train and score models, as they read it; not of a teacher.
   virtual std::string fingerprint() const = 0;

@@ -101,6 +101,19 @@ class LabelledJob : public FineTuneJob {
     return all;
   }
 
+  std::optional<double> guessing(bool test) const override {
+    const auto goal = [this](const QuestionKind& kind, const QuestionSet& set) {
+      const auto scores = score_most_frequent(kind, data_.train, set);
+      return scores ? std::optional(task_score(*scores)) : std::nullopt;
+    };
+    if (test && scores_test()) return goal(further_.back().kind, further_.back().set);
+    const std::optional<double> matched = goal(data_.kind, data_.validation);
+    const auto mismatched = std::find_if(further_.begin(), further_.end(),
+                                         [](const FurtherPart& part) { return part.name == kMismatched; });
+    if (!matched || mismatched == further_.end()) return matched;
+    return (*matched + goal(mismatched->kind, mismatched->set).value_or(*matched)) / 2;
+  }
+
   std::string fingerprint() const override {
     ContentHash hash;
     for (const QuestionSet* set : {&data_.train, &data_.validation}) add_to(&hash, *set);
@@ -217,7 +230,7 @@ std::optional<std::string> file_of(const TaskInfo& task, const TaskFiles& files,
 
 // The parts of other tasks with the same labels: MNLI's mismatched part and the diagnostics.
 std::vector<std::string> relatives(const TaskInfo& task) {
-  if (task.suite == Suite::kGlue && task.name == "mnli") return {"mnli-mm", "ax"};
+  if (task.suite == Suite::kGlue && task.name == "mnli") return {kMismatched, "ax"};
   if (task.suite == Suite::kSuperGlue && task.name == "rte") return {"ax-b", "ax-g"};
   return {};
 }

@@ -318,4 +318,18 @@ std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& se
   return measure(kind.metrics, outcomes);
 }
 
+std::optional<std::vector<Score>> score_most_frequent(const QuestionKind& kind, const QuestionSet& train,
+                                                      const QuestionSet& set) {
+  if (kind.form == AnswerForm::kNumber || set.questions.empty()) return std::nullopt;
+  const size_t rows = set.questions.front().rows.size();
+  const auto as_many = [rows](const Question& question) { return question.rows.size() == rows; };
+  const size_t answers = kind.form == AnswerForm::kClass ? kind.labels.size() : rows;
+  for (const QuestionSet* part : {&train, &set}) {
+    if (!std::all_of(part->questions.begin(), part->questions.end(), as_many)) return std::nullopt;
+  }
+  const std::vector<int64_t> counts = class_counts(train, answers);
+  const auto most = std::max_element(counts.begin(), counts.end()) - counts.begin();
+  return score_answers(kind, set, Answers(set.questions.size(), static_cast<double>(most)));
+}
+
 }  // namespace headshare

@@ -91,4 +91,9 @@ std::string answer_text(const QuestionKind& kind, const Question& question, doub
 // The task's scores of answers to a labelled set.
 std::vector<Score> score_answers(const QuestionKind& kind, const QuestionSet& set, const Answers& answers);
 
+// Those scores where every answer is the one that is right most often in `train` (the first of several): what a model
+// has to beat. Absent for numbers, and where questions have different numbers of rows.
+std::optional<std::vector<Score>> score_most_frequent(const QuestionKind& kind, const QuestionSet& train,
+                                                      const QuestionSet& set);
+
 }  // namespace headshare

@@ -43,8 +43,13 @@ TEST_F(Questions, ClassesAndNumbers) {
   const QuestionKind kind = kind_of(find_task(Suite::kGlue, "sst-2"));
   EXPECT_EQ(kind.outputs(), 2);
   EXPECT_EQ(score_answers(kind, set, {1, 1}).front().value, 0.5);
+  const QuestionSet train = read(Suite::kGlue, "sst-2", "sentence\tlabel\nthe\t1\nfox\t1\ndogs\t0\n");
+  const QuestionSet other = read(Suite::kGlue, "sst-2", "sentence\tlabel\nthe\t1\nfox\t0\ndogs\t0\na\t0\n");
+  EXPECT_EQ(score_most_frequent(kind, train, other)->front().value, 0.25);
+  EXPECT_EQ(score_most_frequent(kind, set, other)->front().value, 0.75) << "of equally frequent ones the first";
   EXPECT_EQ(kind_of(find_task(Suite::kGlue, "sts-b")).form, AnswerForm::kNumber);
   EXPECT_EQ(kind_of(find_task(Suite::kGlue, "sts-b")).outputs(), 1);
+  EXPECT_EQ(score_most_frequent(kind_of(find_task(Suite::kGlue, "sts-b")), set, set), std::nullopt);
 }
 
 TEST_F(Questions, CopaHasARowForEachChoice) {
@@ -60,6 +65,10 @@ TEST_F(Questions, CopaHasARowForEachChoice) {
   const QuestionKind kind = kind_of(find_task(Suite::kSuperGlue, "copa"));
   EXPECT_EQ(kind.form, AnswerForm::kRow);
   EXPECT_EQ(score_answers(kind, set, {1}).front().value, 1);
+  EXPECT_EQ(score_most_frequent(kind, set, set)->front().value, 1);
+  QuestionSet more = set;
+  more.questions.front().rows.push_back({});
+  EXPECT_EQ(score_most_frequent(kind, set, more), std::nullopt) << "no row is the most frequent one";
 }
 
 TEST_F(Questions, WordsAreMarked) {
