@@ -33,7 +33,7 @@ ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
 # Differences to mha that are smaller carry no arrow.
 SMALLEST_ACCURACY = 0.01
 SMALLEST_SCORE = 1.0  # of 100
-SMALLEST_LOSS = 0.01  # nats that a conversion must cost before a share of them says anything
+SMALLEST_LOSS = 0.01  # nats; a conversion that costs less has no share of them that says anything
 CEILING = 0.99  # accuracy that nothing can be said above
 
 
@@ -62,6 +62,14 @@ def with_deviation(summary, digits):
     return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
 
 
+def with_interval(difference, digits, arrow=""):
+    """A judging.Difference, None of the reference itself; two seeds have no interval."""
+    if difference is None:
+        return "-"
+    low_high = f" [{difference.interval[0]:+.{digits}f}, {difference.interval[1]:+.{digits}f}]" if difference.interval else ""
+    return f"{difference.mean:+.{digits}f}{low_high}{arrow}"
+
+
 def spread(values):
     return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
 
@@ -75,9 +83,14 @@ def retention(value, digits, seeds=judging.FEWEST_SEEDS):
     return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
-def start_of(options):
-    start = options["mhe-deviation"]
-    return "0.1, 0.5" if start == "auto" else f"{start:g}"
+def start_of(results):
+    """Where head embeddings start: one number, or that of MHE-ADD and of MHE-MUL."""
+    told = results["options"]["mhe-deviation"]
+    if told != "auto":
+        return f"{told:g}"
+    # Older programs did not record what it was in a model.
+    starts = {cell["variant"]: cell.get("options", {}).get("mhe-deviation") for cell in results["cells"]}
+    return f"{starts.get('mhe_add') or 0.1:g}, {starts.get('mhe_mul') or 0.5:g}"
 
 
 def task_runs():
@@ -90,7 +103,7 @@ def task_runs():
             harder = f", {options['pairs']} pairs" if options["task"] == "recall" and options["pairs"] != 4 else ""
             name = f"{options['task']}{harder}"
             key = (TASKS.index(options["task"]), harder, options["positions"] != "learned", options["positions"], options["layers"])
-            runs.append((key, start_of(options), name, results))
+            runs.append((key, start_of(results), name, results))
     return sorted(runs, key=lambda run: run[:2])
 
 
@@ -143,7 +156,7 @@ def steps_to_solve():
     return table(["task", *(f"`{scheme}`" for scheme in SCHEMES)], body)
 
 
-SEPARATING = ("joint-recall", "recall-long-keys", "k-gram")
+SEPARATING = ("joint-recall", "k-gram")
 
 
 def separating():
@@ -164,25 +177,28 @@ def separating():
     return table(["scheme", "attention parameters", "cache bytes/token", *found], body)
 
 
+TEXTS = {"texts-shakespeare": "tiny shakespeare", "texts-wikitext": "WikiText-2"}
+
+
 def texts():
-    names = [name for name in ("shakespeare", "shakespeare-mhe", "wikitext") if load(name)]
-    rows = {name: rows_by_scheme(load(name)) for name in names}
+    """Language models by scheme. Arrows point up where the loss is lower."""
+    found = {name: load(name) for name in TEXTS if load(name)}
+    differences = {name: judging.differences(results) for name, results in found.items()}
+    arrows = judging.arrows(differences, SMALLEST_LOSS)
+    rows = {name: rows_by_scheme(results) for name, results in found.items()}
 
     def cell(name, scheme):
-        row = rows[name].get(scheme)
-        if row is None:
-            return ["-", "-"]
-        return [with_deviation(row["quality"], 2), retention(row["prr"], 1, row["quality"]["count"])]
+        row, arrow = rows[name][scheme], ARROWS[-arrows.get((name, scheme), 0)]
+        over = with_interval(differences[name].get(scheme), 3, arrow)
+        return [with_deviation(row["quality"], 2), over, retention(row["prr"], 1)]
 
     headings = ["scheme", "attention parameters"]
-    for name in names:
-        headings += [f"{name}: perplexity", "PRR"]
-    share = {s: rows["shakespeare"][s]["attention_parameters"] / rows["shakespeare"]["mha"]["attention_parameters"] for s in SCHEMES}
-    body = [
-        [f"`{scheme}`", f"{100 * share[scheme]:.0f} %", *(text for name in names for text in cell(name, scheme))]
-        for scheme in SCHEMES
-    ]
-    return table(headings, body)
+    headings += [heading for name in found for heading in (f"{TEXTS[name]}: perplexity", "loss minus mha's", "PRR")]
+    first = next(iter(rows.values()))
+    body = [[f"`{scheme}`", share_of_mha(first, scheme), *(text for name in found for text in cell(name, scheme))] for scheme in first]
+    seeds = {row["quality"]["count"] for of in rows.values() for row in of.values()}
+    assert len(seeds) == 1, "the line under the table names one number of seeds"
+    return table(headings, body) + f"\n\n{seeds.pop()} seeds."
 
 
 def by_setting(name, figure, digits, **fixed):
@@ -323,24 +339,14 @@ def mixing_starts():
     return table(["start", *(MIXING[name] for name in found)], body)
 
 
+def weight_starts():
+    """Validation loss of every scheme by the deviation from which all weights but the schemes' own start."""
+    columns = {f"{deviation:g}": {"init-deviation": f"{deviation:g}"} for deviation in (0.01, 0.02, 0.05)}
+    return setting_table("start-weights", "validation_loss", 3, columns)
+
+
 def share_of_mha(rows, scheme):
     return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
-
-
-def encoders():
-    """Results of masked-LM pre-training. One seed has no intervals (those in the file are over blocks of text)."""
-    results = load("encoders")
-    rows = rows_by_scheme(results)
-    body = []
-    for scheme, row in rows.items():
-        minus = row["minus_reference"]
-        over = "-" if minus is None else f"{minus['mean']:+.3f}"
-        figures = [f"{row['test_loss']['mean']:.3f}", over, f"{row['scores']['pseudo-perplexity']['mean']:.1f}"]
-        ratios = [retention(row[name] | {"interval": None}, digits) for name, digits in (("prr", 1), ("peop", 2))]
-        body.append([f"`{scheme}`", share_of_mha(rows, scheme), *figures, *ratios])
-    headings = ["scheme", "attention parameters", "masked-LM loss", "difference to mha", "pseudo-perplexity", "PRR", "PEoP"]
-    entropy = re.search(r"unigram entropy [\d.]+ nats", results["subject"]["data"])[0]
-    return table(headings, body) + f"\n\nTest part; {entropy}."
 
 
 def encoders_that_learn():
@@ -371,10 +377,7 @@ def finetuned_that_learn():
     body = []
     for variant, row in rows["GLUE"].items():
         means = [with_deviation(rows[name][variant]["quality"], 1) + ARROWS[arrows.get((name, variant), 0)] for name in rows]
-        minus = differences["GLUE"].get(variant)
-        over = "-" if minus is None else f"{minus.mean:+.1f}"
-        if minus and minus.interval:
-            over += " [{:+.1f}, {:+.1f}]".format(*minus.interval)
+        over = with_interval(differences["GLUE"].get(variant), 1)
         kept = [over, retention(row["prr"], 1), retention(row["peop"], 2)]
         scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
         body.append([f"`{variant}`", share_of_mha(rows["GLUE"], variant), means[0], *kept, *scores, means[1]])
@@ -400,9 +403,7 @@ def compressed(name="encoders"):
         return judging.judge(whole)
 
     def difference(judged):
-        if judged is None:
-            return "-"
-        return f"{judged.mean:+.3f} [{judged.interval[0]:+.3f}, {judged.interval[1]:+.3f}]" + ARROWS[-judged.direction]
+        return with_interval(judged, 3, ARROWS[-judged.direction] if judged else "")
 
     to_source, to_full = compared("source"), compared("full")
     body = []
@@ -472,56 +473,33 @@ def converted_translators():
     return table(headings, body) + f"\n\n{note} {results['environment']['processor']}, commit {commit}."
 
 
-BENCHMARKS = {"glue": "GLUE", "superglue": "SuperGLUE", "squad-v1": "SQuAD v1.1", "squad-v2": "SQuAD v2.0"}
+LONG_NAMES = {"cola": "CoLA", "rte": "RTE", "mnli": "MNLI", "wnli": "WNLI", "boolq": "BoolQ", "cb": "CB", "copa": "COPA", "wsc": "WSC",
+              "multirc": "MultiRC"}  # fmt: skip
 
 
-def finished_benchmarks():
-    """{name: rows by scheme} of the benchmarks that encoders were fine-tuned on, or of the half that has mha."""
-    found = {name: load(name) or load(f"{name}-1") for name in BENCHMARKS}
-    finished = {name: results for name, results in found.items() if results}
-    arrows = arrows_of(finished, SMALLEST_SCORE)
-    return {
-        name: {scheme: row | {"arrow": arrows.get((name, scheme), "")} for scheme, row in rows_by_scheme(results).items()}
-        for name, results in finished.items()
-    }
-
-
-def for_each_benchmark(headings, cells):
-    """A line for each scheme: its attention parameters, then of each benchmark's row what `cells` makes of it."""
-    found = finished_benchmarks()
-    first = next(iter(found.values()))  # begun first, so that it has every scheme
+def at_chance():
+    """Tasks that mha does not learn, beside what the most frequent answer scores. The interval is of one task each."""
     body = []
-    for scheme in first:
-        line = [f"`{scheme}`", share_of_mha(first, scheme)]
-        for rows in found.values():
-            line += cells(rows[scheme]) if scheme in rows else ["-"] * len(headings(""))
-        body.append(line)
-    return table(["scheme", "attention parameters", *(one for name in found for one in headings(BENCHMARKS[name]))], body)
+    for name in ("chance-glue", "chance-superglue"):
+        results = load(name)
+        row = rows_by_scheme(results)["mha"]
+        for task, chance in zip(row["tasks"], results["subject"]["task_chances"], strict=True):
+            score = task["score"]
+            half = judging.half_width_factor(score["count"], 1) * score["deviation"]
+            interval = f"[{score['mean'] - half:.1f}, {score['mean'] + half:.1f}]"
+            body.append([LONG_NAMES[task["task"].split("/")[1]], f"{chance:.1f}", with_deviation(score, 1), interval])
+    seeds = rows_by_scheme(results)["mha"]["quality"]["count"]
+    return table(["task", "most frequent answer", "`mha`", "95 %"], body) + f"\n\nPer cent; {seeds} seeds."
 
 
-def finetuned():
-    """The MHE paper's first table: the average score of each scheme on each benchmark."""
-    return for_each_benchmark(lambda name: [name], lambda row: [with_deviation(row["quality"], 1) + row["arrow"]])
-
-
-def finetuned_retention():
-    """Its other half: PRR and PEoP."""
-    return for_each_benchmark(
-        lambda name: [f"{name}: PRR", f"{name}: PEoP"], lambda row: [retention(row["prr"], 1), retention(row["peop"], 2)]
-    )
-
-
-def finetuned_tasks():
-    """Each task's score by scheme, of benchmarks that have several."""
-    body = []
-    found = list(finished_benchmarks().values())
-    schemes = list(found[0])
-    for rows in found:
-        tasks = rows["mha"]["tasks"]
-        for index, task in enumerate(tasks if len(tasks) > 1 else []):
-            scores = [with_deviation(rows[scheme]["tasks"][index]["score"], 1) if scheme in rows else "-" for scheme in schemes]
-            body.append([task["task"], *scores])
-    return table(["task", *(f"`{scheme}`" for scheme in schemes)], body)
+def squad():
+    """How many answers mha's encoder finds in paragraphs, by passes over the questions."""
+    results = json.loads((HOME.parent / "squad.json").read_text())
+    model = results["tasks"][0]["models"][0]
+    each = model["steps"] / results["options"]["epochs"]
+    body = [[f"{one['step'] / each:.0f}", f"{one['exact_match']:.1f}", f"{one['f1']:.1f}"] for one in results["evaluations"]]
+    note = f"Per cent of {results['evaluations'][0]['targets']:,} questions, one seed; {results['environment']['processor']}, "
+    return table(["passes", "exact match", "F1"], body) + f"\n\n{note}commit {results['environment']['commit']}."
 
 
 def compressed_language_models():
@@ -529,4 +507,4 @@ def compressed_language_models():
     return compressed("language-models")
 
 
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, encoders, finetuned, finetuned_retention, finetuned_tasks)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, at_chance, squad)}

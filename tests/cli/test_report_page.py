@@ -381,9 +381,9 @@ def test_no_printed_page_is_nearly_empty(page, reports, case):  # noqa: F811
     assert min(characters[0], characters[-1]) > 100, characters
 
 
-@pytest.mark.parametrize("name", ["glue", "superglue", "squad-v2"])
+@pytest.mark.parametrize("name", ["finetune-glue", "finetune-wic"])
 def test_the_last_printed_page_is_no_footer(page, run, tmp_path, name):  # noqa: F811
-    """These had 23 words there: the names of closed details, and the footer."""
+    """Benchmarks had 23 words there: the names of closed details, and the footer."""
     run("report", ROOT / f"docs/results/compare/{name}.json", "--out", tmp_path / "report.html")
     characters = page.open(tmp_path / "report.html").printed()
     assert len(characters) > 1 and characters[-1] > 150, characters

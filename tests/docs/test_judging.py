@@ -13,7 +13,7 @@ import comparison_results  # noqa: E402
 import judging  # noqa: E402
 
 # Perplexity and accuracy, one and several variants, three and five seeds, two seeds (not judged), a sweep, fine-tuned.
-FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck", "dyck-mhe", "offsets-rotary", "shakespeare", "superglue"))]
+FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck", "dyck-mhe", "offsets-rotary", "ablation-heads", "finetune-glue"))]
 
 
 @pytest.mark.parametrize("degrees_of_freedom", [2, 4, 16 / 3, 13.3, 40])
