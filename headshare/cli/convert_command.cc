@@ -7,7 +7,6 @@
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/convert_scheme.h"
-#include "headshare/cli/hash_tokenizers.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/convert/foreign.h"
@@ -19,6 +18,7 @@
 #include "headshare/models/size.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
+#include "headshare/text/train_tokenizer.h"
 
 namespace headshare {
 namespace {
@@ -67,7 +67,8 @@ std::unique_ptr<Tokenizer> hash_tokenizer(const ConvertOptions& options) {
                        ": hashes are those of the published models with RoBERTa's alone"));
     }
   }
-  return make_hash_tokenizer(options.tokenizer, options.hash_merges);
+  const TokenizerKind kind = options.tokenizer == "hash-md" ? TokenizerKind::kHashMd : TokenizerKind::kHashLsh;
+  return train_tokenizer({.kind = kind, .hash_merges = options.hash_merges}, [](std::string*) { return false; });
 }
 
 // One tokenizer serves both sides of an encoder-decoder.

@@ -1,12 +1,15 @@
 // headshare tokenize: what a tokenizer makes of each line of a text.
-#include "headshare/cli/hash_tokenizers.h"
+#include <algorithm>
+
+#include "headshare/cli/model_input.h"
+#include "headshare/cli/progress.h"
 #include "headshare/cli/terminal.h"
 #include "headshare/cli/verbs.h"
 #include "headshare/data/line_reader.h"
+#include "headshare/data/text/train_on_text.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
-#include "headshare/text/train_tokenizer.h"
 
 namespace headshare {
 namespace {
@@ -14,29 +17,95 @@ namespace {
 struct TokenizeOptions {
   std::vector<std::string> files;
   std::string tokenizer;
-  std::string hash_merges;
+  TokenizerOptions training;
+  DataOptions data;
   std::string write_model;
   bool json = false;
 };
 
+constexpr const char* kKind = "tokenizer";
+
+Field kind_field(TokenizerOptions& options) {
+  const Fields all = fields(options);
+  return *std::find_if(all.begin(), all.end(), [](const Field& one) { return one.name == kKind; });
+}
+
+// "bytes, characters, ..."
+std::string kinds() {
+  TokenizerOptions options;
+  std::string names = kind_field(options).range;
+  for (size_t at = names.find('|'); at != std::string::npos; at = names.find('|', at)) names.replace(at, 1, ", ");
+  return names;
+}
+
 Fields own_fields(TokenizeOptions& o) {
   return {
       field("tokenizer", &o.tokenizer,
-            "hash-md, hash-lsh or bytes; or a tokenizer.json, a SentencePiece .model, a model's directory, a folder of "
-            "GPT-2's or BERT's files"),
-      field("hash-merges", &o.hash_merges,
-            "hash-lsh: a byte-level BPE whose pieces are the features of words, in place of their prefixes and "
-            "suffixes; a tokenizer.json or a folder"),
+            join_text("a kind (", kinds(),
+                      "), or what was trained before: a tokenizer.json, a SentencePiece .model, a model's directory, a "
+                      "folder of GPT-2's or BERT's files")),
       field("write-model", &o.write_model,
-            "sentencepiece: write the model to this file, which other programs read, instead of reading text"),
+            "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
+            "it, any other name as our tokenizer.json"),
       field("json", &o.json, "print one JSON object a line for each line"),
   };
 }
 
+// How a kind is trained, and on what.
+Fields training_fields(TokenizeOptions& o) {
+  Fields all = fields(o.data);
+  std::erase_if(all, [](const Field& one) {
+    return one.name != "text" && one.name != "jsonl-field" && one.name != "invalid-utf8" && one.name != "allow-binary";
+  });
+  append(&all, fields(o.training));
+  std::erase_if(all, [](const Field& one) { return one.name == kKind; });
+  return all;
+}
+
+std::optional<TokenizerKind> kind_named(const std::string& name) {
+  TokenizerOptions options;
+  try {
+    kind_field(options).parse(name);
+  } catch (const Error&) {
+    return std::nullopt;  // a path
+  }
+  return options.kind;
+}
+
+// The others are what they are, whatever the text.
+bool learns_tokens(TokenizerKind kind) { return has_vocabulary(kind) && kind != TokenizerKind::kBytes; }
+
+// Throws Error where a kind has no text to learn from, or there is text and nothing to learn.
+void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind) {
+  const bool learns = kind && learns_tokens(*kind);
+  HS_CHECK(!learns || !o.data.text.empty(), "the tokenizer ", o.tokenizer,
+           " learns its tokens from text: name some with --text, or a trained tokenizer's file with --tokenizer");
+  HS_CHECK(learns || o.data.text.empty(), "--text trains a tokenizer, and ", o.tokenizer,
+           kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
+}
+
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
-  if (std::unique_ptr<Tokenizer> hashing = make_hash_tokenizer(o.tokenizer, o.hash_merges)) return hashing;
-  if (o.tokenizer != "bytes") return load_tokenizer(o.tokenizer);
-  return train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
+  const std::optional<TokenizerKind> kind = kind_named(o.tokenizer);
+  TokenizerOptions training = o.training;
+  training.kind = kind.value_or(TokenizerKind::kBytes);  // what is trained already takes as few options as bytes do
+  std::unique_ptr<Tokenizer> made = as_usage([&]() -> std::unique_ptr<Tokenizer> {
+    check_training(o, kind);
+    check_tokenizer_options(training);
+    HS_CHECK(kind || path_exists(o.tokenizer), o.tokenizer, " is neither a file nor a kind of tokenizer: ", kinds());
+    if (!kind) return load_tokenizer(o.tokenizer);
+    return learns_tokens(*kind) ? nullptr : train_tokenizer(training, [](std::string*) { return false; });
+  });
+  if (made != nullptr) return made;
+  ProgressLine line("text");
+  return train_on_text(training, o.data, show_reading(line));
+}
+
+void write_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
+  if (path.extension() == ".model") {
+    save_sentencepiece_model(tokenizer, path.string());
+  } else {
+    save_tokenizer(tokenizer, path);
+  }
 }
 
 // Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
@@ -142,22 +211,26 @@ int run_tokenize(const Words& words) {
   Arguments arguments("tokenize", "Prints what a tokenizer makes of each line: ids, where tokens stand, tokens.");
   arguments.any_number("FILE", "text, plain or .gz; - or none is standard input", &options.files);
   arguments.group("Tokens", own_fields(options));
+  arguments.group("Training the tokenizer", training_fields(options));
   arguments.example("tokenize --tokenizer hash-md --json notes.txt", "hashes of words, with all 128 bits");
   arguments.example("tokenize --tokenizer runs/bert <notes.txt", "the tokens that a model sees");
+  arguments.example("tokenize --tokenizer wordpiece --text corpus.txt --vocabulary-size 4096 --write-model pieces.json",
+                    "train a tokenizer alone; `train --tokenizer-path pieces.json` takes it");
   arguments.note(
       "A line of text gives a line for each token (id, first byte, byte behind the last, token) and an empty line. Ids "
       "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
       "13 "
       "chunks, as HashFormers' Pool numbers them.");
   if (!arguments.parse(words)) return kOk;
-  std::unique_ptr<Tokenizer> tokenizer = as_usage([&] {
-    HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: hash-md, hash-lsh, bytes, or a path");
+  as_usage([&] {
+    HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
     HS_CHECK(options.write_model.empty() || options.files.empty(),
              "--write-model reads no text; leave the files out, or --write-model");
-    return make_tokenizer(options);
+    return kOk;
   });
+  std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options);
   if (!options.write_model.empty()) {
-    save_sentencepiece_model(*tokenizer, options.write_model);
+    write_tokenizer(*tokenizer, options.write_model);
     return kOk;
   }
   LinePrinter printer(std::move(tokenizer), options.json);

@@ -38,6 +38,25 @@ def test_other_tokenizers(run, tmp_path):
     assert objects(done)[0]["signatures"] == ["4a82c651b5814156a6168ca2d2960cd9"]
 
 
+def test_tokenizers_that_are_trained_here(run, refused, tmp_path):
+    text, pieces = tmp_path / "corpus.txt", tmp_path / "pieces.json"
+    text.write_text("the fox and the dog\n" * 20)
+    train = ("--text", text, "--vocabulary-size", 40)
+    once = objects(run("tokenize", "--tokenizer", "wordpiece", *train, "--json", text_in="The fox\n"))
+    assert once[0]["tokens"] == ["the", "fox"]
+    run("tokenize", "--tokenizer", "wordpiece", *train, "--write-model", pieces)
+    assert objects(run("tokenize", "--tokenizer", pieces, "--json", text_in="The fox\n")) == once
+    assert objects(run("tokenize", "--tokenizer", "words", "--text", text, "--json", text_in="fox\n"))[0]["tokens"] == ["fox"]
+    assert "learns its tokens from text" in refused(2, "tokenize", "--tokenizer", "bpe", text)
+    assert "has nothing to learn" in refused(2, "tokenize", "--tokenizer", "hash-md", "--text", text)
+    assert "is trained already" in refused(2, "tokenize", "--tokenizer", pieces, "--text", text)
+    assert "vocabulary-size is for" in refused(2, "tokenize", "--tokenizer", pieces, "--vocabulary-size", 40)
+    assert "neither a file nor a kind of tokenizer: bytes, " in refused(2, "tokenize", "--tokenizer", "word")
+    assert "missing.txt" in refused(1, "tokenize", "--tokenizer", "words", "--text", tmp_path / "missing.txt")
+    (tmp_path / "bad.txt").write_bytes(b"a\xff\n")
+    assert "bad.txt" in refused(1, "tokenize", "--tokenizer", "words", "--text", tmp_path / "bad.txt")
+
+
 def test_hard_lines(run):
     long = "x" * (10 << 20)
     control = "a\x1b[31m b\x00c"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/data/text/text_source.h"
+#include "headshare/data/text/train_on_text.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
 #include "headshare/text/hash/hash_tokenizer.h"
@@ -13,27 +13,6 @@
 
 namespace headshare {
 namespace {
-
-std::shared_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
-                                         const Progress& progress) {
-  HS_CHECK(!data.text.empty(),
-           "there is no text to learn from: give --text FILE (diagnostic tasks, such as `compare --task offsets`, need "
-           "none)");
-  TextSource source({.inputs = data.text,
-                     .jsonl_field = data.jsonl_field,
-                     .invalid_utf8 = data.invalid_utf8,
-                     .allow_binary = data.allow_binary});
-  HS_CHECK(source.rereadable(), "a text that can be read only once trains no tokenizer, for it is then read again; ",
-           "keep it in a file (KeptInputs), or bring a tokenizer");
-  return train_tokenizer(options, [&](std::string* chunk) {
-    const std::optional<TextPiece> piece = source.next();
-    if (progress) {
-      progress({.stage = "training a tokenizer", .done = source.bytes_done(), .total = source.bytes_total()});
-    }
-    if (piece) chunk->assign(piece->text);
-    return piece.has_value();
-  });
-}
 
 DecoderOptions model_options(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
   HS_CHECK(tokenizer.words() == nullptr, "a language model scores every token of a vocabulary, and the tokenizer '",

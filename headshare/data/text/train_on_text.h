@@ -1,0 +1,17 @@
+// Training a tokenizer on files.
+#pragma once
+
+#include <memory>
+
+#include "headshare/data/text/data_options.h"
+#include "headshare/data/text/token_cache.h"
+#include "headshare/text/train_tokenizer.h"
+
+namespace headshare {
+
+// A tokenizer trained on all of `data.text`, which is read as training reads it. Throws Error as train_tokenizer()
+// does, where no text is named, for text that can be read only once, and for files that are no text.
+std::unique_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
+                                         const Progress& progress = {});
+
+}  // namespace headshare
