@@ -8,6 +8,8 @@
 #include "headshare/compare/embeddings.h"
 #include "headshare/compare/variants.h"
 #include "headshare/metrics/statistics.h"
+#include "headshare/models/embeddings/idle_options.h"
+#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
@@ -36,11 +38,30 @@ void check_setting(const ComparisonOptions& options) {
            why_not(options, variants.front()));
 }
 
+// Some models may have token embeddings that read options which those of others do not.
+void check_embedding_options(const ComparisonOptions& options) {
+  std::vector<TokenEmbeddingKind> kinds;
+  for (const SweepSetting& setting : sweep_settings(options)) {
+    const ComparisonOptions set = with_setting(options, setting);
+    for (const Variant& one : chosen_variants(set)) {
+      kinds.push_back(with_variant(set, one).own<MaskedOptions>().encoder.embedding.kind);
+    }
+  }
+  check_read_by(kinds, options.own<MaskedOptions>().encoder.embedding);
+}
+
+ComparisonOptions without_embedding_options(ComparisonOptions options) {
+  TokenEmbeddingOptions& embedding = options.own<MaskedOptions>().encoder.embedding;
+  embedding = {.kind = embedding.kind};
+  return options;
+}
+
 }  // namespace
 
 void check_comparison(const ComparisonOptions& options) {
   check_embeddings(options);
-  check_task(options, preset_options(options.task, options.preset, options));
+  check_embedding_options(options);
+  check_task(without_embedding_options(options), preset_options(options.task, options.preset, options));
   check_pre_training(options);
   check_scheme_steps(options);
   if (options.until_decided > 0) check_seeds_to_add(options);

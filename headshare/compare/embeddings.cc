@@ -109,8 +109,10 @@ void check_embeddings(const ComparisonOptions& options) {
   HS_CHECK(language.tokenizer.hash_merges.empty() || std::any_of(chosen.begin(), chosen.end(), hashes_pieces),
            "--hash-merges is for the embeddings hash-lsh-..., and none of --embeddings is one; leave it out");
   const bool table = std::any_of(chosen.begin(), chosen.end(), [](const auto& one) { return one.kind == kTable; });
+  const TokenizerOptions usual = preset_options(options.task, options.preset, options).language.tokenizer;
   HS_CHECK(
-      table || (!language.tokenizer.vocabulary_size && !language.tokenizer.min_count && !language.tokenizer.cased),
+      table || (language.tokenizer.vocabulary_size == usual.vocabulary_size &&
+                language.tokenizer.min_count == usual.min_count && language.tokenizer.cased == usual.cased),
       "--vocabulary-size, --min-count and --cased are for the embedding wordpiece, and --embeddings names only some "
       "that hash words; leave them out");
   for (const Variant& one : chosen_variants(options)) {

@@ -81,7 +81,7 @@ def test_fine_tuned(run, text, tmp_path):
     assert [row["quality"] for row in other["rows"]] == [row["quality"] for row in results["rows"]]
 
 
-def test_refusals(refused, text, tmp_path):
+def test_refusals(run, refused, text, tmp_path):
     flags = ("--text", text, "--out", tmp_path / "out")
     error = refused(2, "compare", "--task", "mlm", "--embeddings", "all", *flags)
     one_line_error(error, "--task is mlm; use --task three-way")
@@ -90,4 +90,8 @@ def test_refusals(refused, text, tmp_path):
     hashed = ("--task", "three-way", "--embeddings", "hash-md-proj,trigram")
     error = refused(2, "compare", *hashed, "--vocabulary-size", 99, *flags)
     one_line_error(error, "--vocabulary-size, --min-count and --cased are for the embedding wordpiece")
+    error = refused(2, "compare", *hashed, "--character-buckets", 99, *flags)
+    one_line_error(error, "--character-buckets is for hash-characters, and no token embedding here is one")
+    # Sizes of the preset that only a table reads are no mistake of the user.
+    run("compare", *hashed, "--trigram-rows", 4000, *flags, "--schemes", "mha", "--dry-run")
     assert not (tmp_path / "out").exists()

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 LETTERS = ["hash-trigram", "hash-characters"]
 KINDS = ["hash-emb", "hash-pool", "hash-add", "hash-proj", *LETTERS]
 THREE_WAY = [*TINY[: TINY.index("--tokenizer")], *TINY[TINY.index("--tokenizer") + 2 :], "--task", "three-way"]
-SMALL = ["--layers", 1, "--d-model", 32, "--heads", 2, "--batch-size", 16, "--context", 24, "--hash-buckets", 100]
-SMALL += ["--trigram-rows", 200, "--character-buckets", 60]
+SMALL = ["--layers", 1, "--d-model", 32, "--heads", 2, "--batch-size", 16, "--context", 24]
+SIZES = {"hash-emb": ["--hash-buckets", 100], "hash-trigram": ["--trigram-rows", 200], "hash-characters": ["--character-buckets", 60]}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def corpus(tmp_path_factory):
 
 
 def hashed(kind, tokenizer="hash-md"):
-    return ["--tokenizer", tokenizer, "--token-embedding", kind]
+    return ["--tokenizer", tokenizer, "--token-embedding", kind, *SIZES.get(kind, [])]
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +192,9 @@ def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path)
         for dry in ((), ("--dry-run",)):
             said = refused(2, "train", "--task", "three-way", *hashed("hash-proj"), *odd, *out, *dry)
             assert odd[0].removeprefix("--") in said
+    for odd in (("--hash-buckets", 99), ("--trigram-rows", 99)):
+        said = refused(2, "train", "--task", "three-way", *hashed("hash-proj"), *odd, *out, "--dry-run")
+        assert f"{odd[0]} is for hash-" in said and "no token embedding here is one" in said
     assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed("hash-proj"), *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--token-embedding", "hash-add", *out)
     assert "vocabulary" in refused(2, "train", "--task", "three-way", "--tokenizer", "hash-md", *out)
@@ -201,8 +204,8 @@ def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path)
         assert "vocabulary" in refused(2, "train", *THREE_WAY, "--token-embedding", kind, "--tokenizer", "bpe", *out)
         bits = ("--random-tokens", "bits")
         assert "--random-tokens words" in refused(2, "train", *THREE_WAY, *hashed(kind), *bits, *out)
-    few = ("--trigram-rows", 5)
-    assert "--trigram-hashes 10" in refused(2, "train", *THREE_WAY, *hashed("hash-trigram"), *few, *out)
+    few = ("--tokenizer", "hash-md", "--token-embedding", "hash-trigram", "--trigram-rows", 5)
+    assert "--trigram-hashes 10" in refused(2, "train", *THREE_WAY, *few, *out)
     odd = ("--d-model", 36, "--heads", 2)
     assert "multiple of 8" in refused(2, "train", *THREE_WAY, *hashed("hash-characters"), *odd, *out)
     assert "belongs to --task three-way" in refused(2, "train", "--task", "mlm", "--shuffle", "row", *out)

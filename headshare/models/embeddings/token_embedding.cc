@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/models/embeddings/character_rows.h"
+#include "headshare/models/embeddings/idle_options.h"
 
 namespace headshare {
 namespace {
@@ -30,6 +32,12 @@ const std::vector<std::pair<std::string, std::vector<TokenEmbeddingKind>>>& read
       {"trigram-hashes", {Kind::kHashTrigram}},    {"character-buckets", {Kind::kHashCharacters}},
       {"word-characters", {Kind::kHashCharacters}}};
   return readers;
+}
+
+std::string names_text(const std::vector<TokenEmbeddingKind>& kinds) {
+  std::vector<std::string> names;
+  for (const TokenEmbeddingKind kind : kinds) names.push_back(enum_name(kind_names(), kind));
+  return list_text(names, "or");
 }
 
 }  // namespace
@@ -59,6 +67,20 @@ std::vector<std::string> idle_fields(TokenEmbeddingKind kind) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) idle.push_back(name);
   }
   return idle;
+}
+
+void check_read_by(const std::vector<TokenEmbeddingKind>& kinds, TokenEmbeddingOptions options) {
+  TokenEmbeddingOptions usual;
+  const Fields ours = fields(options);
+  const Fields defaults = fields(usual);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const auto found = std::find_if(readers().begin(), readers().end(),
+                                    [&](const auto& reader) { return reader.first == ours[i].name; });
+    if (found == readers().end() || ours[i].value() == defaults[i].value()) continue;
+    const std::vector<TokenEmbeddingKind>& theirs = found->second;
+    HS_CHECK(std::find_first_of(kinds.begin(), kinds.end(), theirs.begin(), theirs.end()) != kinds.end(), "--",
+             ours[i].name, " is for ", names_text(theirs), ", and no token embedding here is one; leave it out");
+  }
 }
 
 void check_token_embedding(const TokenEmbeddingOptions& o, int64_t width) {

@@ -3,6 +3,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/models/embeddings/idle_options.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/language/text_experiment.h"
 #include "headshare/tasks/masked/score_masked_text.h"
@@ -142,6 +143,8 @@ class MaskedFamily : public TaskFamily {
     HS_CHECK(!learns_scores || !is_hashed(options.own<MaskedOptions>().encoder.embedding),
              "--task mlm scores every token of a vocabulary, and hashed embeddings have none; use --task three-way");
     check_corruption(options.own<MaskedOptions>().corruption, options.own<MaskedOptions>().encoder.embedding.kind);
+    const TokenEmbeddingOptions& embedding = options.own<MaskedOptions>().encoder.embedding;
+    check_read_by({embedding.kind}, embedding);
     if (options.language.tokenizer_path.empty()) check_tokenizer_fits(options);
     HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");
