@@ -502,9 +502,20 @@ def squad():
     return table(["passes", "exact match", "F1"], body) + f"\n\n{note}commit {results['environment']['commit']}."
 
 
+def queue_time():
+    """How long the models of the queue trained, one core each, as the machines of that time were busy."""
+    hours = {}
+    for path in sorted(HOME.glob("*.json")):
+        cells = comparison_results.read(path)["cells"]
+        hours[path.stem] = sum(cell["training_seconds"] for cell in cells if cell["weights_of"] is None) / 3600
+    longest = sorted(hours, key=hours.get, reverse=True)[:3]
+    named = ", ".join(f"`{name}` {hours[name]:.1f}" for name in longest)
+    return f"The models of the queue trained for {sum(hours.values()):.0f} core-hours in all, on machines that were often busy ({named})."
+
+
 def compressed_language_models():
     """The same of language models."""
     return compressed("language-models")
 
 
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, at_chance, squad)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, at_chance, squad, queue_time)}
