@@ -324,6 +324,7 @@ std::optional<std::vector<Score>> score_most_frequent(const QuestionKind& kind, 
   const size_t rows = set.questions.front().rows.size();
   const auto as_many = [rows](const Question& question) { return question.rows.size() == rows; };
   const size_t answers = kind.form == AnswerForm::kClass ? kind.labels.size() : rows;
+  if (answers == 0) return std::nullopt;  // ReCoRD: no candidate anywhere
   for (const QuestionSet* part : {&train, &set}) {
     if (!std::all_of(part->questions.begin(), part->questions.end(), as_many)) return std::nullopt;
   }
