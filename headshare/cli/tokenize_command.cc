@@ -212,6 +212,7 @@ int run_tokenize(const Words& words) {
   arguments.any_number("FILE", "text, plain or .gz; - or none is standard input", &options.files);
   arguments.group("Tokens", own_fields(options));
   arguments.group("Training the tokenizer", training_fields(options));
+  arguments.common({"tokenizer", "text", "vocabulary-size", "write-model", "json"});
   arguments.example("tokenize --tokenizer hash-md --json notes.txt", "hashes of words, with all 128 bits");
   arguments.example("tokenize --tokenizer runs/bert <notes.txt", "the tokens that a model sees");
   arguments.example("tokenize --tokenizer wordpiece --text corpus.txt --vocabulary-size 4096 --write-model pieces.json",
@@ -219,8 +220,7 @@ int run_tokenize(const Words& words) {
   arguments.note(
       "A line of text gives a line for each token (id, first byte, byte behind the last, token) and an empty line. Ids "
       "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
-      "13 "
-      "chunks, as HashFormers' Pool numbers them.");
+      "13 chunks, as HashFormers' Pool numbers them.");
   if (!arguments.parse(words)) return kOk;
   as_usage([&] {
     HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
