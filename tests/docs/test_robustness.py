@@ -3,12 +3,14 @@
 import importlib.machinery
 import importlib.util
 import random
+import sys
 
 import pytest
 
 
 @pytest.fixture(scope="module")
 def tool(root):
+    sys.path.insert(0, str(root / "tools"))
     loader = importlib.machinery.SourceFileLoader("robustness", str(root / "tools/robustness"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("robustness", loader))
     loader.exec_module(module)
