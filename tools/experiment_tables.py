@@ -5,47 +5,34 @@ Each function returns Markdown. An unfinished comparison has no row, column or f
 
 import json
 import math
-import pathlib
 import re
 import statistics
 
 import comparison_results
 import judging
+from table_parts import (
+    ARROWS,
+    CEILING,
+    HOME,
+    SMALLEST_ACCURACY,
+    SMALLEST_LOSS,
+    SMALLEST_SCORE,
+    arrows_of,
+    load,
+    retention,
+    rows_by_scheme,
+    settings_of,
+    share_of_mha,
+    table,
+    title_of,
+    with_deviation,
+    with_interval,
+)
 
-HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
 LIST = HOME.parents[2] / "headshare/attention/schemes.inc"
 # The schemes that are trained: el_lossless computes with mha's weights.
 SCHEMES = tuple(name for name in re.findall(r"^HS_SCHEME\((\w+)\)", LIST.read_text(), re.MULTILINE) if name != "el_lossless")
 TASKS = ("offsets", "recall", "induction", "dyck")
-
-
-def table(headings, rows):
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def load(name):
-    path = HOME / f"{name}.json"
-    return comparison_results.read(path) if path.exists() else None
-
-
-ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
-# Differences to mha that are smaller carry no arrow.
-SMALLEST_ACCURACY = 0.01
-SMALLEST_SCORE = 1.0  # of 100
-SMALLEST_LOSS = 0.01  # nats; a conversion that costs less has no share of them that says anything
-CEILING = 0.99  # accuracy that nothing can be said above
-
-
-def rows_by_scheme(results):
-    return {row["scheme"]: row for row in results["rows"]}
-
-
-def arrows_of(comparisons, smallest):
-    """Of a table of several comparisons {name: results}: {(name, scheme): " ↓" or " ↑"} (judging.arrows)."""
-    found = judging.arrows({name: judging.differences(results) for name, results in comparisons.items()}, smallest)
-    schemes = {name: {row["variant"]: row["scheme"] for row in results["rows"]} for name, results in comparisons.items()}
-    return {(name, schemes[name][variant]): ARROWS[direction] for (name, variant), direction in found.items()}
 
 
 def is_told(results):
@@ -53,34 +40,6 @@ def is_told(results):
     means = [row["quality"]["mean"] for row in results["rows"] if row["quality"]]
     chance = results["subject"]["chance"]
     return max(means) - chance >= (1 - chance) / 2 and min(means) < CEILING
-
-
-def with_deviation(summary, digits):
-    if summary is None:  # every model failed
-        return "-"
-    text = f"{summary['mean']:.{digits}f}"
-    return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
-
-
-def with_interval(difference, digits, arrow=""):
-    """A judging.Difference, None of the reference itself; two seeds have no interval."""
-    if difference is None:
-        return "-"
-    low_high = f" [{difference.interval[0]:+.{digits}f}, {difference.interval[1]:+.{digits}f}]" if difference.interval else ""
-    return f"{difference.mean:+.{digits}f}{low_high}{arrow}"
-
-
-def spread(values):
-    return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
-
-
-def retention(value, digits, seeds=judging.FEWEST_SEEDS):
-    """With its interval, unless it rests on so few seeds that these may agree by luck."""
-    if value["value"] is None:
-        return "-"
-    text = f"{value['value']:.{digits}f}"
-    interval = value["interval"] if seeds >= judging.FEWEST_SEEDS else None
-    return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
 def start_of(results):
@@ -283,16 +242,6 @@ def starts():
     return table(["start", *columns], rows)
 
 
-def settings_of(results):
-    """{setting as a dictionary's items: {scheme: its row for that setting}}, in the order of the sweep."""
-    found = {}
-    for row in results["rows"]:
-        for setting in row["settings"]:
-            values = tuple(item.split("=") for item in setting["setting"].split())
-            found.setdefault(tuple(map(tuple, values)), {})[row["scheme"]] = setting
-    return found
-
-
 def mean_loss(rows):
     return f"{sum(row['validation_loss']['mean'] for row in rows) / len(rows):.3f}"
 
@@ -345,10 +294,6 @@ def weight_starts():
     return setting_table("start-weights", "validation_loss", 3, columns)
 
 
-def share_of_mha(rows, scheme):
-    return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
-
-
 def encoders_that_learn():
     """Results of masked-LM pre-training with the recipe of `--task mlm`, by variant. The intervals of differences hold for
     all variants at once."""
@@ -364,16 +309,13 @@ def encoders_that_learn():
     return table(headings, body)
 
 
-TASK_NAMES = {"glue/sst-2": "SST-2", "glue/mrpc": "MRPC", "glue/qnli": "QNLI", "glue/qqp": "QQP", "superglue/wic": "WiC"}
-
-
 def finetuned_that_learn():
     """Those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at averages."""
     found = {"GLUE": load("finetune-glue"), "WiC": load("finetune-wic")}
     differences = {name: judging.differences(results) for name, results in found.items()}
     arrows = judging.arrows(differences, SMALLEST_SCORE)
     rows = {name: {row["variant"]: row for row in results["rows"]} for name, results in found.items()}
-    tasks = [TASK_NAMES[task["task"]] for task in rows["GLUE"]["mha"]["tasks"]]
+    tasks = [title_of(task["task"]) for task in rows["GLUE"]["mha"]["tasks"]]
     body = []
     for variant, row in rows["GLUE"].items():
         means = [with_deviation(rows[name][variant]["quality"], 1) + ARROWS[arrows.get((name, variant), 0)] for name in rows]
@@ -384,50 +326,6 @@ def finetuned_that_learn():
     seeds = [f"{name}: {of['mha']['quality']['count']} seeds" for name, of in rows.items()]
     headings = ["variant", "attention parameters", f"mean of {len(tasks)} tasks of GLUE", "minus mha's", "PRR", "PEoP", *tasks, "WiC"]
     return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds ({', '.join(seeds)})."
-
-
-def compressed(name="encoders"):
-    """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. Of each
-    column of differences the intervals hold for all targets at once."""
-    results = json.loads((HOME.parent / f"compression-{name}.json").read_text())
-    targets = {}
-    for cell in results["cells"]:
-        source = results["source_losses"][cell["seed"]]
-        losses = {"converted": cell["converted_loss"], "healed": cell["healed"]["test_loss"], "scratch": cell["scratch"]["test_loss"]}
-        losses |= {"full": cell["full_loss"], "source": source, "share": cell["after"]["attention_parameters"] / cell["before"]["attention_parameters"]}
-        targets.setdefault(cell["target"], []).append(losses)
-
-    def compared(other):
-        pairs = {target: [(one["healed"], one[other]) for one in cells] for target, cells in targets.items()}
-        whole = {target: [ours - theirs for ours, theirs in values] for target, values in pairs.items() if None not in dict(values).values()}
-        return judging.judge(whole)
-
-    def difference(judged):
-        return with_interval(judged, 3, ARROWS[-judged.direction] if judged else "")
-
-    to_source, to_full = compared("source"), compared("full")
-    body = []
-    for target, cells in sorted(targets.items(), key=lambda item: -item[1][0]["share"]):
-        lost = statistics.fmean(one["converted"] - one["source"] for one in cells)
-        regained = statistics.fmean(one["converted"] - one["healed"] for one in cells) / lost
-        body.append([
-            f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
-            f"{100 * cells[0]['share']:.0f} %",
-            *(spread([one[figure] for one in cells]) for figure in ("converted", "healed")),
-            f"{100 * regained:.0f} %" if lost >= SMALLEST_LOSS else "-",
-            difference(to_source[target]),
-            spread([one["full"] for one in cells]) if target in to_full else "-",
-            difference(to_full.get(target)),
-            spread([one["scratch"] for one in cells]),
-        ])
-    headings = ["converted to", "attention parameters", "converted", "healed", "recovered", "healed minus source"]
-    headings += ["from scratch, as long as the source", "healed minus that", f"from scratch, {results['options']['steps']} steps"]
-    note = f"The sources have {spread(results['source_losses'])}; {len(results['source_losses'])} seeds. "
-    if "source_trained_on_losses" in results:
-        note += f"Trained on for as long as healed models, without a teacher, they have {spread(results['source_trained_on_losses'])}. "
-    commits = sorted({cell["commit"] for cell in results["cells"]})
-    note += f"{results['environment']['processor']}, commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}."
-    return table(headings, body) + f"\n\n{note}"
 
 
 def translation():
@@ -447,36 +345,6 @@ def translation():
     return table(headings, body) + f"\n\n`{signature}`."
 
 
-def converted_translators():
-    """What trained translators lose when their heads share, and what a short second training gives back."""
-    results = json.loads((HOME.parent / "converted-translators.json").read_text())
-    targets = {}
-    for cell in results["cells"]:
-        targets.setdefault(cell["target"], []).append(cell)
-    scratch = {row["variant"]: row for row in load("multi30k")["rows"]}
-    body = []
-    for target, cells in targets.items():
-        wide = isinstance(target, int)
-        fresh = scratch.get(f"c{target}" if wide else target)
-        body.append([
-            f"collaborative, width {target}" if wide else f"`{target}`",
-            f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
-            *(", ".join(f"{cell[stage]['bleu']:.1f}" for cell in cells) if stage in cells[0] else "-" for stage in ("converted", "healed")),
-            with_deviation(fresh["quality"], 1) if fresh else "-",
-        ])
-    headings = ["converted to", "attention parameters", "BLEU of either seed", "healed", "BLEU, trained from scratch"]
-    before, after = (
-        ", ".join(f"{cell[source]['bleu']:.1f}" for cell in next(iter(targets.values()))) for source in ("source", "source_trained_on")
-    )
-    commit = results["environment"]["commit"]
-    note = f"The sources have BLEU {before}; trained on for as long as healed models, {after}."
-    return table(headings, body) + f"\n\n{note} {results['environment']['processor']}, commit {commit}."
-
-
-LONG_NAMES = {"cola": "CoLA", "rte": "RTE", "mnli": "MNLI", "wnli": "WNLI", "boolq": "BoolQ", "cb": "CB", "copa": "COPA", "wsc": "WSC",
-              "multirc": "MultiRC"}  # fmt: skip
-
-
 def at_chance():
     """Tasks that mha does not learn, beside what the most frequent answer scores. The interval is of one task each."""
     body = []
@@ -487,7 +355,7 @@ def at_chance():
             score = task["score"]
             half = judging.half_width_factor(score["count"], 1) * score["deviation"]
             interval = f"[{score['mean'] - half:.1f}, {score['mean'] + half:.1f}]"
-            body.append([LONG_NAMES[task["task"].split("/")[1]], f"{chance:.1f}", with_deviation(score, 1), interval])
+            body.append([title_of(task["task"]), f"{chance:.1f}", with_deviation(score, 1), interval])
     seeds = rows_by_scheme(results)["mha"]["quality"]["count"]
     return table(["task", "most frequent answer", "`mha`", "95 %"], body) + f"\n\nPer cent; {seeds} seeds."
 
@@ -513,9 +381,4 @@ def queue_time():
     return f"The models of the queue trained for {sum(hours.values()):.0f} core-hours in all, on machines that were often busy ({named})."
 
 
-def compressed_language_models():
-    """The same of language models."""
-    return compressed("language-models")
-
-
-TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, converted_translators, compressed, compressed_language_models, at_chance, squad, queue_time)}
+TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, at_chance, squad, queue_time)}

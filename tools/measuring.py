@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 STATE = pathlib.Path(os.environ.get("HEADSHARE_EXPERIMENTS", ROOT / "build/experiments"))
@@ -35,6 +36,17 @@ def environment():
     if found["commit"].endswith("-dirty"):
         sys.exit(f"{PROGRAM} was built from sources that are not committed: {found['commit']}")
     return {key: value for key, value in found.items() if not isinstance(value, list)}
+
+
+def task_metrics(model, task, table, columns, gold):
+    """Of a model's answers to the rows of `table`, whose one or two texts stand in `columns`; `gold` has their labels."""
+    words = [word for name, flag in zip(columns, ("--text-column", "--pair-column")) for word in (flag, name)]
+    answers = [json.loads(line) for line in headshare("predict", model, table, "--json", *words).splitlines()]
+    lines = [f"{number}\t{answer['prediction']}" for number, answer in enumerate(answers)]
+    with tempfile.TemporaryDirectory() as folder:
+        predictions = pathlib.Path(folder) / "predictions.tsv"
+        predictions.write_text("\n".join(["index\tprediction", *lines]) + "\n")
+        return json.loads(headshare("score", "glue", predictions, "--task", task, "--gold", gold, "--json"))
 
 
 def write(path, results):

@@ -1,0 +1,119 @@
+"""Tables of docs/results/README.md: token embeddings."""
+
+import json
+import statistics
+
+import judging
+from table_parts import ARROWS, HOME, load, settings_of, table, title_of, with_deviation, with_interval
+
+
+def embedding_rates():
+    """Validation loss of every kind of token embedding at the rates that were tried."""
+    body = []
+    for name in ("embeddings-mlm-rates", "embeddings-rates"):
+        rows = {}
+        for setting, found in settings_of(load(name)).items():
+            for variant, row in found.items():
+                rows.setdefault(variant, {})[dict(setting)["learning-rate"]] = with_deviation(row["validation_loss"], 3)
+        body += [[named(variant), *losses.values()] for variant, losses in rows.items()]
+        rates = list(next(iter(rows.values())))
+    return table(["token embedding", *rates], body)
+
+
+def named(variant):
+    """mha+hash-md-proj: hash-md-proj; masked-LM needs a vocabulary, so that its comparisons have mha alone."""
+    return "wordpiece, masked-LM" if variant == "mha" else f"`{variant.removeprefix('mha+')}`"
+
+
+EMBEDDING_REFERENCE = "mha+wordpiece"
+
+
+def embeddings_compared():
+    """Encoders by token embedding, pre-trained and fine-tuned; seed i of fine-tuning starts from seed i of pre-training."""
+    trained = {row["variant"]: row for row in load("embeddings")["rows"]}
+    found = {name: load(name) for name in ("embeddings-glue-mlm", "embeddings-glue")}
+    qualities = {variant: by_seed for results in found.values() for variant, by_seed in quality_by_seed(results).items()}
+    reference = qualities[EMBEDDING_REFERENCE]
+    over = judging.judge({
+        variant: [value - reference[seed] for seed, value in by_seed.items() if seed in reference]
+        for variant, by_seed in qualities.items()
+        if variant != EMBEDDING_REFERENCE
+    })
+    body = []
+    for name, results in found.items():
+        for row in results["rows"]:
+            variant, judged = row["variant"], over.get(row["variant"])
+            loss = with_deviation(trained[variant]["test_loss"], 3) if variant in trained else "-"
+            counts = [f"{row[count]:,}" for count in ("embedding_parameters", "total_parameters")]
+            minus = with_interval(judged, 1, ARROWS[judged.direction] if judged else "")
+            scores = [with_deviation(task["score"], 1) for task in row["tasks"]]
+            body.append([named(variant), *counts, loss, with_deviation(row["quality"], 1), minus, *scores])
+    tasks = [title_of(task["task"]) for task in results["rows"][0]["tasks"]]
+    headings = ["token embedding", "its parameters", "all", "three-way loss", f"mean of {len(tasks)} tasks", "minus wordpiece's", *tasks]
+    return table(headings, body) + f"\n\nPer cent, ± the deviation over {len(reference)} seeds."
+
+
+def quality_by_seed(results):
+    found = {}
+    for cell in results["cells"]:
+        found.setdefault(cell["variant"], {})[cell["seed"]] = cell["quality"]
+    return found
+
+
+def hash_claims():
+    """What each step of the paper costs in mean score: fewer parameters than a row for each bucket, hashes of pieces."""
+    qualities = quality_by_seed(load("embeddings-glue"))
+    kinds = ("pool", "add", "proj")
+    pairs = [(f"mha+hash-{hashing}-{kind}", f"mha+hash-{hashing}-emb") for hashing in ("md", "lsh") for kind in kinds]
+    pairs += [(f"mha+hash-lsh-{kind}", f"mha+hash-md-{kind}") for kind in ("emb", *kinds)]
+    pairs = [pair for pair in pairs if set(pair) <= set(qualities)]
+    judged = judging.judge({
+        (ours, theirs): [value - qualities[theirs][seed] for seed, value in qualities[ours].items() if seed in qualities[theirs]]
+        for ours, theirs in pairs
+    })
+    body = [[f"{named(ours)} minus {named(theirs)}", with_interval(one, 1, ARROWS[one.direction])] for (ours, theirs), one in judged.items()]
+    return table(["token embeddings", "mean score"], body)
+
+
+def robustness():
+    """Mean scores where one word in ten has a typing error, or is one that no training text has."""
+    results = json.loads((HOME.parent / "robustness.json").read_text())
+    scores = {}  # of (variant, change) by seed, over tasks
+    for one in results["scores"]:
+        scores.setdefault((one["variant"], one["change"]), {}).setdefault(one["seed"], []).append(100 * one["metrics"]["score"])
+    means = {key: {seed: statistics.fmean(tasks) for seed, tasks in by_seed.items()} for key, by_seed in scores.items()}
+    variants = list(dict.fromkeys(variant for variant, _ in means))
+    changes = [change for change in dict.fromkeys(change for _, change in means) if change != "none"]
+
+    def change_of(variant, change):
+        return {seed: value - means[variant, "none"][seed] for seed, value in means[variant, change].items()}
+
+    columns = {}
+    for change in changes:
+        reference = change_of(EMBEDDING_REFERENCE, change)
+        others = [variant for variant in variants if variant != EMBEDDING_REFERENCE]
+        columns[change] = judging.judge({
+            variant: [value - reference[seed] for seed, value in change_of(variant, change).items() if seed in reference]
+            for variant in others
+        })
+    body = []
+    for variant in sorted(variants, key=lambda variant: (variant != "mha", variants.index(variant))):
+        row = [named(variant), spread_of(means[variant, "none"], sign="")]
+        for change in changes:
+            over = columns[change].get(variant)
+            row += [spread_of(change_of(variant, change)), with_interval(over, 1, ARROWS[over.direction] if over else "")]
+        body.append(row)
+    titles = {"typos": "typing errors", "unseen": "unseen words"}
+    headings = ["token embedding", "unchanged"]
+    for change in changes:
+        headings += [titles[change], f"{titles[change]}, minus wordpiece's"]
+    machine = results["environment"]
+    return table(headings, body) + f"\n\nPoints of 100, the mean of four tasks; {machine['processor']}, commit {machine['commit']}."
+
+
+def spread_of(by_seed, sign="+"):
+    values = list(by_seed.values())
+    return f"{statistics.fmean(values):{sign}.1f}" + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
+
+
+TABLES = {table.__name__: table for table in (embedding_rates, embeddings_compared, hash_claims, robustness)}

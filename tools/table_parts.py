@@ -1,0 +1,89 @@
+"""What the tables of docs/results/README.md are made of: comparisons of the queue as they are kept, and figures as text."""
+
+import pathlib
+import statistics
+
+import comparison_results
+import judging
+
+HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def load(name):
+    path = HOME / f"{name}.json"
+    return comparison_results.read(path) if path.exists() else None
+
+
+ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
+# Differences to mha that are smaller carry no arrow.
+SMALLEST_ACCURACY = 0.01
+SMALLEST_SCORE = 1.0  # of 100
+SMALLEST_LOSS = 0.01  # nats; a conversion that costs less has no share of them that says anything
+CEILING = 0.99  # accuracy that nothing can be said above
+
+
+def rows_by_scheme(results):
+    return {row["scheme"]: row for row in results["rows"]}
+
+
+def arrows_of(comparisons, smallest):
+    """Of a table of several comparisons {name: results}: {(name, scheme): " ↓" or " ↑"} (judging.arrows)."""
+    found = judging.arrows({name: judging.differences(results) for name, results in comparisons.items()}, smallest)
+    schemes = {name: {row["variant"]: row["scheme"] for row in results["rows"]} for name, results in comparisons.items()}
+    return {(name, schemes[name][variant]): ARROWS[direction] for (name, variant), direction in found.items()}
+
+
+def with_deviation(summary, digits):
+    if summary is None:  # every model failed
+        return "-"
+    text = f"{summary['mean']:.{digits}f}"
+    return text if summary["deviation"] is None else f"{text} ± {summary['deviation']:.{digits}f}"
+
+
+def with_interval(difference, digits, arrow=""):
+    """A judging.Difference, None of the reference itself; two seeds have no interval."""
+    if difference is None:
+        return "-"
+    low_high = f" [{difference.interval[0]:+.{digits}f}, {difference.interval[1]:+.{digits}f}]" if difference.interval else ""
+    return f"{difference.mean:+.{digits}f}{low_high}{arrow}"
+
+
+def spread(values):
+    return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
+
+
+def retention(value, digits, seeds=judging.FEWEST_SEEDS):
+    """With its interval, unless it rests on so few seeds that these may agree by luck."""
+    if value["value"] is None:
+        return "-"
+    text = f"{value['value']:.{digits}f}"
+    interval = value["interval"] if seeds >= judging.FEWEST_SEEDS else None
+    return text if interval is None else f"{text} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+
+
+def settings_of(results):
+    """{setting as a dictionary's items: {variant: its row for that setting}}, in the order of the sweep."""
+    found = {}
+    for row in results["rows"]:
+        for setting in row["settings"]:
+            values = tuple(item.split("=") for item in setting["setting"].split())
+            found.setdefault(tuple(map(tuple, values)), {})[row["variant"]] = setting
+    return found
+
+
+def share_of_mha(rows, scheme):
+    return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
+
+
+# Of a task, "glue/sst-2" or "sst-2".
+TASK_TITLES = {"sst-2": "SST-2", "mrpc": "MRPC", "qnli": "QNLI", "qqp": "QQP", "wic": "WiC", "cola": "CoLA", "rte": "RTE", "mnli": "MNLI",
+               "wnli": "WNLI", "boolq": "BoolQ", "cb": "CB", "copa": "COPA", "wsc": "WSC", "multirc": "MultiRC"}  # fmt: skip
+
+
+def title_of(task):
+    return TASK_TITLES[task.rpartition("/")[2]]
