@@ -73,15 +73,23 @@ Tensor EncoderImpl::text_scores(const EncoderInput& input) const {
   return task_head(TaskHeadKind::kText)->forward(pooled(input));
 }
 
-Tensor EncoderImpl::word_scores(const EncoderInput& input, const Tensor& words) const {
-  const TaskHead& head = task_head(TaskHeadKind::kWords);
-  const Tensor all = hidden(input);
-  const Tensor means = at::bmm(words.to(all.scalar_type()), all).flatten(1);  // [B, 2 E]
-  return head->forward(at::cat({pool(all.select(1, 0)), means}, 1));
+Tensor EncoderImpl::text_scores_of(const Tensor& hidden) const {
+  return task_head(TaskHeadKind::kText)->forward(pool(hidden.select(1, 0)));
 }
 
-Tensor EncoderImpl::token_scores(const EncoderInput& input) const {
-  return task_head(TaskHeadKind::kToken)->forward(hidden(input));
+Tensor EncoderImpl::word_scores(const EncoderInput& input, const Tensor& words) const {
+  return word_scores_of(hidden(input), words);
+}
+
+Tensor EncoderImpl::word_scores_of(const Tensor& hidden, const Tensor& words) const {
+  const Tensor means = at::bmm(words.to(hidden.scalar_type()), hidden).flatten(1);  // [B, 2 E]
+  return task_head(TaskHeadKind::kWords)->forward(at::cat({pool(hidden.select(1, 0)), means}, 1));
+}
+
+Tensor EncoderImpl::token_scores(const EncoderInput& input) const { return token_scores_of(hidden(input)); }
+
+Tensor EncoderImpl::token_scores_of(const Tensor& hidden) const {
+  return task_head(TaskHeadKind::kToken)->forward(hidden);
 }
 
 const MaskedHead& EncoderImpl::masked_head() const {

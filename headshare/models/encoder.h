@@ -38,6 +38,11 @@ class EncoderImpl : public TransformerImpl {
                                                                              // form the means of two groups
   Tensor token_scores(const EncoderInput& input) const;                      // [B, T, C]
 
+  // The same of hidden states [B, T, E] that are there already.
+  Tensor text_scores_of(const Tensor& hidden) const;
+  Tensor word_scores_of(const Tensor& hidden, const Tensor& words) const;
+  Tensor token_scores_of(const Tensor& hidden) const;
+
   // What may stand in a place: [.., E] -> [.., V]. Throws Error without a masked-LM head, as those below.
   Tensor logits(const Tensor& hidden) const;
 

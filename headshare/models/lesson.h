@@ -24,8 +24,8 @@ struct Learning {
   double hidden = 0;  // weight of hidden_difference() beside the loss of scores
 };
 
-// N times the mean squared difference between hidden states [N, E] of both, in units of the teacher's mean square: as
-// much as the loss of N tokens weighs. 0 without tokens. Throws Error where the widths differ.
+// The mean squared difference between hidden states [N, E] of both, in units of the teacher's mean square; a scalar, 0
+// without tokens. Throws Error where the widths differ.
 Tensor hidden_difference(const Tensor& student, const Tensor& teacher);
 
 }  // namespace headshare

@@ -6,8 +6,9 @@ namespace headshare {
 
 SummedLoss taught_loss(const DistilledLoss& found, const Tensor& hidden, int64_t tokens, const Lesson& lesson,
                        const Learning& how) {
-  const Tensor sum = how.hidden > 0 ? found.sum + hidden_difference(hidden, lesson.hidden) * how.hidden : found.sum;
-  return {sum, tokens, found.plain};
+  if (how.hidden == 0) return {found.sum, tokens, found.plain};
+  const double weight = how.hidden * static_cast<double>(tokens);
+  return {found.sum + hidden_difference(hidden, lesson.hidden) * weight, tokens, found.plain};
 }
 
 }  // namespace headshare

@@ -5,9 +5,9 @@
 
 namespace headshare {
 
-// `found`, the loss of scores over `tokens` targets, and how.hidden times hidden_difference() between the student's
-// last hidden states [tokens, E] and those of the lesson. Throws Error as that does; with a weight of 0 it is not
-// formed.
+// `found`, the loss of scores over `tokens` targets, and how.hidden times hidden_difference() for each of them, between
+// the student's last hidden states [tokens, E] and those of the lesson. Throws Error as that does; with a weight of 0
+// it is not formed.
 SummedLoss taught_loss(const DistilledLoss& found, const Tensor& hidden, int64_t tokens, const Lesson& lesson,
                        const Learning& how);
 

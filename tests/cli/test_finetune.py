@@ -534,10 +534,16 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     done = run("finetune", encoder, *parts, "--teacher", teacher, "--seed", 5, "--out", tmp_path / "taught", "--json")
     assert json.loads(done.stdout)["tasks"][0]["parts"][0]["part"] == "validation"
     assert "teacher: loss " in done.stderr
-    home = tmp_path / "taught" / "classify" / "lr-0.003-seed-5"
-    lines = [json.loads(line) for line in (home / "metrics.jsonl").read_text().splitlines()]
+
+    def events(out):
+        return [json.loads(line) for line in (out / "classify/lr-0.003-seed-5/metrics.jsonl").read_text().splitlines()]
+
+    lines = events(tmp_path / "taught")
     steps = [line for line in lines if line["event"] == "step"]
     assert all(line["plain_loss"] > 0 and line["plain_loss"] != line["loss"] for line in steps)
+    run("finetune", encoder, *parts, "--teacher", teacher, "--teacher-hidden", 1, "--seed", 5, "--out", tmp_path / "states")
+    first = next(line for line in events(tmp_path / "states") if line["event"] == "step")
+    assert first["plain_loss"] == pytest.approx(steps[0]["plain_loss"], rel=1e-5) and first["loss"] > steps[0]["loss"] + 1e-3
     said = json.loads((teacher / "result.json").read_text())["parts"][0]["scores"]
     taught = next(line for line in lines if line["event"] == "teacher")
     assert taught["accuracy"] == next(score["value"] for score in said if score["name"] == "accuracy")
@@ -563,5 +569,5 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     assert "--teacher-share needs --teacher MODEL" in refusal(2, "--task", "cola", "--data", glue, "--teacher-share", 0.2)
     message = refusal(2, *parts, "--teacher", teacher, "--overwrite", out=tmp_path / "tuned")
     assert "lies in --out" in message and (teacher / "result.json").exists()
-    assert "--teacher-hidden" in refusal(2, *parts, "--teacher-hidden", 1)
+    assert "--teacher-hidden needs --teacher MODEL" in refusal(2, *parts, "--teacher-hidden", 1)
     assert not (tmp_path / "no").exists()

@@ -21,15 +21,23 @@ std::vector<int64_t> lengths_of(const QuestionSet& set) {
 }
 
 Tensor row_scores(const Answerer& answerer, const AskedBatch& batch) {
+  return read_rows(answerer, batch, /*states=*/false).scores;
+}
+
+RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool states) {
   RowPointers rows;
   for (const Asked& asked : batch) {
     for (const size_t row : asked.rows) rows.push_back(&asked.question->rows[row]);
   }
   const Encoder& model = answerer.model;
-  const c10::Device device = model->device();
-  const EncoderInput input = to_input(rows, answerer.padding, model->options(), device);
-  if (answerer.kind.head == TaskHeadKind::kText) return model->text_scores(input);
-  return model->word_scores(input, word_weights(rows, input.ids.size(1), device));
+  const EncoderInput input = to_input(rows, answerer.padding, model->options(), model->device());
+  const bool of_text = answerer.kind.head == TaskHeadKind::kText;
+  if (of_text && !states) return {model->text_scores(input)};
+  const Tensor hidden = model->hidden(input);
+  RowsRead read{of_text ? model->text_scores_of(hidden)
+                        : model->word_scores_of(hidden, word_weights(rows, input.ids.size(1), model->device()))};
+  if (states) read.states = states_of_tokens(hidden, input);
+  return read;
 }
 
 Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores) {

@@ -28,6 +28,9 @@ struct Answerer {
 // The scores of all rows of all questions, one after the other: [R, C].
 Tensor row_scores(const Answerer& answerer, const AskedBatch& batch);
 
+// The same, with hidden states where these are wanted: then more work where the head reads one token of a row.
+RowsRead read_rows(const Answerer& answerer, const AskedBatch& batch, bool states);
+
 // What these scores answer, [N].
 Answers answers_of(const QuestionKind& kind, const AskedBatch& batch, const Tensor& scores);
 

@@ -51,9 +51,11 @@ class LabelledJob : public FineTuneJob {
     data_.tokenizer = trained.tokenizer;
     data_.note = {.task = data_.kind.name, .max_length = rows_.length()};
     if (data_.kind.task == nullptr) data_.note.table = options.table;
-    data_.teacher = open_tuned_teacher(
-        options.distillation,
-        {.task = data_.kind.name, .head = head(), .tokenizer = *trained.tokenizer, .length = rows_.length()});
+    data_.teacher = open_tuned_teacher(options.distillation, {.task = data_.kind.name,
+                                                              .head = head(),
+                                                              .tokenizer = *trained.tokenizer,
+                                                              .length = rows_.length(),
+                                                              .d_model = model_.attention.d_model});
   }
 
   RowEncoder& rows() { return rows_; }

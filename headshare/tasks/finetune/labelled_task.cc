@@ -91,22 +91,24 @@ Tensor LabelledTask::losses(const AskedBatch& batch, const Tensor& scores) const
 
 Tensor LabelledTask::loss_sum(int64_t index) {
   const AskedBatch& batch = drawn_.at(static_cast<size_t>(index));
-  const Tensor scores = row_scores(answerer(), batch);
-  const Tensor plain = losses(batch, scores);
-  if (!data_.teacher.teaches()) return plain.sum();
-  const Tensor theirs = [&] {
+  const TunedTeacher& teacher = data_.teacher;
+  if (!teacher.teaches()) return losses(batch, row_scores(answerer(), batch)).sum();
+  const bool states = teacher.how.hidden > 0;
+  const RowsRead own = read_rows(answerer(), batch, states);
+  const RowsRead theirs = [&] {
     const at::NoGradGuard no_grad;
-    return row_scores(asking(data_.teacher.model), batch);
+    return read_rows(asking(teacher.model), batch, states);
   }();
+  const Tensor plain = losses(batch, own.scores);
   plain_ = plain.sum().item<double>();
-  return taught_losses(plain, divergences_of(batch, scores, theirs), data_.teacher.how).sum();
+  return taught_sum(plain, divergences_of(batch, own.scores, theirs.scores), own.states, theirs.states, teacher.how);
 }
 
 Tensor LabelledTask::divergences_of(const AskedBatch& batch, const Tensor& scores, const Tensor& teacher) const {
-  const double temperature = data_.teacher.how.temperature;
+  const double temperature = data_.teacher.how.scores.temperature;
   if (data_.kind.form == AnswerForm::kClass) return divergences(scores, teacher, temperature);
   if (data_.kind.form == AnswerForm::kNumber) {
-    // No temperature divides numbers: what taught_losses() multiplies by is taken out again.
+    // No temperature divides numbers: what taught_sum() multiplies by is taken out again.
     return (scores.to(at::kFloat) - teacher.to(at::kFloat)).squeeze(1).square() / (temperature * temperature);
   }
   std::vector<Tensor> each;

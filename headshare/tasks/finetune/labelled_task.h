@@ -30,7 +30,8 @@ class LabelledTask : public FineTuneTask {
   int64_t draw(int64_t micro_batches) override;
 
   // Cross-entropy of classes; of rows, -log of the share of the right ones in a softmax over a question's rows; the
-  // squared error of numbers. A teacher's share is the divergence of scores; of numbers the squared difference.
+  // squared error of numbers. A teacher's share is the divergence of scores, of numbers the squared difference; its
+  // hidden states are those of all tokens.
   Tensor loss_sum(int64_t index) override;
   std::optional<double> plain_loss_sum() const override { return plain_; }
 

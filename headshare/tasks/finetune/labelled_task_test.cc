@@ -119,8 +119,19 @@ Tensor scores_of(const Encoder& model, const Question& question) {
   return at::cat(scores);
 }
 
+// The last hidden states of all tokens of a question, [tokens, E].
+Tensor states_of(const Encoder& model, const Question& question) {
+  std::vector<Tensor> states;
+  for (const EncodedRow& row : question.rows) {
+    const Tensor ids = at::tensor(row.ids, at::kLong).unsqueeze(0);
+    const Tensor segments = (at::arange(ids.size(1)) >= row.second).to(at::kLong).unsqueeze(0);
+    states.push_back(model->hidden({.ids = ids, .segments = segments})[0]);
+  }
+  return at::cat(states);
+}
+
 TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
-  const Distillation how{.share = 0.25, .temperature = 2};
+  const Learning how{.scores = {.share = 0.25, .temperature = 2}, .hidden = 0.5};
   for (const AnswerForm form : {AnswerForm::kClass, AnswerForm::kNumber, AnswerForm::kRow}) {
     LabelledData data = small_data(form);
     data.teacher = {.model = beginning(data, "mqa"), .how = how};
@@ -131,8 +142,11 @@ TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
     const at::NoGradGuard no_grad;
     Encoder model = beginning(data);
     model->eval();
-    double plain = 0, apart = 0;
+    double plain = 0, apart = 0, states_apart = 0, size = 0;
     for (const Question& question : data.train.questions) {
+      const Tensor states = states_of(data.teacher.model, question);
+      states_apart += (states_of(model, question) - states).square().sum().item<double>();
+      size += states.square().sum().item<double>();
       const Tensor own = scores_of(model, question).t(), wanted = scores_of(data.teacher.model, question).t();
       if (form == AnswerForm::kNumber) {
         plain += std::pow(own.item<double>() - question.number, 2);
@@ -144,7 +158,9 @@ TEST(LabelledTask, ATeacherHasItsShareOfTheLoss) {
       apart += (shares * (shares.log() - at::log_softmax(own.flatten() / 2, 0))).sum().item<double>();
     }
     EXPECT_GT(apart, 1e-4);
-    EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart, 1e-4);
+    EXPECT_GT(states_apart, 0.01 * size);
+    const double hidden = 0.5 * states_apart / size * static_cast<double>(data.train.questions.size());
+    EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart + hidden, 1e-4);
     EXPECT_NEAR(*task.plain_loss_sum(), plain, 1e-4);
   }
 }

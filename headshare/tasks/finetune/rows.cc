@@ -163,4 +163,9 @@ Tensor word_weights(const RowPointers& rows, int64_t length, c10::Device device)
   return weights.to(device);
 }
 
+Tensor states_of_tokens(const Tensor& hidden, const EncoderInput& input) {
+  const Tensor all = hidden.flatten(0, 1);
+  return input.visible.defined() ? all.index_select(0, input.visible.flatten().nonzero().squeeze(1)) : all;
+}
+
 }  // namespace headshare

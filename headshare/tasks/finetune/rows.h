@@ -87,4 +87,13 @@ EncoderInput to_input(const RowPointers& rows, int64_t padding, const EncoderOpt
 // float [B, 2, T]: for each row two sets of weights that form the means over its words; zeros where there are none.
 Tensor word_weights(const RowPointers& rows, int64_t length, c10::Device device);
 
+// What a model makes of the rows of a batch.
+struct RowsRead {
+  Tensor scores;
+  Tensor states = {};  // the last hidden states [tokens, E], without padding; undefined where they are not wanted
+};
+
+// The states of `input`'s tokens among hidden states [B, T, E].
+Tensor states_of_tokens(const Tensor& hidden, const EncoderInput& input);
+
 }  // namespace headshare

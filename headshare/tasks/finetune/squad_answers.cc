@@ -91,13 +91,22 @@ SquadPredictions to_predictions(const SquadData& data, const SquadAnswers& answe
 double squad_goal(const SquadScores& scores) { return scores.best_f1 ? scores.best_f1->score : scores.all.f1; }
 
 Tensor place_scores(const SquadAnswerer& answerer, const SquadWindows& windows) {
+  return read_windows(answerer, windows, /*states=*/false).scores;
+}
+
+RowsRead read_windows(const SquadAnswerer& answerer, const SquadWindows& windows, bool states) {
   const Encoder& model = answerer.model;
   RowPointers rows;
   for (const SquadWindow* window : windows) rows.push_back(&window->row);
   const EncoderInput input = to_input(rows, answerer.padding, model->options(), model->device());
-  const Tensor scores = model->token_scores(input).to(at::kFloat);
-  if (!input.visible.defined()) return scores;
-  return scores.masked_fill(input.visible.logical_not().unsqueeze(2), -std::numeric_limits<float>::infinity());
+  const Tensor hidden = model->hidden(input);
+  RowsRead read{model->token_scores_of(hidden).to(at::kFloat)};
+  if (input.visible.defined()) {
+    const Tensor nowhere = input.visible.logical_not().unsqueeze(2);
+    read.scores = read.scores.masked_fill(nowhere, -std::numeric_limits<float>::infinity());
+  }
+  if (states) read.states = states_of_tokens(hidden, input);
+  return read;
 }
 
 SquadAnswers answer_all(const SquadAnswerer& answerer, const SquadSet& set, const Task::Progress& progress,

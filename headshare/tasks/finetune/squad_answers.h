@@ -57,6 +57,9 @@ struct SquadAnswerer {
 // -> [B, T, 2]; where a row has no token, -inf.
 Tensor place_scores(const SquadAnswerer& answerer, const SquadWindows& windows);
 
+// The same, with hidden states where these are wanted.
+RowsRead read_windows(const SquadAnswerer& answerer, const SquadWindows& windows, bool states);
+
 // What the model answers to all questions; it is in evaluation mode meanwhile, and nothing has gradients. `seen` is
 // called with the scores of every batch and may be empty.
 SquadAnswers answer_all(const SquadAnswerer& answerer, const SquadSet& set, const Task::Progress& progress,

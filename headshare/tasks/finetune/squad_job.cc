@@ -20,9 +20,11 @@ class SquadJob : public FineTuneJob {
         weights_(model_tensors(*trained.model)),
         rows_(*trained.tokenizer, options.tuning.row_length(model_, kUsualLength)) {
     // Sooner than data that takes minutes to read.
-    data_.teacher = open_tuned_teacher(
-        options.distillation,
-        {.task = kSquadTask, .head = head(), .tokenizer = *trained.tokenizer, .length = rows_.length()});
+    data_.teacher = open_tuned_teacher(options.distillation, {.task = kSquadTask,
+                                                              .head = head(),
+                                                              .tokenizer = *trained.tokenizer,
+                                                              .length = rows_.length(),
+                                                              .d_model = model_.attention.d_model});
     SquadData train = read_squad(options.files.train);
     const bool held = options.files.validation.empty();
     SquadData validation = held ? held_back(&train) : read_squad(options.files.validation);

@@ -34,16 +34,18 @@ Tensor SquadTask::losses(const SquadWindows& windows, const Tensor& scores) cons
 
 Tensor SquadTask::loss_sum(int64_t index) {
   const SquadWindows& windows = drawn_.at(static_cast<size_t>(index));
-  const Tensor scores = place_scores(answerer(), windows);
-  const Tensor plain = losses(windows, scores);
-  if (!data_.teacher.teaches()) return plain.sum();
-  const Tensor theirs = [&] {
+  const TunedTeacher& teacher = data_.teacher;
+  if (!teacher.teaches()) return losses(windows, place_scores(answerer(), windows)).sum();
+  const bool states = teacher.how.hidden > 0;
+  const RowsRead own = read_windows(answerer(), windows, states);
+  const RowsRead theirs = [&] {
     const at::NoGradGuard no_grad;
-    return place_scores(asking(data_.teacher.model), windows);
+    return read_windows(asking(teacher.model), windows, states);
   }();
+  const Tensor plain = losses(windows, own.scores);
   plain_ = plain.sum().item<double>();
-  const Distillation& how = data_.teacher.how;
-  return taught_losses(plain, divergences(scores, theirs, how.temperature).mean(1), how).sum();
+  const Tensor apart = divergences(own.scores, theirs.scores, teacher.how.scores.temperature).mean(1);
+  return taught_sum(plain, apart, own.states, theirs.states, teacher.how);
 }
 
 SquadAnswers SquadTask::answers(const SquadSet& set, const Task::Progress& progress) {

@@ -160,7 +160,7 @@ TEST_F(SquadTaskTest, LearnsToFindAnswers) {
 
 TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
   SquadTrainingData data = training_data(tokenizer_, SquadRules::kV1);
-  data.teacher = {.model = beginning("mha"), .how = {.share = 0.25, .temperature = 2}};
+  data.teacher = {.model = beginning("mha"), .how = {.scores = {.share = 0.25, .temperature = 2}, .hidden = 0.5}};
   data.teacher.model->eval();
   const auto windows = static_cast<int64_t>(data.train.windows.size());
   SquadTask task = small_task(data, {.batch_size = windows});  // an epoch: every window once
@@ -169,9 +169,12 @@ TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
   const at::NoGradGuard no_grad;
   Encoder model = beginning();
   model->eval();
-  double plain = 0, apart = 0;
+  double plain = 0, apart = 0, states_apart = 0, size = 0;
   for (const SquadWindow& window : data.train.windows) {
     const SquadAnswerer own{model, 0, 1, {}}, teacher{data.teacher.model, 0, 1, {}};
+    const Tensor wanted = read_windows(teacher, {&window}, /*states=*/true).states;
+    states_apart += (read_windows(own, {&window}, /*states=*/true).states - wanted).square().sum().item<double>();
+    size += wanted.square().sum().item<double>();
     const Tensor scores = place_scores(own, {&window})[0], theirs = place_scores(teacher, {&window})[0];  // [S, 2]
     const Tensor shares = at::softmax(theirs / 2, 0), logs = at::log_softmax(scores, 0);
     plain -= (logs[window.start][0] + logs[window.end][1]).item<double>() / 2;
@@ -179,7 +182,9 @@ TEST_F(SquadTaskTest, ATeacherHasItsShareOfTheLoss) {
     apart += gaps.sum().item<double>() / 2;
   }
   EXPECT_GT(apart, 1e-4);
-  EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart, 1e-4);
+  EXPECT_GT(states_apart, 0.01 * size);
+  const double hidden = 0.5 * states_apart / size * static_cast<double>(windows);
+  EXPECT_NEAR(task.loss_sum(0).item<double>(), 0.75 * plain + 0.25 * 4 * apart + hidden, 1e-4);
   EXPECT_NEAR(*task.plain_loss_sum(), plain, 1e-4);
 }
 

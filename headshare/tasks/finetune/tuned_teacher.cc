@@ -29,11 +29,17 @@ void check_same_task(const TunedEncoder& teacher, const TeacherWanted& wanted) {
            model.context, " tokens and rows have ", wanted.length, "; choose --max-length ", model.context, " or less");
 }
 
+void check_same_width(const TunedEncoder& teacher, const TeacherWanted& wanted) {
+  const int64_t width = teacher.encoder.model->options().attention.d_model;
+  HS_CHECK(width == wanted.d_model, "--teacher-hidden compares hidden states, and those of the teacher ",
+           teacher.encoder.directory.string(), " have width ", width, ", the student's ", wanted.d_model,
+           "; leave --teacher-hidden out, which compares scores alone");
+}
+
 }  // namespace
 
 Fields tuned_teacher_fields(DistillationOptions& options) {
   Fields list = fields(options);
-  std::erase_if(list, [](const Field& one) { return one.name == "teacher-hidden"; });
   list.front().help =
       "a model that was fine-tuned on the same task, with the same labels and tokenizer, to learn from as well: its "
       "scores are compared with the model's own (distillation)";
@@ -44,8 +50,9 @@ TunedTeacher open_tuned_teacher(const DistillationOptions& options, const Teache
   if (!options.given()) return {};
   const TunedEncoder teacher = open_tuned(options.teacher, at::kCPU);
   check_same_task(teacher, wanted);
+  if (options.learning.hidden > 0) check_same_width(teacher, wanted);
   check_finite(*teacher.encoder.model, "the teacher " + teacher.encoder.directory.string());
-  return {.model = teacher.encoder.model, .how = options.learning.scores};
+  return {.model = teacher.encoder.model, .how = options.learning};
 }
 
 Evaluation TunedTeacher::evaluated(const std::function<Evaluation()>& evaluate) const {
@@ -61,8 +68,13 @@ Tensor divergences(const Tensor& student, const Tensor& teacher, double temperat
   return at::kl_div(logs(student), logs(teacher), at::Reduction::None, /*log_target=*/true).sum(1);
 }
 
-Tensor taught_losses(const Tensor& losses, const Tensor& divergences, const Distillation& how) {
-  return losses * (1 - how.share) + divergences * (how.share * how.temperature * how.temperature);
+Tensor taught_sum(const Tensor& losses, const Tensor& divergences, const Tensor& states, const Tensor& teacher_states,
+                  const Learning& how) {
+  const double share = how.scores.share, temperature = how.scores.temperature;
+  const Tensor sum = (losses * (1 - share) + divergences * (share * temperature * temperature)).sum();
+  if (how.hidden == 0) return sum;
+  const double weight = how.hidden * static_cast<double>(losses.size(0));
+  return sum + hidden_difference(states, teacher_states) * weight;
 }
 
 }  // namespace headshare

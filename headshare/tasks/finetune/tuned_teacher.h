@@ -13,10 +13,10 @@ namespace headshare {
 
 struct TunedTeacher {
   Encoder model{nullptr};  // in evaluation mode; empty: there is none
-  Distillation how = {};
+  Learning how = {};
 
   // Whether a training step asks it.
-  bool teaches() const { return !model.is_empty() && how.share > 0; }
+  bool teaches() const { return !model.is_empty() && (how.scores.share > 0 || how.hidden > 0); }
 
   // What `evaluate` found the first time: every model of a grid has the same teacher and validation part.
   Evaluation evaluated(const std::function<Evaluation()>& evaluate) const;
@@ -24,7 +24,7 @@ struct TunedTeacher {
   std::shared_ptr<std::optional<Evaluation>> evaluation = std::make_shared<std::optional<Evaluation>>();
 };
 
-// The options of a teacher that fine-tuning has: hidden states are not compared.
+// The options of a teacher that was fine-tuned.
 Fields tuned_teacher_fields(DistillationOptions& options);
 
 // What a teacher must have been fine-tuned for.
@@ -33,17 +33,21 @@ struct TeacherWanted {
   TaskHeadOptions head = {};   // its labels, too
   const Tokenizer& tokenizer;  // the student's
   int64_t length = 0;          // tokens of a row
+  int64_t d_model = 0;         // the student's, for hidden states
 };
 
 // On the CPU. Throws Error, naming both sides and the way out, for a model that was not fine-tuned, one of another
-// task, other labels, another tokenizer, or positions for shorter rows, and for weights that are not finite.
+// task, other labels, another tokenizer, positions for shorter rows, or other widths where hidden states are compared,
+// and for weights that are not finite.
 TunedTeacher open_tuned_teacher(const DistillationOptions& options, const TeacherWanted& wanted);
 
 // KL(softmax(teacher / T) || softmax(student / T)) along the second axis of scores [N, C, ...], float32. Scores of
 // -inf, where a row has no token, have no share in it.
 Tensor divergences(const Tensor& student, const Tensor& teacher, double temperature);
 
-// (1 - A) loss + A T^2 divergence, of each example.
-Tensor taught_losses(const Tensor& losses, const Tensor& divergences, const Distillation& how);
+// What the examples of a batch cost a student that learns from a teacher: the sum of (1 - A) loss + A T^2 divergence,
+// both [N], and how.hidden times hidden_difference() for each example.
+Tensor taught_sum(const Tensor& losses, const Tensor& divergences, const Tensor& states, const Tensor& teacher_states,
+                  const Learning& how);
 
 }  // namespace headshare

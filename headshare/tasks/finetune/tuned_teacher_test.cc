@@ -46,10 +46,18 @@ TEST(DivergencesTest, LeaveThemOutAtAnyTemperature) {
   EXPECT_TRUE(close(divergences(student, teacher, kHot), expected, 1e-6));
 }
 
-TEST(DivergencesTest, AShareOfNoneIsThePlainLoss) {
+TEST(TaughtSumTest, AShareOfNoneIsThePlainLoss) {
   const Tensor losses = random_tensor({3}, 1, at::kFloat), apart = random_tensor({3}, 2, at::kFloat);
-  EXPECT_TRUE(at::equal(taught_losses(losses, apart, {.share = 0, .temperature = 2}), losses));
-  EXPECT_TRUE(close(taught_losses(losses, apart, {.share = 0.25, .temperature = 2}), losses * 0.75 + apart, 1e-6));
+  const Learning none{.scores = {.share = 0, .temperature = 2}}, some{.scores = {.share = 0.25, .temperature = 2}};
+  EXPECT_TRUE(at::equal(taught_sum(losses, apart, {}, {}, none), losses.sum()));
+  EXPECT_TRUE(close(taught_sum(losses, apart, {}, {}, some), (losses * 0.75 + apart).sum(), 1e-5));
+}
+
+TEST(TaughtSumTest, HiddenStatesAreComparedForEachExample) {
+  const Tensor losses = random_tensor({3}, 1, at::kFloat), apart = random_tensor({3}, 2, at::kFloat);
+  const Tensor theirs = random_tensor({7, 4}, 3, at::kFloat), own = theirs * 1.5;
+  const Learning how{.scores = {.share = 0, .temperature = 1}, .hidden = 2};
+  EXPECT_TRUE(close(taught_sum(losses, apart, own, theirs, how), losses.sum() + 3 * 2 * 0.25, 1e-5));
 }
 
 class TunedTeacherTest : public DirectoryTest {
@@ -69,9 +77,11 @@ class TunedTeacherTest : public DirectoryTest {
   static TaskHeadOptions head() { return {.kind = TaskHeadKind::kText, .outputs = 2, .labels = {"no", "yes"}}; }
 
   static std::string refusal(const DistillationOptions& options, const std::string& task, const TaskHeadOptions& head,
-                             const Tokenizer& tokenizer, int64_t length = 16) {
-    return error_message(
-        [&] { open_tuned_teacher(options, {.task = task, .head = head, .tokenizer = tokenizer, .length = length}); });
+                             const Tokenizer& tokenizer, int64_t length = 16, int64_t d_model = 16) {
+    return error_message([&] {
+      open_tuned_teacher(options,
+                         {.task = task, .head = head, .tokenizer = tokenizer, .length = length, .d_model = d_model});
+    });
   }
 };
 
@@ -83,7 +93,7 @@ TEST_F(TunedTeacherTest, IsOpenedWithItsShare) {
       open_tuned_teacher(options, {.task = "classify", .head = head(), .tokenizer = *tokenizer, .length = 16});
   EXPECT_TRUE(teacher.teaches());
   EXPECT_FALSE(teacher.model->is_training());
-  EXPECT_EQ(teacher.how.temperature, 2);
+  EXPECT_EQ(teacher.how.scores.temperature, 2);
   EXPECT_FALSE(open_tuned_teacher({}, {.task = "classify", .tokenizer = *tokenizer}).teaches());
 }
 
@@ -112,6 +122,11 @@ TEST_F(TunedTeacherTest, MustHaveLearntTheSame) {
               AllOf(HasSubstr("wordpiece, 11 tokens"), HasSubstr("bytes, 256 tokens")));
   EXPECT_THAT(refusal(options, "classify", head(), *tokenizer, 17),
               AllOf(HasSubstr("positions for 16 tokens"), HasSubstr("rows have 17")));
+  DistillationOptions hidden = options;
+  hidden.learning.hidden = 1;
+  EXPECT_EQ(refusal(hidden, "classify", head(), *tokenizer), "no error");
+  EXPECT_THAT(refusal(hidden, "classify", head(), *tokenizer, 16, 24), AllOf(HasSubstr("width 16, the student's 24")));
+  EXPECT_EQ(refusal(options, "classify", head(), *tokenizer, 16, 24), "no error");
 }
 
 }  // namespace
