@@ -59,10 +59,8 @@ def task_runs():
         results = comparison_results.read(path)
         options = results["options"]
         if results["subject"]["name"] in TASKS and not options["sweep"]:
-            harder = f", {options['pairs']} pairs" if options["task"] == "recall" and options["pairs"] != 4 else ""
-            name = f"{options['task']}{harder}"
-            key = (TASKS.index(options["task"]), harder, options["positions"] != "learned", options["positions"], options["layers"])
-            runs.append((key, start_of(results), name, results))
+            key = (TASKS.index(options["task"]), options["positions"] != "learned", options["positions"], options["layers"])
+            runs.append((key, start_of(results), options["task"], results))
     return sorted(runs, key=lambda run: run[:2])
 
 

@@ -13,7 +13,7 @@ import comparison_results  # noqa: E402
 import judging  # noqa: E402
 
 # Perplexity and accuracy, one and several variants, three and five seeds, two seeds (not judged), a sweep, fine-tuned.
-FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck", "dyck-mhe", "offsets-rotary", "ablation-heads", "finetune-glue"))]
+FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck-alibi", "induction-mhe", "offsets-rotary", "ablation-heads", "finetune-glue"))]
 
 
 @pytest.mark.parametrize("degrees_of_freedom", [2, 4, 16 / 3, 13.3, 40])
@@ -69,7 +69,7 @@ def test_rank_sums_are_dealt_in_every_way(ours, theirs):
 
 def test_p_values_agree_with_intervals():
     """Bonferroni over the comparison: below 0.05 / k exactly where the interval does not contain 0."""
-    for name in ("dyck", "offsets-rotary"):
+    for name in ("dyck-alibi", "offsets-rotary"):
         found = judging.differences(comparison_results.read(ROOT / f"docs/results/compare/{name}.json"))
         for one in found.values():
             assert (one.p < 0.05 / len(found)) == (one.direction != 0)
