@@ -41,7 +41,8 @@ Arguments CompareCommand::arguments() {
               field("overwrite", &overwrite, "delete the comparison in --out first"),
               field("dry-run", &dry_run, "print what would be trained and how long it takes; train nothing"),
               field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
-              field("json", &json, "print results.json instead of the table"),
+              field("json", &json,
+                    "print results.json instead of the table; with --dry-run the number of models and the seconds"),
               field("latex", &latex, "also write the table in LaTeX, table.tex")});
   // Each family's own options stand together, below what all have.
   Fields shared = fields(comparison);

@@ -87,7 +87,7 @@ int run_compare(const Words& words) {
   if (command.dry_run) {
     as_usage([&] { check_comparison(command.comparison); });
     catch_interrupts();
-    print(plan_text(command));
+    command.json ? print_json(plan_json(command).dump(2) + "\n") : print(plan_text(command));
     return kOk;
   }
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");

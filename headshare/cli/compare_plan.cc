@@ -1,5 +1,7 @@
 #include "headshare/cli/compare_plan.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -81,6 +83,12 @@ bool has_data(const ComparisonOptions& options) {
   return !task_family(options.task).learns_from_text() || !texts.empty();
 }
 
+Forecast forecast(const CompareCommand& command) {
+  CommandLineHost host(command);
+  const ComparisonCall call = command.call("");
+  return fine_tunes(command.comparison) ? forecast_tuned(call, host) : forecast_trained(call, host);
+}
+
 }  // namespace
 
 std::string plan_text(const CompareCommand& command) {
@@ -89,14 +97,21 @@ std::string plan_text(const CompareCommand& command) {
   const int width = terminal_width(Stream::kOut);
   if (!has_data(options))
     return models + wrap("With --text FILE the plan says how long it will take.", width, 0) + "\n";
-  CommandLineHost host(command);
-  const ComparisonCall call = command.call("");
-  const Forecast forecast = fine_tunes(options) ? forecast_tuned(call, host) : forecast_trained(call, host);
-  return models + wrap("Data: " + forecast.data, width, 6) + "\n" +
-         wrap(join_text("Time: ", options.until_decided > 0 ? "up to " : "", time_text(forecast), " for ",
-                        options.until_decided > 0 ? "up to " : "", plural(forecast.models, "model")),
+  const Forecast found = forecast(command);
+  return models + wrap("Data: " + found.data, width, 6) + "\n" +
+         wrap(join_text("Time: ", options.until_decided > 0 ? "up to " : "", time_text(found), " for ",
+                        options.until_decided > 0 ? "up to " : "", plural(found.models, "model")),
               width, 6) +
          "\n";
+}
+
+nlohmann::json plan_json(const CompareCommand& command) {
+  if (!has_data(command.comparison)) {
+    throw UsageError("--dry-run --json says how long the comparison takes, which needs its --text");
+  }
+  const Forecast found = forecast(command);
+  return {
+      {"data", found.data}, {"models", found.models}, {"seconds", found.seconds}, {"threads", at::get_num_threads()}};
 }
 
 }  // namespace headshare

@@ -325,6 +325,9 @@ def test_dry_run(run, refused, tmp_path):
     printed = run("compare", "--dry-run", "--positions", "rotary", "--seeds", 3, "--steps", 7, cwd=tmp_path).stdout
     assert "left out:" in printed and "collaborative" in printed and "7 steps each, 3 seeds" in printed
     assert not list(tmp_path.iterdir())
+    plan = json.loads(run("compare", "--dry-run", "--json", "--task", "dyck", "--threads", 1, "--seeds", 4, "--schemes", "mha,sha", cwd=tmp_path).stdout)
+    assert plan["models"] == 8 and plan["seconds"] > 0 and plan["threads"] == 1 and plan["data"].startswith("sequences")
+    assert "needs its --text" in refused(2, "compare", "--dry-run", "--json")
     assert "2 settings" in run("compare", "--dry-run", "--task", "dyck", "--sweep", "lr=1e-3,1e-2", cwd=tmp_path).stdout
     assert "7" in refused(2, "compare", "--dry-run", "--heads", 7, "--d-model", 64)
     assert "did you mean 'mhe_add'?" in refused(2, "compare", "--dry-run", "--schemes", "mha,mhe_ad")
