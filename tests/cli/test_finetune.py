@@ -27,8 +27,8 @@ def pretrain(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
     (folder / "text.txt").write_text("".join(f"{text}\n" for text, _ in texts(300)))
 
-    def train(name, *options):
-        flags = ["--task", "mlm", "--vocabulary-size", 60, "--learning-rate", 3e-3, "--init-deviation", 0.1, *options]
+    def train(name, *options, task=("mlm", "--vocabulary-size", 60)):
+        flags = ["--task", *task, "--learning-rate", 3e-3, "--init-deviation", 0.1, *options]
         cache = {"HEADSHARE_CACHE": str(folder / "cache")}
         run("train", "--text", folder / "text.txt", "--out", folder / name, *flags, *SMALL, env=cache)
         return folder / name
@@ -39,6 +39,15 @@ def pretrain(run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def encoder(pretrain):
     return pretrain("run", "--steps", 60)
+
+
+@pytest.fixture(scope="module", params=["wordpiece", "hash-md", "hash-lsh"])
+def any_encoder(request, pretrain):
+    """With a table, and without a vocabulary: rows, words and offsets of all tasks must fit either."""
+    if request.param == "wordpiece":
+        return request.getfixturevalue("encoder")
+    task = ("three-way", "--tokenizer", request.param, "--token-embedding", "hash-proj", "--random-tokens", "words")
+    return pretrain(request.param, "--steps", 60, task=task)
 
 
 def table(path, count, start=0, columns=("text", "label"), comma="\t"):
@@ -202,11 +211,11 @@ def squad_file(path, answers, version="1.1"):
     return path
 
 
-def test_squad(run, encoder, tmp_path):
+def test_squad(run, any_encoder, tmp_path):
     train = squad_file(tmp_path / "train.json", [True] * 20)
     dev = squad_file(tmp_path / "dev.json", [True] * 6)
     flags = (*QUICK, "--seeds", 1, "--epochs", 8, "--json")
-    done = run("finetune", encoder, "--task", "squad", "--train", train, "--validation", dev, *flags, "--out", tmp_path / "v1")
+    done = run("finetune", any_encoder, "--task", "squad", "--train", train, "--validation", dev, *flags, "--out", tmp_path / "v1")
     report = json.loads(done.stdout)["tasks"][0]["parts"][0]
     scores = {one["name"]: one["mean"] for one in report["scores"]}
     assert report["examples"] == 6 and scores["f1"] > 50
@@ -260,26 +269,26 @@ def first_part(done):
     return task["parts"][0]["examples"], {score["name"] for score in task["parts"][0]["scores"]}
 
 
-def test_layouts_at_hand(run, encoder, data, tmp_path):
-    done = run("finetune", encoder, "--task", "mrpc,glue/rte,wnli", "--data", data, *FEW, "--out", tmp_path / "out")
+def test_layouts_at_hand(run, any_encoder, data, tmp_path):
+    done = run("finetune", any_encoder, "--task", "mrpc,glue/rte,wnli", "--data", data, *FEW, "--out", tmp_path / "out")
     tasks = json.loads(done.stdout)["tasks"]
     assert [task["task"] for task in tasks] == ["glue/mrpc", "glue/rte", "glue/wnli"]
     assert all(task["parts"][0]["examples"] == 8 for task in tasks)
     # Of these the data has one part.
     for name, file in (("qnli", "glue/QNLI/dev.tsv.gz"), ("qqp", "glue/QQP/subset.tsv.gz"), ("boolq", "superglue/BoolQ/val.jsonl.gz")):
         part = ("--train", data / file, "--validation-fraction", 0.1)
-        done = run("finetune", encoder, "--task", name, *part, *FEW, "--out", tmp_path / name)
+        done = run("finetune", any_encoder, "--task", name, *part, *FEW, "--out", tmp_path / name)
         assert first_part(done) == (8, {"accuracy", "f1"} if name == "qqp" else {"accuracy"})
 
 
-def test_sts_b(run, encoder, tmp_path):
+def test_sts_b(run, any_encoder, tmp_path):
     folder = tmp_path / "glue" / "STS-B"
     folder.mkdir(parents=True)
     columns = "index genre filename year old_index source1 source2 sentence1 sentence2 score".split()
     for part, count in (("train", 12), ("dev", 8)):
         rows = [f"{i}\tg\tf\t2012\t{i}\ts\ts\t{text}\tA fox.\t{5.0 * fox}" for i, (text, fox) in enumerate(texts(count))]
         (folder / f"{part}.tsv").write_text("\n".join(["\t".join(columns), *rows]) + "\n")
-    done = run("finetune", encoder, "--task", "stsb", "--data", tmp_path, *FEW, "--out", tmp_path / "out")
+    done = run("finetune", any_encoder, "--task", "stsb", "--data", tmp_path, *FEW, "--out", tmp_path / "out")
     assert first_part(done) == (8, {"pearson", "spearman"})
     # Answers are written with every digit: scored again, they give the same scores.
     reported = {one["name"]: one["values"][0] for one in json.loads(done.stdout)["tasks"][0]["parts"][0]["scores"]}
@@ -288,10 +297,10 @@ def test_sts_b(run, encoder, tmp_path):
     assert {name: scored[name] for name in reported} == reported
 
 
-def test_superglue_layouts(run, encoder, data, tmp_path):
+def test_superglue_layouts(run, any_encoder, data, tmp_path):
     """A few examples of each task with data at hand."""
     names = ("cb", "copa", "multirc", "superglue/rte", "wic", "wsc")
-    done = run("finetune", encoder, "--task", ",".join(names), "--data", data, *FEW, "--out", tmp_path / "out")
+    done = run("finetune", any_encoder, "--task", ",".join(names), "--data", data, *FEW, "--out", tmp_path / "out")
     report = json.loads(done.stdout)
     assert [task["task"] for task in report["tasks"]] == [f"superglue/{name.split('/')[-1]}" for name in names]
     for task in report["tasks"]:
@@ -335,13 +344,13 @@ def record_passage(number):
     return {"idx": number, "passage": {"text": text, "entities": entities}, "qas": [query]}
 
 
-def test_record(run, encoder, tmp_path):
+def test_record(run, any_encoder, tmp_path):
     folder = tmp_path / "superglue" / "ReCoRD"
     folder.mkdir(parents=True)
     for part, numbers in (("train", range(64)), ("val", range(200, 224))):
         (folder / f"{part}.jsonl").write_text("".join(json.dumps(record_passage(i)) + "\n" for i in numbers))
     flags = (*QUICK, "--epochs", 6, "--seeds", 1, "--json", "--out", tmp_path / "out")
-    report = json.loads(run("finetune", encoder, "--task", "record", "--data", tmp_path, *flags).stdout)
+    report = json.loads(run("finetune", any_encoder, "--task", "record", "--data", tmp_path, *flags).stdout)
     (part,) = report["tasks"][0]["parts"]
     scores = {score["name"]: score["best"] for score in part["scores"]}
     assert part["examples"] == 24 and scores["f1"] > 0.9
