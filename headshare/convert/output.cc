@@ -31,7 +31,7 @@ class RemovedAtEnd {
 }  // namespace
 
 OutputKind headshare_output() {
-  return {.files = {"config.json", "model.safetensors", "tokenizer.json", "source_tokenizer.json"},
+  return {.files = {"config.json", "model.safetensors", "tokenizer.json", "source_tokenizer.json", "task.json"},
           .check_is_one = [](const fs::path& path) { read_options(path); }};
 }
 

@@ -524,7 +524,8 @@ def test_a_fine_tuned_model_shares_heads_and_learns_on(run, encoder, tables, tmp
     parts = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--seeds", 1)
     run("finetune", encoder, *parts, "--out", tmp_path / "tuned")
     tuned = tmp_path / "tuned" / "classify" / "lr-0.003-seed-0"
-    run("convert", tuned, tmp_path / "shared", "--to", "mqa")
+    run("convert", tuned, tmp_path / "shared", "--to", "skv")
+    run("convert", tuned, tmp_path / "shared", "--to", "mqa", "--overwrite")
     answers = run("predict", tmp_path / "shared", dev).stdout.splitlines()
     assert len(answers) == 21
     none = ("--epochs", 1, "--learning-rate", 1e-9)
