@@ -73,7 +73,7 @@ def converted_translators():
             *(", ".join(f"{cell[stage]['bleu']:.1f}" for cell in cells) if stage in cells[0] else "-" for stage in ("converted", "healed")),
             with_deviation(fresh["quality"], 1) if fresh else "-",
         ])
-    headings = ["converted to", "attention parameters", "BLEU of either seed", "healed", "BLEU, trained from scratch"]
+    headings = ["converted to", "attention parameters", "BLEU of seeds 0, 1", "healed", "BLEU, trained from scratch"]
     before, after = (
         ", ".join(f"{cell[source]['bleu']:.1f}" for cell in next(iter(targets.values()))) for source in ("source", "source_trained_on")
     )
