@@ -368,15 +368,25 @@ def squad():
     return table(["passes", "exact match", "F1"], body) + f"\n\n{note}commit {results['environment']['commit']}."
 
 
+QUEUE_GROUPS = {"embeddings": "token embeddings", "multi30k": "translation", "widths": "key widths"}  # of lines that begin so
+
+
 def queue_time():
-    """How long the models of the queue trained, one core each, as the machines of that time were busy."""
-    hours = {}
+    """What `tools/experiments --time` forecast, by what lines are about, and how long their models trained, one core each, as the
+    machines of that time were busy."""
+    forecast = dict.fromkeys(["attention schemes", *QUEUE_GROUPS.values()], 0.0)
+    for name, hours in re.findall(r"^(\S+) +([\d.]+) core-hours$", (HOME.parent / "queue-time.txt").read_text(), re.MULTILINE):
+        group = next((what for begin, what in QUEUE_GROUPS.items() if name.startswith(begin)), "attention schemes")
+        forecast[group] += float(hours)
+    ran = {}
     for path in sorted(HOME.glob("*.json")):
         cells = comparison_results.read(path)["cells"]
-        hours[path.stem] = sum(cell["training_seconds"] for cell in cells if cell["weights_of"] is None) / 3600
-    longest = sorted(hours, key=hours.get, reverse=True)[:3]
-    named = ", ".join(f"`{name}` {hours[name]:.1f}" for name in longest)
-    return f"The models of the queue trained for {sum(hours.values()):.0f} core-hours in all, on machines that were often busy ({named})."
+        ran[path.stem] = sum(cell["training_seconds"] for cell in cells if cell["weights_of"] is None) / 3600
+    longest = sorted(ran, key=ran.get, reverse=True)[:3]
+    named = ", ".join(f"`{name}` {ran[name]:.1f}" for name in longest)
+    told = ", ".join(f"{hours:.1f} for {what}" for what, hours in forecast.items())
+    return (f"Forecast of core-hours on one machine: {told}. The models trained for {sum(ran.values()):.0f} core-hours in all, on machines "
+            f"that were often busy ({named}).")  # fmt: skip
 
 
 TABLES = {table.__name__: table for table in (diagnostics, steps_to_solve, separating, texts, preset_positions, preset_rates, starts, mixing_starts, weight_starts, biases, heads, encoders_that_learn, finetuned_that_learn, translation, at_chance, squad, queue_time)}
