@@ -7,6 +7,11 @@ import judging
 from table_parts import ARROWS, HOME, SMALLEST_LOSS, load, spread, table, title_of, with_deviation, with_interval
 
 
+def named(target):
+    """A key width of collaborative attention, or a scheme."""
+    return f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`"
+
+
 def compressed(name="encoders"):
     """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. Of each
     column of differences the intervals hold for all targets at once."""
@@ -32,7 +37,7 @@ def compressed(name="encoders"):
         lost = statistics.fmean(one["converted"] - one["source"] for one in cells)
         regained = statistics.fmean(one["converted"] - one["healed"] for one in cells) / lost
         body.append([
-            f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
+            named(target),
             f"{100 * cells[0]['share']:.0f} %",
             *(spread([one[figure] for one in cells]) for figure in ("converted", "healed")),
             f"{100 * regained:.0f} %" if lost >= SMALLEST_LOSS else "-",
@@ -65,10 +70,9 @@ def converted_translators():
     scratch = {row["variant"]: row for row in load("multi30k")["rows"]}
     body = []
     for target, cells in targets.items():
-        wide = isinstance(target, int)
-        fresh = scratch.get(f"c{target}" if wide else target)
+        fresh = scratch.get(f"c{target}" if isinstance(target, int) else target)
         body.append([
-            f"collaborative, width {target}" if wide else f"`{target}`",
+            named(target),
             f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
             *(", ".join(f"{cell[stage]['bleu']:.1f}" for cell in cells) if stage in cells[0] else "-" for stage in ("converted", "healed")),
             with_deviation(fresh["quality"], 1) if fresh else "-",
@@ -103,7 +107,7 @@ def converted_tasks():
             judged = [differences[stage][target] for stage in ("converted", "healed")]
             body.append([
                 title_of(task),
-                f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`",
+                named(target),
                 f"{100 * cells[0]['after'] / cells[0]['before']:.0f} %",
                 *(with_interval(one, 1, ARROWS[one.direction]) for one in judged),
             ])
