@@ -9,7 +9,7 @@
 
 #include "commit.h"
 #include "headshare/base/proc.h"
-#include "headshare/cli/runtime_options.h"
+#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/kernels/tiles.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/head_attention.h"

@@ -11,11 +11,11 @@
 #include "headshare/base/file.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
-#include "headshare/cli/interrupt.h"
-#include "headshare/cli/terminal.h"
-#include "headshare/cli/verbs.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/repair_utf8.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {

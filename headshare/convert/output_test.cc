@@ -5,7 +5,7 @@
 #include "headshare/base/testing.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/valid_utf8.h"
-#include "headshare/text/bert_characters.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/bert_characters.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

@@ -12,7 +12,7 @@
 #include "headshare/metrics/json_lines.h"
 #include "headshare/metrics/metric.h"
 #include "headshare/metrics/squad.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

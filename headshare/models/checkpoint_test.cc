@@ -7,7 +7,7 @@
 #include "headshare/models/feed_forward.h"
 #include "headshare/models/testing.h"
 #include "headshare/ops/testing.h"
-#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -10,8 +10,8 @@
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
-#include "headshare/text/byte_tokenizer.h"
-#include "headshare/text/character_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
+#include "headshare/text/simple/character_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -9,7 +9,7 @@
 #include "headshare/ops/precision.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 #include "headshare/tasks/testing.h"
-#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "headshare/tasks/language/language_model.h"
-#include "headshare/text/byte_tokenizer.h"
-#include "headshare/text/wordpiece_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
+#include "headshare/text/wordpiece/wordpiece_tokenizer.h"
 
 namespace headshare {
 

@@ -8,7 +8,7 @@
 
 #include "headshare/base/rng.h"
 #include "headshare/text/train_tokenizer.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 

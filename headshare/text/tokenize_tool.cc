@@ -22,7 +22,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/text/hash/word_table.h"
-#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/train_tokenizer.h"
 

@@ -7,15 +7,15 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/rng.h"
-#include "headshare/text/bpe_file.h"
-#include "headshare/text/bpe_tokenizer.h"
-#include "headshare/text/byte_tokenizer.h"
-#include "headshare/text/character_tokenizer.h"
+#include "headshare/text/bpe/bpe_file.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
-#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
-#include "headshare/text/word_tokenizer.h"
-#include "headshare/text/wordpiece_file.h"
+#include "headshare/text/simple/byte_tokenizer.h"
+#include "headshare/text/simple/character_tokenizer.h"
+#include "headshare/text/simple/word_tokenizer.h"
+#include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "headshare/base/json_input.h"
 #include "headshare/base/testing.h"
-#include "headshare/text/bpe_file.h"
-#include "headshare/text/bpe_tokenizer.h"
-#include "headshare/text/byte_tokenizer.h"
-#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/bpe/bpe_file.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 #include "headshare/text/test_support.h"
-#include "headshare/text/wordpiece_file.h"
+#include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {
 namespace {

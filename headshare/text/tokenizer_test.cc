@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
-#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/test_support.h"
 
 namespace headshare {

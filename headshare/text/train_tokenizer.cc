@@ -5,18 +5,18 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
-#include "headshare/text/bpe_tokenizer.h"
-#include "headshare/text/bpe_trainer.h"
-#include "headshare/text/byte_tokenizer.h"
-#include "headshare/text/character_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
+#include "headshare/text/bpe/bpe_trainer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/sentencepiece/train_sentencepiece.h"
+#include "headshare/text/simple/byte_tokenizer.h"
+#include "headshare/text/simple/character_tokenizer.h"
+#include "headshare/text/simple/word_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
-#include "headshare/text/utf8.h"
-#include "headshare/text/word_tokenizer.h"
-#include "headshare/text/wordpiece_file.h"
-#include "headshare/text/wordpiece_trainer.h"
+#include "headshare/text/unicode/utf8.h"
+#include "headshare/text/wordpiece/wordpiece_file.h"
+#include "headshare/text/wordpiece/wordpiece_trainer.h"
 
 namespace headshare {
 namespace {

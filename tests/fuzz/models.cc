@@ -6,7 +6,7 @@
 #include "headshare/convert/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
-#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 #include "headshare/train/optimizer.h"
 #include "headshare/train/training_state.h"
 #include "tests/fuzz/driver.h"

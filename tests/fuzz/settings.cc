@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "headshare/base/field.h"
-#include "headshare/cli/config_file.h"
+#include "headshare/cli/arguments/config_file.h"
 #include "tests/fuzz/driver.h"
 
 namespace headshare::fuzz {

@@ -4,7 +4,7 @@
 #include "headshare/base/error.h"
 #include "headshare/text/hash/word_hasher.h"
 #include "headshare/text/hash/word_table.h"
-#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 #include "tests/fuzz/driver.h"

@@ -1,6 +1,6 @@
 #include "headshare/convert/hf/tokenizer.h"
 
-#include "headshare/text/hf_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer.h"
 
 namespace headshare {
 namespace {

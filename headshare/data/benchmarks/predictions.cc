@@ -10,7 +10,7 @@
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/superglue.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

@@ -6,7 +6,7 @@
 #include "headshare/base/json_input.h"
 #include "headshare/data/benchmarks/json_members.h"
 #include "headshare/data/byte_stream.h"
-#include "headshare/text/code_points.h"
+#include "headshare/text/unicode/code_points.h"
 
 namespace headshare {
 namespace {

@@ -10,9 +10,9 @@
 #include "headshare/data/benchmarks/examples.h"
 #include "headshare/data/benchmarks/json_lines.h"
 #include "headshare/data/benchmarks/task_list.h"
-#include "headshare/text/bert_characters.h"
-#include "headshare/text/code_points.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/bert_characters.h"
+#include "headshare/text/unicode/code_points.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

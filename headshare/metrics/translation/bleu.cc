@@ -7,7 +7,7 @@
 #include "headshare/base/format.h"
 #include "headshare/metrics/translation/ngrams.h"
 #include "headshare/metrics/translation/words.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

@@ -3,8 +3,8 @@
 #include "headshare/base/error.h"
 #include "headshare/metrics/translation/ngrams.h"
 #include "headshare/metrics/translation/words.h"
-#include "headshare/text/bert_characters.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/bert_characters.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "headshare/base/valid_utf8.h"
 #include "headshare/metrics/translation/western.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "headshare/metrics/translation/tokenizer.h"
 #include "headshare/metrics/translation/words.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {

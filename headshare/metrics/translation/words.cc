@@ -1,7 +1,7 @@
 #include "headshare/metrics/translation/words.h"
 
 #include "headshare/base/valid_utf8.h"
-#include "headshare/text/lower_case.h"
+#include "headshare/text/unicode/lower_case.h"
 
 namespace headshare {
 namespace {

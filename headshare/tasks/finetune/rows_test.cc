@@ -6,9 +6,9 @@
 #include "headshare/base/testing.h"
 #include "headshare/ops/testing.h"
 #include "headshare/tasks/testing.h"
-#include "headshare/text/bpe_file.h"
-#include "headshare/text/bpe_tokenizer.h"
-#include "headshare/text/byte_alphabet.h"
+#include "headshare/text/bpe/bpe_file.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
+#include "headshare/text/bpe/byte_alphabet.h"
 
 namespace headshare {
 namespace {

@@ -10,7 +10,7 @@
 #include "headshare/models/testing.h"
 #include "headshare/tasks/finetune/task_note.h"
 #include "headshare/tasks/testing.h"
-#include "headshare/text/byte_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/tasks/testing.h"
-#include "headshare/text/byte_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/simple/byte_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -9,7 +9,7 @@
 #include "headshare/decode/beam/beam_search.h"
 #include "headshare/models/testing.h"
 #include "headshare/tasks/translation/model_steps.h"
-#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/train_tokenizer.h"
 
 namespace headshare {

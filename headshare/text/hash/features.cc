@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "headshare/text/bpe_tokenizer.h"
-#include "headshare/text/code_points.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/digest.h"
 #include "headshare/text/hash/word_hasher.h"
+#include "headshare/text/unicode/code_points.h"
 
 namespace headshare {
 namespace {

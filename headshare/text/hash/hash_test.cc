@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "headshare/base/testing.h"
-#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/digest.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hash/legacy_normal.h"

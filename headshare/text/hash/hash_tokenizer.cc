@@ -3,7 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
-#include "headshare/text/bpe_tokenizer.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/word_or_symbol.h"
 #include "headshare/text/tokenizer_file.h"
 

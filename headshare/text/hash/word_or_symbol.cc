@@ -1,7 +1,7 @@
 #include "headshare/text/hash/word_or_symbol.h"
 
-#include "headshare/text/lower_case.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/lower_case.h"
+#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 

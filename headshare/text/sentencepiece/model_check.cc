@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headshare/base/error.h"
-#include "headshare/text/charsmap.h"
+#include "headshare/text/unigram/charsmap.h"
 
 namespace headshare {
 namespace {

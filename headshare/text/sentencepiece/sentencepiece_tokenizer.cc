@@ -7,11 +7,11 @@
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
-#include "headshare/text/charsmap.h"
 #include "headshare/text/sentencepiece/model_check.h"
 #include "headshare/text/tokenizer_file.h"
-#include "headshare/text/unigram_tokenizer.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/utf8.h"
+#include "headshare/text/unigram/charsmap.h"
+#include "headshare/text/unigram/unigram_tokenizer.h"
 
 namespace headshare {
 namespace {

@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "headshare/base/error.h"
-#include "headshare/text/utf8.h"
+#include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {

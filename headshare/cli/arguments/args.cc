@@ -1,0 +1,271 @@
+#include "headshare/cli/arguments/args.h"
+
+#include <algorithm>
+
+#include "headshare/base/nearest.h"
+#include "headshare/cli/arguments/config_file.h"
+#include "headshare/cli/terminal/terminal.h"
+
+namespace headshare {
+namespace {
+
+constexpr const char* kConfig = "config";
+constexpr const char* kHelp = "help";
+constexpr const char* kFullHelp = "help-all";
+
+// "--Learning_Rate" -> "learning-rate".
+std::string plain_name(const std::string& flag) {
+  std::string name = flag.substr(flag.starts_with("--") ? 2 : 1);
+  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+bool looks_like_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
+
+std::string group_name(std::string heading) {
+  for (char& c : heading) {
+    c = c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return heading;
+}
+
+bool is_full_help(const std::string& word) { return word == "--help-all" || word == "--help_all"; }
+
+bool is_help(const std::string& word) { return word == "--help" || word == "-h" || is_full_help(word); }
+
+bool asks_for_help(const Words& words) {
+  return std::any_of(words.begin(), std::find(words.begin(), words.end(), "--"), is_help);
+}
+
+}  // namespace
+
+Arguments::Arguments(std::string verb, std::string summary) {
+  page_.verb = std::move(verb);
+  page_.summary = std::move(summary);
+}
+
+void Arguments::group(std::string heading, Fields fields) {
+  OptionGroup group{.heading = std::move(heading), .fields = {}, .defaults = {}};
+  for (Field& one : fields) {
+    std::vector<std::string> names = one.aliases;
+    names.push_back(one.name);
+    for (const std::string& name : names) {
+      if (find(name) != nullptr || name == kConfig || name == kHelp || name == kFullHelp) {
+        throw std::logic_error(page_.verb + " has two options called " + name);
+      }
+    }
+    group.defaults.push_back(one.value());
+    group.fields.push_back(std::move(one));
+  }
+  page_.groups.push_back(std::move(group));
+}
+
+void Arguments::required(std::string name, std::string help, std::string* target) {
+  page_.positionals.push_back({std::move(name), std::move(help), target, /*required=*/true});
+}
+
+void Arguments::optional(std::string name, std::string help, std::string* target) {
+  page_.positionals.push_back({std::move(name), std::move(help), target, /*required=*/false});
+}
+
+void Arguments::any_number(std::string name, std::string help, std::vector<std::string>* targets) {
+  page_.positionals.push_back({std::move(name), std::move(help), nullptr, /*required=*/false, targets});
+}
+
+void Arguments::one_or_more(std::string name, std::string help, std::vector<std::string>* targets) {
+  page_.positionals.push_back({std::move(name), std::move(help), nullptr, /*required=*/true, targets});
+}
+
+void Arguments::note(std::string paragraph) { page_.notes.push_back(std::move(paragraph)); }
+
+void Arguments::common(std::vector<std::string> names) {
+  for (const std::string& name : names) {
+    if (find(name) == nullptr) throw std::logic_error(page_.verb + " has no option called " + name);
+  }
+  page_.common = std::move(names);
+}
+
+void Arguments::example(std::string command, std::string purpose) {
+  page_.examples.push_back({std::move(command), std::move(purpose)});
+}
+
+Field* Arguments::find(const std::string& name) {
+  for (OptionGroup& group : page_.groups) {
+    if (Field* found = find_field(group.fields, name); found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Arguments::known_names() const {
+  std::vector<std::string> names;
+  for (const OptionGroup& group : page_.groups) {
+    for (const Field& one : group.fields) names.push_back(one.name);
+  }
+  for (const OptionGroup& group : page_.groups) {
+    for (const Field& one : group.fields) names.insert(names.end(), one.aliases.begin(), one.aliases.end());
+  }
+  return names;
+}
+
+void Arguments::refuse_flag(const std::string& name) const {
+  std::vector<std::string> known = known_names();
+  known.insert(known.end(), {kConfig, kHelp, kFullHelp});
+  const bool negated = name.starts_with("no-");
+  const std::string nearest = nearest_name(negated ? name.substr(3) : name, known);
+  throw UsageError(join_text("unknown option --", name,
+                             nearest.empty() ? "" : join_text("; did you mean --", negated ? "no-" : "", nearest, "?"),
+                             nearest.empty() ? "; `headshare " : " `headshare ", page_.verb,
+                             " --help-all` lists them"));
+}
+
+void Arguments::set_flag(Field& field, const std::string& text) {
+  const bool again = flags_.contains(field.name) && field.value().is_array();
+  std::string whole = text;
+  if (again) {
+    const std::string before = field_text(field.value(), field.name);
+    if (!before.empty()) whole = before + "," + text;
+  }
+  try {
+    field.parse(whole);
+  } catch (const Error& error) {
+    throw UsageError(join_text("--", error.what()));  // the message begins with the name
+  }
+  given_.insert(field.name);
+  flags_.insert(field.name);
+}
+
+// Reads the flag at words[at]; returns how many words it took.
+size_t Arguments::parse_flag(const Words& words, size_t at) {
+  const std::string& word = words[at];
+  const size_t equals = word.find('=');
+  const std::string name = plain_name(word.substr(0, equals));
+  const bool has_value = equals != std::string::npos;
+  Field* field = find(name);
+  if (field == nullptr && name.starts_with("no-")) {
+    field = find(name.substr(3));
+    if (field != nullptr && field->is_switch) {
+      if (has_value) throw UsageError(join_text("--", name, " takes no value"));
+      set_flag(*field, "false");
+      return 1;
+    }
+    if (field != nullptr)
+      throw UsageError(join_text("--", name, " is not possible: --", field->name, " takes a value"));
+  }
+  if (field == nullptr && name != kConfig) refuse_flag(name);
+  if (field != nullptr && field->is_switch && !has_value) {
+    set_flag(*field, "true");
+    return 1;
+  }
+  if (!has_value && (at + 1 == words.size() || (looks_like_flag(words[at + 1]) && words[at + 1] != "--"))) {
+    throw UsageError(
+        join_text("--", name, " needs a value", field == nullptr || field->range.empty() ? "" : ": " + field->range));
+  }
+  // --config was read before all flags.
+  if (field != nullptr) set_flag(*field, has_value ? word.substr(equals + 1) : words[at + 1]);
+  return has_value ? 1 : 2;
+}
+
+void Arguments::take_positional(const std::string& word) {
+  std::vector<std::string>* rest = page_.positionals.empty() ? nullptr : page_.positionals.back().all;
+  if (rest != nullptr && positionals_taken_ + 1 >= page_.positionals.size()) {
+    rest->push_back(word);
+    positionals_taken_ = page_.positionals.size();
+    return;
+  }
+  if (positionals_taken_ == page_.positionals.size()) {
+    const bool switch_value = word == "true" || word == "false" || word == "True" || word == "False";
+    throw UsageError(join_text("unexpected argument '", word, "'; ",
+                               switch_value ? "a switch is written --name, --no-name or --name=false"
+                                            : "`headshare " + page_.verb + " --help` shows what it takes"));
+  }
+  *page_.positionals[positionals_taken_++].target = word;
+}
+
+void Arguments::read_config(const std::string& path) {
+  std::set<std::string> seen;
+  for (const Setting& setting : read_settings(path)) {
+    if (!setting.group.empty()) {
+      std::vector<std::string> groups;
+      for (const OptionGroup& group : page_.groups) groups.push_back(group_name(group.heading));
+      if (std::find(groups.begin(), groups.end(), group_name(setting.group)) == groups.end()) {
+        throw UsageError(join_text(setting.where, ": unknown group '", setting.group, "' around '", setting.name, "'",
+                                   did_you_mean(setting.group, groups)));
+      }
+    }
+    Field* field = find(setting.name);
+    if (field == nullptr) {
+      throw UsageError(join_text(setting.where, ": unknown option '", setting.name, "'",
+                                 did_you_mean(plain_name("--" + setting.name), known_names())));
+    }
+    if (!seen.insert(field->name).second) {
+      throw UsageError(join_text(setting.where, ": '", setting.name, "' sets ", field->name, " a second time"));
+    }
+    try {
+      field->parse(setting.text);
+    } catch (const Error& error) {
+      throw UsageError(join_text(setting.where, ": ", error.what()));
+    }
+    given_.insert(field->name);
+  }
+}
+
+bool Arguments::parse_for_help(const Words& words) {
+  if (!asks_for_help(words)) return false;
+  Words others = words;
+  std::erase_if(others, is_help);
+  try {
+    parse(others);
+  } catch (const Error&) {
+    // Help comes first.
+  }
+  return true;
+}
+
+bool Arguments::parse(const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (asks_for_help(words)) {
+    const int width = terminal_width(Stream::kOut);
+    print_styled(std::any_of(words.begin(), end, is_full_help) ? full_help_text(page_, width)
+                                                               : help_text(page_, width));
+    return false;
+  }
+  std::string config;
+  for (auto word = words.begin(); word != end; ++word) {
+    const bool apart = *word == "--config";
+    if (!apart && !word->starts_with("--config=")) continue;
+    if (!config.empty()) throw UsageError("--config was given twice: put everything into one file");
+    if (!apart) config = word->substr(std::string_view("--config=").size());
+    if (apart && word + 1 != end) config = *(word + 1);
+    if (config.empty()) throw UsageError("--config needs a YAML file");
+  }
+  if (!config.empty()) read_config(config);
+  for (size_t at = 0; at < words.size();) {
+    const std::string& word = words[at];
+    if (word == "--") {
+      for (++at; at < words.size(); ++at) take_positional(words[at]);
+    } else if (word.size() > 1 && word[0] == '-') {
+      if (!looks_like_flag(word)) refuse_flag(plain_name(word));
+      at += parse_flag(words, at);
+    } else {
+      take_positional(word);
+      ++at;
+    }
+  }
+  if (positionals_taken_ < page_.positionals.size() && page_.positionals[positionals_taken_].required) {
+    const Positional& missing = page_.positionals[positionals_taken_];
+    throw UsageError(join_text(missing.name, " is missing: ", missing.help));
+  }
+  return true;
+}
+
+void Arguments::write_resolved(const fs::path& path) const {
+  write_file(path, settings_text("headshare " + page_.verb + " --config " + path.filename().string(), page_.groups));
+}
+
+nlohmann::json Arguments::values() const {
+  nlohmann::json object = nlohmann::json::object();
+  for (const OptionGroup& group : page_.groups) object.update(to_json(group.fields));
+  return object;
+}
+
+}  // namespace headshare

@@ -1,0 +1,238 @@
+#include "headshare/cli/arguments/args.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "headshare/base/testing.h"
+#include "headshare/cli/arguments/config_file.h"
+#include "headshare/cli/terminal/units.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+enum class Shape { kRound, kSquare };
+
+struct SampleOptions {
+  int64_t layers = 4;
+  double learning_rate = 0.1;
+  bool tie = true;
+  bool verbose = false;
+  Shape shape = Shape::kRound;
+  std::optional<int64_t> groups;
+  std::vector<std::string> text;
+  std::string name;
+  std::string model;
+  std::string extra = "none";
+};
+
+class ArgumentsTest : public testing::Test {
+ protected:
+  void parse(const Words& words) {
+    options_ = {};
+    arguments_.emplace("try", "tries things");
+    arguments_->required("MODEL", "a model", &options_.model);
+    arguments_->optional("EXTRA", "more", &options_.extra);
+    arguments_->group(
+        "Model",
+        {field("layers", &options_.layers, "blocks", {.min = 1, .max = 8, .aliases = {"n-layer"}}),
+         field("groups", &options_.groups, "groups", {.min = 1}), field("tie", &options_.tie, "tie embeddings"),
+         field("shape", &options_.shape, "form", {{Shape::kRound, "round"}, {Shape::kSquare, "square"}})});
+    arguments_->group("How to train", {field("learning-rate", &options_.learning_rate, "step size", {.min = 0}),
+                                       field("text", &options_.text, "files"), field("name", &options_.name, "a name"),
+                                       field("verbose", &options_.verbose, "say more")});
+    EXPECT_TRUE(arguments_->parse(words));
+  }
+
+  std::string refusal(const Words& words) {
+    try {
+      parse(words);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "no usage error";
+  }
+
+  std::string write(const std::string& name, const std::string& content) {
+    write_file(folder_.path() / name, content);
+    return (folder_.path() / name).string();
+  }
+
+  TemporaryDirectory folder_;
+  SampleOptions options_;
+  std::optional<Arguments> arguments_;
+};
+
+TEST_F(ArgumentsTest, FlagsInEverySpelling) {
+  parse({"--layers", "2", "--Learning_Rate=3e-4", "m", "--no-tie", "--verbose", "--shape", "square", "x"});
+  EXPECT_EQ(options_.layers, 2);
+  EXPECT_EQ(options_.learning_rate, 3e-4);
+  EXPECT_FALSE(options_.tie);
+  EXPECT_TRUE(options_.verbose);
+  EXPECT_EQ(options_.shape, Shape::kSquare);
+  EXPECT_EQ(options_.model, "m");
+  EXPECT_EQ(options_.extra, "x");
+  parse({"m", "--n_layer=3", "--n-layer", "5", "--tie=false", "--groups=auto", "--verbose=no"});
+  EXPECT_EQ(options_.layers, 5);  // the last one wins
+  EXPECT_FALSE(options_.tie);
+  EXPECT_TRUE(arguments_->given("layers"));
+  EXPECT_FALSE(arguments_->given("shape"));
+}
+
+TEST_F(ArgumentsTest, ValuesThatLookLikeFlags) {
+  EXPECT_THAT(refusal({"m", "--learning-rate", "-1"}), HasSubstr("--learning-rate must be at least 0, not -1"));
+  EXPECT_THAT(refusal({"m", "--name", "--verbose"}), HasSubstr("--name needs a value"));
+  parse({"m", "--name=--verbose"});
+  EXPECT_EQ(options_.name, "--verbose");
+  parse({"--text", "-", "--", "--model-file"});
+  EXPECT_THAT(options_.text, ElementsAre("-"));
+  EXPECT_EQ(options_.model, "--model-file");
+}
+
+TEST_F(ArgumentsTest, ListFlagsAddUp) {
+  parse({"m", "--text", "a,b", "--text", R"(c\,d)", "--text=e"});
+  EXPECT_THAT(options_.text, ElementsAre("a", "b", "c,d", "e"));
+}
+
+TEST_F(ArgumentsTest, MistakesNameTheWayOut) {
+  EXPECT_THAT(refusal({"m", "--layer", "2"}), HasSubstr("unknown option --layer; did you mean --layers?"));
+  EXPECT_THAT(refusal({"m", "--no-tye"}), HasSubstr("did you mean --no-tie?"));
+  EXPECT_THAT(refusal({"m", "-x"}), HasSubstr("unknown option --x"));
+  EXPECT_THAT(refusal({"m", "--no-layers"}), HasSubstr("--no-layers is not possible: --layers takes a value"));
+  EXPECT_THAT(refusal({"m", "--layers"}), HasSubstr("--layers needs a value: 1..8"));
+  EXPECT_THAT(refusal({"m", "--layers=9"}), HasSubstr("--layers must be 1..8, not 9"));
+  EXPECT_THAT(refusal({"m", "--shape", "squar"}), HasSubstr("did you mean 'square'?"));
+  EXPECT_THAT(refusal({"m", "--tie=2"}), HasSubstr("--tie must be true or false"));
+  EXPECT_THAT(refusal({}), HasSubstr("MODEL is missing: a model"));
+  EXPECT_THAT(refusal({"m", "x", "y"}), HasSubstr("unexpected argument 'y'"));
+  EXPECT_THAT(refusal({"m", "x", "--tie", "false"}), HasSubstr("--no-name"));
+}
+
+TEST_F(ArgumentsTest, YamlFlatOrGrouped) {
+  const std::string path =
+      write("a.yaml", "layers: 2\nhow_to_train:\n  text: [a, 'b,c']\n  learning_rate: 1e-3\nname: no\n");
+  parse({"m", "--config", path, "--learning-rate", "5"});
+  EXPECT_EQ(options_.layers, 2);
+  EXPECT_THAT(options_.text, ElementsAre("a", "b,c"));
+  EXPECT_EQ(options_.learning_rate, 5);  // flags override
+  EXPECT_EQ(options_.name, "no");
+  parse({"--learning-rate", "5", "--text", "z", "--config=" + path, "m"});
+  EXPECT_EQ(options_.learning_rate, 5);  // wherever they stand
+  EXPECT_THAT(options_.text, ElementsAre("z"));
+  parse({"m", "--config", write("empty.yaml", "# nothing\n")});
+  parse({"m", "--config", write("json.yaml", R"({"layers": 3, "tie": false})")});
+  EXPECT_EQ(options_.layers, 3);
+  EXPECT_FALSE(options_.tie);
+}
+
+TEST_F(ArgumentsTest, YamlMistakesNameTheLine) {
+  const auto refused = [&](const std::string& content) { return refusal({"m", "--config", write("a.yaml", content)}); };
+  EXPECT_THAT(refused("layers: 2\nlayrs: 3\n"), HasSubstr("a.yaml:2: unknown option 'layrs'; did you mean 'layers'?"));
+  EXPECT_THAT(refused("layers: 2\n\nn_layer: 2\n"), HasSubstr("a.yaml:3: 'n_layer' sets layers a second time"));
+  EXPECT_THAT(refused("layers: 2\nlayers: 2\n"), HasSubstr("a.yaml:2"));
+  EXPECT_THAT(refused("modle:\n  layers: 2\n"),
+              HasSubstr("unknown group 'modle' around 'layers'; did you mean 'model'?"));
+  EXPECT_THAT(refused("layers: 99\n"), HasSubstr("a.yaml:1: layers must be 1..8, not 99"));
+  EXPECT_THAT(refused("layers:\n"), HasSubstr("'layers' has no value"));
+  EXPECT_THAT(refused("model:\n  layers: {a: 1}\n"), HasSubstr("plain values only"));
+  EXPECT_THAT(refused("text: [[a]]\n"), HasSubstr("plain values only"));
+  EXPECT_THAT(refused("layers: [1\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(refused("just text\n"), HasSubstr("`name: value`"));
+  EXPECT_THAT(refused("? [a, b]\n: c\n"), HasSubstr("plain values only"));
+  EXPECT_THAT(refusal({"m", "--config", "/nowhere.yaml"}), HasSubstr("/nowhere.yaml"));
+  EXPECT_THAT(refusal({"m", "--config", folder_.path().string()}), HasSubstr("directory"));
+  EXPECT_THAT(refusal({"m", "--config"}), HasSubstr("--config needs a YAML file"));
+  EXPECT_THAT(refusal({"m", "--config", "a", "--config", "b"}), HasSubstr("twice"));
+}
+
+TEST_F(ArgumentsTest, ResolvedOptionsReadBack) {
+  const std::string hard = "a \"b\"\n\tc: #d \\ \xc3\xa9";
+  parse({"m", "--layers", "7", "--text", R"(x y,p\,q,- z)", "--name", hard, "--learning-rate", "0.30000000000000004",
+         "--shape", "square", "--no-tie"});
+  const fs::path path = folder_.path() / "resolved.yaml";
+  arguments_->write_resolved(path);
+  const nlohmann::json before = arguments_->values();
+  parse({"other", "--config", path.string()});
+  EXPECT_EQ(arguments_->values(), before);
+  EXPECT_EQ(options_.name, hard);
+  EXPECT_EQ(options_.learning_rate, 0.30000000000000004);
+  EXPECT_THAT(read_file(path), HasSubstr("# headshare try --config resolved.yaml"));
+  EXPECT_THAT(read_file(path), HasSubstr("how-to-train:\n"));
+}
+
+TEST_F(ArgumentsTest, HelpFitsTheWidth) {
+  parse({"m"});
+  for (const int width : {60, 72, 100}) {
+    const std::string help = help_text(arguments_->page(), width);
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), static_cast<size_t>(width)) << line;
+  }
+  const std::string help = help_text(arguments_->page(), 100);
+  EXPECT_THAT(help, HasSubstr("Usage: headshare try MODEL [EXTRA] [options]"));
+  EXPECT_THAT(help, HasSubstr("--layers N              blocks (1..8; default 4; also --n-layer)"));
+  EXPECT_THAT(help, HasSubstr("--[no-]tie              tie embeddings (default true)"));
+  EXPECT_THAT(help, HasSubstr("--shape NAME            form (round|square; default round)"));
+}
+
+TEST_F(ArgumentsTest, HelpShowsCommonOptionsAndExamples) {
+  parse({"m"});
+  arguments_->common({"layers"});
+  arguments_->example("try m --layers 2 --learning-rate 0.1", "the smallest");
+  const std::string help = help_text(arguments_->page(), 40);
+  EXPECT_THAT(help, HasSubstr("--layers N              blocks\n"));
+  EXPECT_THAT(help, Not(HasSubstr("--shape")));
+  EXPECT_THAT(help, HasSubstr("  # the smallest\n  headshare try m --layers 2 \\\n    --learning-rate 0.1\n"));
+  EXPECT_THAT(help, HasSubstr("`headshare try --help-all` shows all"));
+  EXPECT_THAT(full_help_text(arguments_->page(), 80), HasSubstr("--shape NAME"));
+  EXPECT_THROW(arguments_->common({"no-such-option"}), std::logic_error);
+}
+
+TEST(ArgumentsListTest, TakesOneOrMore) {
+  std::string first;
+  std::vector<std::string> rest;
+  Arguments arguments("try", "tries things");
+  arguments.required("FIRST", "one", &first);
+  arguments.one_or_more("DIR", "directories", &rest);
+  EXPECT_THAT(help_text(arguments.page(), 80), HasSubstr("headshare try FIRST DIR... [options]"));
+  EXPECT_EQ(error_message([&] { arguments.parse({"a"}); }), "DIR is missing: directories");
+  Arguments again("try", "tries things");
+  again.required("FIRST", "one", &first);
+  again.one_or_more("DIR", "directories", &rest);
+  EXPECT_TRUE(again.parse({"a", "b", "c", "--", "--d"}));
+  EXPECT_EQ(first, "a");
+  EXPECT_THAT(rest, ElementsAre("b", "c", "--d"));
+}
+
+TEST(ArgumentsClashTest, TwoOptionsOfOneNameAreADefect) {
+  int64_t a = 0;
+  Arguments arguments("try", "tries");
+  arguments.group("One", {field("size", &a, "", {.aliases = {"length"}})});
+  EXPECT_THROW(arguments.group("Two", {field("length", &a, "")}), std::logic_error);
+  EXPECT_THROW(arguments.group("Two", {field("config", &a, "")}), std::logic_error);
+}
+
+TEST(UnitsTest, MemoryAsPeopleWriteIt) {
+  EXPECT_EQ(parse_bytes("x", "8GiB"), 8.0 * (1 << 30));
+  EXPECT_EQ(parse_bytes("x", "1.5 g"), 1.5 * (1 << 30));
+  EXPECT_EQ(parse_bytes("x", "2MB"), 2e6);
+  EXPECT_EQ(parse_bytes("x", "640"), 640);
+  EXPECT_EQ(parse_bytes("x", "640B"), 640);
+  for (const char* wrong : {"", "GiB", "-1GiB", "1 parsec", "1GiBs", "inf", "nan", "0"}) {
+    EXPECT_THAT(error_message([&] { parse_bytes("memory-budget", wrong); }), HasSubstr("memory-budget must be"))
+        << wrong;
+  }
+  std::optional<double> budget;
+  const Field one = bytes_field("memory-budget", &budget, "");
+  EXPECT_EQ(one.value(), "none");
+  one.parse("1KiB");
+  EXPECT_EQ(budget, 1024);
+  one.parse(one.value().dump());
+  EXPECT_EQ(budget, 1024);
+}
+
+}  // namespace
+}  // namespace headshare

@@ -1,0 +1,100 @@
+#include "headshare/cli/arguments/config_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "headshare/cli/terminal/terminal.h"
+
+namespace headshare {
+namespace {
+
+constexpr uint64_t kMostConfigBytes = 1 << 20;
+constexpr int kCommentWidth = 100;
+
+std::string place(const fs::path& path, const YAML::Mark& mark) {
+  return mark.is_null() ? path.string() : join_text(path.string(), ":", mark.line + 1);
+}
+
+std::string scalar(const YAML::Node& node, const std::string& where, const std::string& name) {
+  if (!node.IsScalar()) {
+    throw UsageError(join_text(where, ": '", name, "' ", node.IsNull() ? "has no value" : "takes plain values only"));
+  }
+  return node.Scalar();
+}
+
+std::string value_text(const YAML::Node& node, const std::string& where, const std::string& name) {
+  if (!node.IsSequence()) return scalar(node, where, name);
+  nlohmann::json items = nlohmann::json::array();
+  for (const YAML::Node& item : node) items.push_back(scalar(item, where, name));
+  return field_text(items, where);
+}
+
+void read_map(const YAML::Node& map, const std::string& group, const fs::path& path, std::vector<Setting>* settings) {
+  for (const auto& entry : map) {
+    const std::string where = place(path, entry.first.Mark());
+    const std::string name = scalar(entry.first, where, "a name");
+    if (group.empty() && entry.second.IsMap()) {
+      read_map(entry.second, name, path, settings);
+    } else {
+      settings->push_back({group, name, value_text(entry.second, where, name), where});
+    }
+  }
+}
+
+// Text that YAML reads back as itself needs no quotes.
+bool is_plain(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
+  };
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
+         std::all_of(text.begin(), text.end(), plain);
+}
+
+std::string yaml_value(const nlohmann::json& value) {
+  if (value.is_string() && is_plain(value.get<std::string>())) return value.get<std::string>();
+  // JSON is YAML.
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string comment(const Field& field) {
+  const std::string text = field.range.empty() ? field.help : join_text(field.help, " (", field.range, ")");
+  std::istringstream lines(wrap(text, kCommentWidth - 4, 0));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += "  # " + line + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::vector<Setting> read_settings(const fs::path& path) {
+  const std::string text = as_usage([&] { return read_file(path, kMostConfigBytes); });
+  std::vector<Setting> settings;
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap() && !root.IsNull()) {
+      throw UsageError(join_text(path.string(), ": a configuration is a list of `name: value` lines"));
+    }
+    read_map(root, "", path, &settings);
+  } catch (const YAML::Exception& error) {
+    throw UsageError(join_text(place(path, error.mark), ": not YAML: ", error.msg));
+  }
+  return settings;
+}
+
+std::string settings_text(const std::string& title, const std::vector<OptionGroup>& groups) {
+  std::string text = "# " + title + "\n";
+  for (const OptionGroup& group : groups) {
+    std::string name = group.heading;
+    for (char& c : name) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    text += "\n" + name + ":\n";
+    for (const Field& one : group.fields) {
+      text += comment(one) + "  " + one.name + ": " + yaml_value(one.value()) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace headshare

@@ -1,0 +1,18 @@
+// What `headshare compare --dry-run` prints.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "headshare/cli/compare/compare_arguments.h"
+
+namespace headshare {
+
+// The sizes of all models; where the data can be read, what it is and how long the whole takes, too.
+std::string plan_text(const CompareCommand& command);
+
+// With --json: {"data", "models", "seconds", "threads"}, which models are trained and how long all of them take. Throws
+// UsageError where the data cannot be read.
+nlohmann::json plan_json(const CompareCommand& command);
+
+}  // namespace headshare

@@ -1,0 +1,20 @@
+// What the verbs that run a model on text share.
+#pragma once
+
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/data/text/token_cache.h"
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+
+// load_model, moved to `device`.
+LoadedModel load_model_on(const fs::path& path, c10::Device device);
+
+// --overwrite must not delete a model that the run reads: throws Error where `model`, a checkpoint that `option` names,
+// lies in `out`.
+void refuse_model_in_out(const std::string& option, const fs::path& model, const fs::path& out);
+
+// Shows reading and tokenising on `line`, and stops with Interrupted when the user asks.
+Progress show_reading(ProgressLine& line);
+
+}  // namespace headshare

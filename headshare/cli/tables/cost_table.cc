@@ -1,0 +1,251 @@
+#include "headshare/cli/tables/cost_table.h"
+
+#include <algorithm>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/cli/terminal/table.h"
+#include "headshare/cli/terminal/terminal.h"
+
+namespace headshare {
+namespace {
+
+void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_json* to) {
+  nlohmann::ordered_json& object = *to;
+  const AttentionOptions& attention = shared_options(cost.model).attention;
+  object["head_width"] = *attention.head_width;
+  object["groups"] = *attention.groups;
+  object["key_width"] = *attention.key_width;
+  object["attention_parameters"] = cost.size.attention_parameters;
+  object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
+  object["total_parameters"] = cost.size.total_parameters;
+  if (keeps_cache(options.kind)) {
+    object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
+    object["kv_cache_bytes_per_token"] = cost.cache_bytes_per_token;
+    if (is_encoder_decoder(cost.model)) object["source_cache_bytes_per_token"] = cost.source_cache_bytes_per_token;
+    object["cache_type"] = element_name(options.cache_type);
+  }
+  object["weight_type"] = element_name(options.weight_type);
+  object["weight_bytes"] = cost.size.total_parameters * element_bytes(options.weight_type);
+  if (!options.memory_budget) return;
+  object["memory_budget_bytes"] = *options.memory_budget;
+  object["largest_batch"] = cost.largest_batch;
+  object["longest_context"] = cost.longest_context;
+  object["longest_context_batch"] = options.batch_size;
+}
+
+const char* kind_name(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kDecoder:
+      return "decoder";
+    case ModelKind::kEncoder:
+      return "encoder";
+    case ModelKind::kEncoderDecoder:
+      return "encoder-decoder";
+  }
+  return "";
+}
+
+nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
+  nlohmann::ordered_json object;
+  const SchemeRecord& scheme = scheme_record(cost.scheme);
+  object["scheme"] = scheme.name;
+  if (!options.own_scheme.empty()) object["own"] = cost.scheme == options.own_scheme;
+  object["shares"] = scheme.sentence;
+  object["paper"] = scheme.paper;
+  if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
+  const TransformerOptions& model = shared_options(cost.model);
+  object["kind"] = kind_name(options.kind);
+  object["layers"] = model.layers;
+  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&cost.model)) {
+    object["decoder_layers"] = translator->decoder_layers.value_or(model.layers);
+    object["encoder_scheme"] = translator->encoder_scheme;
+    object["decoder_scheme"] = translator->decoder_scheme;
+    object["cross_scheme"] = translator->cross_scheme;
+    object["source_vocabulary"] = translator->source_vocabulary;
+  }
+  if (model.layer_groups) object["layer_groups"] = *model.layer_groups;
+  if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
+  object["d_model"] = model.attention.d_model;
+  object["heads"] = model.attention.heads;
+  object["vocabulary"] = model.vocabulary;
+  object["context"] = model.context;
+  if (cost.impossible.empty()) {
+    add_counts(cost, options, &object);
+  } else {
+    object["impossible"] = cost.impossible;
+  }
+  return object;
+}
+
+std::string exact(int64_t count) {
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+// "decoder-layers 6, cross-scheme mha, " of an encoder-decoder.
+std::string translator_text(const CostOptions& options, const Sweep& sweep) {
+  const EncoderDecoderOptions& o = options.translator;
+  std::string text;
+  if (o.decoder_layers || sweep.name != "layers") {
+    text += join_text("decoder-layers ", o.decoder_layers.value_or(options.model.layers), ", ");
+  }
+  const std::string automatic = EncoderDecoderParts().encoder_scheme;
+  for (const auto& [name, scheme] : {std::pair("encoder-scheme", o.encoder_scheme),
+                                     {"decoder-scheme", o.decoder_scheme},
+                                     {"cross-scheme", o.cross_scheme}}) {
+    if (scheme != automatic) text += join_text(name, " ", scheme, ", ");
+  }
+  return text + (o.share_embeddings ? "" : "two embeddings, ");
+}
+
+// What the counts are of, "masked-LM encoder: ".
+std::string kind_text(const CostOptions& options) {
+  if (options.kind != ModelKind::kEncoder) {
+    return options.kind == ModelKind::kDecoder ? "decoder language model: " : "encoder-decoder: ";
+  }
+  const bool masked = options.encoder.masked_head;
+  const bool hashed = is_hashed(options.encoder.embedding);
+  const bool three_way = options.encoder.three_way_head || (hashed && masked);  // as the counts have it
+  return three_way ? "three-way encoder: " : masked ? "masked-LM encoder: " : "encoder: ";
+}
+
+// What the numbers stand on, defaults included.
+std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
+  const TransformerOptions& model = options.model;
+  const auto size = [&](const char* name, int64_t value) {
+    return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
+  };
+  TokenEmbeddingOptions embedding = options.encoder.embedding;
+  const bool hashed = options.kind == ModelKind::kEncoder && is_hashed(embedding);
+  const std::string from =
+      options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
+  std::string text = from + kind_text(options) + size("layers", model.layers);
+  if (options.kind == ModelKind::kEncoderDecoder) text += translator_text(options, sweep);
+  if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
+  if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
+  text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
+          (hashed ? field_text(to_json(fields(embedding)).at("token-embedding"), "a kind") + ", "
+                  : size("vocabulary", model.vocabulary)) +
+          size("context", model.context);
+  for (const Cost& one : costs) {
+    if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
+    const AttentionOptions& attention = shared_options(one.model).attention;
+    const auto sizes = scheme_record(one.scheme).sizes;
+    if (sizes != nullptr) text += join_text(one.scheme, ": ", sizes(attention), ", ");
+  }
+  if (options.weight_type == ElementType::kFp32 && options.cache_type == ElementType::kFp32) return text + "float32.";
+  text += "weights " + element_name(options.weight_type);
+  if (keeps_cache(options.kind)) text += ", cache " + element_name(options.cache_type);
+  const bool scaled = options.weight_type == ElementType::kInt8 || options.cache_type == ElementType::kInt8;
+  return text + (scaled ? " (int8 without its scales)." : ".");
+}
+
+TextTable make_table(const CostOptions& options, const Sweep& sweep) {
+  std::vector<Column> columns = {{"scheme", Align::kLeft}};
+  if (!sweep.name.empty()) columns.push_back({sweep.name});
+  columns.insert(columns.end(),
+                 {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
+  if (keeps_cache(options.kind)) {
+    columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
+  }
+  if (options.kind == ModelKind::kEncoderDecoder) columns.push_back({"cache per source token, model"});
+  if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
+  return TextTable(columns);
+}
+
+// Attention parameters of the model if all its heads had their own.
+int64_t mha_parameters(const ModelOptions& model) {
+  const auto as_mha = [](auto options) {
+    options.attention.scheme = "mha";
+    options.attention.key_width.reset();
+    options.attention.scale.reset();
+    return options;
+  };
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
+  if (translator == nullptr) {  // decoders and encoders have the same attention
+    return measure(resolve(as_mha(DecoderOptions(shared_options(model))))).attention_parameters;
+  }
+  EncoderDecoderOptions mha = as_mha(*translator);
+  mha.sites.reset();
+  mha.encoder_scheme = mha.decoder_scheme = mha.cross_scheme = mha.attention.scheme;
+  return measure(resolve(mha)).attention_parameters;
+}
+
+std::string percent_of_mha(const Cost& cost) {
+  const auto whole = static_cast<double>(mha_parameters(cost.model));
+  return format_fixed(100 * static_cast<double>(cost.size.attention_parameters) / whole, 1);
+}
+
+std::vector<std::string> cells_of(const Cost& one, const CostOptions& options) {
+  std::vector<std::string> cells = {one.scheme};
+  if (!one.sweep_value.empty()) cells.push_back(one.sweep_value);
+  cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
+                             exact(one.size.total_parameters), percent_of_mha(one)});
+  if (keeps_cache(options.kind)) {
+    cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
+                               format_bytes(static_cast<double>(one.cache_bytes_per_token))});
+  }
+  if (options.kind == ModelKind::kEncoderDecoder) {
+    cells.push_back(format_bytes(static_cast<double>(one.source_cache_bytes_per_token)));
+  }
+  if (options.memory_budget) cells.insert(cells.end(), {exact(one.largest_batch), exact(one.longest_context)});
+  return cells;
+}
+
+// Sentences above the table.
+std::string explanations(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
+  std::string text = wrap(assumptions(costs, options, sweep), width, 0) + "\n";
+  const bool translator = options.kind == ModelKind::kEncoderDecoder;
+  const char* cache = translator                  ? "; the cache of one layer is in elements; the source's cache is "
+                                                    "filled once for each sentence, whatever the beams"
+                      : keeps_cache(options.kind) ? "; the cache of one layer is in elements"
+                                                  : "; an encoder keeps no cache";
+  text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
+  if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
+  if (!options.memory_budget) return text;
+  const std::string budget =
+      join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
+                options.model.context, ", longest context at batch ", options.batch_size,
+                translator ? "; source and target are equally long." : ".");
+  text += wrap(budget, width, 0) + "\n";
+  const bool none = std::none_of(costs.begin(), costs.end(), [](const Cost& one) { return one.weights_fit; });
+  if (none) {
+    text += wrap(join_text("No scheme's weights fit into the budget",
+                           options.weight_type == ElementType::kFp32
+                               ? "; they are counted as fp32, --weight-type bf16 halves them."
+                               : "."),
+                 width, 0) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string costs_json(const std::vector<Cost>& costs, const CostOptions& options) {
+  std::string text = "[";
+  for (const Cost& one : costs) text += (text.size() > 1 ? ",\n " : "") + to_object(one, options).dump();
+  return text + "]\n";
+}
+
+std::string costs_text(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
+  TextTable table = make_table(options, sweep);
+  for (const Cost& one : costs) {
+    const std::string value = sweep.name.empty() ? "" : " " + sweep.name + "=" + one.sweep_value;
+    if (one.impossible.empty()) {
+      table.add(cells_of(one, options));
+    } else {
+      table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
+    }
+  }
+  return explanations(costs, options, sweep, width) + "\n" + table.text(width);
+}
+
+}  // namespace headshare

@@ -1,0 +1,35 @@
+// Which attention kernel runs for a model, and what keeps the faster ones from it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headshare/base/field.h"
+#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/ops/precision.h"
+
+namespace headshare {
+
+struct KernelOptions {
+  int64_t batch_size = 8;
+  std::optional<int64_t> queries;  // T; default: three usual situations
+  std::optional<int64_t> keys;     // S; default the model's context
+  bool causal = true;
+  bool padding = false;
+  bool training = false;  // with `queries`: gradients are wanted, and attention dropout counts
+  Precision precision = Precision::kFp32;
+};
+
+Fields fields(KernelOptions& options);
+
+// One object per situation: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
+// "backend", "fused", "refused": [{"backend", "reasons"}]}.
+// In an encoder no query is causal, and nothing is decoded. An encoder-decoder attends in three places: those stand
+// before the situation ("cross-attention: decoding").
+nlohmann::ordered_json kernel_report(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
+
+std::string kernel_text(const nlohmann::ordered_json& report, int width);
+
+}  // namespace headshare

@@ -1,0 +1,114 @@
+// headshare analyze: how redundant the heads of a trained model are, and what each conversion would cost and save.
+#include <ATen/core/grad_mode.h>
+
+#include "headshare/analyze/analyze_model.h"
+#include "headshare/base/error.h"
+#include "headshare/cli/inputs/sample_text.h"
+#include "headshare/cli/tables/analysis_table.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/report/analysis/analysis_json.h"
+#include "headshare/report/analysis/analysis_page.h"
+
+namespace headshare {
+namespace {
+
+struct AnalyzeOptions {
+  std::string model;
+  std::vector<std::string> text;
+  int64_t text_tokens = 8192;
+  std::string html;
+  bool json = false;
+  AnalysisOptions analysis;
+};
+
+Fields own_fields(AnalyzeOptions& o) {
+  return {
+      field("text", &o.text,
+            "text like what the model reads: shows where heads look, and weighs maps and errors by what layers read"),
+      field("html", &o.html, "write a page with all figures to this file"),
+      field("json", &o.json, "print one JSON object, with all spectra and similarities"),
+      field("key-widths", &o.analysis.widths,
+            "widths to try for collaborative attention; default: 3/4, 1/2 and 1/4 of the full one",
+            {.min = 1, .max = 1 << 20}),
+      field("text-tokens", &o.text_tokens, "tokens of the text to use", {.min = 1, .max = 1 << 30}),
+      field("map-tokens", &o.analysis.map_tokens, "of them, those whose attention maps and outputs are compared",
+            {.min = 1, .max = 1 << 20}),
+      field("iterations", &o.analysis.decomposition.iterations, "of each decomposition, at most; 0: its start alone",
+            {.min = 0, .max = 1 << 20}),
+  };
+}
+
+// Before the long work.
+void check_page(const std::string& html) {
+  if (html.empty()) return;
+  const fs::path path(html);
+  HS_CHECK(!fs::is_directory(path), "--html ", html, " is a directory; name a file in it, such as ",
+           (path / "heads.html").string());
+  const bool page = path.extension() == ".html" || path.extension() == ".htm";
+  HS_CHECK(page || !fs::exists(path), "--html ", html, " is there already and is no .html file; choose another name");
+  const fs::path folder = path.parent_path();
+  HS_CHECK(folder.empty() || fs::is_directory(folder), "--html ", html, ": there is no directory ", folder.string());
+}
+
+void check_text_options(const Arguments& arguments, const AnalyzeOptions& options) {
+  for (const char* name : {"text-tokens", "map-tokens"}) {
+    HS_CHECK(!options.text.empty() || !arguments.given(name), "--", name, " needs --text");
+  }
+}
+
+template <class Options>
+HeadAnalysis analyze(const fs::path& directory, const Options& stored, const AnalyzeOptions& options) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
+  const auto model = load_as_trained(directory, stored);
+  AnalysisOptions analysis = options.analysis;
+  analysis.sample = read_sample({"--text", options.text, options.text_tokens}, model->options(), tokenizer.get());
+  ProgressLine line("analyzing");
+  HeadAnalysis result = analyze_heads(model, analysis, [&line](const ConversionProgress& now) {
+    line.update(now.done, now.total, now.what);
+    return !stop_requested();
+  });
+  result.model = options.model;
+  result.text = options.text;
+  return result;
+}
+
+HeadAnalysis analyze(const AnalyzeOptions& options) {
+  const fs::path directory = find_checkpoint(options.model);
+  const ModelOptions stored = read_options(directory);
+  refuse_encoder_decoder(stored, directory.string(), "`analyze` does not look into");
+  if (is_causal(stored)) return analyze(directory, std::get<DecoderOptions>(stored), options);
+  return analyze(directory, std::get<EncoderOptions>(stored), options);
+}
+
+}  // namespace
+
+int run_analyze(const Words& words) {
+  AnalyzeOptions options;
+  Arguments arguments("analyze",
+                      "Shows how redundant the heads of a trained model are, and what each conversion to heads that "
+                      "share (headshare convert) would cost and save. The model is not touched.");
+  arguments.required("MODEL", "a checkpoint or run directory", &options.model);
+  arguments.group("Options", own_fields(options));
+  arguments.example("analyze run", "by its weights alone");
+  arguments.example("analyze run --text book.txt --html heads.html", "on a text, with a page of figures");
+  if (!arguments.parse(words)) return kOk;
+  as_usage([&] {
+    check_page(options.html);
+    check_text_options(arguments, options);
+  });
+  catch_interrupts();
+  const HeadAnalysis analysis = analyze(options);
+  // First what cannot fail: a page that cannot be written loses nothing.
+  options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
+  if (!options.html.empty()) {
+    write_file(options.html, analysis_page(analysis));
+    print_status("wrote " + options.html);
+  }
+  return kOk;
+}
+
+}  // namespace headshare

@@ -1,0 +1,115 @@
+// headshare compare: the same model, once per attention scheme and seed; one table of quality and cost on the
+// user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/output_mark.h"
+#include "headshare/cli/arguments/args.h"
+#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/compare/compare_plan.h"
+#include "headshare/cli/compare/comparison_host.h"
+#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/tables/comparison_table.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/table.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/compare/check_comparison.h"
+#include "headshare/compare/compare_trained.h"
+#include "headshare/compare/compare_tuned.h"
+#include "headshare/compare/variants.h"
+#include "headshare/report/statistics/wording.h"
+#include "headshare/tasks/finetune/fine_tuning_options.h"
+#include "headshare/tasks/start_from.h"
+
+namespace headshare {
+namespace {
+
+// Task and preset come first and everything else on top of them, wherever they stand. False: --help.
+bool begin_with_preset(const Words& words, CompareCommand* command) {
+  CompareCommand probe;
+  Arguments arguments = probe.arguments();
+  const bool help = arguments.parse_for_help(words);
+  if (!help) arguments.parse(words);
+  command->comparison = preset_options(probe.comparison.task, probe.comparison.preset, probe.comparison);
+  return !help || command->arguments().parse(words);
+}
+
+Words quoted(const Words& words) {
+  Words safe;
+  for (const std::string& word : words) {
+    const bool plain =
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+") ==
+        std::string::npos;
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    safe.push_back(plain && !word.empty() ? word : text + "'");
+  }
+  return safe;
+}
+
+std::string command_line(const Words& words) {
+  std::string line = "headshare compare";
+  for (const std::string& word : quoted(words)) line += " " + word;
+  return line;
+}
+
+// --overwrite deletes the cells of an earlier comparison, and the teacher may be one of them.
+void refuse_teacher_in_out(const CompareCommand& command) {
+  const std::string& teacher = command.comparison.language.distillation.teacher;
+  if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
+}
+
+// What a tokenizer of the user's own would be beside the teacher's.
+void check_teacher(const Arguments& arguments, const CompareCommand& command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  as_usage([&] { keep_to_teacher(given, command.comparison.language); });
+}
+
+}  // namespace
+
+int run_compare(const Words& words) {
+  CompareCommand command;
+  if (!begin_with_preset(words, &command)) return kOk;  // --help
+  Arguments arguments = command.arguments();
+  arguments.parse(words);
+  // Named variants are what is compared, and schemes those that are named beside them.
+  if (command.comparison.until_decided > 0 && !arguments.given("seeds")) {
+    command.comparison.seeds = static_cast<int64_t>(kFewestToJudge);  // enough to begin with
+  }
+  if (!command.comparison.variants.empty() && !arguments.given("schemes")) command.comparison.schemes.clear();
+  // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
+  // few words a quarter of a text would be unknown, which is easy to predict.
+  const TokenizerKind kind = command.comparison.language.tokenizer.kind;
+  const bool pieces =
+      kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
+  if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
+  if (!command.resume) check_teacher(arguments, command);
+  if (command.dry_run) {
+    as_usage([&] { check_comparison(command.comparison); });
+    catch_interrupts();
+    command.json ? print_json(plan_json(command).dump(2) + "\n") : print(plan_text(command));
+    return kOk;
+  }
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
+  if (!command.resume) as_usage([&] { refuse_teacher_in_out(command); });
+  if (command.resume) command = resumed_command(words, command.out);
+  as_usage([&] { check_comparison(command.comparison); });
+  catch_interrupts();
+  try {
+    ComparisonCall call = command.call(command_line(words));
+    CommandLineHost host(command);
+    const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
+    if (command.json) {
+      print_json(to_text(to_json(results)));
+    } else {
+      print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
+    }
+    return results.failed.empty() ? kOk : kFailure;
+  } catch (const Interrupted& stopped) {
+    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare compare --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

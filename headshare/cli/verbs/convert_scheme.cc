@@ -1,0 +1,294 @@
+#include "headshare/cli/verbs/convert_scheme.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "headshare/base/notice.h"
+#include "headshare/base/number.h"
+#include "headshare/cli/arguments/args.h"
+#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/inputs/sample_text.h"
+#include "headshare/cli/tables/conversion_report.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/models/size.h"
+#include "headshare/tasks/family.h"
+#include "headshare/tasks/finetune/task_note.h"
+#include "headshare/tasks/masked/masked_language_model.h"
+
+namespace headshare {
+namespace {
+
+const EnumNames<Pooling>& pooling_names() {
+  static const EnumNames<Pooling> names = {
+      {Pooling::kLeastSquares, "least-squares"}, {Pooling::kAligned, "aligned"}, {Pooling::kMean, "mean"}};
+  return names;
+}
+
+}  // namespace
+
+Fields fields(SchemeConversion& o) {
+  WidthChoice& width = o.width;
+  DecompositionOptions& decomposition = o.decomposition;
+  return {
+      field("key-width", &width.key_width, "shared key width of every layer; auto: by --max-error or --max-parameters",
+            {.min = 1, .max = 1 << 20}),
+      field("max-error", &width.max_error,
+            "relative error of a layer's scores that is allowed: the narrowest layers within it", {.min = 0, .max = 1}),
+      field("max-parameters", &width.max_parameters,
+            "parameters the model may have: widths grow step by step where errors fall most", {.min = 1}),
+      field("pooling", &o.pooling,
+            "of gqa and mqa: least-squares has the least error; aligned and mean average heads' weights",
+            pooling_names()),
+      field("sample-text", &o.sample_text,
+            "text like what the model reads: layers are made good on it, and their change there is shown"),
+      field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
+      field("score-text", &o.score_text,
+            "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after"),
+      field("iterations", &decomposition.iterations, "of each layer's decomposition, at most",
+            {.min = 0, .max = 1 << 20}),
+      field("tolerance", &decomposition.tolerance, "stop when ten iterations lower the error by less than this share",
+            {.min = 0, .max = 1}),
+      field("restarts", &decomposition.restarts, "further tries from random starts; the best is kept",
+            {.min = 0, .max = 1000}),
+      field("seed", &decomposition.seed, "of the random starts", {.min = 0}),
+      field("json", &o.json, "print one JSON object, with every layer's errors"),
+  };
+}
+
+namespace {
+
+const std::string kCollaborative = "collaborative";
+
+// "gqa" of "gqa:4", "mhe_mul" of "mhe-mul".
+std::string scheme_of(const std::string& to) {
+  std::string scheme = to.substr(0, to.find(':'));
+  std::replace(scheme.begin(), scheme.end(), '-', '_');
+  return scheme;
+}
+
+// "gqa:4" -> gqa with 4 groups.
+SharedScheme parse_scheme(const std::string& to) {
+  const size_t colon = to.find(':');
+  SharedScheme scheme{.scheme = scheme_of(to)};
+  if (colon == std::string::npos) return scheme;
+  const std::string groups = to.substr(colon + 1);
+  HS_CHECK(scheme.scheme == "gqa", "--to ", to, ": only gqa takes a number, its groups: --to gqa:4");
+  scheme.groups = number_in<int64_t>(groups);
+  HS_CHECK(scheme.groups && *scheme.groups >= 1, "--to ", to, ": '", groups,
+           "' is not a number of groups; write --to gqa:4");
+  return scheme;
+}
+
+bool converts_to(const std::string& scheme) {
+  const std::vector<std::string> shared = shared_schemes();
+  return scheme == kCollaborative || std::find(shared.begin(), shared.end(), scheme) != shared.end();
+}
+
+void check_width(const SchemeConversion& o, const std::string& scheme) {
+  const WidthChoice& width = o.width;
+  const int given = static_cast<int>(width.key_width.has_value()) + static_cast<int>(width.max_error.has_value()) +
+                    static_cast<int>(width.max_parameters.has_value());
+  if (scheme != kCollaborative) {
+    HS_CHECK(given == 0, "--key-width, --max-error and --max-parameters are about --to collaborative; the sizes of ",
+             scheme, " follow from the model");
+    return;
+  }
+  HS_CHECK(given > 0, "--to collaborative needs a width: --key-width N, --max-error E or --max-parameters P");
+  HS_CHECK(given == 1, "--key-width, --max-error and --max-parameters exclude each other");
+}
+
+void check_options(const SchemeConversion& o, const std::string& scheme) {
+  check_width(o, scheme);
+  const DecompositionOptions usual;
+  const DecompositionOptions& asked = o.decomposition;
+  const bool steps = scheme == kCollaborative || fills_step_by_step(scheme);
+  HS_CHECK(steps || (asked.iterations == usual.iterations && asked.tolerance == usual.tolerance &&
+                     asked.restarts == usual.restarts && asked.seed == usual.seed),
+           "--iterations, --tolerance, --restarts and --seed are about --to collaborative and --to mhe_mul; ", scheme,
+           " is computed at once");
+  HS_CHECK(!o.sample_text.empty() || o.sample_tokens == SchemeConversion().sample_tokens,
+           "--sample-tokens needs --sample-text");
+  HS_CHECK(o.pooling == Pooling::kLeastSquares || is_pooled(scheme), "--pooling is about --to gqa and --to mqa, not ",
+           scheme);
+}
+
+void notice_growth(const AttentionOptions& source, const std::string& to, const ModelSize& before,
+                   const ModelSize& after) {
+  if (after.total_parameters <= before.total_parameters) return;
+  const bool mixing = source.scheme == "mha" && to == kCollaborative;
+  notice(join_text("the converted model has more parameters than the source: ",
+                   mixing ? "at this key width mixing costs more than sharing saves; choose a smaller one"
+                          : join_text(to, " keeps maps that those of ", source.scheme, " share")));
+}
+
+// Where a conversion has come, on a line of its own; Ctrl-C ends it with what there is.
+template <class Convert>
+auto with_progress(const Convert& convert) {
+  std::optional<ProgressLine> line;
+  double done = 0;
+  const ConversionTold told = [&](const ConversionProgress& now) {
+    if (now.done < done) line.reset();  // another phase, with a time of its own
+    if (!line) line.emplace("converting");
+    done = now.done;
+    line->update(now.done, now.total, now.what);
+    return !stop_requested();
+  };
+  return convert(told);
+}
+
+// The text that both models are scored on. It is read once, because a pipe cannot be read again; the converted model
+// has the tokenizer of its source.
+struct ScoreText {
+  std::vector<std::string> files;
+  std::optional<TokenData> tokens = {};  // once they are read
+};
+
+// What the model in `directory` is worth on the score text; null where there is none. The masks of an encoder are the
+// same for every model.
+nlohmann::ordered_json score(const fs::path& directory, const std::string& title, ScoreText* text) {
+  if (text->files.empty()) return {};
+  TaskOptions task;
+  task.own<MaskedOptions>().pseudo_tokens = 0;  // one forward pass each
+  ProgressLine line(title);
+  const auto open = [&](const Tokenizer& tokenizer) {
+    if (!text->tokens) {
+      ProgressLine reading("text");
+      text->tokens = open_tokens(text->files, DataOptions(), tokenizer, show_reading(reading));
+    }
+    return *text->tokens;
+  };
+  const auto progress = [&](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  };
+  const TaskFamily& family = scoring_family(read_options(directory));
+  return family.score({.model = directory.string(), .open = open, .progress = progress}, task).object;
+}
+
+// The same of the converted model, which is written by now: Ctrl-C leaves it unscored. False: it did.
+bool score_result(const fs::path& out, ScoreText* text, nlohmann::ordered_json* scores) {
+  try {
+    *scores = score(out, "scoring the result", text);
+    return true;
+  } catch (const Interrupted&) {
+    notice(join_text("stopped: ", out.string(), " is written, and not scored"));
+    return false;
+  }
+}
+
+struct Conversion {
+  SharedScheme to;
+  const SchemeConversion& options;
+  Tensor sample;
+};
+
+template <class Model>
+Model converted(const Model& source, const Conversion& conversion, ConversionReport* presented) {
+  const SchemeConversion& options = conversion.options;
+  if (conversion.to.scheme == kCollaborative) {
+    CompressionReport report;
+    const Model target = with_progress([&](const ConversionTold& told) {
+      return to_collaborative(source, {options.width, options.decomposition, conversion.sample}, told, &report);
+    });
+    *presented = present(report);
+    return target;
+  }
+  SharingReport report;
+  const Model target = with_progress([&](const ConversionTold& told) {
+    return to_shared(source, {conversion.to, options.decomposition, conversion.sample}, told, &report);
+  });
+  *presented = present(report);
+  return target;
+}
+
+// Where the result goes, and the checkpoint that it is made from.
+struct Destination {
+  std::string out;
+  Overwrite overwrite;
+  fs::path source;
+};
+
+// Converts, writes, scores what there is to score, and prints what became of the model.
+template <class Model, class Tokenizers>
+int write_converted(const Model& source, const Tokenizers& tokenizers, const Conversion& conversion,
+                    const Destination& to, ScoreText* score_text, ScoredConversion scored) {
+  ConversionReport report;
+  const Model target = converted(source, conversion, &report);
+  if (report.stopped) {
+    notice(
+        "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
+  }
+  write_output(to.out, to.overwrite, headshare_output(), [&](const fs::path& directory) {
+    save_model(directory, target, tokenizers);
+    // What it was fine-tuned for, without which `predict` cannot use it.
+    const fs::path note = to.source / kTaskNoteFile;
+    if (fs::exists(note)) fs::copy_file(note, directory / kTaskNoteFile);
+  });
+  const ModelSize before = measure(source->options());
+  const ModelSize after = measure(target->options());
+  const bool whole = !report.stopped && score_result(to.out, score_text, &scored.after);
+  notice_growth(attention_options(source->options()), conversion.to.scheme, before, after);
+  print_conversion(report, scored, before, after, to.out, conversion.options.json);
+  return whole ? kOk : kInterrupted;
+}
+
+template <class Model, class Options>
+int convert(const fs::path& directory, const Options& stored, Conversion conversion, const Destination& to) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
+  const Model source = load_as_trained(directory, stored);
+  const SampleText text{"--sample-text", conversion.options.sample_text, conversion.options.sample_tokens};
+  conversion.sample = read_sample(text, source->options(), tokenizer.get());
+  ScoreText score_text{.files = conversion.options.score_text};
+  ScoredConversion scored{.before = score(directory, "scoring the source", &score_text), .after = {}};
+  return write_converted(source, tokenizer.get(), conversion, to, &score_text, std::move(scored));
+}
+
+// Of weights alone: what its layers read would take pairs of sentences.
+int convert_translator(const fs::path& directory, const Conversion& conversion, const Destination& to) {
+  HS_CHECK(conversion.options.sample_text.empty(), directory.string(),
+           " translates: its layers are converted by their weights; leave --sample-text out");
+  HS_CHECK(conversion.options.score_text.empty(), directory.string(),
+           " translates: leave --score-text out, and score translations before and after with `headshare translate` "
+           "and `headshare score bleu`");
+  const LoadedTranslator source = load_translator(directory);
+  ScoreText nothing;
+  return write_converted(source.model, source.tokenizers, conversion, to, &nothing, {});
+}
+
+}  // namespace
+
+std::vector<std::string> sharing_schemes() {
+  std::vector<std::string> names = {kCollaborative};
+  for (const std::string& scheme : shared_schemes()) names.push_back(scheme == "gqa" ? "gqa:GROUPS" : scheme);
+  return names;
+}
+
+bool names_sharing_scheme(const std::string& to) { return converts_to(scheme_of(to)); }
+
+int convert_scheme(const std::string& source, const std::string& out, const std::string& to, Overwrite overwrite,
+                   const SchemeConversion& options) {
+  Conversion conversion{{}, options, {}};
+  as_usage([&] {
+    conversion.to = parse_scheme(to);
+    conversion.to.pooling = options.pooling;
+    check_options(options, conversion.to.scheme);
+  });
+  const fs::path directory = find_checkpoint(source);
+  std::error_code ignored;
+  HS_CHECK(!fs::equivalent(directory, out, ignored), out,
+           " is the model itself, which is not overwritten; choose another name");
+  check_output(out, overwrite, headshare_output());
+  catch_interrupts();
+  const ModelOptions stored = read_options(directory);
+  const Destination destination{out, overwrite, directory};
+  if (is_encoder_decoder(stored)) return convert_translator(directory, conversion, destination);
+  if (is_causal(stored)) return convert<Decoder>(directory, std::get<DecoderOptions>(stored), conversion, destination);
+  return convert<Encoder>(directory, std::get<EncoderOptions>(stored), conversion, destination);
+}
+
+}  // namespace headshare

@@ -1,0 +1,248 @@
+// headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
+#include <set>
+#include <utility>
+
+#include "headshare/base/directory_lock.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/arguments/resume.h"
+#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/tables/finetune_table.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/tasks/finetune/fine_tune_grid.h"
+#include "headshare/tasks/finetune/predict.h"
+
+namespace headshare {
+namespace {
+
+struct FineTuneCommand {
+  std::string model;
+  std::vector<std::string> tasks;
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool json = false;
+  bool keep_models = true;
+  int64_t seeds = 3;
+  int64_t seed = 0;
+  JobOptions job;
+  TuningOptions tuning;
+  RuntimeOptions runtime;
+
+  Fields run_fields() {
+    return {
+        field("model", &model, "the encoder, where it is not named as MODEL"),
+        field("task", &tasks,
+              "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
+              "classify (a class for a text), pair (for two texts), regress (a number, for one or two)"),
+        field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}}),
+        field("seeds", &seeds, "models for each task and learning rate, differing in their seed",
+              {.min = 1, .max = 1000}),
+        field("seed", &seed, "the first seed: of new heads, the order of examples and dropout", {.min = 0}),
+        field("resume", &resume, "go on in --out: finished models are kept, a begun one is continued"),
+        field("overwrite", &overwrite, "delete what an earlier call left in --out first"),
+        field("keep-models", &keep_models, "keep the best model of each run (and not only its answers and scores)"),
+        field("json", &json, "print the results as one JSON object"),
+    };
+  }
+
+  Arguments arguments() {
+    Arguments made("finetune",
+                   "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
+    made.optional(
+        "MODEL", "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder",
+        &model);
+    made.group("Run", run_fields());
+    made.group("Data", data_fields());
+    made.group("Fine-tuning", fields(job.tuning));
+    made.group("Learning", fields(tuning));
+    made.group("Distillation", tuned_teacher_fields(job.distillation));
+    Fields answers = fields(job.windows);
+    append(&answers, fields(job.answers));
+    made.group("Answers in texts", std::move(answers));
+    made.group("Computing", fields(runtime));
+    made.common({"task", "out", "data", "train", "validation", "test", "validation-fraction", "epochs", "batch-size",
+                 "learning-rate", "seeds", "train-examples", "max-length", "keep-models", "resume"});
+    made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
+                 "your own table with the columns text and label");
+    made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
+                 "a task of GLUE, from the folder with all of them");
+    made.note(
+        "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
+        "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
+    made.note(
+        "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
+        "question and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of "
+        "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
+        "0`. Where a part of FILE was judged, its gold is validation-gold.json.");
+    made.note(
+        "Where a loss or a gradient stops being finite, that learning rate is left out; a task for which none is left "
+        "has no result, the "
+        "others have, and the call ends with an error.");
+    return made;
+  }
+
+  // Files that are found again from any directory.
+  void make_paths_whole() {
+    for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test,
+                              &job.distillation.teacher}) {
+      *path = whole_path(*path);
+    }
+  }
+
+  FineTuneGrid grid() const {
+    return {.out = out,
+            .resume = resume,
+            .overwrite = overwrite,
+            .keep_models = keep_models,
+            .seeds = seeds,
+            .seed = seed,
+            .job = job,
+            .tuning = tuning};
+  }
+
+  Fields data_fields() {
+    Fields list = fields(job.files);
+    append(&list, fields(job.table));
+    return list;
+  }
+};
+
+// Writes down what repeats the run, also with what --resume adds; returns the options.
+nlohmann::ordered_json write_resolved(FineTuneCommand command) {
+  command.resume = command.overwrite = command.json = false;
+  command.make_paths_whole();
+  const Arguments arguments = command.arguments();
+  arguments.write_resolved(fs::path(command.out) / kResolvedFile);
+  return arguments.values();
+}
+
+std::string evaluation_text(const Evaluation& evaluation) {
+  std::string text = "loss " + format_fixed(evaluation.loss, 4);
+  for (const Score& score : evaluation.scores) {
+    if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", format_fixed(score.value, 4));
+  }
+  return text;
+}
+
+// A teacher teaches one task.
+void check_one_task(const FineTuneCommand& command, const std::vector<std::string>& tasks) {
+  DistillationOptions distillation = command.job.distillation;
+  if (distillation.given()) distillation.teacher = find_tuned_model(distillation.teacher).string();
+  check_distillation(distillation);
+  HS_CHECK(!command.job.distillation.given() || tasks.size() == 1, "--teacher was fine-tuned on one task, and --task ",
+           "names ", tasks.size(), ": ", list_text(tasks), "; fine-tune on each of them with a teacher of its own");
+}
+
+// How far the whole grid is.
+class GridProgress : public FineTuneObserver {
+ public:
+  explicit GridProgress(int64_t models) : models_(models) {}
+
+  void on_model(const std::string& task, double learning_rate, int64_t seed) override {
+    what_ = join_text(task, " lr ", learning_rate, " seed ", seed);
+  }
+  void on_model_finished() override {
+    ++done_;
+    share_ = 0;
+  }
+
+  void on_step(const StepReport& report) override {
+    share_ = static_cast<double>(report.step) / static_cast<double>(report.total_steps);
+    show(join_text("step ", report.step, "/", report.total_steps, "  loss ", format_fixed(report.loss, 4)));
+  }
+  void on_evaluation_progress(int64_t done, int64_t total) override {
+    show(join_text("evaluating ", done, "/", total));
+  }
+  void on_evaluation(const EvaluationReport& report) override {
+    print_status(join_text(what_, ", step ", report.step, ": ", evaluation_text(report.evaluation),
+                           report.best ? " (best so far)" : ""));
+  }
+
+  void on_teacher(const Evaluation& teacher) override {
+    if (std::exchange(teacher_shown_, true)) return;  // every model of the grid has the same
+    print_status("teacher: " + evaluation_text(teacher));
+  }
+
+  void hide() { line_.hide(); }
+
+ private:
+  void show(const std::string& details) {
+    line_.update(static_cast<double>(done_) + share_, static_cast<double>(models_), what_ + "  " + details);
+  }
+
+  ProgressLine line_{"finetune"};
+  std::string what_;
+  int64_t models_;
+  int64_t done_ = 0;
+  bool teacher_shown_ = false;
+  double share_ = 0;
+};
+
+int finetune(FineTuneCommand& command) {
+  const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
+  as_usage([&] { check_one_task(command, tasks); });
+  const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
+  const std::string& teacher = command.job.distillation.teacher;
+  if (!teacher.empty() && !command.resume) {
+    as_usage([&] { refuse_model_in_out("teacher", find_tuned_model(teacher), command.out); });
+  }
+  const LoadedEncoder trained = load_encoder_model(command.model);
+  const c10::Device device = start_runtime(command.runtime);
+  warn_if_no_faster(command.tuning.precision, device);
+  command.tuning.precision = resolve_precision(command.tuning.precision, device);
+  const FineTuneGrid grid = command.grid();
+  const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
+  const DirectoryLock lock(grid.out);
+  begin_grid(grid, jobs, trained.directory);
+  const nlohmann::ordered_json options = write_resolved(command);
+  GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
+  const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
+  progress.hide();
+  const nlohmann::ordered_json object = results_object(command.model, results, options);
+  write_file(grid.out / "results.json", object.dump(2) + "\n");
+  command.json ? print_json(object.dump(2) + "\n") : print(results_text(results));
+  for (const TaskResult& result : results) {
+    HS_CHECK(!result.search.models.empty(), result.search.failures.back());
+  }
+  return kOk;
+}
+
+// Finished models would not know of other options, but for those of how much is done and where.
+FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
+  FineTuneCommand before;
+  Arguments first = before.arguments();
+  first.parse(resumed_words({}, out));
+  FineTuneCommand command;
+  Arguments arguments = command.arguments();
+  arguments.parse(resumed_words(words, out));
+  const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
+  for (FineTuneCommand* one : {&before, &command}) one->make_paths_whole();
+  refuse_changed(first.values(), arguments.values(), free, "the fine-tuning in " + out);
+  return command;
+}
+
+}  // namespace
+
+int run_finetune(const Words& words) {
+  FineTuneCommand command;
+  Arguments arguments = command.arguments();
+  if (!arguments.parse(words)) return kOk;
+  if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (command.resume) command = parse_resumed(words, command.out);
+  if (command.model.empty()) throw UsageError("MODEL is missing: name the encoder to fine-tune");
+  if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
+  catch_interrupts();
+  try {
+    return finetune(command);
+  } catch (const Interrupted& stopped) {
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare finetune --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

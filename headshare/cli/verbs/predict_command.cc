@@ -1,0 +1,257 @@
+// headshare predict: labels new rows with a fine-tuned model.
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/tasks/finetune/predict.h"
+
+namespace headshare {
+namespace {
+
+struct PredictOptions {
+  std::string model_path;
+  std::string file;
+  std::string out;
+  bool json = false;
+  bool overwrite = false;
+  PredictColumns columns;
+  RuntimeOptions runtime;
+};
+
+Fields own_fields(PredictOptions& o) {
+  return {
+      field("out", &o.out, "write the answers into this file instead of standard output"),
+      field("overwrite", &o.overwrite, "replace --out where it is there already"),
+      field("json", &o.json, "one JSON object a line for each row, with the probability of every class"),
+  };
+}
+
+// What stands between tabs: in quotes where it holds what parts fields or lines, as tsv-quoted reads it.
+std::string cell(const std::string& text) {
+  if (text.find_first_of("\t\n\r\"") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// MultiRC's answers are numbered within questions, and these within paragraphs.
+bool is_nested(const QuestionKind& kind) { return kind.task != nullptr && kind.task->form == TaskForm::kMultiRc; }
+
+std::string heading(const QuestionKind& kind) {
+  return join_text(is_nested(kind) ? "passage\tquestion\t" : "", "index\tprediction",
+                   kind.form == AnswerForm::kNumber ? "" : "\tprobability", "\n");
+}
+
+std::string table_line(const Predictor& predictor, const Question& question, const Prediction& one) {
+  const QuestionKind& kind = predictor.kind();
+  std::string line = is_nested(kind) ? join_text(question.passage, "\t", question.group, "\t") : "";
+  line += join_text(question.index, "\t", cell(predictor.answer_text(question, one.answer)));
+  if (!one.probabilities.empty()) {
+    line += join_text("\t", format_fixed(one.probabilities.at(static_cast<size_t>(one.answer)), 6));
+  }
+  return line + "\n";
+}
+
+std::string json_line(const Predictor& predictor, const Question& question, const Prediction& one) {
+  const QuestionKind& kind = predictor.kind();
+  nlohmann::ordered_json object;
+  if (is_nested(kind)) object = {{"passage", question.passage}, {"question", question.group}};
+  object["index"] = question.index;
+  if (kind.form == AnswerForm::kNumber) {
+    object["prediction"] = one.answer;
+    return object.dump() + "\n";
+  }
+  object["prediction"] = predictor.answer_text(question, one.answer);
+  object["probability"] = one.probabilities.at(static_cast<size_t>(one.answer));
+  if (kind.form == AnswerForm::kClass) {
+    for (size_t i = 0; i < kind.labels.size(); ++i) object["probabilities"][kind.labels[i]] = one.probabilities[i];
+  } else {
+    object["probabilities"] = one.probabilities;
+  }
+  return object.dump() + "\n";
+}
+
+std::string answers_text(const Predictor& predictor, const QuestionSet& set, const std::vector<Prediction>& predictions,
+                         bool json) {
+  std::string text = json ? "" : heading(predictor.kind());
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    text += json ? json_line(predictor, set.questions[i], predictions[i])
+                 : table_line(predictor, set.questions[i], predictions[i]);
+  }
+  return text;
+}
+
+std::vector<Score> scores_of(const Predictor& predictor, const QuestionSet& set,
+                             const std::vector<Prediction>& predictions) {
+  if (!set.labelled) return {};
+  if (predictor.kind().form == AnswerForm::kNumber && predictions.size() < 2) {
+    notice(set.source + " has 1 row, and a correlation needs 2 or more: it is not scored");
+    return {};
+  }
+  return predictor.score(set, predictions);
+}
+
+// What the model answers to a file, as it is written.
+struct Answered {
+  std::string source;  // the file
+  size_t count = 0;    // rows or questions
+  std::string text;
+  std::vector<Score> scores;  // none where the file has no right answers
+};
+
+// Shows how far predicting is, and stops with Interrupted when the user asks.
+class Watch {
+ public:
+  void operator()(int64_t done, int64_t total) {
+    check_interrupted();
+    line_.update(static_cast<double>(done), static_cast<double>(total));
+  }
+
+ private:
+  ProgressLine line_{"predicting"};
+};
+
+Answered answer_rows(TunedEncoder model, const PredictOptions& options) {
+  Predictor predictor(std::move(model));
+  const QuestionSet set = predictor.read(options.file, options.columns);
+  for (const std::string& note : set.notes) notice(note);
+  std::optional<Watch> watch(std::in_place);
+  const std::vector<Prediction> predictions = predictor.predict(set, std::ref(*watch));
+  watch.reset();
+  return {set.source, predictions.size(), answers_text(predictor, set, predictions, options.json),
+          scores_of(predictor, set, predictions)};
+}
+
+// Questions that may have no answer get "" where none is likelier than the best span.
+std::string question_line(const SquadSet& set, const SquadAnswers& answers, size_t i, bool json) {
+  const auto& candidates = answers.candidates[i];
+  const bool may_have_none = set.data.rules == SquadRules::kV2;
+  const bool none = candidates.empty() || (may_have_none && answers.null_odds[i] > 0);
+  const std::string text = none ? "" : candidates.front().text;
+  const std::string& id = set.data.questions[i].id;
+  if (!json) {
+    const std::string odds = may_have_none ? "\t" + format_fixed(answers.null_odds[i], 6) : "";
+    return join_text(cell(id), "\t", cell(text), odds, "\n");
+  }
+  nlohmann::ordered_json object = {{"id", id}, {"prediction", text}};
+  if (may_have_none) object["null_odds"] = answers.null_odds[i];
+  object["candidates"] = nlohmann::ordered_json::array();
+  for (const AnswerCandidate& one : candidates) {
+    object["candidates"].push_back({{"text", one.text}, {"score", one.score}});
+  }
+  return object.dump() + "\n";
+}
+
+Answered answer_questions(TunedEncoder model, const PredictOptions& options) {
+  SquadPredictor predictor(std::move(model));
+  const SquadSet set = predictor.read(options.file);
+  for (const std::string& note : set.notes) notice(note);
+  std::optional<Watch> watch(std::in_place);
+  const SquadAnswers answers = predictor.predict(set, std::ref(*watch));
+  watch.reset();
+  const SquadData& data = set.data;
+  Answered answered{data.source, data.questions.size(), "", {}};
+  if (!options.json) answered.text = data.rules == SquadRules::kV2 ? "id\tprediction\tnull_odds\n" : "id\tprediction\n";
+  for (size_t i = 0; i < data.questions.size(); ++i) answered.text += question_line(set, answers, i, options.json);
+  if (!options.columns.score) return answered;
+  if (can_be_scored(data)) {
+    answered.scores = to_scores(score_squad(gold_answers(data), to_predictions(data, answers), data.rules));
+  } else {
+    notice(data.source + " has questions without a right answer: it is answered, and not scored");
+  }
+  return answered;
+}
+
+std::string scores_text(const std::vector<Score>& scores) {
+  std::string text;
+  for (const Score& score : scores) {
+    text += join_text(text.empty() ? "" : ", ", score.name, " ", format_fixed(score.value, 4));
+  }
+  return text;
+}
+
+// With --out the answers are in a file and this is the result; else it is said beside them.
+void print_summary(const PredictOptions& options, const Answered& answered) {
+  for (const Score& score : answered.scores) {
+    if (!score.note.empty()) notice(score.name + ": " + score.note);
+  }
+  const std::string scores = scores_text(answered.scores);
+  if (options.out.empty()) {
+    if (!scores.empty()) print_status(join_text(answered.source, ": ", scores));
+    return;
+  }
+  if (options.json) {
+    nlohmann::ordered_json object = {{"rows", answered.count}, {"out", options.out}};
+    for (const Score& score : answered.scores) object["scores"][score.name] = score.value;
+    print_json(object.dump(2) + "\n");
+    return;
+  }
+  print(join_text("rows    ", answered.count, "\n"));
+  if (!scores.empty()) print("scores  " + scores + "\n");
+  print("out     " + options.out + "\n");
+}
+
+// Columns that a file of questions about texts does not have.
+void refuse_columns(const Arguments& arguments, const std::string& model) {
+  for (const char* name : {"text-column", "pair-column", "label-column", "table-format"}) {
+    if (!arguments.given(name)) continue;
+    throw UsageError(join_text("--", name, " is about tables, and ", model,
+                               " answers questions about texts: FILE is a JSON file of SQuAD's form; leave it out"));
+  }
+}
+
+void check_out(const PredictOptions& options) {
+  if (options.out.empty()) return;
+  HS_CHECK(options.overwrite || !path_exists(options.out), "--out ", options.out,
+           " is there already; --overwrite replaces it, or choose another name");
+  const fs::path folder = fs::absolute(options.out).parent_path();
+  HS_CHECK(path_exists(folder), "--out ", options.out, ": there is no directory ", folder.string());
+}
+
+}  // namespace
+
+int run_predict(const Words& words) {
+  PredictOptions options;
+  Arguments arguments("predict", "Labels new rows with a model that `headshare finetune` made.");
+  arguments.required("MODEL", "a fine-tuned model: OUT/TASK/lr-RATE-seed-SEED of `headshare finetune --out OUT`",
+                     &options.model_path);
+  arguments.required(
+      "FILE", "the rows: a .tsv, .csv or .jsonl table as `finetune --train` takes, labels or not; - is standard input",
+      &options.file);
+  arguments.group("Answers", own_fields(options));
+  arguments.group("Rows", fields(options.columns));
+  arguments.group("Computing", fields(options.runtime));
+  arguments.common({"out", "json", "text-column", "pair-column", "table-format", "score", "threads"});
+  arguments.example("predict tuned/cola/lr-0.001-seed-0 rows.tsv", "a label and its probability for every row");
+  arguments.example("predict tuned/cola/lr-0.001-seed-0 - --json <rows.jsonl",
+                    "every class's probability, as JSON lines");
+  arguments.note(
+      "Each row gets a line: its index (the column index or idx, else its number from 0), the predicted label and its "
+      "probability; a model of `regress` gives a number. If the file has labels, the scores go to standard error, with "
+      "--out to standard output.");
+  arguments.note(
+      "A model of GLUE or SuperGLUE reads that task's files, or any table with --text-column. A model of SQuAD reads a "
+      "JSON file in SQuAD's form and answers with a piece of the text; null_odds above 0 mean that no answer is "
+      "likelier.");
+  if (!arguments.parse(words)) return kOk;
+  check_out(options);
+  catch_interrupts();
+  TunedEncoder model = open_tuned(options.model_path, start_runtime(options.runtime));
+  const bool questions = model.answers_questions();
+  if (questions) refuse_columns(arguments, options.model_path);
+  const Answered answered =
+      questions ? answer_questions(std::move(model), options) : answer_rows(std::move(model), options);
+  if (!options.out.empty()) {
+    write_file(options.out, answered.text);
+  } else {
+    options.json ? print_json(answered.text) : print(answered.text);
+    flush_output();
+  }
+  print_summary(options, answered);
+  return kOk;
+}
+
+}  // namespace headshare

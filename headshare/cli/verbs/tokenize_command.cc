@@ -1,0 +1,242 @@
+// headshare tokenize: what a tokenizer makes of each line of a text.
+#include <algorithm>
+
+#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/data/line_reader.h"
+#include "headshare/data/text/train_on_text.h"
+#include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+struct TokenizeOptions {
+  std::vector<std::string> files;
+  std::string tokenizer;
+  TokenizerOptions training;
+  DataOptions data;
+  std::string write_model;
+  bool json = false;
+};
+
+constexpr const char* kKind = "tokenizer";
+
+Field kind_field(TokenizerOptions& options) {
+  const Fields all = fields(options);
+  return *std::find_if(all.begin(), all.end(), [](const Field& one) { return one.name == kKind; });
+}
+
+// "bytes, characters, ..."
+std::string kinds() {
+  TokenizerOptions options;
+  std::string names = kind_field(options).range;
+  for (size_t at = names.find('|'); at != std::string::npos; at = names.find('|', at)) names.replace(at, 1, ", ");
+  return names;
+}
+
+Fields own_fields(TokenizeOptions& o) {
+  return {
+      field("tokenizer", &o.tokenizer,
+            join_text("a kind (", kinds(),
+                      "), or what was trained before: a tokenizer.json, a SentencePiece .model, a model's directory, a "
+                      "folder of GPT-2's or BERT's files")),
+      field("write-model", &o.write_model,
+            "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
+            "it, any other name as our tokenizer.json"),
+      field("json", &o.json, "print one JSON object a line for each line"),
+  };
+}
+
+// How a kind is trained, and on what.
+Fields training_fields(TokenizeOptions& o) {
+  Fields all = fields(o.data);
+  std::erase_if(all, [](const Field& one) {
+    return one.name != "text" && one.name != "jsonl-field" && one.name != "invalid-utf8" && one.name != "allow-binary";
+  });
+  append(&all, fields(o.training));
+  std::erase_if(all, [](const Field& one) { return one.name == kKind; });
+  return all;
+}
+
+std::optional<TokenizerKind> kind_named(const std::string& name) {
+  TokenizerOptions options;
+  try {
+    kind_field(options).parse(name);
+  } catch (const Error&) {
+    return std::nullopt;  // a path
+  }
+  return options.kind;
+}
+
+// The others are what they are, whatever the text.
+bool learns_tokens(TokenizerKind kind) { return has_vocabulary(kind) && kind != TokenizerKind::kBytes; }
+
+// Throws Error where a kind has no text to learn from, or there is text and nothing to learn.
+void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind) {
+  const bool learns = kind && learns_tokens(*kind);
+  HS_CHECK(!learns || !o.data.text.empty(), "the tokenizer ", o.tokenizer,
+           " learns its tokens from text: name some with --text, or a trained tokenizer's file with --tokenizer");
+  HS_CHECK(learns || o.data.text.empty(), "--text trains a tokenizer, and ", o.tokenizer,
+           kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
+  const std::optional<TokenizerKind> kind = kind_named(o.tokenizer);
+  TokenizerOptions training = o.training;
+  training.kind = kind.value_or(TokenizerKind::kBytes);  // what is trained already takes as few options as bytes do
+  std::unique_ptr<Tokenizer> made = as_usage([&]() -> std::unique_ptr<Tokenizer> {
+    check_training(o, kind);
+    check_tokenizer_options(training);
+    HS_CHECK(kind || path_exists(o.tokenizer), o.tokenizer, " is neither a file nor a kind of tokenizer: ", kinds());
+    if (!kind) return load_tokenizer(o.tokenizer);
+    return learns_tokens(*kind) ? nullptr : train_tokenizer(training, [](std::string*) { return false; });
+  });
+  if (made != nullptr) return made;
+  ProgressLine line("text");
+  return train_on_text(training, o.data, show_reading(line));
+}
+
+void write_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
+  if (path.extension() == ".model") {
+    save_sentencepiece_model(tokenizer, path.string());
+  } else {
+    save_tokenizer(tokenizer, path);
+  }
+}
+
+// Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+}
+
+// "[a, b]" of what item(i) writes. A line may have millions of tokens, too many for objects of nlohmann::json.
+template <class Item>
+std::string list(size_t count, const Item& item) {
+  std::string text = "[";
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) text += ',';
+    text += item(i);
+  }
+  return text + "]";
+}
+
+class LinePrinter {
+ public:
+  LinePrinter(std::unique_ptr<Tokenizer> tokenizer, bool json) : tokenizer_(std::move(tokenizer)), json_(json) {}
+
+  void line(std::string_view text) {
+    renew_table();
+    const TokensWithSpans tokens = tokenizer_->encode_with_spans(text);
+    print_tokens(tokens);
+    flush_output();
+  }
+
+ private:
+  bool hashes() const { return tokenizer_->words() != nullptr; }
+
+  // Input without an end must not fill the memory.
+  void renew_table() {
+    constexpr int64_t kMostWords = 1 << 18;
+    constexpr int64_t kMostBytes = 1 << 26;
+    const auto* hashing = dynamic_cast<const HashTokenizer*>(tokenizer_.get());
+    if (hashing == nullptr || (hashing->words()->size() < kMostWords && hashing->words()->bytes() < kMostBytes)) return;
+    tokenizer_ = hashing->renewed();
+  }
+
+  Signature signature(int32_t id) const {
+    const int32_t number = id - HashTokenizer::kSpecials;
+    return tokenizer_->words()->signatures(number, number + 1).front();
+  }
+
+  // Of hashed words the bucket, for their own ids are those of one run.
+  int64_t shown_id(int32_t id) const {
+    if (!hashes()) return id;
+    const int32_t number = id - HashTokenizer::kSpecials;
+    return tokenizer_->words()->buckets(number, number + 1).front() + HashTokenizer::kSpecials;
+  }
+
+  std::string text_of(int32_t id) const { return tokenizer_->decode({&id, 1}); }
+
+  void print_tokens(const TokensWithSpans& tokens) const {
+    if (!json_) {
+      for (size_t i = 0; i < tokens.ids.size(); ++i) {
+        print(join_text(shown_id(tokens.ids[i]), "\t", tokens.spans[i].begin, "\t", tokens.spans[i].end, "\t",
+                        text_of(tokens.ids[i]), "\n"));
+      }
+      print("\n");
+      return;
+    }
+    const auto each = [&](const auto& item) {
+      return list(tokens.ids.size(), [&](size_t i) { return item(tokens.ids[i]); });
+    };
+    std::string object = "{\"tokens\":" + each([&](int32_t id) { return quoted(text_of(id)); });
+    object += ",\"ids\":" + each([&](int32_t id) { return std::to_string(shown_id(id)); });
+    object += ",\"spans\":" + list(tokens.ids.size(), [&](size_t i) {
+                return join_text("[", tokens.spans[i].begin, ",", tokens.spans[i].end, "]");
+              });
+    if (hashes()) {
+      object += ",\"signatures\":" + each([&](int32_t id) { return quoted(signature(id).hex()); });
+      object += ",\"chunks\":" + each([&](int32_t id) {
+                  const auto numbers = chunk_numbers(signature(id));
+                  return list(numbers.size(), [&](size_t i) { return std::to_string(numbers[i]); });
+                });
+    }
+    print_json(object + "}\n");
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  bool json_;
+};
+
+void tokenize(const std::string& file, LinePrinter* printer) {
+  LineReader reader(file);
+  while (auto line = reader.next()) {
+    if (line->ends_with('\r')) line->remove_suffix(1);
+    try {
+      printer->line(*line);
+    } catch (const Error& error) {
+      throw Error(reader.where() + ": " + error.what());
+    }
+  }
+}
+
+}  // namespace
+
+int run_tokenize(const Words& words) {
+  TokenizeOptions options;
+  Arguments arguments("tokenize", "Prints what a tokenizer makes of each line: ids, where tokens stand, tokens.");
+  arguments.any_number("FILE", "text, plain or .gz; - or none is standard input", &options.files);
+  arguments.group("Tokens", own_fields(options));
+  arguments.group("Training the tokenizer", training_fields(options));
+  arguments.common({"tokenizer", "text", "vocabulary-size", "write-model", "json"});
+  arguments.example("tokenize --tokenizer hash-md --json notes.txt", "hashes of words, with all 128 bits");
+  arguments.example("tokenize --tokenizer runs/bert <notes.txt", "the tokens that a model sees");
+  arguments.example("tokenize --tokenizer wordpiece --text corpus.txt --vocabulary-size 4096 --write-model pieces.json",
+                    "train a tokenizer alone; `train --tokenizer-path pieces.json` takes it");
+  arguments.note(
+      "A line of text gives a line for each token (id, first byte, byte behind the last, token) and an empty line. Ids "
+      "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
+      "13 chunks, as HashFormers' Pool numbers them.");
+  if (!arguments.parse(words)) return kOk;
+  as_usage([&] {
+    HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
+    HS_CHECK(options.write_model.empty() || options.files.empty(),
+             "--write-model reads no text; leave the files out, or --write-model");
+    return kOk;
+  });
+  std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options);
+  if (!options.write_model.empty()) {
+    write_tokenizer(*tokenizer, options.write_model);
+    return kOk;
+  }
+  LinePrinter printer(std::move(tokenizer), options.json);
+  if (options.files.empty()) options.files.emplace_back("-");
+  for (const std::string& file : options.files) tokenize(file, &printer);
+  return kOk;
+}
+
+}  // namespace headshare

@@ -1,0 +1,437 @@
+// headshare train: trains one model on text.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/cli/arguments/args.h"
+#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/arguments/resume.h"
+#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/tables/training_progress.h"
+#include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/verbs.h"
+#include "headshare/data/text/kept_input.h"
+#include "headshare/models/checkpoint.h"
+#include "headshare/models/noted_weights.h"
+#include "headshare/models/size.h"
+#include "headshare/report/statistics/wording.h"
+#include "headshare/tasks/family.h"
+#include "headshare/tasks/language/score_text.h"
+#include "headshare/tasks/start_from.h"
+#include "headshare/train/file_observers.h"
+#include "headshare/train/jsonl.h"
+#include "headshare/train/plateau.h"
+#include "headshare/train/trainer.h"
+#include "headshare/train/training_shape.h"
+
+namespace headshare {
+namespace {
+
+struct TrainCommand {
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool dry_run = false;
+  bool json = false;
+  std::string start_from;
+  std::string like;
+  TaskOptions task;
+  TrainOptions train;
+  RuntimeOptions runtime;
+
+  Fields run_fields() {
+    return {
+        trained_task_field(task),
+        field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
+              {.aliases = {"output-dir"}}),
+        field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
+              {.aliases = {"resume-from-checkpoint"}}),
+        field("overwrite", &overwrite, "delete the run in --out first", {.aliases = {"overwrite-output-dir"}}),
+        field(
+            "start-from", &start_from,
+            "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
+            "and its tokenizer are then those of this model unless they are given"),
+        field("like", &like,
+              "options and tokenizer of this headshare model, without its weights: the same model from scratch"),
+        field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
+        field("json", &json, "print the result as one JSON object"),
+    };
+  }
+
+  Arguments arguments() {
+    Arguments made(
+        "train",
+        "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
+        "translates, on pairs.");
+    made.group("Run", run_fields());
+    made.group("Model", fields(task.language.model));
+    for (const TaskFamily* family : task_families()) {
+      if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
+    }
+    Fields text = fields(task.language);
+    for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
+      std::erase_if(text, [&](const Field& one) { return find_field(elsewhere, one.name) != nullptr; });
+    }
+    text.push_back(field("model-vocabulary", &task.language.vocabulary,
+                         "tokens that the model has room for; auto: those of its tokenizer",
+                         {.min = 1, .max = 1 << 30}));
+    made.group("Text", std::move(text));
+    made.group("Training", fields(train));
+    made.group("Distillation", fields(task.language.distillation));
+    made.group("Computing", fields(runtime));
+    made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
+                 "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
+    made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
+    made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
+    made.example(
+        "train --task translation --source train.de --target train.en --validation-source valid.de "
+        "--validation-target valid.en --out translator",
+        "a model that translates");
+    return made;
+  }
+};
+
+// What a task starts with, without the user's own options but those that decide it.
+TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
+  TrainCommand command;
+  command.task.task = task;
+  task_family(task).set_defaults(asked, &command.task, &command.train);
+  return command;
+}
+
+std::string task_of_teacher(const TrainCommand& command) {
+  return as_usage([&] {
+    const ModelOptions teacher = read_options(find_checkpoint(command.task.language.distillation.teacher));
+    return start_task({.directory = {}, .options = teacher, .tokenizer = nullptr});
+  });
+}
+
+// The task comes first, then the model to start from or to be like, and everything else on top of what these begin
+// with. False: --help.
+bool begin_with_task(const Words& words, TrainCommand* command, std::optional<StartModel>* start) {
+  TrainCommand probe;
+  Arguments arguments = probe.arguments();
+  const bool help = arguments.parse_for_help(words);
+  if (!help) arguments.parse(words);
+  std::string task = probe.task.task;
+  std::optional<StartModel> model;  // whose options are taken
+  if (!help && !probe.resume) {
+    if (!probe.start_from.empty() && !probe.like.empty()) {
+      throw UsageError("--start-from takes the weights of a model and --like does not; leave one of them out");
+    }
+    const std::string path = probe.start_from.empty() ? probe.like : probe.start_from;
+    if (!path.empty()) model = open_start(path);
+    if (model && !arguments.given("task")) task = start_task(*model);
+    if (!model && probe.task.language.distillation.given() && !arguments.given("task")) task = task_of_teacher(probe);
+  }
+  if (model && !probe.like.empty()) as_usage([&] { check_start_task(*model, task); });
+  *command = untouched(task, probe.task);
+  if (model && task == start_task(*model)) take_options(*model, &command->task);
+  if (!probe.start_from.empty()) *start = std::move(model);
+  return !help || command->arguments().parse(words);
+}
+
+// What the user asks for beside the model to start from.
+void check_start(const StartModel& start, const Arguments& arguments, TrainCommand* command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  const std::vector<std::string> differing = as_usage([&] { return keep_to_start(start, given, &command->task); });
+  if (differing.empty()) return;
+  notice(join_text("the model differs from ", start.directory.string(), " in ", list_text(differing)));
+}
+
+// A tokenizer that is asked for takes the place of the one of the model that --like names, and so does its vocabulary.
+void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
+  LanguageModelOptions& language = command->task.language;
+  const bool path = arguments.given("tokenizer-path");
+  if (!path && !arguments.given("tokenizer") && !arguments.given("vocabulary-size")) return;
+  if (!path) language.tokenizer_path.clear();
+  if (!arguments.given("model-vocabulary")) language.vocabulary.reset();
+}
+
+void check_teacher(const Arguments& arguments, const TrainCommand& command) {
+  const auto given = [&](const std::string& name) { return arguments.given(name); };
+  as_usage([&] { keep_to_teacher(given, command.task.language); });
+}
+
+void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
+  if (start) refuse_model_in_out("start-from", start->directory, command.out);
+  if (!command.like.empty()) refuse_model_in_out("like", find_checkpoint(command.like), command.out);
+  const std::string& teacher = command.task.language.distillation.teacher;
+  if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
+}
+
+// What the options mean together, before any text is read. Returns the model as far as it is known.
+ModelOptions check_options(const TrainCommand& command) {
+  return as_usage([&] {
+    check_task(command.task, untouched(command.task.task, command.task).task);
+    const LanguageModelOptions& language = command.task.language;
+    const bool trains_tokenizer = language.tokenizer_path.empty() && !language.distillation.given();
+    if (trains_tokenizer) check_tokenizer_options(language.tokenizer);
+    learning_rate_at(command.train.schedule, 0, command.train.steps);
+    const ModelOptions model = task_family(command.task.task).likely_model(command.task);
+    const DistillationOptions& distillation = language.distillation;
+    if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at
+    return model;
+  });
+}
+
+void print_dry_run(const TrainCommand& command) {
+  const ModelOptions options = check_options(command);
+  const TransformerOptions& model = shared_options(options);
+  const ModelSize size = size_of(options);
+  print(join_text("model       ", is_causal(options) ? "" : kind_name(options) + ", ", model.attention.scheme, ", ",
+                  model.layers, " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
+                  model.context, savings_text(model), "\n", "vocabulary  ", model.vocabulary,
+                  " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
+                  format_count(static_cast<double>(size.total_parameters)), ", attention ",
+                  format_count(static_cast<double>(size.attention_parameters)), "\n"));
+  if (size.cache_bytes_per_token > 0)
+    print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
+  if (size.source_cache_bytes_per_token > 0) {
+    print(join_text("            ", size.source_cache_bytes_per_token, " bytes per token of the source\n"));
+  }
+  const DistillationOptions& distillation = command.task.language.distillation;
+  if (distillation.given()) {
+    const TeacherModel teacher = find_teacher(distillation, options);
+    const auto parameters = static_cast<double>(size_of(teacher.options).total_parameters);
+    print(join_text("teacher     ", teacher.directory.string(), ", ", format_count(parameters), " parameters\n"));
+  }
+  print(join_text("training    ", command.train.steps, " steps, about ",
+                  format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
+}
+
+// Paths that are found again from any directory.
+void make_paths_whole(TrainCommand* command) {
+  make_paths_whole(&command->task.language.data);
+  for (std::string* path : {&command->task.language.tokenizer_path, &command->task.language.tokenizer.hash_merges}) {
+    *path = whole_path(*path);
+  }
+  for (std::string* model : {&command->start_from, &command->like, &command->task.language.distillation.teacher}) {
+    *model = whole_path(*model);
+  }
+}
+
+// What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
+const std::set<std::string>& free_options() {
+  static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
+                                              "device",    "log-every", "keep-last",  "evaluate-every", "save-every",
+                                              "cache-dir", "patience",  "tensorboard"};
+  return names;
+}
+
+TrainCommand parse_resumed(const Words& words, const std::string& out) {
+  TrainCommand began;
+  Arguments first = began.arguments();
+  first.parse(resumed_words({}, out));
+  TrainCommand command;
+  Arguments arguments = command.arguments();
+  arguments.parse(resumed_words(words, out));
+  for (TrainCommand* one : {&began, &command}) make_paths_whole(one);
+  refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
+  return command;
+}
+
+OutputMark run_mark(const fs::path& directory) {
+  return OutputMark(
+      directory, {.verb = "train", .what = "a run", .names = run_names(), .unmistakable = {kEventFiles, kKeptInputs}});
+}
+
+void check_target(const TrainCommand& command, const RunDirectory& directory, const OutputMark& mark) {
+  mark.check();
+  HS_CHECK(command.resume || command.overwrite || !directory.has_run(), directory.path().string(),
+           " holds a run already; --resume continues it, --overwrite deletes it, or choose another --out");
+}
+
+// Writes down what repeats the run, or goes on with it.
+void write_resolved(const TrainCommand& command, const RunDirectory& directory) {
+  TrainCommand lasting = command;
+  lasting.overwrite = lasting.resume = lasting.json = false;  // facts of this call, not of the run
+  make_paths_whole(&lasting);
+  lasting.arguments().write_resolved(directory.path() / kResolvedFile);
+}
+
+std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& out) {
+  std::string text =
+      join_text("trained      ", result.steps, " steps, ", format_count(static_cast<double>(result.tokens)),
+                " tokens in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second),
+                " tokens/s", result.stopped_early ? ", stopped early" : "", "\n");
+  if (!result.best_model.empty()) {
+    const bool is_loss = result.best_loss >= 0;  // a score that should be large counts below 0
+    text += join_text("validation   ", is_loss ? "loss " : "score ", format_fixed(std::abs(result.best_loss), 4),
+                      " at step ", result.best_step, " (best)\n");
+  }
+  if (const auto recovered = result.gap.recovered(result.best_loss)) {
+    text += join_text("recovered    ", recovered_text(*recovered), " of the gap between the start (loss ",
+                      format_fixed(*result.gap.start, 4), ") and the teacher (loss ",
+                      format_fixed(*result.gap.teacher, 4), ")\n");
+  } else if (result.gap.teacher) {
+    text += join_text("teacher      loss ", format_fixed(*result.gap.teacher, 4), "\n");
+  }
+  if (test) {
+    text += "test         loss " + format_fixed(test->loss, 4);
+    for (const Score& one : test->scores) text += ", " + score_heading(one.name) + " " + format_fixed(one.value, 4);
+    text += "\n";
+    for (const Score& one : test->scores) {
+      if (!one.signature.empty()) text += "             " + one.signature + "\n";
+    }
+  }
+  return text + "model        " + (result.best_model.empty() ? out : result.best_model) + "\n";
+}
+
+// The test part, by the model that was best on validation.
+std::optional<Evaluation> score_test(Task& task, const TrainResult& result) {
+  if (!task.has(Part::kTest) || result.best_model.empty()) return std::nullopt;
+  const fs::path weights = fs::path(result.best_model) / "model.safetensors";
+  load_tensors(*task.model(), read_tensors(weights), weights.string());
+  ProgressLine line("test");
+  return task.evaluate(Part::kTest, [&line](int64_t done, int64_t total) {
+    check_interrupted();
+    line.update(static_cast<double>(done), static_cast<double>(total));
+  });
+}
+
+nlohmann::json result_object(const TrainResult& result, const std::optional<Evaluation>& test) {
+  nlohmann::json object = to_json(result);
+  if (test) {
+    object["test_loss"] = test->loss;
+    for (const Score& score : test->scores) {
+      object["test_" + score.name] = score.value;
+      if (!score.signature.empty()) object["test_" + score.name + "_signature"] = score.signature;
+    }
+  }
+  return object;
+}
+
+// Null where there is no plateau to watch for.
+std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
+  const std::optional<double> entropy = task.unigram_entropy();
+  if (!entropy) return nullptr;
+  notice(join_text("unigram entropy of the training text: ", format_fixed(*entropy, 3), " nats a token; a loss above ",
+                   percent_text(kPlateauShare), " of it has learnt little more than frequencies"));
+  return std::make_unique<PlateauWatch>(*entropy, task.plateau_advice());
+}
+
+void note_unknown(const Experiment& experiment) {
+  const double share = experiment.subject().unknown_share;
+  if (share > 0) notice(unknown_line("", share));
+}
+
+// The task with its model: new, or with the weights that it starts from. A checkpoint of this run brings its own.
+std::unique_ptr<Task> make_task(const TrainCommand& command, const RunDirectory& directory, c10::Device device) {
+  ProgressLine reading("text");
+  const std::unique_ptr<Experiment> experiment =
+      task_family(command.task.task).open(command.task, show_reading(reading));
+  reading.hide();
+  note_unknown(*experiment);
+  std::unique_ptr<Task> task =
+      experiment->trial(command.task, static_cast<uint64_t>(command.train.seed), device, training_shape(command.train))
+          .task;
+  const bool goes_on = command.resume && !directory.resumable().empty();
+  if (!command.start_from.empty() && !goes_on) load_start(open_start(command.start_from), *task->model());
+  return task;
+}
+
+// Scores the test part, keeps the result and prints it.
+void finish(const TrainCommand& command, Task& task, const TrainResult& result) {
+  const std::optional<Evaluation> test = score_test(task, result);
+  nlohmann::json object = result_object(result, test);
+  if (const auto entropy = task.unigram_entropy()) object["unigram_entropy"] = *entropy;
+  write_file(fs::path(command.out) / "result.json", object.dump(2) + "\n");
+  if (test) write_outputs(command.out, test->outputs);
+  command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
+}
+
+// The start and the teacher can be evaluated before the first step.
+TrainOptions with_start_of_curve(const TrainCommand& command) {
+  TrainOptions options = command.train;
+  options.evaluate_start = !command.start_from.empty();
+  options.evaluate_teacher = command.task.language.distillation.given();
+  return options;
+}
+
+// A run that goes on must not learn from another model than it began with.
+void note_teacher(const TrainCommand& command) {
+  const std::string& teacher = command.task.language.distillation.teacher;
+  if (!teacher.empty()) note_weights(command.out, find_checkpoint(teacher), kTeacherFile);
+}
+
+int train(TrainCommand& command) {
+  RunDirectory directory(command.out);
+  const OutputMark mark = run_mark(directory.path());
+  check_target(command, directory, mark);
+  const c10::Device device = start_runtime(command.runtime);
+  warn_if_no_faster(command.train.precision, device);
+  command.train.precision = resolve_precision(command.train.precision, device);
+
+  KeptInputs kept(directory.path(), &command.task.language.data);
+  const std::unique_ptr<Task> task = kept.reading([&] { return make_task(command, directory, device); });
+  TrainingProgress progress("training");
+  std::vector<Observer*> observers = {&progress};
+  const std::unique_ptr<PlateauWatch> plateau = watch_plateau(*task);
+  if (plateau != nullptr) observers.push_back(plateau.get());
+  Trainer trainer(*task, with_start_of_curve(command), directory, observers, stop_requested);
+
+  // Nothing of an earlier run is touched until everything that can be refused has been looked at.
+  std::optional<int64_t> start;
+  if (command.resume) {
+    const std::optional<int64_t> done = trainer.resume();
+    // Of a run stopped before its first checkpoint nothing is kept, the evaluation of step 0 included.
+    start = done.value_or(kNothingDone);
+    notice(join_text("going on after step ", done.value_or(0), " of ", command.train.steps));
+  } else {
+    mark.clear(kept.names());
+  }
+  mark.set();
+  note_teacher(command);
+  remove_partials(directory.checkpoints());  // of a killed call; ours by now
+  kept.keep();
+  write_resolved(command, directory);
+  const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
+  trainer.observe(jsonl.get());
+  std::unique_ptr<Observer> events;
+  if (command.train.tensorboard) {
+    events = make_tensorboard_observer(directory.path(), start);
+    trainer.observe(events.get());
+  }
+  const TrainResult result = trainer.run();
+  progress.finish();
+  finish(command, *task, result);
+  return kOk;
+}
+
+}  // namespace
+
+int run_train(const Words& words) {
+  TrainCommand command;
+  std::optional<StartModel> start;
+  if (!begin_with_task(words, &command, &start)) return kOk;
+  Arguments arguments = command.arguments();
+  arguments.parse(words);
+  if (start) check_start(*start, arguments, &command);
+  if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
+  if (!start && !command.resume) check_teacher(arguments, command);
+  if (command.dry_run) {
+    print_dry_run(command);
+    return kOk;
+  }
+  if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (!command.resume) as_usage([&] { refuse_models_in_out(start, command); });
+  if (command.resume) command = parse_resumed(words, command.out);
+  check_options(command);
+  catch_interrupts();
+  try {
+    return train(command);
+  } catch (const Interrupted& stopped) {
+    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
+    throw Interrupted(join_text(stopped.what(), "; continue with: headshare train --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

@@ -1,0 +1,179 @@
+#include "headshare/text/bpe/bpe_file.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/text/bpe/byte_alphabet.h"
+
+namespace headshare {
+namespace {
+
+using IdOfName = std::unordered_map<std::string, int32_t>;
+
+bool is_special(const std::vector<int32_t>& special, size_t id) {
+  return std::binary_search(special.begin(), special.end(), static_cast<int32_t>(id));
+}
+
+// Fills definition->tokens. The alphabet maps bytes one to one, so names stand for bytes from here on.
+IdOfName resolve_tokens(const BpeNames& names, const std::string& where, BpeDefinition* definition) {
+  IdOfName ids;
+  for (size_t id = 0; id < names.tokens.size(); ++id) {
+    const std::string& name = names.tokens[id];
+    HS_CHECK(!name.empty(), where, ": token ", id, " is empty");
+    const auto [at, fresh] = ids.emplace(name, static_cast<int32_t>(id));
+    HS_CHECK(fresh, where, ": the token ", brief_json(name), " has two ids, ", at->second, " and ", id);
+    if (is_special(names.special, id)) {
+      definition->tokens.push_back(name);
+      continue;
+    }
+    std::optional<std::string> bytes = from_alphabet(name);
+    HS_CHECK(bytes.has_value(), where, ": token ", id, ", ", brief_json(name),
+             ", has a character outside the byte-level alphabet; only special tokens may");
+    definition->tokens.push_back(std::move(*bytes));
+  }
+  return ids;
+}
+
+int32_t resolve_name(const IdOfName& ids, const std::string& name, const std::string& where, const BpeDefinition& to) {
+  const auto found = ids.find(name);
+  const bool ordinary = found != ids.end() && !is_special(to.special, static_cast<size_t>(found->second));
+  HS_CHECK(ordinary, where, ": merge ", to.merges.size(), " names ", brief_json(name), ", which is not among the ",
+           to.tokens.size() - to.special.size(), " ordinary tokens");
+  return found->second;
+}
+
+const char* split_name(SplitRule rule) { return rule == SplitRule::kGpt2 ? "gpt2" : "none"; }
+
+SplitRule split_from_name(const std::string& name, const std::string& where) {
+  for (const SplitRule rule : {SplitRule::kGpt2, SplitRule::kNone}) {
+    if (name == split_name(rule)) return rule;
+  }
+  throw Error(join_text(where, ": split must be gpt2 or none, not '", name, "'"));
+}
+
+}  // namespace
+
+BpeDefinition bpe_from_names(const BpeNames& names, const std::string& where) {
+  BpeDefinition definition;
+  definition.special = names.special;
+  const IdOfName ids = resolve_tokens(names, where, &definition);
+  for (const auto& [left, right] : names.merges) {
+    definition.merges.push_back({resolve_name(ids, left, where, definition),
+                                 resolve_name(ids, right, where, definition),
+                                 resolve_name(ids, left + right, where, definition)});
+  }
+  for (const int32_t id : names.special) {
+    if (names.tokens[static_cast<size_t>(id)] == kEndOfTextName) definition.end_of_text = id;
+  }
+  return definition;
+}
+
+std::vector<std::string> tokens_by_id(const nlohmann::json& vocabulary,
+                                      const std::vector<std::pair<int32_t, std::string>>& others,
+                                      const std::string& where) {
+  HS_CHECK(vocabulary.is_object(), where, ": the vocabulary must be an object {token: id}, not ",
+           brief_json(vocabulary));
+  std::vector<std::pair<int32_t, std::string>> entries;
+  for (const auto& [name, id] : vocabulary.items()) {
+    entries.emplace_back(json_id(id, join_text(where, ": the id of ", brief_json(name))), name);
+  }
+  entries.insert(entries.end(), others.begin(), others.end());
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+
+  std::vector<std::string> tokens;
+  for (auto& [id, name] : entries) {
+    const auto expected = static_cast<int32_t>(tokens.size());
+    HS_CHECK(id >= expected, where, ": the id ", id, " stands for both ", brief_json(tokens.back()), " and ",
+             brief_json(name));
+    HS_CHECK(id == expected, where, ": no token has the id ", expected, ", but ", brief_json(name), " has ", id,
+             "; the ids of ", entries.size(), " tokens must run from 0 to ", entries.size() - 1);
+    tokens.push_back(std::move(name));
+  }
+  return tokens;
+}
+
+std::pair<std::string, std::string> parse_merge(std::string_view line, const std::string& what) {
+  const size_t space = line.find(' ');
+  HS_CHECK(space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
+               line.find(' ', space + 1) == std::string_view::npos,
+           what, " must be two tokens with one space between, not ",
+           brief_json(std::string(line.substr(0, std::min<size_t>(line.size(), 80)))));
+  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
+}
+
+BpeDefinition bpe_from_gpt2_files(const nlohmann::json& vocabulary, std::string_view merges,
+                                  const std::string& vocabulary_name, const std::string& merges_name) {
+  BpeNames names;
+  names.tokens = tokens_by_id(vocabulary, {}, vocabulary_name);
+  bool makes_end_of_text = false;
+  for (size_t number = 1; !merges.empty(); ++number) {
+    const size_t end = std::min(merges.find('\n'), merges.size());
+    std::string_view line = merges.substr(0, end);
+    merges.remove_prefix(std::min(end + 1, merges.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+    names.merges.push_back(parse_merge(line, join_text(merges_name, ":", number, ": a merge")));
+    makes_end_of_text |= names.merges.back().first + names.merges.back().second == kEndOfTextName;
+  }
+  const auto end_of_text = std::find(names.tokens.begin(), names.tokens.end(), kEndOfTextName);
+  if (end_of_text != names.tokens.end() && !makes_end_of_text) {
+    names.special.push_back(static_cast<int32_t>(end_of_text - names.tokens.begin()));
+  }
+  return bpe_from_names(names, vocabulary_name + " with " + merges_name);
+}
+
+void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
+  nlohmann::json& tokens = (*object)["tokens"] = nlohmann::json::array();
+  for (size_t id = 0; id < definition.tokens.size(); ++id) {
+    const std::string& token = definition.tokens[id];
+    tokens.push_back(is_special(definition.special, id) ? token : to_alphabet(token));
+  }
+  nlohmann::json& merges = (*object)["merges"] = nlohmann::json::array();
+  for (const BpeMerge& merge : definition.merges) {
+    merges.push_back(to_alphabet(definition.tokens[static_cast<size_t>(merge.left)]) + " " +
+                     to_alphabet(definition.tokens[static_cast<size_t>(merge.right)]));
+  }
+  (*object)["special"] = definition.special;
+  (*object)["split"] = split_name(definition.split);
+  (*object)["add-prefix-space"] = definition.add_prefix_space;
+  if (!definition.strips_left.empty()) (*object)["strips-left"] = definition.strips_left;
+}
+
+BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
+  refuse_unknown_keys(
+      object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space", "strips-left"},
+      where);
+  BpeNames names;
+  for (const nlohmann::json& value : json_list(object, "tokens", where)) {
+    names.tokens.push_back(json_string(value, join_text(where, ": token ", names.tokens.size())));
+  }
+  for (const nlohmann::json& value : json_list(object, "merges", where)) {
+    const std::string what = join_text(where, ": merge ", names.merges.size());
+    names.merges.push_back(parse_merge(json_string(value, what), what));
+  }
+  for (const nlohmann::json& value : json_list(object, "special", where)) {
+    const int32_t id = json_id(value, where + ": a special token's id");
+    HS_CHECK(static_cast<size_t>(id) < names.tokens.size(), where, ": the special token's id ", id,
+             " is not among the ", names.tokens.size(), " tokens");
+    HS_CHECK(names.special.empty() || names.special.back() < id, where, ": the special tokens' ids must ascend, but ",
+             id, " follows ", names.special.empty() ? -1 : names.special.back());
+    names.special.push_back(id);
+  }
+  BpeDefinition definition = bpe_from_names(names, where);
+  definition.split = split_from_name(json_string(object, "split", where), where);
+  definition.add_prefix_space = json_bool(object, "add-prefix-space", where);
+  if (!object.contains("strips-left")) return definition;
+  for (const nlohmann::json& value : json_list(object, "strips-left", where)) {
+    const int32_t id = json_id(value, where + ": a token's id in strips-left");
+    HS_CHECK(is_special(definition.special, static_cast<size_t>(id)), where, ": strips-left names ", id,
+             ", which is no special token");
+    definition.strips_left.push_back(id);
+  }
+  std::sort(definition.strips_left.begin(), definition.strips_left.end());
+  return definition;
+}
+
+}  // namespace headshare

@@ -1,0 +1,60 @@
+// Tokenizer "bpe": byte-level byte-pair encoding, as GPT-2's.
+#pragma once
+
+#include <map>
+
+#include "headshare/text/bpe/bpe_merger.h"
+#include "headshare/text/tokenizer.h"
+#include "headshare/text/worker_pool.h"
+
+namespace headshare {
+
+// Text is cut into words by GPT-2's pattern (word_splitter.h) and each word's bytes are merged
+// (bpe_merger.h). Source: Radford et al. 2019, "Language Models are Unsupervised Multitask
+// Learners", and openai/gpt-2's encoder; the ids equal those of Hugging Face tokenizers.
+//
+// All bytes survive, invalid UTF-8 too: bytes that are not valid UTF-8 are words of their own,
+// which every byte-level vocabulary can write. With add_prefix_space a leading space may be
+// added, and the tokenizer is not lossless. Special tokens are never produced from text; decode
+// writes them as their text. Where <s> and </s> are among them, they and <pad>, <unk> and <mask> have the roles that
+// they have in RoBERTa. A token continues a word when its first byte is of an ASCII letter or digit or of a character
+// beyond ASCII, so that white space and signs begin words.
+//
+// encode may run in many threads at once: each takes a worker (cursor, cache and scratch space)
+// for the call.
+class BpeTokenizer : public Tokenizer {
+ public:
+  // Throws Error led by `where` when `definition` is not consistent (see BpeMerger).
+  explicit BpeTokenizer(BpeDefinition definition, const std::string& where = "bpe");
+  ~BpeTokenizer() override;
+
+  // Reads what to_json wrote.
+  static std::unique_ptr<BpeTokenizer> from_json(const nlohmann::json& object, const std::string& where);
+
+  std::string kind() const override { return "bpe"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
+  std::vector<int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const int32_t> ids) const override;
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::optional<int32_t> special(SpecialToken role) const override;
+  int64_t pair_separators() const override { return has_role(SpecialToken::kClassify) ? 2 : 1; }
+  bool strips_left(int32_t id) const override;
+  bool continues_word(int32_t id) const override;
+  bool lossless() const override { return !definition_.add_prefix_space; }
+  nlohmann::json to_json() const override;
+
+  const BpeDefinition& definition() const { return definition_; }
+
+ private:
+  struct Worker;
+  bool has_role(SpecialToken role) const { return special(role).has_value(); }
+  void encode_word(std::string_view word, Worker* worker, std::vector<int32_t>* ids) const;
+
+  BpeDefinition definition_;
+  std::map<SpecialToken, int32_t> roles_;
+  BpeMerger merger_;
+  WordSplitter splitter_;
+  mutable WorkerPool<Worker> workers_;
+};
+
+}  // namespace headshare

@@ -1,0 +1,167 @@
+#include "headshare/text/hf/hf_tokenizer.h"
+
+#include <algorithm>
+
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/text/bpe/bpe_file.h"
+#include "headshare/text/bpe/bpe_tokenizer.h"
+#include "headshare/text/bpe/byte_alphabet.h"
+#include "headshare/text/hf/hf_parts.h"
+
+namespace headshare {
+namespace {
+
+using nlohmann::json;
+
+void check_model(const json& model, const std::string& where) {
+  const json& type = json_member(model, "type", where);
+  refuse(type != "BPE", type, "type", where);
+  const json& dropout = optional_member(model, "dropout");
+  refuse(!dropout.is_null() && dropout != 0.0, dropout, "dropout", where);
+  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    const json& affix = optional_member(model, key);
+    refuse(!affix.is_null() && affix != "", affix, key, where);
+  }
+  refuse(optional_bool(model, "ignore_merges", false, where), true, "ignore_merges", where);
+}
+
+// ByteLevel, or RobertaProcessing, whose tokens are left to the task: encode adds nothing.
+void check_post_processor(const json& object, const std::string& where) {
+  const json& part = optional_member(object, "post_processor");
+  if (part.is_null()) return;
+  const std::string name = where + ": post_processor";
+  const json& type = json_member(part, "type", name);
+  refuse(type != "ByteLevel" && type != "RobertaProcessing", type, "post_processor", where);
+  if (type == "ByteLevel") return;
+  for (const auto& [key, text] : {std::pair<const char*, const char*>{"cls", "<s>"}, {"sep", "</s>"}}) {
+    const json& token = json_member(part, key, name);
+    refuse(!token.is_array() || token.empty() || token[0] != text, token, key, name);
+  }
+}
+
+// The ids of added tokens that take white space before them.
+std::vector<int32_t> left_strippers(const json& object, const std::string& where) {
+  std::vector<int32_t> ids;
+  const json& list = optional_member(object, "added_tokens");
+  if (list.is_null()) return ids;
+  for (const json& entry : json_list(list, where + ": added_tokens")) {
+    const std::string what = where + ": an added token";
+    if (optional_bool(entry, "lstrip", false, what)) ids.push_back(json_id(entry, "id", what));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace
+
+BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
+  refuse_lengths(object, where);
+  refuse(!optional_member(object, "normalizer").is_null(), optional_member(object, "normalizer"), "normalizer", where);
+  part_of_type(object, "decoder", "ByteLevel", where);
+  check_post_processor(object, where);
+  const json& model = json_member(object, "model", where);
+  const std::string model_name = where + ": model";
+  check_model(model, model_name);
+  const json& splitter = json_member(object, "pre_tokenizer", where);
+  const std::string splitter_name = where + ": pre_tokenizer";
+  const json& type = json_member(splitter, "type", splitter_name);
+  refuse(type != "ByteLevel", type, "type", splitter_name);
+
+  const auto added = added_tokens(object, where);
+  BpeNames names;
+  names.tokens = tokens_by_id(json_member(model, "vocab", model_name), added, model_name);
+  for (const auto& [id, text] : added) names.special.push_back(id);
+  for (const json& merge : json_list(model, "merges", model_name)) {
+    const std::string what = join_text(model_name, ": merge ", names.merges.size());
+    if (merge.is_array() && merge.size() == 2) {
+      names.merges.emplace_back(json_string(merge[0], what), json_string(merge[1], what));
+    } else {
+      names.merges.push_back(parse_merge(json_string(merge, what), what));
+    }
+  }
+  BpeDefinition definition = bpe_from_names(names, model_name);
+  definition.add_prefix_space = optional_bool(splitter, "add_prefix_space", true, splitter_name);
+  definition.strips_left = left_strippers(object, where);
+  definition.split = optional_bool(splitter, "use_regex", true, splitter_name) ? SplitRule::kGpt2 : SplitRule::kNone;
+  return definition;
+}
+
+namespace {
+
+// Null for vocabularies without RoBERTa's borders of texts.
+json roberta_processing(const BpeDefinition& definition) {
+  const auto id_of = [&](const char* text) -> json {
+    for (const int32_t id : definition.special) {
+      if (definition.tokens[static_cast<size_t>(id)] == text) return {text, id};
+    }
+    return nullptr;
+  };
+  const json classify = id_of("<s>");
+  const json separate = id_of("</s>");
+  if (classify.is_null() || separate.is_null()) return nullptr;
+  return {{"type", "RobertaProcessing"},
+          {"cls", classify},
+          {"sep", separate},
+          {"trim_offsets", true},
+          {"add_prefix_space", definition.add_prefix_space}};
+}
+
+}  // namespace
+
+json hf_json_from_bpe(const BpeDefinition& definition) {
+  json vocabulary = json::object();
+  json added = json::array();
+  for (size_t id = 0; id < definition.tokens.size(); ++id) {
+    const std::string& token = definition.tokens[id];
+    if (std::binary_search(definition.special.begin(), definition.special.end(), static_cast<int32_t>(id))) {
+      added.push_back(special_token_json(static_cast<int32_t>(id), token));
+      added.back()["lstrip"] =
+          std::binary_search(definition.strips_left.begin(), definition.strips_left.end(), static_cast<int32_t>(id));
+      vocabulary[token] = id;
+    } else {
+      vocabulary[to_alphabet(token)] = id;
+    }
+  }
+  json merges = json::array();
+  for (const BpeMerge& merge : definition.merges) {
+    merges.push_back({to_alphabet(definition.tokens[static_cast<size_t>(merge.left)]),
+                      to_alphabet(definition.tokens[static_cast<size_t>(merge.right)])});
+  }
+  const json byte_level = {{"type", "ByteLevel"},
+                           {"add_prefix_space", definition.add_prefix_space},
+                           {"trim_offsets", true},
+                           {"use_regex", definition.split == SplitRule::kGpt2}};
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", byte_level},
+          {"post_processor", roberta_processing(definition)},
+          {"decoder", byte_level},
+          {"model",
+           {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", false},
+            {"byte_fallback", false},
+            {"ignore_merges", false},
+            {"vocab", vocabulary},
+            {"merges", merges}}}};
+}
+
+json hf_json(const Tokenizer& tokenizer) {
+  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) return hf_json_from_bpe(bpe->definition());
+  if (const auto* unigram = dynamic_cast<const UnigramTokenizer*>(&tokenizer)) {
+    return hf_json_from_unigram(unigram->definition());
+  }
+  const auto* wordpiece = dynamic_cast<const WordPieceTokenizer*>(&tokenizer);
+  HS_CHECK(wordpiece != nullptr, "Hugging Face tokenizers have nothing like the tokenizer '", tokenizer.kind(),
+           "'; train one of kind 'bpe' or 'wordpiece'");
+  return hf_json_from_wordpiece(wordpiece->definition());
+}
+
+}  // namespace headshare

@@ -1,0 +1,84 @@
+// Tokenizer "unigram": SentencePiece's Unigram, as ALBERT and XLM-RoBERTa have it. It is read, not trained.
+#pragma once
+
+#include <optional>
+
+#include "headshare/text/tokenizer.h"
+#include "headshare/text/unigram/normal_steps.h"
+#include "headshare/text/unigram/unigram_model.h"
+#include "headshare/text/worker_pool.h"
+
+namespace headshare {
+
+// What stands for a space in pieces.
+constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
+
+// All that makes a Unigram tokenizer.
+struct UnigramDefinition {
+  std::vector<std::string> tokens;   // by id
+  std::vector<double> scores;        // as many, log probabilities
+  std::vector<int32_t> special;      // ids never produced from text, ascending; `unknown` is one of them
+  std::vector<int32_t> verbatim;     // ids that are cut out of the text before it is normalised, ascending
+  std::vector<int32_t> strips_left;  // special ids that take white space before them, ascending
+  int32_t unknown = 0;
+  bool byte_fallback = false;     // unknown characters are their bytes
+  bool splits_at_white = true;    // words are what stands between white space; else spaces alone part them
+  bool prefix = true;             // a text begins with U+2581, as if a space stood before it
+  int64_t pair_separators = 1;    // ALBERT: [CLS] A [SEP] B [SEP]; XLM-RoBERTa has 2
+  std::vector<NormalStep> steps;  // of normalisation
+};
+
+// Text is normalised and cut into words, each of which begins with U+2581; a word is the pieces whose scores sum to the
+// most (unigram_model.h). The ids equal those of Hugging Face tokenizers.
+//
+// Special tokens have their roles by their texts: "<pad>", "[PAD]"; "[CLS]", "<s>"; "[SEP]", "</s>"; "[MASK]",
+// "<mask>". Invalid UTF-8 is an Error naming the byte offset. A span goes from the first to the last character that a
+// token came from; U+2581 stands where the character after it stands. decode is Hugging Face's Metaspace decoder; byte
+// tokens become the characters that they spell, or U+FFFD.
+//
+// encode may run in many threads at once.
+class UnigramTokenizer : public Tokenizer {
+ public:
+  // Throws Error led by `where` when `definition` is not consistent: no tokens, tokens that are empty, too long, stand
+  // twice or are not UTF-8, ids outside the vocabulary or out of order, `unknown` not special, scores that are no
+  // finite numbers or not as many.
+  explicit UnigramTokenizer(UnigramDefinition definition, const std::string& where = "unigram");
+  ~UnigramTokenizer() override;
+
+  // Reads what to_json wrote.
+  static std::unique_ptr<UnigramTokenizer> from_json(const nlohmann::json& object, const std::string& where);
+
+  std::string kind() const override { return "unigram"; }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
+  std::vector<int32_t> encode(std::string_view text) const override;
+  TokensWithSpans encode_with_spans(std::string_view text) const override;
+  std::string decode(std::span<const int32_t> ids) const override;
+  std::optional<int32_t> special(SpecialToken role) const override;
+  int64_t pair_separators() const override { return definition_.pair_separators; }
+  bool strips_left(int32_t id) const override;
+  bool continues_word(int32_t id) const override;
+  bool lossless() const override { return false; }
+  nlohmann::json to_json() const override;
+
+  const UnigramDefinition& definition() const { return definition_; }
+
+ private:
+  struct Worker;
+  using Visit = std::function<void(int32_t id, TextSpan)>;
+
+  // What stands between two verbatim tokens; visits them too.
+  void for_each_chunk(std::string_view text, const std::function<void(TextSpan)>& chunk, const Visit& verbatim) const;
+  void encode_chunk(std::string_view chunk, Worker* worker, std::vector<int32_t>* ids) const;
+  size_t next_piece(std::string_view rest) const;  // its length
+  // Of text that starts at byte `offset`; `first`: nothing of its chunk stands before it.
+  void encode_piece(std::string_view piece, size_t offset, bool first, const Visit& visit) const;
+
+  UnigramDefinition definition_;
+  std::string where_;
+  UnigramModel model_;
+  PieceTrie verbatim_;
+  bool piecewise_ = false;
+  mutable WorkerPool<Worker> workers_;
+};
+
+}  // namespace headshare
