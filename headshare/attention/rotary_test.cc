@@ -50,8 +50,51 @@ TEST(Rotary, AnglesAreExactInFloatFarOut) {
   EXPECT_TRUE(close(rotate(x, 1000000, kBase), exact, 4 * std::numeric_limits<float>::epsilon() * magnitude(x)));
 }
 
+// The heads of a projection, as schemes split them: [B, T, heads, D] seen as [B, heads, T, D].
+Tensor heads_of(at::ScalarType type) {
+  return random_tensor({2, 9, 3, 40}, 7).to(at::kBFloat16).to(type).transpose(1, 2);
+}
+
+TEST(Rotary, OnePassIsTheFormula) {
+  const Tensor exact = rotate(heads_of(at::kDouble), /*first=*/5, kBase, /*period=*/20);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = heads_of(type);
+    const Tensor found = rotate(x, /*first=*/5, kBase, /*period=*/20);
+    const double rounding = type == at::kFloat ? std::numeric_limits<float>::epsilon() : 0x1p-8;
+    EXPECT_EQ(found.scalar_type(), type);
+    EXPECT_EQ(found.strides(), x.strides());
+    EXPECT_TRUE(close(found.to(at::kDouble), exact, 2 * rounding * magnitude(exact)));
+    EXPECT_TRUE(at::equal(rotate(x.contiguous(), 5, kBase, 20), found));
+    EXPECT_TRUE(at::equal(rotate(x.transpose(2, 3).contiguous().transpose(2, 3), 5, kBase, 20), found));
+  }
+}
+
+TEST(Rotary, AnglesThatAreKeptAreThoseAskedFor) {
+  const Tensor x = heads_of(at::kFloat);
+  const Tensor first = rotate(x, 5, kBase, 20);
+  for (const Tensor& other : {rotate(x, 6, kBase, 20), rotate(x, 5, 500, 20), rotate(x, 5, kBase, 40)}) {
+    EXPECT_FALSE(at::equal(other, first));
+  }
+  EXPECT_TRUE(at::equal(rotate(x.slice(2, 0, 4), 5, kBase, 20), first.slice(2, 0, 4)));
+  EXPECT_TRUE(at::equal(rotate(x, 5, kBase, 20), first));
+}
+
+TEST(Rotary, GradientOfOnePassIsThatOfTheFormula) {
+  const Tensor weights = heads_of(at::kDouble).flip(3);
+  const auto gradient = [&](at::ScalarType type) {
+    const Tensor x = heads_of(type).requires_grad_(true);
+    (rotate(x, 5, kBase, 20) * weights.to(type)).sum().backward();
+    return x.grad().to(at::kDouble);
+  };
+  const Tensor exact = gradient(at::kDouble);
+  EXPECT_TRUE(close(gradient(at::kFloat), exact, 2 * std::numeric_limits<float>::epsilon() * magnitude(exact)));
+  EXPECT_TRUE(close(gradient(at::kBFloat16), exact, 2 * 0x1p-8 * magnitude(exact)));
+}
+
 TEST(Rotary, TakesNoTokens) {
-  EXPECT_EQ(rotate(at::zeros({2, 3, 0, 4}), 3, kBase).sizes(), at::IntArrayRef({2, 3, 0, 4}));
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    EXPECT_EQ(rotate(at::zeros({2, 3, 0, 4}, type), 3, kBase).sizes(), at::IntArrayRef({2, 3, 0, 4}));
+  }
 }
 
 }  // namespace

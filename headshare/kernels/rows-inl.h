@@ -137,19 +137,49 @@ HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
   return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
 }
 
+HWY_INLINE void store_narrowed(FloatVec v, Bf16* to) {
+  const hn::Rebind<uint16_t, F> half;
+  const auto bits = hn::ShiftRight<16>(rounded_bits(v));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), bits)), half, reinterpret_cast<uint16_t*>(to));
+}
+
 void narrow(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
   const F d;
-  const I di;
-  const hn::Rebind<uint16_t, F> half;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < rows; ++r) {
-    auto* to = reinterpret_cast<uint16_t*>(out + r * out_stride);
+    Bf16* to = out + r * out_stride;
     int64_t c = 0;
-    for (; c + step <= columns; c += step) {
-      const auto bits = hn::ShiftRight<16>(rounded_bits(hn::LoadU(d, x + r * stride + c)));
-      hn::StoreU(hn::DemoteTo(half, hn::BitCast(di, bits)), half, to + c);
+    for (; c + step <= columns; c += step) store_narrowed(hn::LoadU(d, x + r * stride + c), to + c);
+    for (; c < columns; ++c) to[c] = to_bf16(x[r * stride + c]);
+  }
+}
+
+HWY_INLINE void store_as(FloatVec v, float* to) { hn::StoreU(v, F(), to); }
+HWY_INLINE void store_as(FloatVec v, Bf16* to) { store_narrowed(v, to); }
+
+void store_as(float v, float* to) { *to = v; }
+void store_as(float v, Bf16* to) { *to = to_bf16(v); }
+
+template <typename T>
+void rotate(const T* x, int64_t stride, int64_t rows, int64_t half, const float* cosine, const float* sine, T* out,
+            int64_t out_stride) {
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* from = x + r * stride;
+    T* to = out + r * out_stride;
+    int64_t i = 0;
+    for (; i + step <= half; i += step) {
+      const auto a = widened(from + i), b = widened(from + half + i);
+      const auto c = hn::LoadU(d, cosine + i), s = hn::LoadU(d, sine + i);
+      store_as(hn::NegMulAdd(b, s, hn::Mul(a, c)), to + i);
+      store_as(hn::MulAdd(a, s, hn::Mul(b, c)), to + half + i);
     }
-    for (; c < columns; ++c) to[c] = to_bf16(x[r * stride + c]).bits;
+    for (; i < half; ++i) {
+      const float a = to_float(from[i]), b = to_float(from[half + i]);
+      store_as(a * cosine[i] - b * sine[i], to + i);
+      store_as(b * cosine[i] + a * sine[i], to + half + i);
+    }
   }
 }
 

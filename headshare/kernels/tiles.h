@@ -71,6 +71,12 @@ struct Tiles {
   void (*exp2)(const float* x, int64_t n, float* y);
   // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
   void (*transpose)(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride);
+  // Rows of 2 * half values, pairs (x[i], x[i + half]) turned by angles with these cosines and sines:
+  // (x[i] c[i] - x[i + half] s[i], x[i + half] c[i] + x[i] s[i]), one rounding to T. out may be x.
+  void (*rotate)(const float* x, int64_t stride, int64_t rows, int64_t half, const float* cosine, const float* sine,
+                 float* out, int64_t out_stride);
+  void (*rotate_bf16)(const Bf16* x, int64_t stride, int64_t rows, int64_t half, const float* cosine, const float* sine,
+                      Bf16* out, int64_t out_stride);
   // To bf16, row by row.
   void (*narrow)(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride);
   // To bf16 in pairs of rows [ceil(rows / 2), columns, 2], as TileGemm wants its right side; an odd last

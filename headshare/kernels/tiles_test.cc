@@ -283,6 +283,37 @@ TEST_P(TilesTest, NarrowRoundsToTheNearestEven) {
   EXPECT_EQ(to_float(out[3]), 1 + 0x1p-6F);
 }
 
+TEST_P(TilesTest, RotateTurnsPairs) {
+  for (const int64_t half : {1, 3, 16, 20, 35}) {
+    const int64_t rows = 3, stride = 2 * half + 1, out_stride = 2 * half + 2;
+    const std::vector<Bf16> x16 = narrowed(random_floats(rows * stride, 8));
+    std::vector<float> x = widened(x16), cosine, sine, out(rows * out_stride, -7.0F);
+    std::vector<Bf16> out16(out.size(), Bf16{1});
+    for (int64_t i = 0; i < half; ++i) {
+      cosine.push_back(std::cos(0.3F * static_cast<float>(i)));
+      sine.push_back(std::sin(0.3F * static_cast<float>(i)));
+    }
+    tiles().rotate(x.data(), stride, rows, half, cosine.data(), sine.data(), out.data(), out_stride);
+    tiles().rotate_bf16(x16.data(), stride, rows, half, cosine.data(), sine.data(), out16.data(), out_stride);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t i = 0; i < half; ++i) {
+        const double a = x[r * stride + i], b = x[r * stride + half + i], c = cosine[i], s = sine[i];
+        const double expected[] = {a * c - b * s, b * c + a * s};
+        for (int64_t part = 0; part < 2; ++part) {
+          const int64_t at = r * out_stride + part * half + i;
+          EXPECT_NEAR(out[at], expected[part], 1.2e-7 * (std::abs(a) + std::abs(b)));
+          EXPECT_NEAR(to_float(out16[at]), expected[part], 0x1p-8 * (std::abs(a) + std::abs(b)));
+        }
+      }
+      EXPECT_EQ(out[r * out_stride + 2 * half], -7.0F);
+      EXPECT_EQ(out16[r * out_stride + 2 * half].bits, 1);
+    }
+    std::vector<float> inside = x;
+    tiles().rotate(inside.data(), stride, rows, half, cosine.data(), sine.data(), inside.data(), stride);
+    for (int64_t i = 0; i < 2 * half; ++i) EXPECT_EQ(inside[i], out[i]);
+  }
+}
+
 TEST_P(TilesTest, PairsOfRows) {
   for (const int64_t rows : {1, 2, 5}) {
     for (const int64_t columns : {1, 8, 16, 35}) {

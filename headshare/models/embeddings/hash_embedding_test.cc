@@ -51,7 +51,8 @@ class Reference {
       for (int64_t i = c * options_.chunk_bits; i < std::min((c + 1) * options_.chunk_bits, options_.bits); ++i) {
         number = 2 * number + static_cast<int64_t>(bits[static_cast<size_t>(i)]);
       }
-      sum = sum + weights[c] * at("chunk_embedding")[special ? 0 : 1 + number];
+      const Tensor& rows = at("chunk_embedding");
+      sum = sum + weights[c] * (special ? rows[0].detach() : rows[1 + number]);
     }
     return sum;
   }

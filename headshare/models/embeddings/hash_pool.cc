@@ -20,7 +20,8 @@ class HashPool : public SignatureEmbedding {
 
  private:
   Tensor code(const Tensor& bits, const Tensor& types) const override {
-    const Tensor picked = at::embedding(rows_, numbers(bits, types));  // [n, C, W]
+    // Row 0 stays as it starts: a special token has its own type embedding, which would learn the same.
+    const Tensor picked = at::embedding(rows_, numbers(bits, types), /*padding_idx=*/0);  // [n, C, W]
     return (host_.dropout(picked, /*part=*/1) * weights_.softmax(0)).sum(1);
   }
 
