@@ -99,6 +99,8 @@ TEST(FieldTest, PrefixedFieldsKeepTheirTargetAndNameThemselves) {
   EXPECT_EQ(to_json(list).at("tiny-layers"), 2);
   EXPECT_EQ(find_field(list, "layers"), nullptr);
   EXPECT_EQ(error_message([&] { set_field(list, "tiny-layers", "9", "x"); }), "x: tiny-layers must be 1..8, not 9");
+  EXPECT_EQ(with_prefixed_names("tiny-", list, "see --layers, not --layer or --layers-x; --"),
+            "see --tiny-layers, not --layer or --layers-x; --");
 }
 
 TEST(FieldTest, UnknownNamesAreRefusedWithTheNearest) {

@@ -1,5 +1,8 @@
 #include "headshare/base/prefixed.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "headshare/base/error.h"
 
 namespace headshare {
@@ -16,7 +19,29 @@ Fields prefixed(const std::string& prefix, Fields fields) {
     one.name = prefix + one.name;
     for (std::string& alias : one.aliases) alias = prefix + alias;
   }
+  std::vector<std::string> help;
+  for (const Field& one : fields) help.push_back(with_prefixed_names(prefix, fields, one.help));
+  for (size_t i = 0; i < fields.size(); ++i) fields[i].help = help[i];
   return fields;
+}
+
+std::string with_prefixed_names(const std::string& prefix, const Fields& fields, const std::string& text) {
+  const auto is_of_name = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 2;
+    if (text.compare(at, 2, "--") == 0) {
+      while (end < text.size() && is_of_name(text[end])) ++end;
+      const std::string name = prefix + text.substr(at + 2, end - at - 2);
+      const bool ours = std::any_of(fields.begin(), fields.end(), [&](const Field& one) { return one.name == name; });
+      made += ours ? "--" + name : text.substr(at, end - at);
+    } else {
+      made += text[at];
+      end = at + 1;
+    }
+    at = end;
+  }
+  return made;
 }
 
 }  // namespace headshare

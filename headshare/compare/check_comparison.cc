@@ -61,7 +61,9 @@ ComparisonOptions without_embedding_options(ComparisonOptions options) {
 void check_comparison(const ComparisonOptions& options) {
   check_embeddings(options);
   check_embedding_options(options);
-  check_task(without_embedding_options(options), preset_options(options.task, options.preset, options));
+  const ComparisonOptions one =
+      options.embeddings.empty() ? options : with_variant(options, chosen_variants(options).front());
+  check_task(without_embedding_options(one), preset_options(options.task, options.preset, options));
   check_pre_training(options);
   check_scheme_steps(options);
   if (options.until_decided > 0) check_seeds_to_add(options);

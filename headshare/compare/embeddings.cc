@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/compare/variants.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
@@ -50,7 +51,7 @@ std::vector<EmbeddingChoice> chosen_embeddings(const ComparisonOptions& options)
   for (const EmbeddingChoice& one : embedding_choices()) known.push_back(one.name);
   for (const std::string& name : options.embeddings) {
     HS_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "--embeddings: there is no '", name, "'",
-             did_you_mean(name, known));
+             did_you_mean(name, known), "; there are ", list_text(known));
   }
   const auto named = [&](const std::string& name) {
     return std::find(options.embeddings.begin(), options.embeddings.end(), name) != options.embeddings.end();

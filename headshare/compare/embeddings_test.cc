@@ -102,6 +102,12 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
               }),
               HasSubstr("leave --token-embedding out"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.own<MaskedOptions>().corruption.random = RandomTokens::kBits; }),
+              HasSubstr("a table has rows of tokens"));
+  EXPECT_THAT(refused([](ComparisonOptions& o) {
+                o.embeddings = {"hash-md-add", "trigram"};
+                o.language.tokenizer = preset_options(o.task, o.preset, o).language.tokenizer;
+                o.own<MaskedOptions>().corruption.random = RandomTokens::kBits;
+              }),
               HasSubstr("use --random-tokens words"));
   EXPECT_THAT(refused([](ComparisonOptions& o) {
                 o.embeddings = {"hash-md-add"};

@@ -34,15 +34,16 @@ Line peop_line(const PeopQuestion& question) {
 }
 
 std::string prr_rule(Direction direction) {
-  return direction == Direction::kHigherIsBetter ? "PRR = 100 * M / M_MHA"
-                                                 : "PRR = 100 * (2 - M / M_MHA), M = perplexity, lower is better";
+  return direction == Direction::kHigherIsBetter
+             ? "PRR = 100 * M / M_MHA"
+             : "PRR = 100 * (2 - M / M_MHA), M = the measure, of which less is better";
 }
 
 std::string peop_rule(Direction direction) {
   const std::string counts = ", P = attention parameters without biases";
   return direction == Direction::kHigherIsBetter
              ? "PEoP = (M / M_SHA - 1) / (P / P_SHA - 1)" + counts
-             : "PEoP = (1 - M / M_SHA) / (P / P_SHA - 1), M = perplexity, lower is better" + counts;
+             : "PEoP = (1 - M / M_SHA) / (P / P_SHA - 1), M = the measure, of which less is better" + counts;
 }
 
 // Why M / M_reference is not to be had; "" when it is.

@@ -2,7 +2,7 @@
 // much quality each added parameter buys (PEoP). Examples and checks: docs/mathematics.md#prr-and-peop.
 //
 //   PRR  = 100 * M / M_MHA                         higher is better (accuracy, F1, BLEU)
-//   PRR  = 100 * (2 - M / M_MHA)                   lower is better: M is a perplexity
+//   PRR  = 100 * (2 - M / M_MHA)                   lower is better (perplexity, a loss)
 //   PEoP = (M / M_SHA - 1) / (P / P_SHA - 1)       higher is better
 //   PEoP = (1 - M / M_SHA) / (P / P_SHA - 1)       lower is better
 //

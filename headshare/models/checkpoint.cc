@@ -359,8 +359,13 @@ namespace {
 // What a model of another kind than the one that is needed does.
 const char* what_it_does(const ModelOptions& options) {
   if (is_encoder_decoder(options)) return " is an encoder-decoder, which translates (`headshare translate`)";
-  return is_causal(options) ? " is a decoder language model, which continues text (`headshare generate`)"
-                            : " is an encoder, which fills masked tokens (`headshare fill`)";
+  if (is_causal(options)) return " is a decoder language model, which continues text (`headshare generate`)";
+  const auto& encoder = std::get<EncoderOptions>(options);
+  if (encoder.task_head.kind != TaskHeadKind::kNone) {
+    return " is a fine-tuned encoder, which answers for examples (`headshare predict`)";
+  }
+  return encoder.three_way_head ? " is an encoder, which tells replaced words (`headshare evaluate`)"
+                                : " is an encoder, which fills masked tokens (`headshare fill`)";
 }
 
 DecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const DecoderOptions*) {

@@ -94,8 +94,9 @@ Tensor EncoderImpl::token_scores_of(const Tensor& hidden) const {
 
 const MaskedHead& EncoderImpl::masked_head() const {
   HS_CHECK(!is_hashed(options_.embedding),
-           "this encoder hashes words and has no vocabulary, so it cannot say which word stands in a place; its scores "
-           "are those of `headshare evaluate`");
+           "this encoder hashes words and has no vocabulary, so it cannot say which word stands in a place; ",
+           options_.three_way_head ? "`headshare evaluate` scores how well it tells replaced words"
+                                   : "`headshare predict` gives the answers that it was fine-tuned for");
   HS_CHECK(!masked_head_.is_empty(),
            "this encoder has no masked-LM head, which predicts masked tokens; train one with "
            "`headshare train --task mlm`, or convert a BertForMaskedLM instead of a BertModel");

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/file.h"
 #include "headshare/base/notice.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/bpe_trainer.h"
@@ -124,6 +125,9 @@ std::unique_ptr<Tokenizer> train_sentencepiece_tokenizer(const TokenizerOptions&
 
 std::unique_ptr<Tokenizer> make_lsh_tokenizer(const std::string& merges) {
   if (merges.empty()) return std::make_unique<HashTokenizer>(make_lsh_hasher(make_affix_features()));
+  HS_CHECK(fs::is_directory(merges) || fs::path(merges).extension() == ".json" || !path_exists(merges),
+           "hash-merges: ", merges, " is neither a tokenizer.json nor a folder; of vocab.json and merges.txt name the ",
+           "folder");
   const std::unique_ptr<Tokenizer> found = load_tokenizer(merges);
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(found.get());
   HS_CHECK(bpe != nullptr, "hash-merges: the tokenizer in ", merges, " is of kind '", found->kind(),
@@ -150,8 +154,10 @@ void check_tokenizer_options(const TokenizerOptions& options) {
       !options.unknown_token || options.kind == TokenizerKind::kCharacters,
       "unknown-token is for the tokenizer characters: words and wordpiece always have one, bytes and bpe never need "
       "it");
-  HS_CHECK(!options.cased || options.kind == TokenizerKind::kWordPiece,
-           "cased is for the tokenizer wordpiece: the others keep case and accents as they are");
+  HS_CHECK(
+      !options.cased || options.kind == TokenizerKind::kWordPiece,
+      "cased is for the tokenizer wordpiece: hash-md and hash-lsh lower-case every word, and the others keep case and "
+      "accents as they are");
 }
 
 Fields fields(TokenizerOptions& options) {

@@ -44,10 +44,12 @@ def test_train_and_evaluate(run, encoder, corpus):
     scored = json.loads(run("evaluate", out, "--text", corpus, "--json").stdout)
     assert scored["three_way_loss"] < 0.4 and 0.8 < scored["three_way_accuracy"] <= 1
     assert scored["signature"].startswith("three-way-loss|") and "words-of" not in scored["signature"]
+    assert run("tokenize", "--tokenizer", out, text_in="the\n").stdout == "20664\t0\t3\tthe\n\n"
     words = json.loads(run("evaluate", out, "--text", corpus, "--random-tokens", "words", "--json").stdout)
     assert words["signature"].endswith("|random:words|words-of:scored-text")
     shown = run("evaluate", out, "--text", corpus).stdout
-    assert "shuffled-recall" in shown
+    assert "shuffled-recall" in shown and f"signature           {scored['signature']}" in shown
+    assert f"tokens              {scored['tokens']}\n" in shown
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -118,6 +120,23 @@ def test_info_and_cost(run, encoder):
     mha, mhe_mul = json.loads(run("cost", *flags, "--token-embedding", "hash-proj").stdout)
     assert mha["total_parameters"] == 85_554_432 + 2_307  # with the three-way head
     assert mhe_mul["total_parameters"] < mha["total_parameters"]
+    assert mha["embedding_parameters"] == 99_072 + 5 * 768 and mha["token_embedding"] == "hash-proj"  # S[0..4] too
+    assert "vocabulary" not in mha and "hash-proj (102,912)" in run("cost", *flags[:-1], "--token-embedding", "hash-proj").stdout
+    assert shown["embedding_parameters"] == 134 * 32
+
+
+def test_costs_of_several_embeddings(run, refused):
+    flags = ("cost", "--kind", "encoder", "--layers", 1, "--d-model", 64, "--heads", 2, "--schemes", "mha")
+    kinds = "table,hash-emb,hash-proj"
+    swept = json.loads(run(*flags, "--json", "--sweep", f"token-embedding={kinds}").stdout)
+    assert [one["embedding_parameters"] for one in swept] == [50_257 * 64, 50_265 * 64, 134 * 64]
+    printed = " ".join(run(*flags, "--sweep", f"token-embedding={kinds}").stdout.split())
+    assert "token-embedding varying" in printed and "8,576" in printed
+    bits = json.loads(run(*flags, "--json", "--token-embedding", "hash-proj", "--sweep", "hash-bits=32,64").stdout)
+    assert [one["embedding_parameters"] for one in bits] == [38 * 64, 70 * 64]
+    for odd in (("--trigram-rows", 9), ("--vocabulary", 100), ("--sweep", "vocabulary=1,2")):
+        assert odd[-1] if odd[0] == "--sweep" else odd[0] in refused(2, *flags, "--token-embedding", "hash-proj", *odd)
+    assert "--hash-bits is for" in refused(2, *flags, "--hash-bits", 64)
 
 
 def options_of(run, model):
@@ -174,7 +193,7 @@ def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
     assert "three-way encoder" in run("cost", tmp_path / "run").stdout
 
 
-def test_finetune_and_predict(run, encoder, tmp_path):
+def test_finetune_and_predict(run, refused, encoder, tmp_path):
     table, validation = tables_of_animals(tmp_path)
     flags = ("--task", "classify", "--train", table, "--validation", validation, "--epochs", 12, "--seeds", 1)
     run("finetune", encoder[0], *flags, "--learning-rate", 0.005, "--out", tmp_path / "tuned")
@@ -182,11 +201,17 @@ def test_finetune_and_predict(run, encoder, tmp_path):
     asked.write_text("text\nfoxes jump over\nthe unseen dogs sleep\n")
     answers = run("predict", tmp_path / "tuned", asked).stdout
     assert "up" in answers and "down" in answers
+    # Verbs of other models name the one that it has.
+    (tuned,) = (tmp_path / "tuned").glob("*/lr-*")
+    assert "`headshare predict`" in refused(1, "evaluate", tuned, "--text", table)
+    assert "`headshare predict`" in refused(1, "fill", tuned, text_in="a\n")
+    assert "tells replaced words (`headshare evaluate`)" in refused(1, "generate", encoder[0])
 
 
 def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path):
     for line in ("a <mask>\n", "no gap\n"):
-        assert "has no vocabulary" in refused(1, "fill", encoder[0], text_in=line)
+        said = refused(1, "fill", encoder[0], text_in=line)
+        assert "has no vocabulary" in said and "`headshare evaluate`" in said
     out = ("--text", corpus, "--out", tmp_path / "x", "--steps", 1)
     for odd in (("--vocabulary-size", 100), ("--cased",), ("--hash-merges", "x"), ("--min-count", 3)):
         for dry in ((), ("--dry-run",)):
@@ -202,8 +227,17 @@ def test_what_has_no_vocabulary_says_so(run, refused, encoder, corpus, tmp_path)
     for kind in LETTERS:
         assert "--task three-way" in refused(2, "train", "--task", "mlm", *hashed(kind), *out)
         assert "vocabulary" in refused(2, "train", *THREE_WAY, "--token-embedding", kind, "--tokenizer", "bpe", *out)
+    for task in ("mlm", "three-way"):
+        said = refused(2, "train", "--task", task, "--tokenizer", "bpe", *out)
+        assert "wordpiece alone has them" in said
+    for kind in LETTERS:
         bits = ("--random-tokens", "bits")
         assert "--random-tokens words" in refused(2, "train", *THREE_WAY, *hashed(kind), *bits, *out)
+    assert "a table has rows of tokens" in refused(2, "train", *THREE_WAY, "--random-tokens", "bits", *out)
+    words = tmp_path / "words.txt"
+    words.write_text("the\nfox\n")
+    said = refused(1, "convert", encoder[0], tmp_path / "hf", "--to", "hf", "--words", words)
+    assert "`train --task three-way --bert`" in said
     few = ("--tokenizer", "hash-md", "--token-embedding", "hash-trigram", "--trigram-rows", 5)
     assert "--trigram-hashes 10" in refused(2, "train", *THREE_WAY, *few, *out)
     odd = ("--d-model", 36, "--heads", 2)

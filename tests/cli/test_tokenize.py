@@ -99,4 +99,7 @@ def test_mistakes_are_explained(refused, tmp_path):
     assert "bad.txt:1" in message and "not valid UTF-8 at byte 0" in message
     assert "--tokenizer is missing" in refused(2, "tokenize", bad)
     assert "hash-merges is for" in refused(2, "tokenize", bad, "--tokenizer", "hash-md", "--hash-merges", tmp_path)
+    assert "is about --text" in refused(2, "tokenize", bad, "--tokenizer", "hash-md", "--invalid-utf8", "replace")
+    merges = ("--tokenizer", "hash-lsh", "--hash-merges", bad)
+    assert "bad.txt is neither a tokenizer.json nor a folder" in refused(2, "tokenize", bad, *merges)
     assert "missing.txt" in refused(1, "tokenize", "--tokenizer", "hash-md", tmp_path / "missing.txt")

@@ -20,7 +20,7 @@ namespace headshare {
 namespace {
 
 // A file may hold any name; with these the tables stay within 100 columns.
-constexpr size_t kLongestName = 21;  // "mhe_add+hash-lsh-proj"
+constexpr size_t kLongestName = 27;  // "collaborative+hash-lsh-proj"
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kLongestScore = 20;
 constexpr size_t kLongestHeading = 40;
@@ -193,7 +193,7 @@ std::string paragraph(const std::string& text) {
 
 std::string comparison_text(const Results& results) {
   const Rows rows = summarise(results);
-  const VariantRow* best = best_row(results.subject, rows);
+  const VariantRow* best = best_row(results, rows);
   const Headline words = headline(results, rows);
   std::string text = paragraph(words.finding);
   for (const std::string& caveat : words.caveats) text += paragraph(caveat);

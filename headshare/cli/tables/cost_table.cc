@@ -19,6 +19,7 @@ void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_
   object["key_width"] = *attention.key_width;
   object["attention_parameters"] = cost.size.attention_parameters;
   object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
+  object["embedding_parameters"] = cost.size.embedding_parameters;
   object["total_parameters"] = cost.size.total_parameters;
   if (keeps_cache(options.kind)) {
     object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
@@ -47,6 +48,14 @@ const char* kind_name(ModelKind kind) {
   return "";
 }
 
+// "hash-proj"; "" of a model with a table of tokens.
+std::string hashed_embedding(const ModelOptions& model) {
+  const auto* encoder = std::get_if<EncoderOptions>(&model);
+  if (encoder == nullptr || !is_hashed(encoder->embedding)) return "";
+  TokenEmbeddingOptions embedding = encoder->embedding;
+  return to_json(fields(embedding)).at("token-embedding");
+}
+
 nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   nlohmann::ordered_json object;
   const SchemeRecord& scheme = scheme_record(cost.scheme);
@@ -69,7 +78,11 @@ nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
   if (model.embedding_width) object["embedding_width"] = *model.embedding_width;
   object["d_model"] = model.attention.d_model;
   object["heads"] = model.attention.heads;
-  object["vocabulary"] = model.vocabulary;
+  if (const std::string hashed = hashed_embedding(cost.model); !hashed.empty()) {
+    object["token_embedding"] = hashed;
+  } else {
+    object["vocabulary"] = model.vocabulary;
+  }
   object["context"] = model.context;
   if (cost.impossible.empty()) {
     add_counts(cost, options, &object);
@@ -106,7 +119,9 @@ std::string translator_text(const CostOptions& options, const Sweep& sweep) {
 }
 
 // What the counts are of, "masked-LM encoder: ".
-std::string kind_text(const CostOptions& options) {
+std::string kind_text(const CostOptions& options, const Sweep& sweep) {
+  if (sweep.name == "token-embedding")
+    return "encoder (a table with the masked-LM head, hashes with the three-way one): ";
   if (options.kind != ModelKind::kEncoder) {
     return options.kind == ModelKind::kDecoder ? "decoder language model: " : "encoder-decoder: ";
   }
@@ -116,23 +131,32 @@ std::string kind_text(const CostOptions& options) {
   return three_way ? "three-way encoder: " : masked ? "masked-LM encoder: " : "encoder: ";
 }
 
+// Whether the lines differ in their token embeddings.
+bool varies_embedding(const Sweep& sweep) {
+  TokenEmbeddingOptions usual;
+  Fields known = fields(usual);
+  return sweep.name == "vocabulary" || find_field(known, sweep.name) != nullptr;
+}
+
 // What the numbers stand on, defaults included.
 std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
   const TransformerOptions& model = options.model;
   const auto size = [&](const char* name, int64_t value) {
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
-  TokenEmbeddingOptions embedding = options.encoder.embedding;
-  const bool hashed = options.kind == ModelKind::kEncoder && is_hashed(embedding);
+  const auto possible =
+      std::find_if(costs.begin(), costs.end(), [](const Cost& one) { return one.impossible.empty(); });
+  const std::string hashed = hashed_embedding(possible->model);
   const std::string from =
       options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
-  std::string text = from + kind_text(options) + size("layers", model.layers);
+  std::string text = from + kind_text(options, sweep) + size("layers", model.layers);
   if (options.kind == ModelKind::kEncoderDecoder) text += translator_text(options, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
   text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
-          (hashed ? field_text(to_json(fields(embedding)).at("token-embedding"), "a kind") + ", "
-                  : size("vocabulary", model.vocabulary)) +
+          (varies_embedding(sweep) ? sweep.name + " varying, "
+           : hashed.empty()        ? size("vocabulary", model.vocabulary)
+                                   : join_text(hashed, " (", exact(possible->size.embedding_parameters), "), ")) +
           size("context", model.context);
   for (const Cost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
@@ -152,6 +176,7 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
   if (!sweep.name.empty()) columns.push_back({sweep.name});
   columns.insert(columns.end(),
                  {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
+  if (varies_embedding(sweep)) columns.push_back({"token embedding"});
   if (keeps_cache(options.kind)) {
     columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
   }
@@ -183,11 +208,12 @@ std::string percent_of_mha(const Cost& cost) {
   return format_fixed(100 * static_cast<double>(cost.size.attention_parameters) / whole, 1);
 }
 
-std::vector<std::string> cells_of(const Cost& one, const CostOptions& options) {
+std::vector<std::string> cells_of(const Cost& one, const CostOptions& options, const Sweep& sweep) {
   std::vector<std::string> cells = {one.scheme};
   if (!one.sweep_value.empty()) cells.push_back(one.sweep_value);
   cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
                              exact(one.size.total_parameters), percent_of_mha(one)});
+  if (varies_embedding(sweep)) cells.push_back(exact(one.size.embedding_parameters));
   if (keeps_cache(options.kind)) {
     cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
                                format_bytes(static_cast<double>(one.cache_bytes_per_token))});
@@ -240,7 +266,7 @@ std::string costs_text(const std::vector<Cost>& costs, const CostOptions& option
   for (const Cost& one : costs) {
     const std::string value = sweep.name.empty() ? "" : " " + sweep.name + "=" + one.sweep_value;
     if (one.impossible.empty()) {
-      table.add(cells_of(one, options));
+      table.add(cells_of(one, options, sweep));
     } else {
       table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
     }

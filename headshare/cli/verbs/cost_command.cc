@@ -1,8 +1,12 @@
 // headshare cost: what every scheme takes, without training or allocating anything.
+#include <algorithm>
+
+#include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/tables/cost_table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/models/embeddings/idle_options.h"
 
 namespace headshare {
 namespace {
@@ -24,6 +28,8 @@ Arguments arguments(CostOptions& options) {
   made.example("cost --layers 12 --d-model 768 --heads 12", "every scheme at the size of GPT-2");
   made.example("cost config.json --weight-type bf16 --cache-type bf16 --memory-budget 24GiB",
                "a published model: the largest batch and the longest context that fit");
+  made.example("cost --kind encoder --layers 12 --d-model 768 --heads 12 --token-embedding hash-proj",
+               "an encoder without a vocabulary; --sweep token-embedding=table,hash-proj compares them");
   made.note(
       "The tables of the MHE paper: headshare cost --kind encoder --layers 12 --d-model 768 --heads 12, and headshare "
       "cost --kind encoder-decoder --layers 6 --d-model 512 --heads 8. "
@@ -54,6 +60,25 @@ void check_options(const Arguments& given, ModelKind kind, CostOptions& probe) {
       throw UsageError("--" + one.name + " belongs to --kind encoder-decoder");
     }
   }
+}
+
+// Throws Error for an option that no token embedding here reads.
+void check_embedding(const Arguments& given, const CostOptions& options, const Sweep& sweep) {
+  if (options.kind != ModelKind::kEncoder) return;
+  std::vector<TokenEmbeddingKind> kinds = {options.encoder.embedding.kind};
+  if (sweep.name == "token-embedding") {
+    kinds.clear();
+    for (const std::string& value : sweep.values) {
+      TokenEmbeddingOptions one;
+      Fields list = fields(one);
+      set_field(list, sweep.name, value, "--sweep");
+      kinds.push_back(one.kind);
+    }
+  }
+  check_read_by(kinds, options.encoder.embedding);
+  const bool table = std::find(kinds.begin(), kinds.end(), TokenEmbeddingKind::kTable) != kinds.end();
+  HS_CHECK(table || (!given.given("vocabulary") && sweep.name != "vocabulary"),
+           "--vocabulary is for a table of tokens, and hashed embeddings have no vocabulary; leave it out");
 }
 
 // What options stand on top of, where no model is given.
@@ -91,10 +116,12 @@ bool begin_with_model(const Words& words, CostOptions* options) {
 int run_cost(const Words& words) {
   CostOptions options = cost_options();
   if (!begin_with_model(words, &options)) return kOk;
-  arguments(options).parse(words);
+  Arguments given = arguments(options);
+  given.parse(words);
   Sweep sweep;
   const std::vector<Cost> costs = as_usage([&] {
-    sweep = parse_sweep(options.sweep, model_fields(options.model));
+    sweep = parse_sweep(options.sweep, swept_fields(options.model, options));
+    check_embedding(given, options, sweep);
     return all_costs(options, sweep);
   });
   for (const std::string& note : options.shape.notes) notice(note);

@@ -115,11 +115,12 @@ Cost cost_of(const std::string& scheme, const CostOptions& options, const Sweep&
   TransformerOptions model = options.model;
   model.attention.scheme = scheme;
   if (!options.own_scheme.empty() && scheme != options.own_scheme) leave_to_scheme(options.given, &model.attention);
-  Fields list = model_fields(model);
+  CostOptions set = options;
+  Fields list = swept_fields(model, set);
   if (!sweep.name.empty()) set_field(list, sweep.name, value, "--sweep");
   cost.model = model;
   try {
-    cost.model = model_of(model, options);
+    cost.model = model_of(model, set);
     cost.size = size_of(cost.model);
     cost.size.total_parameters -= surplus_parameters(options.shape, shared_options(cost.model));
     const auto stored = [&](int64_t float_bytes) {
@@ -153,8 +154,7 @@ Fields own_fields(CostOptions& o) {
   return {
       field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
       field("kind", &o.kind,
-            "kind of model: a decoder language model, a masked-LM encoder, which keeps no cache, or an "
-            "encoder-decoder, which "
+            "kind of model: a decoder language model, an encoder, which keeps no cache, or an encoder-decoder, which "
             "translates",
             kKinds),
       field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
@@ -179,6 +179,12 @@ Fields translator_fields(EncoderDecoderOptions& o) {
   Fields list = fields(static_cast<EncoderDecoderParts&>(o));
   list.push_back(field("source-vocabulary", &o.source_vocabulary,
                        "tokens of the source; 0: as many as the target's, --vocabulary", {.min = 0, .max = 1 << 30}));
+  return list;
+}
+
+Fields swept_fields(TransformerOptions& model, CostOptions& options) {
+  Fields list = model_fields(model);
+  if (options.kind == ModelKind::kEncoder) append(&list, fields(options.encoder.embedding));
   return list;
 }
 

@@ -49,6 +49,9 @@ Fields own_fields(CostOptions& options);
 Fields model_fields(TransformerOptions& model);  // `schemes` stands for its scheme
 Fields translator_fields(EncoderDecoderOptions& translator);
 
+// What --sweep takes: those of `model`, and an encoder's token embedding in `options`.
+Fields swept_fields(TransformerOptions& model, CostOptions& options);
+
 // Sets kind, model, encoder and translator to what is at options->model_path: a headshare model or run directory, a
 // Hugging Face directory or its config.json. Throws Error as read_options and read_hf_shape do.
 void take_model(CostOptions* options);

@@ -85,6 +85,7 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
                  {"tensors", weights.tensors().size()},
                  {"attention_parameters", size.attention_parameters},
                  {"attention_parameters_effective", size.attention_parameters_effective},
+                 {"embedding_parameters", size.embedding_parameters},
                  {"total_parameters", size.total_parameters}};
   if (!std::holds_alternative<EncoderOptions>(options)) {
     report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
@@ -119,7 +120,8 @@ std::string model_text(const Json& report, int width) {
       join_text("model        ", report["path"].get<std::string>(), ", ", report["kind"].get<std::string>(),
                 "\nweights      ", report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
   text += join_text("parameters   ", count("total_parameters"), ", of these attention ", count("attention_parameters"),
-                    " (effective ", count("attention_parameters_effective"), ")\n");
+                    " (effective ", count("attention_parameters_effective"), "), token embedding ",
+                    count("embedding_parameters"), "\n");
   if (report.contains("kv_cache_bytes_per_token")) {
     text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
                       report["kv_cache_elements_per_token"].dump(), " elements a layer\n");

@@ -42,8 +42,8 @@ Fields own_fields(TokenizeOptions& o) {
   return {
       field("tokenizer", &o.tokenizer,
             join_text("a kind (", kinds(),
-                      "), or what was trained before: a tokenizer.json, a SentencePiece .model, a model's directory, a "
-                      "folder of GPT-2's or BERT's files")),
+                      "), or what was trained before: a tokenizer.json, a SentencePiece .model, the directory of a run "
+                      "or model, a folder of GPT-2's or BERT's files")),
       field("write-model", &o.write_model,
             "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
             "it, any other name as our tokenizer.json"),
@@ -84,6 +84,9 @@ void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind)
            kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
 }
 
+// Whether it is what a run wrote, whose tokenizer lies in a checkpoint.
+bool holds_runs(const fs::path& path) { return path_exists(path / "checkpoints"); }
+
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
   const std::optional<TokenizerKind> kind = kind_named(o.tokenizer);
   TokenizerOptions training = o.training;
@@ -92,7 +95,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
     check_training(o, kind);
     check_tokenizer_options(training);
     HS_CHECK(kind || path_exists(o.tokenizer), o.tokenizer, " is neither a file nor a kind of tokenizer: ", kinds());
-    if (!kind) return load_tokenizer(o.tokenizer);
+    if (!kind) return load_tokenizer(holds_runs(o.tokenizer) ? find_checkpoint(o.tokenizer) : fs::path(o.tokenizer));
     return learns_tokens(*kind) ? nullptr : train_tokenizer(training, [](std::string*) { return false; });
   });
   if (made != nullptr) return made;
@@ -224,6 +227,10 @@ int run_tokenize(const Words& words) {
   if (!arguments.parse(words)) return kOk;
   as_usage([&] {
     HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
+    for (const char* name : {"jsonl-field", "invalid-utf8", "allow-binary"}) {
+      HS_CHECK(!arguments.given(name) || !options.data.text.empty(), "--", name,
+               " is about --text; a FILE is cut into tokens line by line as it is");
+    }
     HS_CHECK(options.write_model.empty() || options.files.empty(),
              "--write-model reads no text; leave the files out, or --write-model");
     return kOk;

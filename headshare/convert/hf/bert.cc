@@ -135,7 +135,8 @@ ForeignModel map_bert(const Directory& directory) {
 
 void check_bert_holds(const EncoderOptions& o) {
   const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
-  const std::string way_out = "; `train --task mlm --bert` makes encoders that BERT holds";
+  const std::string way_out =
+      join_text("; `train --task ", o.three_way_head ? "three-way" : "mlm", " --bert` makes encoders that BERT holds");
   const std::string scheme = o.attention.scheme;
   HS_CHECK(!is_hashed(o.embedding), "the encoder hashes words (--token-embedding), and BERT has a row for each; name ",
            "the words that are to have one with --words FILE");

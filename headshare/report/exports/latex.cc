@@ -116,7 +116,7 @@ std::string comment(const std::string& text) { return "% " + printable(text) + "
 
 std::string latex_table(const Results& results) {
   const std::vector<VariantRow> rows = summarise(results);
-  const VariantRow* best = best_row(results.subject, rows);
+  const VariantRow* best = best_row(results, rows);
   const bool settings = any_setting(results);
   std::string text = comment("headshare: " + results.subject.name + ", " + results.subject.data) +
                      comment(headline(results, rows).text());

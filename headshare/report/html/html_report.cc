@@ -261,7 +261,7 @@ std::string section_heading(const Results& results, const std::vector<VariantRow
 std::string section_html(const Results& results, const std::string& id, const char* heading) {
   const std::vector<VariantRow> rows = summarise(results);
   const ReportView view{results, rows, id};
-  const VariantRow* best = best_row(results.subject, rows);
+  const VariantRow* best = best_row(results, rows);
   std::string made = fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-h\">\n", id);
   made += section_heading(results, rows, id, heading);
   if (!results.subject.sentence.empty()) {

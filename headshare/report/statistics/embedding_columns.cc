@@ -21,7 +21,7 @@ Shown shown(const Summary& summary, int digits) {
 
 std::optional<double> positive(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
-// "unseen words in cola": the score of the rows that hold one.
+// "cola, rows with unseen words": the score of these.
 void add_tasks(const std::vector<VariantRow>& rows,
                const std::function<void(const std::string&, const std::function<Shown(const VariantRow&)>&)>& add) {
   if (rows.empty()) return;
@@ -30,7 +30,7 @@ void add_tasks(const std::vector<VariantRow>& rows,
                                    [i](const VariantRow& row) { return row.tasks.at(i).unseen_score.count > 0; });
     if (!known) continue;
     const std::string& task = rows.front().tasks[i].task;
-    add("unseen words in " + task.substr(task.find('/') + 1),
+    add(task.substr(task.find('/') + 1) + ", rows with unseen words",
         [i](const VariantRow& row) { return shown(row.tasks.at(i).unseen_score, 1); });
   }
 }

@@ -28,6 +28,11 @@ std::string best_sentence(const Results& results, const std::vector<VariantRow>&
   return text + ".";
 }
 
+std::string no_best_sentence() {
+  return "No embedding is best by these losses: they are of different tokens. Fine-tune the encoders (--task glue, "
+         "classify, ...) to compare all.";
+}
+
 std::string separation_sentence(const Results& results, const Verdicts& verdicts) {
   const std::string& reference = results.references.quality;
   if (verdicts.judged() == 0) return "";
@@ -201,8 +206,9 @@ std::string Headline::text() const {
 }
 
 Headline headline(const Results& results, const std::vector<VariantRow>& rows) {
-  const VariantRow* best = best_row(results.subject, rows);
-  if (best == nullptr) {
+  const VariantRow* best = best_row(results, rows);
+  const bool finished = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) { return row.finished(); });
+  if (!finished) {
     const bool all_failed = !results.planned.empty() && is_complete(results);
     return {.finding = all_failed ? "Every model failed." : "No model is finished yet.",
             .caveats = caveats_of(results, {}, 0)};
@@ -210,7 +216,7 @@ Headline headline(const Results& results, const std::vector<VariantRow>& rows) {
   const size_t seeds = most_seeds(rows);
   const VariantRow* reference = reference_row(results, rows);
   const Verdicts verdicts = verdicts_of(results.subject, rows);
-  std::string finding = best_sentence(results, rows, *best);
+  std::string finding = best == nullptr ? no_best_sentence() : best_sentence(results, rows, *best);
   if (reference == nullptr) {
     finding += join_text(" ", results.references.quality, " is not among the finished ", noun(results),
                          "s, so there is nothing to measure the others against.");

@@ -145,6 +145,57 @@ TEST(HeadlineTest, LeavesNothingToCompareUnsaid) {
   EXPECT_THAT(of(loss_results({loss_cell("mha", 0, 2.1)})).text(), Not(HasSubstr("noise is")));
 }
 
+// Encoders of one scheme: "wordpiece" has a table, "hash-md-proj" hashes words.
+Results embeddings(const std::string& random_tokens, const std::vector<std::string>& names) {
+  std::vector<Cell> cells;
+  Results results;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    for (const std::string& name : names) {
+      cells.push_back(
+          loss_cell(name, seed,
+                    0.5 + 0.1 * static_cast<double>(cells.size() % names.size()) + 0.001 * static_cast<double>(seed)));
+    }
+  }
+  results = loss_results(cells);
+  results.subject.measure = "three-way-loss";
+  results.options["random-tokens"] = random_tokens;
+  results.references.quality = names.front();
+  for (const std::string& name : names) {
+    const bool table = name == "wordpiece";
+    results.variants.push_back({name,
+                                "mha",
+                                {{"tokenizer", table ? "wordpiece" : name.substr(0, name.rfind('-'))},
+                                 {"token-embedding", table ? "table" : "hash-" + name.substr(name.rfind('-') + 1)}}});
+  }
+  return results;
+}
+
+TEST(HeadlineTest, ComparesNoLossesOfOtherTokens) {
+  const Results both = embeddings("words", {"wordpiece", "hash-md-proj", "hash-lsh-emb"});
+  EXPECT_THAT(of(both).finding, HasSubstr("No embedding is best by these losses: they are of different tokens."));
+  EXPECT_THAT(of(both).finding, Not(HasSubstr("ignificantly")));
+  const std::vector<VariantRow> rows = summarise(both);
+  EXPECT_EQ(rows[1].why_no_difference, "losses of other tokens than those of wordpiece");
+  EXPECT_EQ(rows[1].prr.reason_undefined, rows[1].why_no_difference);
+  EXPECT_EQ(rows[1].table_prr.reason_undefined, rows[1].why_no_difference);
+  EXPECT_DOUBLE_EQ(rows[0].table_prr.value.value(), 100);
+}
+
+TEST(HeadlineTest, ComparesLossesOfWordsWhereRandomTokensAreWords) {
+  EXPECT_THAT(of(embeddings("words", {"hash-md-proj", "hash-lsh-emb"})).finding,
+              HasSubstr("hash-md-proj has the best test three-way-loss of 2"));
+  EXPECT_THAT(of(embeddings("paper", {"hash-md-proj", "hash-lsh-emb"})).finding, HasSubstr("No embedding is best"));
+  EXPECT_THAT(of(embeddings("paper", {"hash-md-proj", "hash-lsh-proj"})).finding, HasSubstr("has the best"));
+}
+
+TEST(HeadlineTest, ComparesScoresOfTasksWhateverReadsThem) {
+  Results tuned = embeddings("paper", {"wordpiece", "hash-md-proj"});
+  tuned.subject.tasks = {"glue/cola"};
+  for (Cell& cell : tuned.cells) cell.tasks = {{.task = "glue/cola", .score = 50}};
+  EXPECT_THAT(of(tuned).finding, HasSubstr("has the best"));
+  EXPECT_TRUE(summarise(tuned)[1].table_prr.value.has_value());
+}
+
 TEST(WordingTest, ZeroHasNoSign) {
   EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
   EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");

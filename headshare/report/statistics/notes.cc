@@ -222,10 +222,10 @@ void add_embedding_notes(const Results& results, const std::vector<VariantRow>& 
       join_text("Embedding parameters: of the token embedding, rows of special tokens included. PRR "
                 "against the table: ",
                 quality_name(results.subject), " kept of the same ", noun(results), " with a table of WordPieces."));
-  if (results.subject.tasks.empty()) {
+  if (!all_losses_compare(results)) {
     notes->push_back(
-        "Losses of different tokenizers are of different tokens: only embeddings of one tokenizer compare "
-        "by them. Fine-tune the encoders (--task glue, classify, ...) to compare all.");
+        "Losses of WordPieces and of words are of different tokens, so they are not compared. Those of hashed words "
+        "compare with --random-tokens words alone: otherwise each embedding has random codes of its own.");
   }
   if (rows.empty()) return;
   for (const TaskRow& task : rows.front().tasks) {

@@ -176,12 +176,15 @@ std::optional<Interval> block_interval(const Pairs& pairs) {
                             [&](std::span<const int64_t> indices) { return mean_at(differences, weights, indices); });
 }
 
+std::string other_tokens(const std::string& reference) { return "losses of other tokens than those of " + reference; }
+
 void compare_with_reference(VariantRow* row, const Results& results, const Cells& ours, const Cells& theirs) {
   const std::string& reference = results.references.quality;
   const auto refuse = [row](std::string why) { row->why_no_difference = std::move(why); };
   if (row->variant == reference) return refuse(reference + " is the reference itself");
   if (theirs.empty()) return refuse("needs a finished " + reference);
   if (ours.empty()) return refuse("no seed is finished");
+  if (!losses_compare(results, row->variant, reference)) return refuse(other_tokens(reference));
   const Pairs pairs = pair_by_seed(ours, theirs);
   if (pairs.ours.empty()) return refuse("no seed is finished for both this variant and " + reference);
   const bool by_loss = compares_loss(results.subject);
@@ -232,9 +235,11 @@ Retention without(const std::string& reason, const Retention& rule) {
   return none;
 }
 
-std::string why_no_ratio(const Cells& ours, const Cells& reference, const Pairs& pairs, const std::string& name) {
+std::string why_no_ratio(const Results& results, const Cells& ours, const Cells& reference, const Pairs& pairs,
+                         const std::string& name) {
   if (reference.empty()) return join_text("needs ", name, " among the finished variants");
   if (ours.empty()) return "no seed is finished";
+  if (!losses_compare(results, ours.front()->key.variant, reference.front()->key.variant)) return other_tokens(name);
   return pairs.ours.empty() ? join_text("no seed is finished for both this variant and ", name) : "";
 }
 
@@ -242,7 +247,7 @@ Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs,
   const PrrQuestion question{
       .quality = 1, .quality_mha = 1, .direction = results.subject.direction, .full_scale = results.subject.full_scale};
   const Pairs pairs = pair_by_seed(ours, theirs);
-  const std::string reason = why_no_ratio(ours, theirs, pairs, reference);
+  const std::string reason = why_no_ratio(results, ours, theirs, pairs, reference);
   if (!reason.empty()) return without(reason, prr(question));
   const auto read = [](const Cell& cell) { return cell.quality; };
   return prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
@@ -256,7 +261,7 @@ Retention peop_of(const Results& results, const Cells& ours, const Cells& theirs
                         .direction = results.subject.direction,
                         .full_scale = results.subject.full_scale};
   const Pairs pairs = pair_by_seed(ours, theirs);
-  const std::string reason = why_no_ratio(ours, theirs, pairs, results.references.peop);
+  const std::string reason = why_no_ratio(results, ours, theirs, pairs, results.references.peop);
   if (!reason.empty()) return without(reason, peop(question));
   question.parameters = ours.front()->attention_parameters;
   question.parameters_sha = theirs.front()->attention_parameters;
@@ -327,18 +332,28 @@ VariantRow begin_row(const Results& results, const std::string& variant) {
   return row;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr const char* kKind = "token-embedding";
+constexpr const char* kTokenizer = "tokenizer";
+
+// What a variant's losses are of: all hashes read words, and unless random tokens are words each embedding has codes of
+// its own.
+std::string targets_of(const Results& results, const std::string& variant) {
+  const nlohmann::json own = variant_of(results, variant).options;
+  const auto option = [&](const char* name) {
+    const nlohmann::json& from = own.contains(name) ? own : results.options;
+    return from.contains(name) && from.at(name).is_string() ? from.at(name).get<std::string>() : "";
+  };
+  const std::string tokenizer = option(kTokenizer);
+  const std::string tokens = tokenizer.starts_with("hash-") ? "words" : tokenizer;
+  return option("random-tokens") == "words" ? tokens : tokens + " " + option(kKind);
+}
 
 // The variant that differs in its embedding alone, which is a table.
 std::string table_twin(const Results& results, const Variant& variant) {
   const auto rest = [](const Variant& one) {
     nlohmann::json options = one.options;
     options.erase(kKind);
-    options.erase("tokenizer");
+    options.erase(kTokenizer);
     return options;
   };
   for (const std::string& name : variant_names(results)) {
@@ -354,6 +369,16 @@ bool compares_embeddings(const Results& results) {
   const std::vector<std::string> names = variant_names(results);
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return variant_of(results, name).options.contains(kKind); });
+}
+
+bool losses_compare(const Results& results, const std::string& variant, const std::string& other) {
+  return !results.subject.tasks.empty() || targets_of(results, variant) == targets_of(results, other);
+}
+
+bool all_losses_compare(const Results& results) {
+  const std::vector<std::string> names = variant_names(results);
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return losses_compare(results, name, names.front()); });
 }
 
 bool compares_loss(const Subject& subject) {

@@ -110,6 +110,12 @@ bool less_is_better(const Subject& subject);        // of the compared number
 // Whether the variants differ in their token embeddings.
 bool compares_embeddings(const Results& results);
 
+// Whether losses of these two say which is better: they are of the same tokens, and random tokens among these are as
+// easy to find. Scores of fine-tuned encoders are of the same examples, whatever reads these.
+bool losses_compare(const Results& results, const std::string& variant, const std::string& other);
+// Whether those of all variants do.
+bool all_losses_compare(const Results& results);
+
 // The score of that name; of no seed where there is none.
 ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name);
 

@@ -202,7 +202,9 @@ std::string name_in_figure(const std::string& name) {
 
 std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
 
-const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows) {
+const VariantRow* best_row(const Results& results, const std::vector<VariantRow>& rows) {
+  if (!all_losses_compare(results)) return nullptr;
+  const Subject& subject = results.subject;
   const VariantRow* best = nullptr;
   for (const VariantRow& row : rows) {
     if (!row.finished() || !row.trained()) continue;

@@ -59,8 +59,9 @@ std::string name_in_figure(const std::string& name);
 // What training counts for its speed: "tokens", of a benchmark "examples".
 std::string training_unit(const Subject& subject);
 
-// The finished, trained row with the best mean quality; null when there is none.
-const VariantRow* best_row(const Subject& subject, const std::vector<VariantRow>& rows);
+// The finished, trained row with the best mean quality; null when there is none, or where losses of different tokens
+// would be compared.
+const VariantRow* best_row(const Results& results, const std::vector<VariantRow>& rows);
 
 // True where a row shows what a column would hold.
 bool shows_quality_interval(const Results& results);  // of perplexities the difference to the reference tells more

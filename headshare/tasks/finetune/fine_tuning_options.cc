@@ -1,7 +1,6 @@
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "headshare/base/error.h"
 #include "headshare/base/prefixed.h"
@@ -57,23 +56,7 @@ Fields fields(FineTuningOptions& o) {
 
 std::string in_fine_tuning_words(const std::string& message) {
   FineTuningOptions options;
-  const Fields known = fields(options);
-  const auto begins_name = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  std::string made;
-  for (size_t at = 0; at < message.size();) {
-    size_t end = at + 2;
-    if (message.compare(at, 2, "--") == 0) {
-      while (end < message.size() && begins_name(message[end])) ++end;
-      const std::string name = kFineTuningPrefix + message.substr(at + 2, end - at - 2);
-      const bool ours = std::any_of(known.begin(), known.end(), [&](const Field& one) { return one.name == name; });
-      made += ours ? "--" + name : message.substr(at, end - at);
-    } else {
-      made += message[at];
-      end = at + 1;
-    }
-    at = end;
-  }
-  return made;
+  return with_prefixed_names(kFineTuningPrefix, fields(options), message);
 }
 
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options) {

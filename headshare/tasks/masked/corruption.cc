@@ -51,6 +51,8 @@ void check_corruption(const CorruptionOptions& options, TokenEmbeddingKind embed
       options.random != RandomTokens::kBits || !reads_letters(embedding),
       "--random-tokens bits draws signatures, and --token-embedding hash-trigram and hash-characters read letters; "
       "use --random-tokens words");
+  HS_CHECK(options.random != RandomTokens::kBits || embedding != TokenEmbeddingKind::kTable,
+           "--random-tokens bits draws signatures, and a table has rows of tokens; use paper, or words");
 }
 
 Corrupter::Corrupter(const Tokenizer& tokenizer, const CorruptionOptions& options, TokenEmbeddingKind embedding,

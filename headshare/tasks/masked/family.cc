@@ -39,6 +39,9 @@ void check_tokenizer_fits(const TaskOptions& options) {
   HS_CHECK(open || !hashed,
            "--token-embedding hash-... reads words, and this tokenizer has a vocabulary; choose "
            "--tokenizer hash-md or hash-lsh");
+  HS_CHECK(open || kind == TokenizerKind::kWordPiece,
+           "encoders need tokens that begin, end and mask a text, and of the ",
+           "tokenizers with a vocabulary that are trained here wordpiece alone has them; leave --tokenizer out");
 }
 
 class EncoderExperiment : public TextExperiment {

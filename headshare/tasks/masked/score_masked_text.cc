@@ -53,18 +53,16 @@ std::string to_text(const nlohmann::ordered_json& object) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens, const CorruptionOptions& options,
                            const MaskedSetup& setup, const WindowProgress& progress) {
   const Corrupter corrupter(*loaded.tokenizer, options, loaded.model->options().embedding.kind, tokens, setup.context);
   const ThreeWayScores found = evaluate_three_way(loaded.model, tokens, corrupter, setup, progress);
-  // Training draws them from its own text, so that its scores differ a little.
   const TokenEmbeddingKind kind = loaded.model->options().embedding.kind;
   const bool words = options.random == RandomTokens::kWords || reads_letters(kind);
   constexpr size_t kColumn = 20;  // longer than every name
+  const auto line = [&](const std::string& name, const std::string& value) {
+    return name + std::string(kColumn - name.size(), ' ') + value + "\n";
+  };
   nlohmann::ordered_json object;
   std::string text;
   for (const Score& one : three_way_scores(found, tokenizer_label(*loaded.tokenizer), setup, options)) {
@@ -72,11 +70,12 @@ TextScores score_three_way(const LoadedEncoder& loaded, const TokenData& tokens,
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = one.value;
     object.emplace("signature", one.signature + (words ? "|words-of:scored-text" : ""));  // the loss's: the first
-    text += one.name + std::string(kColumn - one.name.size(), ' ') + format_fixed(one.value, 4) + "\n";
+    text += line(one.name, format_fixed(one.value, 4));
   }
-  if (words) text += "random tokens are words of this text; in training they are words of its text\n";
   object["tokens"] = found.losses.sums.tokens;
   object["context"] = setup.context;
+  text += line("tokens", object["tokens"].dump()) + line("signature", object["signature"].get<std::string>());
+  if (words) text += "Random tokens are words of the scored text; training drew them from its own.\n";
   return {.object = std::move(object), .text = std::move(text)};
 }
 
@@ -86,10 +85,13 @@ TextScores score_masked_text(const TextToScore& asked, const MaskedOptions& opti
   LoadedEncoder loaded = load_encoder_model(asked.model);
   loaded.model->to(asked.device);
   const TokenData tokens = asked.open(*loaded.tokenizer);
-  const ModelOptions model = loaded.model->options();
+  const EncoderOptions& model = loaded.model->options();
+  HS_CHECK(model.three_way_head || !is_hashed(model.embedding), asked.model,
+           " hashes words and has no head of --task three-way, so it scores no text; `headshare predict` gives the "
+           "answers of a fine-tuned one");
   const WindowOptions windows = scoring_windows(asked, /*stride=*/{}, model, tokens.size() + 2);  // [CLS] and [SEP]
   const MaskedSetup setup{.context = windows.context, .batch_size = windows.batch_size};
-  if (loaded.model->options().three_way_head) {
+  if (model.three_way_head) {
     return score_three_way(loaded, tokens, options.corruption, setup, asked.progress);
   }
   const MaskedResult result = score(loaded, tokens, options, setup, asked.progress);

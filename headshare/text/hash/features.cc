@@ -11,10 +11,8 @@
 namespace headshare {
 namespace {
 
-// The parts at which a word of L code points can be cut in two, by number of cuts: none in long words.
-int64_t cuts(const CodePoints& points) {
-  return points.count() > kLongestWordWithParts ? 0 : std::max<int64_t>(points.count() - 1, 0);
-}
+// In how many places a word is cut into a prefix and a suffix; long words are not.
+int64_t cuts(const CodePoints& points) { return points.count() > kLongestWordWithParts ? 0 : points.count() - 1; }
 
 double weight(int64_t count, int64_t word_length, int64_t length) {
   return static_cast<double>(count) / static_cast<double>(std::max<int64_t>(word_length + 1 - length, 1));

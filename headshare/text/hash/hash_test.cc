@@ -72,17 +72,15 @@ TEST(HashTest, TheTwisterIsTheStandards) {
 }
 
 TEST(HashTest, NormalNumbersAreNumpys) {
-  const auto first = [](uint32_t seed) {
+  const std::pair<uint32_t, std::vector<double>> known[] = {
+      {42, {0x1.fca2a28a9307cp-2, -0x1.1b2a505de052ap-3, 0x1.4b9dd50245e68p-1, 0x1.85e548e01aa2bp+0}},
+      {0, {0x1.c398ef3e5cfa5p+0, 0x1.99c2cfacc8953p-2, 0x1.f51d25222c9abp-1, 0x1.1ed5969e3314ep+1}},
+      {1000, {-0x1.9be1f57144f4cp-1, 0x1.48a2478c05c17p-2, -0x1.a182f28f113d1p-6, 0x1.49e4d01640dcbp-1}},
+      {50264, {-0x1.a6843a0d4d4d2p-1, 0x1.13b2333f8415cp+1, 0x1.5d7a987f8bda0p+0, -0x1.12b8352dfe2b2p+0}}};
+  for (const auto& [seed, numbers] : known) {
     LegacyNormal normal(seed);
-    const double a = normal.next();
-    return std::pair(a, normal.next());
-  };
-  EXPECT_NEAR(first(42).first, 0.496714153, 1e-9);
-  EXPECT_NEAR(first(42).second, -0.138264301, 1e-9);
-  EXPECT_NEAR(first(0).first, 1.764052346, 1e-9);
-  EXPECT_NEAR(first(0).second, 0.400157208, 1e-9);
-  EXPECT_NEAR(first(1000).first, -0.804458304, 1e-9);
-  EXPECT_NEAR(first(1000).second, 0.320931547, 1e-9);
+    for (const double expected : numbers) EXPECT_EQ(normal.next(), expected) << seed;  // to the last bit
+  }
 }
 
 TEST(HashTest, ProjectionsOfTheSpecification) {
@@ -214,6 +212,10 @@ TEST(HashTest, TheTableIsBoundedAndChecksWhatIsAdded) {
   EXPECT_THAT(error_message([&] { table.number("x"); }), HasSubstr("more than 2 different words"));
   EXPECT_THAT(error_message([&] { table.word(2); }), HasSubstr("0 .. 1"));
   EXPECT_THAT(error_message([&] { table.signatures(0, 3); }), HasSubstr("there are 2 words"));
+  WordTable small(*hasher, 2, /*most_bytes=*/8);
+  EXPECT_EQ(small.number("hello"), 0);
+  EXPECT_THAT(error_message([&] { small.number("four"); }), HasSubstr("take more than 8 bytes"));
+  EXPECT_EQ(small.number("two"), 1);
 }
 
 TEST(HashTest, ThreadsShareATable) {

@@ -7,11 +7,13 @@ namespace headshare {
 
 int32_t WordTable::number_locked(std::string_view word) {
   if (const auto found = numbers_.find(word); found != numbers_.end()) return found->second;
+  constexpr const char* kWayOut =
+      ", which is what a tokenizer that hashes words keeps; use a part of the text, or a tokenizer with a vocabulary "
+      "such as 'bpe'";
   const auto count = static_cast<int64_t>(words_.size());
-  HS_CHECK(
-      count < most_words_, "the text has more than ", most_words_,
-      " different words, which is what a tokenizer that hashes words keeps; use a part of the text, or a tokenizer "
-      "with a vocabulary such as 'bpe'");
+  HS_CHECK(count < most_words_, "the text has more than ", most_words_, " different words", kWayOut);
+  HS_CHECK(bytes_ + static_cast<int64_t>(word.size()) <= most_bytes_, "the different words of the text take more than ",
+           most_bytes_, " bytes", kWayOut);
   const std::string& kept = words_.emplace_back(word);
   numbers_.emplace(kept, static_cast<int32_t>(count));
   bytes_ += static_cast<int64_t>(word.size());

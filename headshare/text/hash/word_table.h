@@ -19,13 +19,14 @@ class WordHasher;
 // Grows only. Thread-safe.
 class WordTable {
  public:
-  // More distinct words than this are an Error: the table's memory is bounded (about 2 GB for words of a
-  // usual length; long words take their own bytes besides).
+  // More distinct words than this, or words of more bytes in all, are an Error: the table's memory is bounded, at about
+  // 2 GB and the bytes of the words.
   static constexpr int64_t kMostWords = 1 << 24;
+  static constexpr int64_t kMostBytes = 1 << 30;
 
-  // The hasher must outlive the table. `most_words` is for tests.
-  explicit WordTable(const WordHasher& hasher, int64_t most_words = kMostWords)
-      : hasher_(hasher), most_words_(most_words) {}
+  // The hasher must outlive the table. Bounds are for tests.
+  explicit WordTable(const WordHasher& hasher, int64_t most_words = kMostWords, int64_t most_bytes = kMostBytes)
+      : hasher_(hasher), most_words_(most_words), most_bytes_(most_bytes) {}
 
   // The number of a word, which it gets if it is new: 0, 1, 2, ...
   int32_t number(std::string_view word);
@@ -58,7 +59,7 @@ class WordTable {
   std::vector<Value> hashes(int32_t first, int32_t last, Kept<Value>* kept, const Hash& hash) const;
 
   const WordHasher& hasher_;
-  const int64_t most_words_;
+  const int64_t most_words_, most_bytes_;
   mutable std::mutex mutex_;
   std::deque<std::string> words_;  // never moved: the keys below are views of them
   std::unordered_map<std::string_view, int32_t> numbers_;
