@@ -13,7 +13,8 @@ namespace {
 
 // The parser quotes what it read last, which can be megabytes of an unclosed string, or bytes that no
 // terminal should see.
-std::string brief_reason(const std::string& reason) {
+std::string brief_reason(std::string reason) {
+  if (reason.starts_with("[json.exception")) reason.erase(0, reason.find("] ") + 2);
   constexpr size_t kHead = 160;
   constexpr size_t kTail = 60;
   std::string text;

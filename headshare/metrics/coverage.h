@@ -13,8 +13,11 @@ struct Coverage {
   int64_t unseen_types = 0;  // of these, those that no training example has
   int64_t words = 0;         // with repetitions
   int64_t unseen_words = 0;
-  int64_t rows = 0;                         // examples
-  int64_t unseen_rows = 0;                  // of these, those with an unseen word
+  int64_t rows = 0;         // examples
+  int64_t unseen_rows = 0;  // of these, those with an unseen word
+  // Examples that were longer than a row and were cut, by the models' tokenizer; files of before this was counted have
+  // none.
+  std::optional<int64_t> cut_rows = {};
   std::optional<double> unseen_score = {};  // of these alone, as the whole part's; none where they have no score
 };
 

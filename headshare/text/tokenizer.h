@@ -58,6 +58,9 @@ class Tokenizer {
   // The text of `ids`. Throws Error for an id outside the vocabulary.
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
 
+  // How the vocabulary spells a token, for people to read: "##ing", "▁the". Throws Error as decode does.
+  virtual std::string spelling(int32_t id) const { return decode({&id, 1}); }
+
   // The token of this role, when the vocabulary has one. kEndOfText ends a document.
   virtual std::optional<int32_t> special(SpecialToken role) const = 0;
 

@@ -72,7 +72,7 @@ def test_fine_tuned(run, text, tmp_path):
     coverages = [cell["tasks"][0]["coverage"] for cell in results["cells"]]
     for one in coverages:
         assert one["rows"] == 20 and one["unseen_rows"] == 4 and one["unseen_types"] == 4 and one["unseen_words"] == 4
-        assert 0 <= one["unseen_score"] <= 100
+        assert 0 <= one["unseen_score"] <= 100 and one["cut_rows"] == 0
     assert results["rows"][1]["tasks"][0]["coverage"]["unseen_score"]["count"] == 1
     printed = " ".join(run("report", out).stdout.split())
     assert "occur in no training example" in printed
@@ -82,6 +82,12 @@ def test_fine_tuned(run, text, tmp_path):
     short = ("--task", "classify", *data, "--finetune-epochs", 2, "--finetune-learning-rate", 3e-3, "--threads", 1)
     other = compared(run, *short, "--encoders", out / "encoders", *embeddings, "--out", again)
     assert [row["quality"] for row in other["rows"]] == [row["quality"] for row in results["rows"]]
+    # Pieces of words need longer rows than words.
+    cut = ("--finetune-max-length", 6, "--encoders", out / "encoders", *embeddings, "--out", tmp_path / "cut")
+    pieces, words = [cell["tasks"][0]["coverage"]["cut_rows"] for cell in compared(run, *short, *cut)["cells"]]
+    assert pieces > words
+    printed = " ".join(run("report", tmp_path / "cut").stdout.split())
+    assert "longer than --finetune-max-length and were cut" in printed
 
 
 def test_refusals(run, refused, text, tmp_path):

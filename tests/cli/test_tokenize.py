@@ -47,6 +47,8 @@ def test_tokenizers_that_are_trained_here(run, refused, tmp_path):
     run("tokenize", "--tokenizer", "wordpiece", *train, "--write-model", pieces)
     assert objects(run("tokenize", "--tokenizer", pieces, "--json", text_in="The fox\n")) == once
     assert objects(run("tokenize", "--tokenizer", "words", "--text", text, "--json", text_in="fox\n"))[0]["tokens"] == ["fox"]
+    words = run("tokenize", "--tokenizer", "sentencepiece", "--text", text, "--vocabulary-size", 20, "--json", text_in="dog\n")
+    assert "".join(objects(words)[0]["tokens"]) == "▁dog"
     assert "learns its tokens from text" in refused(2, "tokenize", "--tokenizer", "bpe", text)
     assert "has nothing to learn" in refused(2, "tokenize", "--tokenizer", "hash-md", "--text", text)
     assert "is trained already" in refused(2, "tokenize", "--tokenizer", pieces, "--text", text)

@@ -116,15 +116,19 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
 
-// "[a, b]" of what item(i) writes. A line may have millions of tokens, too many for objects of nlohmann::json.
+// Prints "[a,b]" of what item(i) writes, in parts: a line may have millions of tokens.
 template <class Item>
-std::string list(size_t count, const Item& item) {
-  std::string text = "[";
+void print_list(const char* before, size_t count, const Item& item) {
+  constexpr size_t kPart = 1 << 16;
+  std::string text = join_text(before, "[");
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) text += ',';
     text += item(i);
+    if (text.size() < kPart) continue;
+    print_json(text);
+    text.clear();
   }
-  return text + "]";
+  print_json(text + "]");
 }
 
 class LinePrinter {
@@ -134,7 +138,7 @@ class LinePrinter {
   void line(std::string_view text) {
     renew_table();
     const TokensWithSpans tokens = tokenizer_->encode_with_spans(text);
-    print_tokens(tokens);
+    json_ ? print_object(tokens) : print_tokens(tokens);
     flush_output();
   }
 
@@ -162,33 +166,27 @@ class LinePrinter {
     return tokenizer_->words()->buckets(number, number + 1).front() + HashTokenizer::kSpecials;
   }
 
-  std::string text_of(int32_t id) const { return tokenizer_->decode({&id, 1}); }
-
   void print_tokens(const TokensWithSpans& tokens) const {
-    if (!json_) {
-      for (size_t i = 0; i < tokens.ids.size(); ++i) {
-        print(join_text(shown_id(tokens.ids[i]), "\t", tokens.spans[i].begin, "\t", tokens.spans[i].end, "\t",
-                        text_of(tokens.ids[i]), "\n"));
-      }
-      print("\n");
-      return;
+    for (size_t i = 0; i < tokens.ids.size(); ++i) {
+      print(join_text(shown_id(tokens.ids[i]), "\t", tokens.spans[i].begin, "\t", tokens.spans[i].end, "\t",
+                      tokenizer_->spelling(tokens.ids[i]), "\n"));
     }
-    const auto each = [&](const auto& item) {
-      return list(tokens.ids.size(), [&](size_t i) { return item(tokens.ids[i]); });
+    print("\n");
+  }
+
+  void print_object(const TokensWithSpans& tokens) const {
+    const auto each = [&](const char* before, const auto& item) {
+      print_list(before, tokens.ids.size(), [&](size_t i) { return item(tokens.ids[i]); });
     };
-    std::string object = "{\"tokens\":" + each([&](int32_t id) { return quoted(text_of(id)); });
-    object += ",\"ids\":" + each([&](int32_t id) { return std::to_string(shown_id(id)); });
-    object += ",\"spans\":" + list(tokens.ids.size(), [&](size_t i) {
-                return join_text("[", tokens.spans[i].begin, ",", tokens.spans[i].end, "]");
-              });
+    each("{\"tokens\":", [&](int32_t id) { return quoted(tokenizer_->spelling(id)); });
+    each(",\"ids\":", [&](int32_t id) { return std::to_string(shown_id(id)); });
+    print_list(",\"spans\":", tokens.ids.size(),
+               [&](size_t i) { return join_text("[", tokens.spans[i].begin, ",", tokens.spans[i].end, "]"); });
     if (hashes()) {
-      object += ",\"signatures\":" + each([&](int32_t id) { return quoted(signature(id).hex()); });
-      object += ",\"chunks\":" + each([&](int32_t id) {
-                  const auto numbers = chunk_numbers(signature(id));
-                  return list(numbers.size(), [&](size_t i) { return std::to_string(numbers[i]); });
-                });
+      each(",\"signatures\":", [&](int32_t id) { return quoted(signature(id).hex()); });
+      each(",\"chunks\":", [&](int32_t id) { return nlohmann::json(chunk_numbers(signature(id))).dump(); });
     }
-    print_json(object + "}\n");
+    print_json("}\n");
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;

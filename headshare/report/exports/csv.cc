@@ -163,6 +163,7 @@ Line task_line(const Results& results, const VariantRow& row, const TaskRow& tas
   share("unseen_types_share", coverage.unseen_types, coverage.types);
   share("unseen_words_share", coverage.unseen_words, coverage.words);
   share("unseen_rows_share", coverage.unseen_rows, coverage.rows);
+  share("cut_rows_share", coverage.cut_rows.value_or(0), coverage.cut_rows ? coverage.rows : 0);
   add_summary(&line, "unseen_rows_score", "unseen_rows_score_deviation", task.unseen_score);
   return line;
 }

@@ -216,6 +216,19 @@ std::string share_text(int64_t part, int64_t whole) {
   return percent_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
 }
 
+// Which share of a task's rows each tokenizer's were too long; "" where none was.
+std::string cuts_text(const std::vector<VariantRow>& rows, size_t task) {
+  Grouped shares;
+  bool any = false;
+  for (const VariantRow& row : rows) {
+    const std::optional<Coverage>& coverage = row.tasks.at(task).coverage;
+    if (!coverage || !coverage->cut_rows) continue;
+    shares.add(row.variant, share_text(*coverage->cut_rows, coverage->rows));
+    any = any || *coverage->cut_rows > 0;
+  }
+  return any ? join_text(" Rows that were longer than --finetune-max-length and were cut: ", shares.text(), ".") : "";
+}
+
 // What the columns of the table of embeddings are, and how much of the data they could not learn.
 void add_embedding_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {
   notes->push_back(
@@ -228,13 +241,14 @@ void add_embedding_notes(const Results& results, const std::vector<VariantRow>& 
         "compare with --random-tokens words alone: otherwise each embedding has random codes of its own.");
   }
   if (rows.empty()) return;
-  for (const TaskRow& task : rows.front().tasks) {
+  for (size_t i = 0; i < rows.front().tasks.size(); ++i) {
+    const TaskRow& task = rows.front().tasks[i];
     if (!task.coverage) continue;
     const Coverage& c = *task.coverage;
-    notes->push_back(join_text(task.task, ": ", share_text(c.unseen_types, c.types), " of the distinct words and ",
-                               share_text(c.unseen_words, c.words),
-                               " of all words that are scored occur in no training example; ",
-                               share_text(c.unseen_rows, c.rows), " of the rows hold such a word."));
+    notes->push_back(
+        join_text(task.task, ": ", share_text(c.unseen_types, c.types), " of the distinct words and ",
+                  share_text(c.unseen_words, c.words), " of all words that are scored occur in no training example; ",
+                  share_text(c.unseen_rows, c.rows), " of the rows hold such a word.", cuts_text(rows, i)));
   }
 }
 

@@ -33,7 +33,7 @@ std::optional<Coverage> coverage_of(const QuestionSet& train, const QuestionKind
                                     const Answers& answers) {
   const Words seen = words_of(train);
   if (seen.empty()) return std::nullopt;
-  Coverage coverage;
+  Coverage coverage{.cut_rows = 0};
   Words types;
   QuestionSet some{.source = part.source, .labelled = part.labelled};
   Answers of_some;
@@ -49,6 +49,8 @@ std::optional<Coverage> coverage_of(const QuestionSet& train, const QuestionKind
       coverage.words += static_cast<int64_t>(row.text_words.size());
     }
     ++coverage.rows;
+    const auto is_cut = [](const EncodedRow& row) { return row.cut; };
+    if (std::ranges::any_of(part.questions[i].rows, is_cut)) ++*coverage.cut_rows;
     if (!unseen) continue;
     ++coverage.unseen_rows;
     some.questions.push_back(part.questions[i]);

@@ -57,6 +57,7 @@ EncodedRow RowEncoder::joined(std::span<const int32_t> first, std::span<const in
 
 EncodedRow RowEncoder::finished(EncodedRow row, bool cut, std::initializer_list<std::string_view> texts) {
   ++rows_;
+  row.cut = cut;
   if (cut) ++shortened_;
   for (const std::string_view text : texts) {
     if (!keeps_words_) break;

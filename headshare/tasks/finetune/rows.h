@@ -28,6 +28,7 @@ struct EncodedRow {
   std::vector<int64_t> ids;
   int64_t second = 0;                    // where segment 1 begins; the number of ids where there is no second text
   std::array<TokenRange, 2> words = {};  // the tokens of two words, where a task asks about words
+  bool cut = false;                      // its texts were too long
   std::vector<int32_t> text_words = {};  // the words of its texts, numbered as a RowEncoder meets them; see keep_words
 };
 

@@ -250,6 +250,8 @@ TEST(SentencePieceTest, AVocabularyGivesOtherIds) {
   EXPECT_THAT(tokenizer->encode("ab b é"), ElementsAre(4, 2, 4, 1, 4, 3));
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{4, 2, 5, 3, 0}), "ab ofé</s>");
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{5, 2}), "ofab");
+  EXPECT_EQ(tokenizer->spelling(5), "▁of");
+  EXPECT_THAT(error_message([&] { tokenizer->spelling(7); }), HasSubstr("the id 7"));
   EXPECT_EQ(fingerprint(*tokenizer_from_json(tokenizer->to_json(), "again")), fingerprint(*tokenizer));
   EXPECT_THAT(error_message([&] { save_sentencepiece_model(*tokenizer, folder.path() / "x.model"); }),
               HasSubstr("a vocabulary of its own"));

@@ -145,6 +145,11 @@ std::string SentencePieceTokenizer::decode_run(std::span<const int32_t> ids) con
   return text;
 }
 
+std::string SentencePieceTokenizer::spelling(int32_t id) const {
+  check_token_id(id, vocabulary_size());
+  return piece(id);
+}
+
 std::string SentencePieceTokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) check_token_id(id, vocabulary_size());
   std::string text;

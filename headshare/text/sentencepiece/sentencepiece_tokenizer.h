@@ -39,6 +39,7 @@ class SentencePieceTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
+  std::string spelling(int32_t id) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }

@@ -78,6 +78,8 @@ TEST(UnigramTest, SpansAreWhereTheCharactersStand) {
   EXPECT_THAT(spelled(tokenizer, " A\u0301b  ``C"), ElementsAre("A", "b", "`", "`", "C"))
       << "a replacement stands where the last character that it replaces does";
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("ab c")), "ab c");
+  EXPECT_EQ(tokenizer.spelling(8), "▁");
+  EXPECT_THAT(error_message([&] { tokenizer.spelling(-1); }), HasSubstr("the id -1"));
 }
 
 TEST(UnigramTest, VerbatimTokensAreCutOutFirst) {

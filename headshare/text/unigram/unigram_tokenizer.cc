@@ -230,6 +230,11 @@ std::string readable(const std::string& bytes) {
 
 }  // namespace
 
+std::string UnigramTokenizer::spelling(int32_t id) const {
+  check_token_id(id, vocabulary_size());
+  return definition_.tokens[static_cast<size_t>(id)];
+}
+
 std::string UnigramTokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   std::string bytes;  // of byte tokens side by side

@@ -53,6 +53,7 @@ class UnigramTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
+  std::string spelling(int32_t id) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
   int64_t pair_separators() const override { return definition_.pair_separators; }
   bool strips_left(int32_t id) const override;
