@@ -147,7 +147,7 @@ def test_what_fill_and_evaluate_refuse(run, refused, corpus, encoder, tmp_path):
 @pytest.mark.parametrize(
     "flags, code, expected",
     [
-        (["--tokenizer", "bytes"], 1, ["--tokenizer wordpiece"]),
+        (["--tokenizer", "bytes"], 2, ["wordpiece alone has them"]),
         (["--context", 5000], 1, ["--context 5000", "4998"]),
         (["--context", 2], 2, ["no room for text"]),
         (["--stride", 3], 2, ["--stride"]),

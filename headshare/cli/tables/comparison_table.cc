@@ -20,7 +20,7 @@ namespace headshare {
 namespace {
 
 // A file may hold any name; with these the tables stay within 100 columns.
-constexpr size_t kLongestName = 27;  // "collaborative+hash-lsh-proj"
+constexpr size_t kLongestName = 21;  // "mhe_add+hash-lsh-proj"
 constexpr size_t kLongestSetting = 22;
 constexpr size_t kLongestScore = 20;
 constexpr size_t kLongestHeading = 40;
@@ -30,7 +30,7 @@ constexpr size_t kBenchmarksSideBySide = 3;
 using Rows = std::vector<VariantRow>;
 
 std::string name_cell(const VariantRow& row, const VariantRow* best) {
-  return shortened(row.variant, kLongestName) + (&row == best ? " *" : "");
+  return name_within(row.variant, kLongestName) + (&row == best ? " *" : "");
 }
 
 // The best variant's line in bold; after the layout, which counts columns.
@@ -174,7 +174,7 @@ std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   TextTable table(columns);
   for (size_t i = 0; i < all.rows().size(); ++i) {
     const BenchmarksRow& row = all.rows()[i];
-    std::vector<std::string> cells = {shortened(row.variant, kLongestName), count_text(row.attention_parameters)};
+    std::vector<std::string> cells = {name_within(row.variant, kLongestName), count_text(row.attention_parameters)};
     for (size_t k = begin; k < end; ++k) {
       std::vector<std::string> texts = benchmark_texts(row.on[k]);
       texts[0] += all.is_best(i, k) ? " *" : "  ";

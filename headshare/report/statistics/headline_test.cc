@@ -196,6 +196,13 @@ TEST(HeadlineTest, ComparesScoresOfTasksWhateverReadsThem) {
   EXPECT_TRUE(summarise(tuned)[1].table_prr.value.has_value());
 }
 
+TEST(WordingTest, NamesWithinAWidthKeepBothEnds) {
+  EXPECT_EQ(name_within("mhe_add+hash-lsh-proj", 21), "mhe_add+hash-lsh-proj");
+  EXPECT_EQ(name_within("collaborative+hash-lsh-proj", 21), "collaborat…h-lsh-proj");
+  EXPECT_EQ(name_within("collaborative+hash-lsh-pool", 21), "collaborat…h-lsh-pool");
+  EXPECT_EQ(name_in_figure("mhe_mul+hash-md-proj"), "mhe_mul…d-proj");
+}
+
 TEST(WordingTest, ZeroHasNoSign) {
   EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
   EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");

@@ -191,14 +191,14 @@ std::string shortened(const std::string& text, size_t most) {
   return characters <= most ? made : made.substr(0, cut) + "…";
 }
 
-std::string name_in_figure(const std::string& name) {
-  constexpr size_t kMost = 13;
-  constexpr size_t kBegin = 7;  // "mhe_mul"
-  constexpr size_t kEnd = 6;
+std::string name_within(const std::string& name, size_t most) {
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' ' && c < 0x7F; });
-  if (!plain || name.size() <= kMost) return shortened(name, kMost);
-  return name.substr(0, kBegin) + "…" + name.substr(name.size() - kEnd);
+  if (!plain || name.size() <= most) return shortened(name, most);
+  const size_t begin = most / 2;
+  return name.substr(0, begin) + "…" + name.substr(name.size() - (most - 1 - begin));
 }
+
+std::string name_in_figure(const std::string& name) { return name_within(name, 14); }
 
 std::string training_unit(const Subject& subject) { return subject.tasks.empty() ? "tokens" : "examples"; }
 

@@ -52,8 +52,9 @@ std::string printable(std::string text);
 // Printable, and cut to at most `most` characters, the last of which then is "…".
 std::string shortened(const std::string& text, size_t most);
 
-// A variant's name as figures have room for: a longer one keeps its beginning and its end, which tell the embeddings of
-// one scheme from one another: "mhe_mul…d-proj".
+// A variant's name in at most so many characters: a longer one keeps its beginning and its end, which tell the
+// embeddings of one scheme from one another: "mhe_mul…d-proj".
+std::string name_within(const std::string& name, size_t most);
 std::string name_in_figure(const std::string& name);
 
 // What training counts for its speed: "tokens", of a benchmark "examples".
