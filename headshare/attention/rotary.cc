@@ -76,7 +76,7 @@ Tensor turned(const Tensor& x, const Turns& turns) {
   return out;
 }
 
-// In one pass; libtorch's operations make nine, of which bf16 rounds seven. The gradient turns back.
+// In one pass and with one rounding; libtorch's operations make several of each. The gradient turns back.
 class CpuRotate : public torch::autograd::Function<CpuRotate> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& cosine, const Tensor& sine) {
