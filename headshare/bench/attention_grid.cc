@@ -47,7 +47,7 @@ std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid&
 std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
   std::vector<AttentionCase> cases;
-  for (const Precision precision : precisions_of(grid)) {
+  for (const Precision precision : precisions_of(grid, attention_precision_names())) {
     for (const Pass pass : parse_names("passes", grid.passes, pass_names())) {
       for (const auto& [dropout, kind] : dropouts_of(grid)) {
         if (dropout > 0 && pass == Pass::kForward) continue;
@@ -88,7 +88,7 @@ Fields fields(AttentionGrid& g) {
       field("masks", &g.masks, "full, causal"),
       field("dropout", &g.dropout, "on the attention weights; above 0 in training only"),
       field("dropout-masks", &g.dropout_masks, "per_head, shared (one for all heads; torch draws one a head)"),
-      field("precisions", &g.precisions, "fp32, bf16"),
+      field("precisions", &g.precisions, "fp32, bf16; of products bf16x3 too"),
       field("heads", &g.heads, "attention heads", {.min = 1, .max = 4096}),
       field("lengths", &g.lengths, "keys per sequence", size),
       field("queries", &g.queries, "queries per sequence, 1 for decoding; auto: as many as keys", size),
@@ -99,8 +99,8 @@ Fields fields(AttentionGrid& g) {
   };
 }
 
-std::vector<Precision> precisions_of(const AttentionGrid& grid) {
-  return parse_names("precisions", grid.precisions, computed_precision_names());
+std::vector<Precision> precisions_of(const AttentionGrid& grid, const EnumNames<Precision>& known) {
+  return parse_names("precisions", grid.precisions, known);
 }
 
 std::vector<AttentionCase> cases_of(const AttentionGrid& grid) {

@@ -28,8 +28,8 @@ struct AttentionGrid {
 
 Fields fields(AttentionGrid& grid);
 
-// Throws Error on a name that does not exist.
-std::vector<Precision> precisions_of(const AttentionGrid& grid);
+// Throws Error on a name that is not `known`.
+std::vector<Precision> precisions_of(const AttentionGrid& grid, const EnumNames<Precision>& known);
 
 // All combinations that make sense, schemes innermost. Throws Error on names that do not exist, and when
 // nothing is left.

@@ -21,8 +21,10 @@ Tensor side(int64_t rows, int64_t columns, bool transposed, at::ScalarType type)
 }
 
 // The work of one turn: c = a b, as often as the case says.
-std::function<void()> ours(const ProductCase& one, const Tensor& a, const Tensor& b, const Tensor& c) {
-  if (!one.tile) return [=] { multiply(a, b, c); };
+std::function<void()> ours(const ProductCase& one, Precision precision, const Tensor& a, const Tensor& b,
+                           const Tensor& c) {
+  const auto products = precision == Precision::kBf16x3 ? FloatProducts::kBf16x3 : FloatProducts::kFp32;
+  if (!one.tile) return [=] { multiply(a, b, c, Into::kReplace, products); };
   return [=] {
     for (int64_t i = 0; i < kTileRepetitions; ++i) {
       tile_gemm().f32(one.M, one.N, one.K, a.const_data_ptr<float>(), one.K, b.const_data_ptr<float>(), one.N,
@@ -38,12 +40,14 @@ std::function<void()> torchs(const ProductCase& one, const Tensor& a, const Tens
 }
 
 // Some rows of the exact product are enough to tell a wrong one. Sums of K addends in another order differ by about
-// sqrt(K) roundings of what is summed.
-void check(const ProductCase& one, const Tensor& a, const Tensor& b, const Tensor& mine, const Tensor& theirs) {
+// sqrt(K) roundings of what is summed; of halves, by what each addend misses.
+void check(const ProductCase& one, Precision precision, const Tensor& a, const Tensor& b, const Tensor& mine,
+           const Tensor& theirs) {
   const int64_t rows = std::min<int64_t>(one.M, 32);
   const Tensor exact = at::mm(a.narrow(0, 0, rows).to(at::kDouble), b.to(at::kDouble));
   const auto error = [&](const Tensor& c) { return (c.narrow(0, 0, rows) - exact).abs().max().item<double>(); };
-  const double rounding = 0x1p-24 * std::sqrt(static_cast<double>(one.K)) * exact.abs().max().item<double>();
+  const double unit = precision == Precision::kBf16x3 ? 0x1p-16 : 0x1p-24 * std::sqrt(static_cast<double>(one.K));
+  const double rounding = unit * exact.abs().max().item<double>();
   const double allowed = 2 * error(theirs) + rounding;
   HS_CHECK(error(mine) <= allowed, one.name, ": the product is off by ", error(mine), ", allowed ", allowed,
            ": not timed");
@@ -72,9 +76,9 @@ std::vector<ProductRow> bench_product(const ProductCase& one, Precision precisio
   const Tensor b = side(one.K, one.N, one.b_transposed, type);
   const Tensor mine = at::empty({one.M, one.N}, at::kFloat);
   const Tensor theirs = at::empty({one.M, one.N}, type);
-  const std::vector<std::function<void()>> actions = {ours(one, a, b, mine), torchs(one, a, b, theirs)};
+  const std::vector<std::function<void()>> actions = {ours(one, precision, a, b, mine), torchs(one, a, b, theirs)};
   for (const auto& action : actions) action();
-  check(one, a, b, mine, theirs);
+  check(one, precision, a, b, mine, theirs);
   const std::vector<Timing> times = take_turns(actions, turns);
   const double flops = 2.0 * static_cast<double>(one.M * one.K * one.N * (one.tile ? kTileRepetitions : 1));
   std::vector<ProductRow> rows;

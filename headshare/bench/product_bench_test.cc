@@ -8,8 +8,8 @@ namespace {
 TEST(ProductBench, TimesBothOnEveryProduct) {
   const TurnOptions turns = {.least_rounds = 2, .most_rounds = 2};
   for (const ProductCase& one : product_cases(/*tokens=*/48, /*d_model=*/32, /*vocabulary=*/500)) {
-    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
-      if (one.tile && precision == Precision::kBf16) continue;
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kBf16x3}) {
+      if (one.tile && precision != Precision::kFp32) continue;
       const std::vector<ProductRow> rows = bench_product(one, precision, turns);
       ASSERT_EQ(rows.size(), 2U);
       EXPECT_EQ(rows[0].contender, "headshare");

@@ -127,22 +127,6 @@ void transpose(const float* x, int64_t stride, int64_t rows, int64_t columns, fl
   }
 }
 
-// The bits of floats rounded to bf16, in the upper halves; the lower halves are not cleared.
-HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
-  const U u;
-  const auto bits = hn::BitCast(u, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7FFF)));
-  const auto quiet = hn::Or(bits, hn::Set(u, 0x400000));
-  return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
-}
-
-HWY_INLINE void store_narrowed(FloatVec v, Bf16* to) {
-  const hn::Rebind<uint16_t, F> half;
-  const auto bits = hn::ShiftRight<16>(rounded_bits(v));
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), bits)), half, reinterpret_cast<uint16_t*>(to));
-}
-
 void narrow(const float* x, int64_t stride, int64_t rows, int64_t columns, Bf16* out, int64_t out_stride) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));

@@ -10,6 +10,7 @@
 
 #include <limits>
 
+#include "headshare/kernels/bf16.h"
 #include "headshare/kernels/tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,6 +52,22 @@ HWY_INLINE FloatVec exp2_of(FloatVec x) {
   p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
   const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
   return hn::Mul(p, hn::BitCast(d, power));
+}
+
+// The bits of floats rounded to bf16, in the upper halves; the lower halves are not cleared.
+HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
+  const U u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7FFF)));
+  const auto quiet = hn::Or(bits, hn::Set(u, 0x400000));
+  return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
+}
+
+HWY_INLINE void store_narrowed(FloatVec v, Bf16* to) {
+  const hn::Rebind<uint16_t, F> half;
+  const auto bits = hn::ShiftRight<16>(rounded_bits(v));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), bits)), half, reinterpret_cast<uint16_t*>(to));
 }
 
 }  // namespace headshare::kernels::HWY_NAMESPACE

@@ -136,7 +136,12 @@ void diverge_rows(const Tensor& scores, const Tensor& teacher, double temperatur
 
 // W h + b into `scores`.
 void score(const Tensor& h, const Tensor& embedding, const Tensor& bias, const Tensor& scores) {
-  bias.defined() ? multiply_add_row(h, embedding.t(), bias, scores) : multiply(h, embedding.t(), scores);
+  const FloatProducts products = float_products_in_use();
+  if (bias.defined()) {
+    multiply_add_row(h, embedding.t(), bias, scores, products);
+  } else {
+    multiply(h, embedding.t(), scores, Into::kReplace, products);
+  }
 }
 
 class Chunks {
@@ -194,9 +199,12 @@ class Chunks {
       Tensor total = found.bias_gradient;
       total.add_(slopes.sum(0, /*keepdim=*/false, total.scalar_type()));
     }
-    if (found.hidden_gradient.defined()) multiply(slopes, embedding_, found.hidden_gradient.narrow(0, first, rows));
+    const FloatProducts products = float_products_in_use();
+    if (found.hidden_gradient.defined()) {
+      multiply(slopes, embedding_, found.hidden_gradient.narrow(0, first, rows), Into::kReplace, products);
+    }
     if (!found.embedding_gradient.defined()) return;
-    multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd);
+    multiply(slopes.t(), h, found.embedding_gradient, first == 0 ? Into::kReplace : Into::kAdd, products);
   }
 
   // Where the teacher pulls the scores of a chunk; its divergences are written.

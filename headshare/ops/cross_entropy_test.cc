@@ -195,6 +195,20 @@ TEST(CrossEntropy, IsThatOfFloat32WhereProductsWiden) {
   EXPECT_TRUE(at::equal(found.embedding, exact.embedding));
 }
 
+TEST(CrossEntropy, OfHalvesIsThatOfFloat32ButForRounding) {
+  const Inputs in = cast(random_inputs(128, 128, 300, 0.3), at::kFloat);
+  const Outcome exact = chunked(in);
+  const ComputeIn in_halves(Precision::kBf16x3, at::kCPU);
+  const Outcome found = chunked(in);
+  const double rounding = 0x1p-13;
+  EXPECT_TRUE(close(found.loss, exact.loss, rounding * magnitude(exact.loss)));
+  EXPECT_TRUE(close(found.hidden, exact.hidden, rounding * magnitude(exact.hidden)));
+  EXPECT_TRUE(close(found.embedding, exact.embedding, rounding * magnitude(exact.embedding)));
+  if (tile_gemm_name(/*bf16=*/true) == "brgemm") {
+    EXPECT_GT(distance(found.embedding, exact.embedding), 0);
+  }
+}
+
 TEST(CrossEntropy, UnderAutocastKeepsParametersAndSumsInFloat32) {
   const WidenedProducts forced(false);
   const Inputs in = cast(random_inputs(64, 32, 300, 0.3), at::kFloat);

@@ -11,6 +11,7 @@
 #include "headshare/ops/head_dropout.h"
 #include "headshare/ops/parallel.h"
 #include "headshare/ops/precision.h"
+#include "headshare/ops/tensor_memory.h"
 #include "headshare/ops/tile_gemm.h"
 
 namespace headshare {
@@ -46,13 +47,7 @@ struct RuleHolder : torch::CustomClassHolder {
   Rule rule;
 };
 
-// Working memory comes from libtorch's allocator, which measurements of memory listen to.
-std::shared_ptr<void> allocate(size_t bytes) {
-  const Tensor block = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
-  return {block.data_ptr(), [block](void*) {}};
-}
-
-kernels::Machine machine() { return {&tile_gemm(), torch_threads(), allocate}; }
+kernels::Machine machine() { return {&tile_gemm(), torch_threads(), working_memory}; }
 
 template <typename T>
 HeadsView<T> view(const Tensor& x) {

@@ -26,6 +26,8 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
                         std::optional<GeluForm> form, at::ScalarType type) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(at::autocast_dispatch_keyset);
     context->save_for_backward({x, weight});
+    const FloatProducts products = float_products_in_use();
+    context->saved_data["products"] = static_cast<int64_t>(products);  // the backward pass may be outside of ComputeIn
     if (form) context->saved_data["form"] = static_cast<int64_t>(*form);
     const Tensor wide = x.to(at::kFloat);
     const Tensor input = form ? gelu_values(wide, *form) : wide;
@@ -33,9 +35,9 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
     sizes.back() = weight.size(0);
     Tensor y = at::empty(sizes, input.options());
     if (bias.numel() > 0) {
-      multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y));
+      multiply_add_row(as_matrix(input), weight.t(), bias, as_matrix(y), products);
     } else {
-      multiply(as_matrix(input), weight.t(), as_matrix(y));
+      multiply(as_matrix(input), weight.t(), as_matrix(y), Into::kReplace, products);
     }
     return y.to(type);
   }
@@ -47,19 +49,24 @@ class BlockedLinear : public torch::autograd::Function<BlockedLinear> {
     const Tensor x = saved[0].to(at::kFloat);
     const Tensor& weight = saved[1];
     const Tensor dy = as_matrix(gradients[0].to(at::kFloat));
+    const auto products = static_cast<FloatProducts>(context->saved_data.at("products").toInt());
     const auto noted = context->saved_data.find("form");
     const bool of_gelu = noted != context->saved_data.end();
     const auto form = of_gelu ? static_cast<GeluForm>(noted->second.toInt()) : GeluForm{};
     Tensor dx, dweight, dbias;
     if (context->needs_input_grad(0)) {
       dx = at::empty(x.sizes(), x.options());
-      multiply(dy, weight, as_matrix(dx));
+      multiply(dy, weight, as_matrix(dx), Into::kReplace, products);
       if (of_gelu) gelu_gradient(x, dx, form, dx);
       dx = dx.to(type);
     }
     if (context->needs_input_grad(1)) {
       dweight = at::empty(weight.sizes(), weight.options());
-      of_gelu ? multiply_gelu(dy.t(), as_matrix(x), form, dweight) : multiply(dy.t(), as_matrix(x), dweight);
+      if (of_gelu) {
+        multiply_gelu(dy.t(), as_matrix(x), form, dweight, products);
+      } else {
+        multiply(dy.t(), as_matrix(x), dweight, Into::kReplace, products);
+      }
     }
     if (context->needs_input_grad(2)) dbias = dy.sum(0);
     return {dx, dweight, dbias, Tensor(), Tensor()};

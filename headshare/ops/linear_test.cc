@@ -142,6 +142,31 @@ TEST(Linear, UnderAutocastProductsAreThoseOfLibtorchElse) {
   EXPECT_EQ(linear_map(x, weight).scalar_type(), at::kBFloat16);
 }
 
+// The backward pass runs outside of ComputeIn, as that of a training step does.
+TEST(Linear, MultipliesInHalvesForwardAndBackward) {
+  const Tensor x = random_tensor({210, 130}, 1, at::kFloat).requires_grad_();
+  const Tensor weight = random_tensor({150, 130}, 2, at::kFloat).requires_grad_();
+  const Tensor slopes = random_tensor({210, 150}, 4, at::kFloat);
+  const auto forward = [&] {
+    const ComputeIn in_halves(Precision::kBf16x3, at::kCPU);
+    return linear_map(x, weight);
+  };
+  const Tensor y = forward();
+  const auto gradients = torch::autograd::grad({y}, {x, weight}, {slopes});
+  const at::NoGradGuard no_grad;
+  const auto product = [](const Tensor& a, const Tensor& b) {
+    const Tensor c = at::empty({a.size(0), b.size(1)});
+    multiply(a, b, c, Into::kReplace, FloatProducts::kBf16x3);
+    return c;
+  };
+  EXPECT_TRUE(at::equal(y, product(x, weight.t())));
+  EXPECT_TRUE(at::equal(gradients[0], product(slopes, weight)));
+  EXPECT_TRUE(at::equal(gradients[1], product(slopes.t(), x)));
+  PackedWeights packed;
+  const UsePackedWeights use(&packed);
+  EXPECT_TRUE(at::equal(forward(), y));
+}
+
 // For the gradients x is enough; gelu(x) would be as much again.
 TEST(LinearOfGelu, KeepsNothingBesideItsInput) {
   const Tensor x = random_tensor({512, 256}, 1, at::kFloat).requires_grad_();

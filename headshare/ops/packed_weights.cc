@@ -13,7 +13,7 @@ thread_local PackedWeights* in_use = nullptr;
 
 const Tensor& PackedWeights::panels(const Tensor& weight) {
   Tensor& found = panels_[weight.const_data_ptr()];
-  if (!found.defined()) found = pack_panels(weight.t());
+  if (!found.defined()) found = pack_panels(weight.t(), float_products_in_use());
   return found;
 }
 

@@ -10,7 +10,8 @@ namespace headshare {
 
 using at::Tensor;
 
-// Keeps a packed copy of each weight that it is asked for. The weights must not change, nor end, before it does.
+// Keeps a packed copy of each weight that it is asked for, for products as ComputeIn says then. The weights must not
+// change, nor end, before it does, nor that.
 class PackedWeights {
  public:
   // weight [out, in], float32 on the CPU, as pack_panels(weight^T) has it.

@@ -2,7 +2,9 @@
 
 #include <ATen/autocast_mode.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "headshare/base/notice.h"
@@ -10,19 +12,28 @@
 namespace headshare {
 namespace {
 
-const EnumNames<Precision>& names() {
-  static const EnumNames<Precision> names = [] {
-    EnumNames<Precision> all = computed_precision_names();
-    all.emplace_back(Precision::kAuto, "auto");
-    return all;
-  }();
+EnumNames<Precision> with(EnumNames<Precision> names, Precision precision, const char* name) {
+  names.emplace_back(precision, name);
   return names;
 }
 
+const EnumNames<Precision>& names() {
+  static const EnumNames<Precision> names = with(product_precision_names(), Precision::kAuto, "auto");
+  return names;
+}
+
+// Whether this thread multiplies floats as kBf16x3.
+thread_local bool in_three = false;
+
 }  // namespace
 
-const EnumNames<Precision>& computed_precision_names() {
+const EnumNames<Precision>& attention_precision_names() {
   static const EnumNames<Precision> names = {{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}};
+  return names;
+}
+
+const EnumNames<Precision>& product_precision_names() {
+  static const EnumNames<Precision> names = with(attention_precision_names(), Precision::kBf16x3, "bf16x3");
   return names;
 }
 
@@ -30,7 +41,9 @@ Field precision_field(Precision* target) {
   return field(
       "precision", target,
       "of matrix products and attention in training steps; parameters, norms, softmax and loss are fp32. A processor "
-      "that multiplies bf16 no faster keeps bf16 and multiplies fp32. auto: bf16 where it is multiplied faster",
+      "that multiplies bf16 no faster keeps bf16 and multiplies fp32. bf16x3: fp32, but products as three of bf16 "
+      "with 16 of fp32's 24 bits: faster where the processor has AMX, else fp32. auto: bf16 where it is multiplied "
+      "faster",
       names(), {.aliases = {"mixed-precision"}});
 }
 
@@ -38,25 +51,37 @@ std::string precision_name(Precision precision) { return enum_name(names(), prec
 
 bool gains_from_bf16(const std::string& cpuinfo) {
   bool intel = false;
-  std::istringstream lines(cpuinfo);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    for (std::string word; words >> word;) {
-      if (word == "GenuineIntel") intel = true;
-      if (word == "amx_bf16" || word == "bf16" || (word == "avx512_bf16" && !intel)) return true;
-    }
+  std::istringstream words(cpuinfo);
+  for (std::string word; words >> word;) {
+    if (word == "GenuineIntel") intel = true;
+    if (word == "amx_bf16" || word == "bf16" || (word == "avx512_bf16" && !intel)) return true;
   }
   return false;
 }
 
+bool gains_from_bf16x3(const std::string& cpuinfo) {
+  std::istringstream words(cpuinfo);
+  return std::find(std::istream_iterator<std::string>(words), {}, "amx_bf16") != std::istream_iterator<std::string>();
+}
+
+namespace {
+
+std::string cpuinfo() {
+  std::ostringstream text;
+  text << std::ifstream("/proc/cpuinfo").rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
 bool gains_from_bf16(c10::Device device) {
-  if (device.is_cuda()) return true;
-  static const bool found = [] {
-    std::ostringstream text;
-    text << std::ifstream("/proc/cpuinfo").rdbuf();
-    return gains_from_bf16(text.str());
-  }();
-  return found;
+  static const bool found = gains_from_bf16(cpuinfo());
+  return device.is_cuda() || found;
+}
+
+bool gains_from_bf16x3(c10::Device device) {
+  static const bool found = gains_from_bf16x3(cpuinfo());
+  return device.is_cpu() && found;
 }
 
 namespace {
@@ -73,11 +98,15 @@ bool widens_products(c10::Device device) { return device.is_cpu() && forced().va
 void force_widened_products(std::optional<bool> widened) { forced() = widened; }
 
 Precision resolve_precision(Precision wanted, c10::Device device) {
+  if (wanted == Precision::kBf16x3 && !gains_from_bf16x3(device)) return Precision::kFp32;
   if (wanted != Precision::kAuto) return wanted;
   return gains_from_bf16(device) ? Precision::kBf16 : Precision::kFp32;
 }
 
 void warn_if_no_faster(Precision wanted, c10::Device device) {
+  if (wanted == Precision::kBf16x3 && !gains_from_bf16x3(device)) {
+    notice("--precision bf16x3 is for processors with AMX: this computes in fp32");
+  }
   if (wanted != Precision::kBf16 || gains_from_bf16(device)) return;
   notice("this processor multiplies bf16 no faster than fp32: --precision bf16 saves memory, not time");
 }
@@ -86,20 +115,24 @@ ComputeIn::ComputeIn(Precision precision, c10::DeviceType device)
     : device_(device),
       enabled_before_(at::autocast::is_autocast_enabled(device)),
       cached_before_(at::autocast::is_autocast_cache_enabled()),
+      in_three_before_(in_three),
       type_before_(at::autocast::get_autocast_dtype(device)) {
+  in_three = precision == Precision::kBf16x3;
   at::autocast::set_autocast_enabled(device, precision == Precision::kBf16);
   at::autocast::set_autocast_dtype(device, at::kBFloat16);
   at::autocast::set_autocast_cache_enabled(false);
 }
 
 ComputeIn::~ComputeIn() {
+  in_three = in_three_before_;
   at::autocast::set_autocast_enabled(device_, enabled_before_);
   at::autocast::set_autocast_dtype(device_, type_before_);
   at::autocast::set_autocast_cache_enabled(cached_before_);
 }
 
 Precision ComputeIn::current(c10::DeviceType device) {
-  return at::autocast::is_autocast_enabled(device) ? Precision::kBf16 : Precision::kFp32;
+  if (at::autocast::is_autocast_enabled(device)) return Precision::kBf16;
+  return in_three ? Precision::kBf16x3 : Precision::kFp32;
 }
 
 }  // namespace headshare

@@ -43,6 +43,36 @@ TEST(Precision, AutoIsWhatTheProcessorIsGoodAt) {
   EXPECT_EQ(widens_products(kCpu), !fast);
 }
 
+TEST(Precision, ThreeProductsAreForAmx) {
+  const bool fast = gains_from_bf16x3(kCpu);
+  EXPECT_EQ(resolve_precision(Precision::kBf16x3, kCpu), fast ? Precision::kBf16x3 : Precision::kFp32);
+  EXPECT_EQ(resolve_precision(Precision::kBf16x3, c10::Device("cuda:0")), Precision::kFp32);
+  std::string said;
+  const NoticeHandler before = set_notice_handler([&](const std::string& sentence) { said += sentence; });
+  warn_if_no_faster(Precision::kBf16x3, kCpu);
+  set_notice_handler(before);
+  EXPECT_EQ(said.find("AMX") == std::string::npos, fast);
+  EXPECT_TRUE(gains_from_bf16x3(std::string("flags\t\t: fpu avx512_bf16 amx_bf16\n")));
+  EXPECT_FALSE(gains_from_bf16x3(std::string("flags\t\t: fpu avx512_bf16 amx_int8\n")));
+}
+
+TEST(Precision, OfAThreadEndsWithItsGuard) {
+  const auto now = [] { return ComputeIn::current(at::kCPU); };
+  {
+    const ComputeIn halves(Precision::kBf16x3, at::kCPU);
+    EXPECT_EQ(now(), Precision::kBf16x3);
+    EXPECT_EQ(at::linear(at::ones({2, 2}), at::ones({2, 2})).scalar_type(), at::kFloat);
+    {
+      const ComputeIn bf16(Precision::kBf16, at::kCPU);
+      EXPECT_EQ(now(), Precision::kBf16);
+    }
+    EXPECT_EQ(now(), Precision::kBf16x3);
+    const ComputeIn fp32(Precision::kFp32, at::kCPU);
+    EXPECT_EQ(now(), Precision::kFp32);
+  }
+  EXPECT_EQ(now(), Precision::kFp32);
+}
+
 TEST(Precision, InstructionsThatGainNothingDoNotCount) {
   const auto cpu = [](const std::string& vendor, const std::string& flags) {
     return "processor\t: 0\nvendor_id\t: " + vendor + "\nflags\t\t: fpu avx512f " + flags + " sse2\n\nprocessor\t: 1\n";

@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// Around panels of 64 columns, blocks of 128 rows, depths of 512 and 768; small ones and long ones.
+// Around panels of 128 columns, blocks of 128 rows, depths of 256, 512 and 768; small ones and long ones.
 const std::vector<std::array<int64_t, 3>> kSizes = {
     {0, 5, 3},      {3, 0, 4},      {1, 1, 1},       {64, 512, 64},    {128, 768, 64}, {129, 769, 65},
     {127, 513, 63}, {16, 8192, 16}, {17, 3000, 100}, {1000, 130, 200}, {20, 50, 5000}, {300, 700, 300},
@@ -30,6 +30,8 @@ Tensor laid_out(const Tensor& values, Layout layout) {
 }
 
 constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kStridedRows, Layout::kStridedColumns};
+
+constexpr FloatProducts kProducts[] = {FloatProducts::kFp32, FloatProducts::kBf16x3};
 
 // Twice the error of at::mm, and rounding.
 double tolerance(const Tensor& a, const Tensor& b, const Tensor& exact) {
@@ -52,6 +54,43 @@ TEST(Multiply, IsTheProductInEveryLayout) {
       }
     }
   }
+}
+
+// What three products of bfloat16 halves miss: 3 x 2^-16 of each addend at most, whose signs are random here.
+double tolerance_of_halves(const Tensor& a, const Tensor& b, const Tensor& exact) {
+  return tolerance(a, b, exact) +
+         3 * 0x1p-16 * a.square().to(at::kDouble).mm(b.square().to(at::kDouble)).sqrt().max().item<double>();
+}
+
+TEST(Multiply, OfHalvesIsTheProductInEveryLayout) {
+  for (const auto& [M, K, N] : kSizes) {
+    const Tensor a = random_tensor({M, K}, 1, at::kFloat);
+    const Tensor b = random_tensor({K, N}, 2, at::kFloat);
+    const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble));
+    if (exact.numel() == 0 || K == 0) continue;
+    for (const Layout of_a : kLayouts) {
+      for (const Layout of_b : kLayouts) {
+        const Tensor c = laid_out(at::full({M, N}, std::nan("")).to(at::kFloat), Layout::kStridedRows);
+        multiply(laid_out(a, of_a), laid_out(b, of_b), c, Into::kReplace, FloatProducts::kBf16x3);
+        EXPECT_TRUE(close(c, exact, tolerance_of_halves(a, b, exact)))
+            << M << " " << K << " " << N << " layouts " << int(of_a) << " " << int(of_b);
+        multiply(laid_out(a, of_a), laid_out(b, of_b), c, Into::kAdd, FloatProducts::kBf16x3);
+        EXPECT_TRUE(close(c, 2 * exact, 2 * tolerance_of_halves(a, b, exact)));
+      }
+    }
+  }
+}
+
+TEST(Multiply, OfHalvesIsNotThatOfFloats) {
+  if (tile_gemm_name(/*bf16=*/true) != "brgemm") GTEST_SKIP() << "no bfloat16 kernels: both are products of floats";
+  const Tensor a = random_tensor({300, 700}, 1, at::kFloat), b = random_tensor({700, 300}, 2, at::kFloat);
+  const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble));
+  const Tensor whole = at::empty({300, 300}), halves = at::empty({300, 300});
+  multiply(a, b, whole);
+  multiply(a, b, halves, Into::kReplace, FloatProducts::kBf16x3);
+  EXPECT_GT(distance(halves, exact), 4 * distance(whole, exact));
+  const Tensor of_bf16 = a.to(at::kBFloat16).to(at::kDouble).mm(b.to(at::kBFloat16).to(at::kDouble));
+  EXPECT_LT(100 * distance(halves, exact), distance(of_bf16, exact));
 }
 
 TEST(Multiply, SumsBfloat16InFloat32) {
@@ -79,10 +118,12 @@ TEST(Multiply, OfGeluIsTheProductWithWhatGeluGives) {
     const Tensor b = random_tensor({K, N}, 2, at::kFloat);
     for (const kernels::GeluForm form : {kernels::GeluForm::kTanh, kernels::GeluForm::kErf}) {
       for (const Layout layout : {Layout::kRows, Layout::kColumns}) {
-        const Tensor c = at::full({M, N}, std::nan("")).to(at::kFloat), expected = at::empty_like(c);
-        multiply_gelu(laid_out(a, layout), b, form, c);
-        multiply(laid_out(a, layout), gelu_values(b, form), expected);
-        EXPECT_TRUE(at::equal(c, expected)) << M << " " << K << " " << N;
+        for (const FloatProducts products : kProducts) {
+          const Tensor c = at::full({M, N}, std::nan("")).to(at::kFloat), expected = at::empty_like(c);
+          multiply_gelu(laid_out(a, layout), b, form, c, products);
+          multiply(laid_out(a, layout), gelu_values(b, form), expected, Into::kReplace, products);
+          EXPECT_TRUE(at::equal(c, expected)) << M << " " << K << " " << N;
+        }
       }
     }
   }
@@ -94,10 +135,12 @@ TEST(Multiply, AddsARow) {
     const Tensor a = random_tensor({M, K}, 1, at::kFloat);
     const Tensor b = random_tensor({K, 200}, 2, at::kFloat);
     for (const Layout layout : {Layout::kRows, Layout::kColumns}) {
+      const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble)) + row;
       const Tensor c = at::full({M, 200}, std::nan("")).to(at::kFloat);
       multiply_add_row(laid_out(a, layout), b, row, c);
-      const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble)) + row;
       EXPECT_TRUE(close(c, exact, tolerance(a, b, exact)));
+      multiply_add_row(laid_out(a, layout), b, row, c, FloatProducts::kBf16x3);
+      EXPECT_TRUE(close(c, exact, tolerance_of_halves(a, b, exact)));
     }
   }
 }
@@ -106,14 +149,17 @@ TEST(Multiply, OfPackedPanelsGivesTheSameBits) {
   for (const auto& [M, K, N] : kSizes) {
     const Tensor a = random_tensor({M, K}, 1, at::kFloat), weight = random_tensor({N, K}, 2, at::kFloat);
     if (!multiplies_in_blocks(a, M, K, N)) continue;
-    const Tensor panels = pack_panels(weight.t());
-    const Tensor of_rows = pack_panels(weight.t().contiguous());
-    for (const Tensor& row : {Tensor(), random_tensor({N}, 3, at::kFloat)}) {
-      const Tensor found = at::full({M, N}, std::nan("")), wanted = at::empty({M, N});
-      row.defined() ? multiply_add_row(a, weight.t(), row, wanted) : multiply(a, weight.t(), wanted);
-      for (const Tensor& packed : {panels, of_rows}) {
-        multiply_packed(laid_out(a, Layout::kStridedRows), packed, row, found);
-        EXPECT_TRUE(at::equal(found, wanted)) << M << " x " << K << " x " << N;
+    for (const FloatProducts products : kProducts) {
+      const Tensor panels = pack_panels(weight.t(), products);
+      const Tensor of_rows = pack_panels(weight.t().contiguous(), products);
+      for (const Tensor& row : {Tensor(), random_tensor({N}, 3, at::kFloat)}) {
+        const Tensor found = at::full({M, N}, std::nan("")), wanted = at::empty({M, N});
+        row.defined() ? multiply_add_row(a, weight.t(), row, wanted, products)
+                      : multiply(a, weight.t(), wanted, Into::kReplace, products);
+        for (const Tensor& packed : {panels, of_rows}) {
+          multiply_packed(laid_out(a, Layout::kStridedRows), packed, row, found);
+          EXPECT_TRUE(at::equal(found, wanted)) << M << " x " << K << " x " << N;
+        }
       }
     }
   }
@@ -147,14 +193,16 @@ TEST(Multiply, GivesTheSameBitsWithAnyNumberOfThreads) {
   if (!multiplies_in_blocks(a, 300, 900, 400)) GTEST_SKIP() << "no AVX-512: at::mm promises nothing";
   const int before = at::get_num_threads();
   for (const Layout layout : {Layout::kRows, Layout::kColumns}) {
-    std::vector<Tensor> found;
-    for (const int threads : {1, 2, 3}) {
-      at::set_num_threads(threads);
-      found.push_back(at::empty({300, 400}));
-      multiply(laid_out(a, layout), b, found.back());
+    for (const FloatProducts products : kProducts) {
+      std::vector<Tensor> found;
+      for (const int threads : {1, 2, 3}) {
+        at::set_num_threads(threads);
+        found.push_back(at::empty({300, 400}));
+        multiply(laid_out(a, layout), b, found.back(), Into::kReplace, products);
+      }
+      EXPECT_TRUE(at::equal(found[0], found[1]));
+      EXPECT_TRUE(at::equal(found[0], found[2]));
     }
-    EXPECT_TRUE(at::equal(found[0], found[1]));
-    EXPECT_TRUE(at::equal(found[0], found[2]));
   }
   at::set_num_threads(before);
 }

@@ -177,6 +177,11 @@ void keep_tensor_memory() {
   c10::SetCPUAllocator(&allocator, /*priority=*/1);
 }
 
+std::shared_ptr<void> working_memory(size_t bytes) {
+  const auto block = std::make_shared<c10::DataPtr>(c10::GetCPUAllocator()->allocate(bytes));
+  return {block, block->get()};
+}
+
 void release_tensor_memory() { tensor_pool().trim(); }
 
 }  // namespace headshare

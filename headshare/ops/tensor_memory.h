@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -58,6 +59,10 @@ class BlockPool {
 
 // From now on this process takes the memory of its larger tensors on the CPU from one pool.
 void keep_tensor_memory();
+
+// At least `bytes` bytes at the start of a cache line, from libtorch's allocator, which measurements of memory listen
+// to.
+std::shared_ptr<void> working_memory(size_t bytes);
 
 // Gives the system back what no tensor uses: for a process that is done with large ones and goes on.
 void release_tensor_memory();

@@ -58,7 +58,7 @@ struct TrainResult {
   bool stopped_early = false;
   double seconds = 0;            // of training, all processes of the run together, evaluations left out
   double tokens_per_second = 0;  // tokens / seconds
-  std::string precision = {};    // of the training steps: "fp32" or "bf16"
+  std::string precision = {};    // of the training steps: "fp32", "bf16" or "bf16x3"
   std::string best_model = {};   // directory; empty without validation data
   Gap gap = {};                  // where evaluated
 };

@@ -53,9 +53,9 @@ def test_table(run):
 
 
 def test_products(run):
-    rows = json.loads(run("bench", "products", "--quick", "--threads", 1, "--precisions", "fp32,bf16", "--json").stdout)
+    rows = json.loads(run("bench", "products", "--quick", "--threads", 1, "--precisions", "fp32,bf16,bf16x3", "--json").stdout)
     assert {row["contender"] for row in rows} == {"headshare", "torch"}
-    assert {row["precision"] for row in rows} == {"fp32", "bf16"}
+    assert {row["precision"] for row in rows} == {"fp32", "bf16", "bf16x3"}
     for row in rows:
         if not row["name"].startswith("tile"):
             work = 2 * row["rows"] * row["depth"] * row["columns"]
@@ -70,6 +70,7 @@ def test_what_cannot_be_measured_is_refused(refused):
     assert "QUESTION" in refused(2, "bench")
     assert "--heads is for headshare bench attention" in refused(2, "bench", "products", "--heads", 3)
     assert "did you mean 'bf16'?" in refused(2, "bench", "products", "--precisions", "bf1")
+    assert "bf16x3" in refused(2, "bench", "attention", "--precisions", "bf16x3")
     assert "did you mean 'mqa'?" in refused(2, *TINY, "--schemes", "mqaa")
     assert "training only" in refused(2, *TINY, "--passes", "forward", "--dropout", 0.1)
     assert "as many keys as queries" in refused(1, *TINY, "--queries", 3)

@@ -77,12 +77,29 @@ def test_bf16_follows_the_loss_curve_of_fp32(run, text, tmp_path):
     assert fp32 != bf16 and fp32[-1] < 0.67 * fp32[0]
     assert bf16 == pytest.approx(fp32, rel=0.03)
 
+def test_precision_auto_is_what_the_processor_is_good_at(run, text, tmp_path):
     out = tmp_path / "auto"
     chosen = result(run, *TINY, "--text", text, "--out", out, "--steps", 1, "--precision", "auto")["precision"]
     cpu = set(open("/proc/cpuinfo").read().split())
     pays = {"amx_bf16", "bf16"} | (set() if "GenuineIntel" in cpu else {"avx512_bf16"})
     assert chosen == ("bf16" if cpu & pays else "fp32")
     assert f"precision: {chosen}" in (out / "resolved.yaml").read_text()
+
+
+def test_products_of_three(run, text, tmp_path):
+    """Losses are nearly those of fp32; where the processor has no AMX they are those."""
+    amx = "amx_bf16" in open("/proc/cpuinfo").read().split()
+    curves = {}
+    for precision in ("fp32", "bf16x3"):
+        out = tmp_path / precision
+        words = ["train", *TINY, "--d-model", 128, "--heads", 4, "--context", 64, "--batch-size", 8, "--text", text, "--out", out]
+        done = run(*words, "--steps", 12, "--precision", precision)
+        computed = precision if amx else "fp32"
+        assert f"precision: {computed}" in (out / "resolved.yaml").read_text()
+        assert ("this computes in fp32" in done.stderr) == (computed != precision)
+        curves[precision] = [line["loss"] for line in metrics(out) if line["event"] == "step"]
+    assert (curves["bf16x3"] != curves["fp32"]) == amx
+    assert curves["bf16x3"] == pytest.approx(curves["fp32"], rel=1e-3)
 
 
 PEAK = """
@@ -99,7 +116,8 @@ def peak_bytes(program, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [[], ["--precision", "bf16"], ["--activation-checkpointing"]], ids=["fp32", "bf16", "recomputed"])
+@pytest.mark.parametrize("flags", [[], ["--precision", "bf16"], ["--precision", "bf16x3"], ["--activation-checkpointing"]],
+                         ids=["fp32", "bf16", "bf16x3", "recomputed"])  # fmt: skip
 def test_memory_is_what_a_dry_run_says(program, run, text, tmp_path, flags):
     """Within a third; and where blocks are recomputed freed memory is used again, so that a third of it is enough."""
     model = ["--layers", 8, "--d-model", 256, "--heads", 4, "--context", 128, "--batch-size", 16, "--tokenizer", "bytes"]

@@ -176,6 +176,19 @@ def test_n_best_scores_and_json(translate):
     assert [t["text"] for one in objects for t in one["translations"]] == [line.split("\t")[1] for line in lines]
 
 
+@pytest.mark.parametrize("precision", ["bf16x3", "bf16"])
+def test_precision(translate, pairs, precision):
+    lines = (pairs / "test.de").read_bytes()
+    wanted = translate(lines, "--scores").stdout.decode().splitlines()
+    answer = translate(lines, "--scores", "--precision", precision)
+    found = answer.stdout.decode().splitlines()
+    assert answer.returncode == 0 and len(found) == len(wanted)
+    scores = [[float(line.split("\t")[0]) for line in lines] for lines in (found, wanted)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3 if precision == "bf16x3" else 0.05)
+    texts = [[line.split("\t")[1] for line in lines] for lines in (found, wanted)]
+    assert sum(a == b for a, b in zip(*texts)) >= 0.8 * len(wanted)
+
+
 def test_a_line_that_comes_alone_is_translated_at_once(program, model):
     with subprocess.Popen([str(program), "translate", str(model), "--threads", "1"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as process:

@@ -101,7 +101,7 @@ Fields fields(KernelOptions& o) {
       field("causal", &o.causal, "a query sees no later key"),
       field("padding", &o.padding, "some keys are hidden by a padding mask"),
       field("training", &o.training, "with --queries: gradients are wanted, and attention dropout counts"),
-      field("precision", &o.precision, "what matrix products and attention compute in", computed_precision_names()),
+      field("precision", &o.precision, "what matrix products and attention compute in", attention_precision_names()),
   };
 }
 

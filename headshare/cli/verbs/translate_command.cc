@@ -12,6 +12,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/decode/beam/line_queue.h"
+#include "headshare/ops/precision.h"
 #include "headshare/tasks/translation/translator.h"
 
 namespace headshare {
@@ -29,6 +30,7 @@ struct TranslateOptions {
   SamplingOptions sampling;
   LineQueueOptions lines;
   RuntimeOptions runtime;
+  Precision precision = Precision::kFp32;
 };
 
 Fields text_fields(TranslateOptions& o) {
@@ -43,6 +45,15 @@ Fields text_fields(TranslateOptions& o) {
       field("json", &o.json,
             "a JSON object for each line of the input, with the translations, their scores and tokens"),
   };
+}
+
+Fields computing_fields(TranslateOptions& o) {
+  Fields list = fields(o.runtime);
+  list.push_back(field("precision", &o.precision,
+                       "of matrix products, and with bf16 of attention: bf16x3 takes each number as the sum of two of "
+                       "bf16, nearly as exact as fp32 and faster where the processor has AMX",
+                       product_precision_names()));
+  return list;
 }
 
 // Of sampling, what drawing whole sentences needs; greedy is --beam 1.
@@ -146,9 +157,11 @@ class TranslateCommand {
   explicit TranslateCommand(const TranslateOptions& options)
       : options_(options),
         translator_(load(options)),
+        precision_(resolve_precision(options.precision, translator_.model()->device())),
         prefixes_(options, *translator_.tokenizers().target),
         queue_(queue_options(), options.json ? 1 : options.beam.n_best, callbacks()) {
     check_beam_options(options.beam);
+    warn_if_no_faster(options.precision, translator_.model()->device());
   }
 
   // Lines that are there are translated together; when there is none at the moment, those that came are not kept
@@ -218,7 +231,7 @@ class TranslateCommand {
     }
     std::vector<std::vector<std::string>> outputs(batch.size());
     if (places.empty()) return outputs;
-    const auto found = translator_.translate(request);
+    const auto found = search(request);
     for (size_t i = 0; i < places.size(); ++i) {
       outputs[places[i]] = lines_of({batch[places[i]], request.prefixes[i]}, found[i]);
     }
@@ -227,21 +240,29 @@ class TranslateCommand {
     return outputs;
   }
 
+  std::vector<std::vector<Hypothesis>> search(const TranslationRequest& request) const {
+    const ComputeIn computing(precision_, translator_.model()->device().type());
+    return translator_.translate(request);
+  }
+
   std::vector<std::string> lines_of(const Asked& asked, const std::vector<Hypothesis>& found) const {
     if (options_.json) return {json_line(translator_, asked, options_.alignment, found)};
     std::vector<std::string> lines;
     for (const Hypothesis& one : found) {
-      const std::string score = options_.scores ? format_fixed(one.score, 4) + "\t" : "";
-      std::string line = score + translator_.text(one, asked.prefix);
-      if (options_.alignment)
-        line += "\t" + alignment_text(translator_.alignment(asked.line.tokens, one, asked.prefix));
-      lines.push_back(std::move(line));
+      const std::string score = options_.scores ? join_text(format_fixed(one.score, 4), "\t") : "";
+      const std::string text = translator_.text(one, asked.prefix);
+      const std::string alignment =
+          options_.alignment
+              ? join_text("\t", alignment_text(translator_.alignment(asked.line.tokens, one, asked.prefix)))
+              : "";
+      lines.push_back(join_text(score, text, alignment));
     }
     return lines;
   }
 
   TranslateOptions options_;
   Translator translator_;
+  Precision precision_;
   Prefixes prefixes_;
   LineQueue queue_;
   ProgressLine progress_{"translating", progress_output()};
@@ -260,7 +281,7 @@ int run_translate(const Words& words) {
   arguments.group("Search", fields(options.beam));
   arguments.group("Sampling, with --sample", sampling_fields(options));
   arguments.group("Lines", fields(options.lines));
-  arguments.group("Computing", fields(options.runtime));
+  arguments.group("Computing", computing_fields(options));
   arguments.common({"beam", "length-penalty", "n-best", "scores", "json", "prefix", "sample", "batch-size"});
   arguments.example("translate run <test.de >test.hyp", "the best of five hypotheses for each line");
   arguments.example("translate run --beam 1 --json <test.de", "greedily, with tokens and scores");
