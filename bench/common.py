@@ -48,6 +48,11 @@ def program_info(program, *model):
     return json.loads(subprocess.run([program, "info", *model, "--json"], check=True, capture_output=True).stdout)
 
 
+def has_amx():
+    """Whether --precision bf16x3 is more than fp32 here."""
+    return "amx_bf16" in pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
 def environment(program):
     """The machine and the versions; the commit and the instruction set are the program's own."""
     import torch

@@ -19,7 +19,7 @@ def main():
     rows = [
         row
         for threads in arguments.threads
-        for row in common.program_rows(arguments.program, "products", threads, "--precisions", "fp32,bf16", *quick)
+        for row in common.program_rows(arguments.program, "products", threads, "--precisions", "fp32,bf16,bf16x3", *quick)
     ]
     common.write_results(arguments.out, arguments.program, rows)
 

@@ -87,6 +87,7 @@ def stepper(case):
     model, logits = make(case)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.1, fused=True)
+    half = torch.autocast("cpu", torch.bfloat16, enabled=case["precision"] == "bf16")
     draw = torch.Generator().manual_seed(1)
     size = (2, case["batch"], case["context"])
 
@@ -94,8 +95,9 @@ def stepper(case):
         optimizer.zero_grad(set_to_none=True)
         source, target = torch.randint(1, case["vocabulary"] - 1, size, generator=draw)
         inputs = torch.nn.functional.pad(target[:, :-1], (1, 0), value=case["vocabulary"] - 1)
-        scores = logits(source, inputs).flatten(0, 1)
-        loss = torch.nn.functional.cross_entropy(scores, target.flatten(), label_smoothing=case["smoothing"])
+        with half:
+            scores = logits(source, inputs).flatten(0, 1)
+            loss = torch.nn.functional.cross_entropy(scores, target.flatten(), label_smoothing=case["smoothing"])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -2,7 +2,8 @@
 
 Every pair has as many tokens on both sides, so that all make the same step: post-norms, sinusoidal positions, one
 embedding for source, target and output, biases everywhere, dropout on embeddings and branches, label smoothing, AdamW,
-clipped gradients. Numbers of parameters must be equal.
+clipped gradients. Numbers of parameters must be equal. In bf16 the others run under autocast; bf16x3, where there is AMX,
+is compared with their fp32.
 """
 
 import json
@@ -19,7 +20,7 @@ import trainers
 
 SHAPE = dict(layers=6, heads=8, width=512, feed_forward=2048, vocabulary=8000, context=32, batch=64, steps=2)
 QUICK = dict(layers=1, heads=4, width=64, feed_forward=128, vocabulary=500, context=16, batch=8, steps=2)
-SETTINGS = dict(dropout=0.1, smoothing=0.1, precision="fp32")
+SETTINGS = dict(dropout=0.1, smoothing=0.1)
 
 
 class Headshare(trainers.HeadshareCpu):
@@ -34,6 +35,7 @@ class Headshare(trainers.HeadshareCpu):
             "model-vocabulary": case["vocabulary"], "batch-tokens": case["batch"] * case["context"],
             "dropout": case["dropout"], "label-smoothing": case["smoothing"], "beta2": 0.98, "steps": steps, "log-every": 1,
             "evaluate-every": steps, "beam": 1, "threads": case["threads"], "device": "cpu", "out": self.folder / "run",
+            "precision": case["precision"],
         }  # fmt: skip
         words = [str(word) for flag, value in flags.items() for word in (f"--{flag}", value)]
         return [self.program, "train", "--projection-bias", "--overwrite", *words]
@@ -84,16 +86,18 @@ def write_inputs(folder, case, texts):
     inputs.write_lines(folder / "few.txt", folder, texts, case["context"] - 1, 2)
 
 
-def contenders_of(program, folder, case, texts):
+def contenders_of(program, folder, case, texts, precisions):
+    """Ours in each precision; bf16x3 is ours alone."""
     common.apart(write_inputs, folder, case, texts)
-    ours = [Headshare(program, folder, case, scheme) for scheme in ("mha", "mhe_mul")]
-    return ours + [Python(case, model) for model in ("marian", "torch")]
+    cases = {precision: dict(case, precision=precision) for precision in precisions}
+    ours = [Headshare(program, folder, one, scheme) for one in cases.values() for scheme in ("mha", "mhe_mul")]
+    return ours + [Python(one, model) for precision, one in cases.items() if precision != "bf16x3" for model in ("marian", "torch")]
 
 
 def check(program, folder, texts, settings):
     """Small models: the first steps of ours are those of the plain formula of attention, losses those of no knowledge."""
     case = dict(QUICK, **settings)
-    chosen = contenders_of(program, folder, case, texts)
+    chosen = contenders_of(program, folder, case, texts, ["fp32"])
     check_losses({f"{one.name} {one.scheme}": one.start() for one in chosen}, case)
     for one in chosen:
         one.stop()
@@ -107,29 +111,34 @@ def measure(program, quick, turns, threads):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         check(program, folder / "small", texts[:2000], settings)
-        chosen = contenders_of(program, folder / "full", case, texts)
-        for one in chosen[2:]:
-            one.start()
+        precisions = ["fp32", *(["bf16x3", "bf16"] if common.has_amx() else [])]
+        chosen = contenders_of(program, folder / "full", case, texts, precisions)
+        for one in chosen:
+            if isinstance(one, Python):
+                one.start()
         found = common.in_turns({one: lambda one=one: one.seconds(case["steps"]) for one in chosen}, turns)
         for one in chosen:
             one.stop()
     parameters = check_parameters({one.name: one.parameters for one in chosen if one.scheme == "mha"})
-    return rows_of(case, found, parameters)
+    return rows_of(found, parameters)
 
 
-def rows_of(case, found, parameters):
+def rows_of(found, parameters):
     seconds = {one: [second for turn in turns for second in turn] for one, turns in found.items()}
-    medians = {one.name: 1000 * statistics.median(seconds[one]) for one in seconds if one.name != "headshare"}
+    medians = {(one.case["precision"], one.name): 1000 * statistics.median(seconds[one]) for one in seconds if isinstance(one, Python)}
     rows = []
     for one, times in seconds.items():
+        case, precision = one.case, one.case["precision"]
         row = dict(name="training step", scheme=one.scheme, **case, contender=one.name, **common.summary(times))
         row["tokens_per_second"] = case["batch"] * case["context"] * 1000 / row["median_ms"]
         row["peak_bytes"] = one.peak_bytes
         if one.scheme != "mhe_mul":
             row["parameters"] = parameters
         if one.name == "headshare":
-            row |= {f"ratio_to_{name}": theirs / row["median_ms"] for name, theirs in medians.items()}
+            against = "bf16" if precision == "bf16" else "fp32"
+            row |= {f"ratio_to_{name}": theirs / row["median_ms"] for (one_precision, name), theirs in medians.items()
+                    if one_precision == against}  # fmt: skip
         ratios = "  ".join(f"{key[9:]} {value:.2f}" for key, value in row.items() if key.startswith("ratio_to_"))
-        print(f"  {one.name:18}{one.scheme:13}{row['tokens_per_second']:8.0f} tokens/s  {ratios}".rstrip(), flush=True)
+        print(f"  {one.name:18}{one.scheme:13}{precision:8}{row['tokens_per_second']:8.0f} tokens/s  {ratios}".rstrip(), flush=True)
         rows.append(row)
     return rows

@@ -22,8 +22,8 @@ AGREEING = 0.95  # share of the translations
 class Program:
     """A contender: translating() runs it once more; texts are its translations."""
 
-    def __init__(self, name, command, threads, given, seconds_file=None, first=None):
-        self.name, self.command, self.threads, self.given = name, command, threads, given
+    def __init__(self, name, command, threads, given, seconds_file=None, first=None, precision="fp32"):
+        self.name, self.precision, self.command, self.threads, self.given = name, precision, command, threads, given
         self.seconds_file, self.first, self.texts, self.peak_bytes = seconds_file, first, [], 0
 
     def translating(self):
@@ -39,13 +39,14 @@ class Program:
 
 
 def contenders(program, folder, shape, settings, texts):
-    """headshare first. CTranslate2 is missing where it does not install."""
+    """headshare in fp32 first, then with AMX in bf16x3. CTranslate2 is missing where it does not install."""
     model = common.apart(marian.write_model, folder, shape, texts)
     given, first, threads = folder / "lines.txt", folder / "line.txt", settings["threads"]
     ours = marian.convert_to_headshare(program, model, folder / "headshare")
     command = [program, "translate", ours, "--beam", settings["beam"], "--min-length", settings["tokens"],
                "--max-length", settings["tokens"], "--batch-size", settings["batch"], "--threads", threads]  # fmt: skip
-    found = [Program("headshare", command, threads, given, first=first)]
+    precisions = ["fp32", *(["bf16x3"] if common.has_amx() else [])]
+    found = [Program("headshare", [*command, "--precision", one], threads, given, first=first, precision=one) for one in precisions]
     pythons = dict(transformers=sys.executable, ctranslate2=marian.ctranslate2_python())
     for name, python in pythons.items():
         if python is None:
@@ -64,10 +65,10 @@ def check(chosen):
     least = 1.0
     for other in others:
         if len(other.texts) != len(ours.texts):
-            sys.exit(f"{other.name} has {len(other.texts)} translations, headshare {len(ours.texts)}: not measured")
+            sys.exit(f"{other.name} in {other.precision} has {len(other.texts)} translations, headshare {len(ours.texts)}: not measured")
         same = sum(a.strip() == b.strip() for a, b in zip(ours.texts, other.texts)) / len(ours.texts)
         if same < AGREEING:
-            sys.exit(f"only {same:.1%} of the translations of {other.name} are headshare's: not measured")
+            sys.exit(f"only {same:.1%} of the translations of {other.name} in {other.precision} are headshare's: not measured")
         least = min(least, same)
     return least
 
@@ -90,18 +91,19 @@ def measure(program, quick, turns, threads, count=None):
 
 
 def rows_of(shape, settings, found, count, agreeing):
-    alone, whole = ({one.name: common.summary([turn[i] for turn in turns]) for one, turns in found.items()} for i in (0, 1))
+    alone, whole = ({one: common.summary([turn[i] for turn in turns]) for one, turns in found.items()} for i in (0, 1))
     rows = []
     for one in found:
         sizes = {key: shape[key] for key in ("layers", "heads", "width", "feed_forward", "vocabulary")}
-        row = dict(name="translating", **sizes, **settings, sentences=count, contender=one.name, **alone[one.name])
+        row = dict(name="translating", precision=one.precision, **sizes, **settings, sentences=count, contender=one.name)
+        row |= alone[one]
         row["sentences_per_second"] = 1000 * count / row["median_ms"]
-        row |= dict(program_ms=whole[one.name]["median_ms"], peak_bytes=one.peak_bytes, agreeing=agreeing)
+        row |= dict(program_ms=whole[one]["median_ms"], peak_bytes=one.peak_bytes, agreeing=agreeing)
         for other in alone:
-            if one.name == "headshare" and other != "headshare":
-                row[f"ratio_to_{other}"] = alone[other]["median_ms"] / row["median_ms"]
-                row[f"program_ratio_to_{other}"] = whole[other]["median_ms"] / row["program_ms"]
+            if one.name == "headshare" and other.name != "headshare":
+                row[f"ratio_to_{other.name}"] = alone[other]["median_ms"] / row["median_ms"]
+                row[f"program_ratio_to_{other.name}"] = whole[other]["median_ms"] / row["program_ms"]
         ratios = "  ".join(f"{key.replace('ratio_to_', '')} {value:.2f}" for key, value in row.items() if "ratio" in key)
-        print(f"  {one.name:14}{row['sentences_per_second']:8.1f} sentences/s  {ratios}".rstrip(), flush=True)
+        print(f"  {one.name:14}{one.precision:8}{row['sentences_per_second']:8.1f} sentences/s  {ratios}".rstrip(), flush=True)
         rows.append(row)
     return rows

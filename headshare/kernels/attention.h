@@ -64,8 +64,9 @@ template <typename T>
 void attention_forward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                        HeadsView<T> out, float* lse, const Machine& machine);
 
-// One new query against a cache, T = 1 and no dropout: keys and values are read once for all the heads that share
-// them, and the keys are split among the threads.
+// A few new queries against a cache, without dropout: keys and values are read once for all queries and heads that
+// share them, and the keys are split among the threads. Several queries, T > 1, are the beams of a sentence: no causal
+// mask and no ALiBi orders them.
 template <typename T>
 void attention_decode(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                       HeadsView<T> out, const Machine& machine);

@@ -11,23 +11,24 @@
 namespace headshare::kernels {
 namespace {
 
-// The heads that read one key head for one sentence, against a part of the keys.
+// Rows (head, query) that read one key head for one sentence, against a part of the keys. The queries of a head follow
+// each other.
 struct DecodeItem {
-  int64_t b, first_head, heads, first_key, last_key;
+  int64_t b, key_head, first_row, rows, first_key, last_key;
   int64_t part;
 };
 
-// What a part of the keys found for one head: to be merged with the other parts.
+// What a part of the keys found for one row: to be merged with the other parts.
 struct PartialResult {
-  float* m;    // [B, H, parts], to the base 2
-  float* l;    // [B, H, parts]
-  float* out;  // [B, H, parts, Dv], not divided by l
+  float* m;    // [B, H, T, parts], to the base 2
+  float* l;    // [B, H, T, parts]
+  float* out;  // [B, H, T, parts, Dv], not divided by l
 
   int64_t parts;
 };
 
-// One query: heads lie along the lanes of a tile, so that a key head is read once for all of its heads, and a
-// tile of weights is turned round, so that values are used where they lie.
+// Few queries: they and the heads lie along the lanes of a tile, so that a key head is read once for all of them, and
+// a tile of weights is turned round, so that values are used where they lie.
 template <typename T>
 class DecodeTiles {
  public:
@@ -36,7 +37,7 @@ class DecodeTiles {
       : s_(sizes), rule_(rule), in_(in), ops_(ops), partial_(partial) {}
 
   void run(const DecodeItem& item) {
-    const int64_t lanes = round_up(item.heads, kLaneStep);
+    const int64_t lanes = round_up(item.rows, kLaneStep);
     const RightSide<T> query = pack_queries(item, lanes);
     std::fill(m_, m_ + lanes, -std::numeric_limits<float>::infinity());
     std::fill(l_, l_ + lanes, 0.0F);
@@ -44,8 +45,9 @@ class DecodeTiles {
     for (int64_t key = item.first_key; key < item.last_key; key += kTileKeys) {
       tile(item, query, key, {scores_, lanes, std::min(kTileKeys, item.last_key - key), lanes});
     }
-    for (int64_t i = 0; i < item.heads; ++i) {
-      const int64_t at = (item.b * s_.H + item.first_head + i) * partial_.parts + item.part;
+    for (int64_t i = 0; i < item.rows; ++i) {
+      const int64_t row = (item.b * s_.H + head_of(item, i)) * s_.T + query_of(item, i);
+      const int64_t at = row * partial_.parts + item.part;
       partial_.m[at] = m_[i];
       partial_.l[at] = l_[i];
       std::copy(out_ + i * s_.Dv, out_ + (i + 1) * s_.Dv, partial_.out + at * s_.Dv);
@@ -70,23 +72,38 @@ class DecodeTiles {
   }
 
  private:
+  int64_t head_of(const DecodeItem& item, int64_t i) const {
+    return item.key_head * (s_.H / s_.Hk) + (item.first_row + i) / s_.T;
+  }
+  int64_t query_of(const DecodeItem& item, int64_t i) const { return (item.first_row + i) % s_.T; }
+
   RightSide<T> pack_queries(const DecodeItem& item, int64_t lanes) {
-    for (int64_t i = 0; i < item.heads; ++i) {
-      const T* row = in_.query.at(item.b, (item.first_head + i) * s_.Hq / s_.H);
+    for (int64_t i = 0; i < item.rows; ++i) {
+      const T* row = in_.query.at(item.b, head_of(item, i) * s_.Hq / s_.H) + query_of(item, i) * in_.query.row;
       std::copy(row, row + s_.Dk, rows_ + i * s_.Dk);
     }
-    return ops_.right_transposed(rows_, s_.Dk, item.heads, s_.Dk, lanes, query_);
+    if (is_few(item)) return {};
+    return ops_.right_transposed(rows_, s_.Dk, item.rows, s_.Dk, lanes, query_);
   }
 
-  // scores [kTileKeys, lanes]; afterwards turned_ [heads, kTileKeys] has the weights of these keys.
+  // What would leave most of a tile empty; bf16 has no way without one.
+  static bool is_few(const DecodeItem& item) {
+    const int64_t keys = item.last_key - item.first_key;
+    return std::is_same_v<T, float> && (item.rows <= kFewRows || item.rows * keys <= kFewScores);
+  }
+
+  // scores [kTileKeys, lanes]; afterwards turned_ [rows, kTileKeys] has the weights of these keys.
   void tile(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
     if constexpr (std::is_same_v<T, float>) {
-      if (item.heads <= kFewHeads) {
-        for (int64_t i = 0; i < item.heads; ++i) weights_of_head(item, i, key, scores.keys);
-        return add_values(item, key, scores.keys);
+      if (is_few(item)) {
+        for (int64_t i = 0; i < item.rows; ++i) {
+          weights_of_row(item, i, key, scores.keys);
+          add_values_to_row(item, i, key, scores.keys);
+        }
+        return;
       }
     }
-    weights_of_heads(item, query, key, scores);
+    weights_of_rows(item, query, key, scores);
     add_values(item, key, scores.keys);
   }
 
@@ -107,9 +124,9 @@ class DecodeTiles {
     }
   }
 
-  // Many heads: heads along the lanes.
-  void weights_of_heads(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
-    const T* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+  // Many rows: rows along the lanes.
+  void weights_of_rows(const DecodeItem& item, const RightSide<T>& query, int64_t key, const Tile& scores) {
+    const T* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
     in_parts(item, key, scores.keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t keys) {
       ops_.product(keys, scores.lanes, s_.Dk, rows + j * in_.key.row, in_.key.row, query,
                    scores.data + j * scores.stride, scores.stride, /*accumulate=*/false);
@@ -123,17 +140,17 @@ class DecodeTiles {
       rule.scale = 1;
     }
     if (ops_.t.softmax_step(scores, rule, m_, l_, fade_)) {
-      ops_.t.scaled_rows(out_, s_.Dv, item.heads, s_.Dv, fade_, out_, s_.Dv, /*accumulate=*/false);
+      ops_.t.scaled_rows(out_, s_.Dv, item.rows, s_.Dv, fade_, out_, s_.Dv, /*accumulate=*/false);
     }
-    std::fill(turned_, turned_ + item.heads * kTileKeys, 0.0F);  // an odd last key is half of a pair
-    ops_.t.transpose(scores.data, scores.stride, scores.keys, item.heads, turned_, kTileKeys);
+    std::fill(turned_, turned_ + item.rows * kTileKeys, 0.0F);  // an odd last key is half of a pair
+    ops_.t.transpose(scores.data, scores.stride, scores.keys, item.rows, turned_, kTileKeys);
   }
 
   // Scores become exponents: the tile's rule knows biases by key only.
   void add_head_biases(const DecodeItem& item, int64_t key, const Tile& scores) const {
     const float scale = rule_.scale * kLog2e;
-    for (int64_t i = 0; i < item.heads; ++i) {
-      const int64_t h = item.first_head + i;
+    for (int64_t i = 0; i < item.rows; ++i) {
+      const int64_t h = head_of(item, i);
       const float slope = rule_.alibi_slopes == nullptr ? 0 : rule_.alibi_slopes[h] * kLog2e;
       const float* bias = rule_.key_bias == nullptr ? nullptr : rule_.key_bias + (item.b * s_.H + h) * s_.S + key;
       for (int64_t j = 0; j < scores.keys; ++j) {
@@ -143,14 +160,14 @@ class DecodeTiles {
     }
   }
 
-  // One or two heads: keys along the lanes, as most lanes would hold no head.
-  void weights_of_head(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
+  // Few rows: keys along the lanes.
+  void weights_of_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
     float* row = turned_ + i * kTileKeys;
-    const float* rows = in_.key.at(item.b, item.first_head * s_.Hk / s_.H) + key * in_.key.row;
+    const float* rows = in_.key.at(item.b, item.key_head) + key * in_.key.row;
     in_parts(item, key, keys, rows, in_.key.row, s_.Dk, [&](int64_t j, int64_t count) {
       ops_.t.dots(rows + j * in_.key.row, in_.key.row, rows_ + i * s_.Dk, 0, count, s_.Dk, row + j);
     });
-    const ScoreRule rule = tile_rule(s_, rule_, item.b, item.first_head + i, 0, key, keys, bias_);
+    const ScoreRule rule = tile_rule(s_, rule_, item.b, head_of(item, i), 0, key, keys, bias_);
     for (int64_t j = 0; j < keys; ++j) {
       row[j] = row[j] * rule.scale - rule.slope * (rule.distance - static_cast<float>(j));
     }
@@ -189,14 +206,22 @@ class DecodeTiles {
     return std::accumulate(sums, sums + kLaneStep, 0.0F);
   }
 
-  // out += weights V, once for the heads that read the same value head.
+  void add_values_to_row(const DecodeItem& item, int64_t i, int64_t key, int64_t keys) {
+    const T* value = in_.value.at(item.b, head_of(item, i) * s_.Hv / s_.H) + key * in_.value.row;
+    in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
+      ops_.t.weighted_sum(value + j * in_.value.row, in_.value.row, count, s_.Dv, turned_ + i * kTileKeys + j,
+                          out_ + i * s_.Dv);
+    });
+  }
+
+  // out += weights V, once for the rows that read the same value head.
   void add_values(const DecodeItem& item, int64_t key, int64_t keys) {
-    const T* weights = ops_.left_tile({turned_, kTileKeys, item.heads, round_up(keys, kLaneStep)}, left_);
-    for (int64_t i = 0; i < item.heads;) {
-      const int64_t head = (item.first_head + i) * s_.Hv / s_.H;
+    const T* weights = ops_.left_tile({turned_, kTileKeys, item.rows, round_up(keys, kLaneStep)}, left_);
+    for (int64_t i = 0; i < item.rows;) {
+      const int64_t value_head = head_of(item, i) * s_.Hv / s_.H;
       int64_t last = i + 1;
-      while (last < item.heads && (item.first_head + last) * s_.Hv / s_.H == head) ++last;
-      const T* value = in_.value.at(item.b, head) + key * in_.value.row;
+      while (last < item.rows && head_of(item, last) * s_.Hv / s_.H == value_head) ++last;
+      const T* value = in_.value.at(item.b, value_head) + key * in_.value.row;
       in_parts(item, key, keys, value, in_.value.row, s_.Dv, [&](int64_t j, int64_t count) {
         ops_.product(last - i, s_.Dv, count, weights + i * kTileKeys + j, kTileKeys,
                      ops_.right(value + j * in_.value.row, in_.value.row, count, s_.Dv, values_), out_ + i * s_.Dv,
@@ -207,7 +232,8 @@ class DecodeTiles {
   }
 
   static constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  static constexpr int64_t kFewHeads = 2;
+  static constexpr int64_t kFewRows = 2;
+  static constexpr int64_t kFewScores = 64;
   static constexpr int64_t kPart = 16;
 
   const AttentionSizes& s_;
@@ -222,30 +248,31 @@ class DecodeTiles {
 // Parts of about `keys` keys so that every thread has work, none shorter than two tiles.
 std::vector<DecodeItem> plan_decoding(const AttentionSizes& s, const AttentionRule& rule, int64_t threads,
                                       int64_t* parts) {
-  const int64_t sharing = s.H / s.Hk;
-  const int64_t lane_groups = (sharing + kTileQueries - 1) / kTileQueries;
+  const int64_t rows = s.H / s.Hk * s.T;
+  const int64_t lane_groups = (rows + kTileQueries - 1) / kTileQueries;
   const int64_t units = s.B * s.Hk * lane_groups;
   const int64_t tiles = (s.S + kTileKeys - 1) / kTileKeys;
   *parts = std::clamp<int64_t>((4 * threads + units - 1) / units, 1, std::max<int64_t>(1, tiles / 2));
   std::vector<DecodeItem> items;
   for (int64_t unit = 0; unit < units; ++unit) {
     const int64_t b = unit / (s.Hk * lane_groups);
-    const int64_t head = unit / lane_groups % s.Hk * sharing + unit % lane_groups * kTileQueries;
-    const int64_t heads = std::min(kTileQueries, sharing - unit % lane_groups * kTileQueries);
+    const int64_t key_head = unit / lane_groups % s.Hk;
+    const int64_t first = unit % lane_groups * kTileQueries;
+    const int64_t count = std::min(kTileQueries, rows - first);
     const int64_t length = visible_length(s, rule, b);
     for (int64_t part = 0; part < *parts; ++part) {
-      items.push_back({b, head, heads, std::min(tiles * part / *parts * kTileKeys, length),
+      items.push_back({b, key_head, first, count, std::min(tiles * part / *parts * kTileKeys, length),
                        std::min(tiles * (part + 1) / *parts * kTileKeys, length), part});
     }
   }
   return items;
 }
 
-// The parts of one (sentence, head) into one softmax.
+// The parts of one row of all [B, H, T] into one softmax.
 template <typename T>
-void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t b, int64_t h, const Operands<T>& ops,
+void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t row, const Operands<T>& ops,
                  HeadsView<T> out) {
-  const int64_t first = (b * s.H + h) * partial.parts;
+  const int64_t first = row * partial.parts;
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
   float m = kHidden;
   for (int64_t p = 0; p < partial.parts; ++p) m = std::max(m, partial.m[first + p]);
@@ -258,7 +285,8 @@ void merge_parts(const AttentionSizes& s, const PartialResult& partial, int64_t 
     for (int64_t d = 0; d < s.Dv; ++d) total[d] = (p == 0 ? 0 : total[d]) + factor * part[d];
   }
   for (int64_t d = 0; d < s.Dv; ++d) total[d] = l == 0 ? 0 : total[d] / l;
-  ops.store(total, s.Dv, 1, s.Dv, out.at(b, h), out.row);
+  T* const to = out.at(row / s.T / s.H, row / s.T % s.H) + row % s.T * out.row;
+  ops.store(total, s.Dv, 1, s.Dv, to, out.row);
 }
 
 }  // namespace
@@ -269,15 +297,16 @@ void attention_decode(const AttentionSizes& s, const AttentionRule& rule, const 
   const Operands<T> ops{tiles(), *machine.gemm};
   PartialResult partial{};
   const std::vector<DecodeItem> items = plan_decoding(s, rule, machine.parallel.threads, &partial.parts);
-  const auto results = static_cast<size_t>(s.B * s.H * partial.parts * (s.Dv + 2));
+  const int64_t rows = s.B * s.H * s.T;
+  const auto results = static_cast<size_t>(rows * partial.parts * (s.Dv + 2));
   const std::shared_ptr<void> sums = machine.allocate(results * sizeof(float));
   partial.m = static_cast<float*>(sums.get());
-  partial.l = partial.m + s.B * s.H * partial.parts;
-  partial.out = partial.l + s.B * s.H * partial.parts;
+  partial.l = partial.m + rows * partial.parts;
+  partial.out = partial.l + rows * partial.parts;
   for_each_item(
       machine, static_cast<int64_t>(items.size()), [&](int64_t) { return DecodeTiles<T>(s, rule, in, ops, partial); },
       [&](DecodeTiles<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
-  for (int64_t i = 0; i < s.B * s.H; ++i) merge_parts(s, partial, i / s.H, i % s.H, ops, out);
+  for (int64_t row = 0; row < rows; ++row) merge_parts(s, partial, row, ops, out);
 }
 
 template void attention_decode<float>(const AttentionSizes&, const AttentionRule&, const AttentionInputs<float>&,

@@ -8,11 +8,20 @@ namespace {
 
 using DecodingTest = EveryInstructionSet;
 
-// Also enough keys to be divided among threads, and more heads than lanes.
+// Of one query, and of several that have no order; also enough keys to be divided among threads, and more heads than
+// lanes.
 std::vector<Case> decode_cases() {
-  std::vector<Case> all = cases();
-  std::erase_if(all, [](const Case& one) { return one.dropout > 0; });
-  for (Case& one : all) one.sizes.T = 1;
+  std::vector<Case> all;
+  for (Case one : cases()) {
+    if (one.dropout > 0) continue;
+    one.sizes.T = 1;
+    all.push_back(one);
+    one.causal = one.alibi = false;
+    for (const int64_t queries : {2, 5, 40}) {
+      one.sizes.T = queries;
+      all.push_back(one);
+    }
+  }
   all.push_back(
       {.name = "divided", .sizes = own_heads({.H = 2, .S = 900, .Dk = 8, .Dv = 8}), .key_bias = true, .alibi = true});
   all.push_back({.name = "divided_shared",
@@ -25,14 +34,14 @@ std::vector<Case> decode_cases() {
 
 Poisoned decode(const Problem& p, int64_t threads) {
   const AttentionSizes& s = p.c.sizes;
-  Poisoned out(s.B, s.H, 1, s.Dv, {});
+  Poisoned out(s.B, s.H, s.T, s.Dv, {});
   attention_decode<float>(s, p.rule(), p.inputs(), out.view, machine_with(std_threads(threads)));
   return out;
 }
 
 TEST_P(DecodingTest, EqualsTheReference) {
   for (const Case& one : decode_cases()) {
-    SCOPED_TRACE(one.name);
+    SCOPED_TRACE(testing::Message() << one.name << ", " << one.sizes.T << " queries");
     const Problem problem(one);
     const Expected expected = expected_out(problem);
     for (const int64_t threads : {1, 5}) {
@@ -50,7 +59,7 @@ TEST_P(DecodingTest, Bf16EqualsTheReferenceOfItsInputs) {
     Problem problem(one);
     const AttentionSizes& s = one.sizes;
     const auto query = narrowed(&problem.query), key = narrowed(&problem.key), value = narrowed(&problem.value);
-    Poisoned like(s.B, s.H, 1, s.Dv, {});
+    Poisoned like(s.B, s.H, s.T, s.Dv, {});
     auto out = room(like);
     attention_decode<Bf16>(s, problem.rule(),
                            {seen(query, problem.query), seen(key, problem.key), seen(value, problem.value)},

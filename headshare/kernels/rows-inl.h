@@ -41,6 +41,38 @@ HWY_INLINE FloatVec widened(const Bf16* x) {
   return hn::BitCast(F(), hn::ShiftLeft<16>(bits));
 }
 
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+HWY_INLINE void store_sums(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s3, float* sums) {
+  const F d;
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, s0));
+  sums[1] = hn::GetLane(hn::SumOfLanes(d, s1));
+  sums[2] = hn::GetLane(hn::SumOfLanes(d, s2));
+  sums[3] = hn::GetLane(hn::SumOfLanes(d, s3));
+}
+#else
+// The sum of a vector's blocks of 128 bits.
+template <class D>
+HWY_INLINE auto sum_of_blocks(D /*d*/, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// The sums of the lanes of four vectors, which are added up together: alone each would take as many steps.
+HWY_INLINE void store_sums(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s3, float* sums) {
+  const F d;
+  const hn::RepartitionToWide<hn::RebindToUnsigned<F> > pair;
+  const auto a = hn::BitCast(pair, hn::Add(hn::InterleaveLower(d, s0, s1), hn::InterleaveUpper(d, s0, s1)));  // 0 1 0 1
+  const auto b = hn::BitCast(pair, hn::Add(hn::InterleaveLower(d, s2, s3), hn::InterleaveUpper(d, s2, s3)));
+  const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pair, a, b)),
+                           hn::BitCast(d, hn::InterleaveUpper(pair, a, b)));  // 0 1 2 3
+  hn::StoreU(sum_of_blocks(d, all), hn::FixedTag<float, 4>(), sums);
+}
+#endif
+
 // Four rows at a time: their additions do not wait for each other.
 template <typename T>
 void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows, int64_t width, float* out) {
@@ -61,12 +93,48 @@ void dots(const T* x, int64_t stride, const T* y, int64_t y_stride, int64_t rows
       s2 = hn::MulAdd(widened(a[2] + c), widened(b[2] + c), s2);
       s3 = hn::MulAdd(widened(a[3] + c), widened(b[3] + c), s3);
     }
-    float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-                     hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+    float sums[4];
+    store_sums(s0, s1, s2, s3, sums);
     for (int64_t k = 0; k < 4 && r + k < rows; ++k) {
       for (int64_t i = c; i < width; ++i) sums[k] += to_float(a[k][i]) * to_float(b[k][i]);
       out[r + k] = sums[k];
     }
+  }
+}
+
+// Two vectors of columns at a time; rows with even and with odd numbers have sums of their own, which do not wait for
+// each other.
+void weighted_sum(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out) {
+  const F d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + 2 * step <= columns; c += 2 * step) {
+    auto even0 = hn::LoadU(d, out + c), even1 = hn::LoadU(d, out + c + step);
+    auto odd0 = hn::Zero(d), odd1 = odd0;
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2) {
+      const float* row = x + r * stride + c;
+      const auto w = hn::Set(d, weight[r]), v = hn::Set(d, weight[r + 1]);
+      even0 = hn::MulAdd(w, hn::LoadU(d, row), even0);
+      even1 = hn::MulAdd(w, hn::LoadU(d, row + step), even1);
+      odd0 = hn::MulAdd(v, hn::LoadU(d, row + stride), odd0);
+      odd1 = hn::MulAdd(v, hn::LoadU(d, row + stride + step), odd1);
+    }
+    if (r < rows) {
+      const auto w = hn::Set(d, weight[r]);
+      even0 = hn::MulAdd(w, hn::LoadU(d, x + r * stride + c), even0);
+      even1 = hn::MulAdd(w, hn::LoadU(d, x + r * stride + c + step), even1);
+    }
+    hn::StoreU(hn::Add(even0, odd0), d, out + c);
+    hn::StoreU(hn::Add(even1, odd1), d, out + c + step);
+  }
+  for (; c + step <= columns; c += step) {
+    auto sum = hn::LoadU(d, out + c);
+    for (int64_t r = 0; r < rows; ++r) sum = hn::MulAdd(hn::Set(d, weight[r]), hn::LoadU(d, x + r * stride + c), sum);
+    hn::StoreU(sum, d, out + c);
+  }
+  for (; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) out[c] += weight[r] * x[r * stride + c];
   }
 }
 

@@ -67,6 +67,8 @@ struct Tiles {
                float* out);
   void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
                     float* out);
+  // out[c] += sum over r of weight[r] * x[r, c].
+  void (*weighted_sum)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out);
   // y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);
   // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.

@@ -97,8 +97,8 @@ Tensor live_queries(const HeadProblem& problem, const HeadMask& mask) {
     if (!rows_without_keys) return {};
     return (at::arange(T, options.dtype(at::kLong)) >= T - S).unsqueeze(0);  // [1, T]
   }
-  const Tensor seen = mask.visible_keys.to(at::kLong).cumsum(1) > 0;  // [B, S]: some key up to j is visible
-  if (!mask.causal) return seen.select(1, S - 1).unsqueeze(1).expand({seen.size(0), T});
+  if (!mask.causal) return mask.visible_keys.any(1, /*keepdim=*/true).expand({mask.visible_keys.size(0), T});
+  const Tensor seen = mask.visible_keys.to(at::kLong).cumsum(1) > 0;      // [B, S]: some key up to j is visible
   const Tensor last = at::arange(T, options.dtype(at::kLong)) + (S - T);  // the last key query i may see
   return seen.index_select(1, last.clamp_min(0)).logical_and(last >= 0);  // [B, T]
 }

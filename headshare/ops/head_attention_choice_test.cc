@@ -21,6 +21,11 @@ TEST(HeadAttention, PrefersOurKernelsThenTheFusedForm) {
   EXPECT_EQ(chosen({.causal = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen({.T = 129, .Dv = 5, .causal = true, .key_bias = true, .alibi = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen({.T = 1, .S = 9, .key_bias = true}, at::kFloat), "decode");
+  EXPECT_EQ(chosen({.T = 4, .S = 9, .padding = Padding::kTail}, at::kFloat), "decode");
+  EXPECT_EQ(chosen({.Hq = 1, .Hk = 1, .Hv = 1, .T = 8, .S = 9, .shift = true}, at::kFloat), "decode");
+  EXPECT_EQ(chosen({.T = 4, .S = 9, .causal = true}, at::kFloat), "fused");
+  EXPECT_EQ(chosen({.T = 4, .S = 4}, at::kFloat), "fused");
+  EXPECT_EQ(chosen({.T = 4, .S = 9, .alibi = true}, at::kFloat), "fused");
   EXPECT_EQ(chosen(one_head, at::kFloat), "factorised");
   EXPECT_EQ(chosen({.Hk = 1, .Hv = 1, .padding = Padding::kTail}, at::kDouble), "sdpa");
   EXPECT_EQ(chosen({.Dv = 5}, at::kDouble), "reference");
@@ -44,7 +49,9 @@ TEST(HeadAttention, BackendsSayWhyNot) {
   EXPECT_THAT(kFusedBackend.why_not(in.problem, in.mask, {.p = 0.1, .site = site.get(), .first_query = 64}),
               testing::ElementsAre(HasSubstr("begin with query 0, not 64")));
   EXPECT_THAT(kDecodeBackend.why_not(open.problem, open.mask, {.p = 0.1, .site = site.get()}),
-              testing::ElementsAre(HasSubstr("not Double"), HasSubstr("one new query, not 5"), HasSubstr("dropout")));
+              testing::ElementsAre(HasSubstr("not Double"), HasSubstr("up to 4 new queries, not 5"),
+                                   HasSubstr("fewer than the 5 keys"), HasSubstr("none may come before another"),
+                                   HasSubstr("dropout")));
 }
 
 TEST(HeadAttention, ForcedBackendRunsOrExplains) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "headshare/base/error.h"
@@ -277,9 +278,26 @@ bool needs_gradients(const HeadProblem& p) {
   return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias);
 }
 
-std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask&, const HeadDropout& dropout) {
+// More queries fill the tiles of the general kernels; `headshare bench attention --queries 5 --masks full` times both
+// sides of this bound.
+int64_t most_new_queries(const HeadProblem& p) {
+  const int64_t sharing = p.heads / p.key.size(1);
+  return sharing == 1 ? 4 : std::clamp<int64_t>(48 / sharing, 4, 8);
+}
+
+std::vector<std::string> why_not_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
   std::vector<std::string> reasons = why_not_blocks(p, dropout, type_of(p) == at::kBFloat16);
-  if (p.query.size(2) != 1) reasons.push_back(join_text("it takes one new query, not ", p.query.size(2)));
+  const int64_t queries = p.query.size(2);
+  if (queries > most_new_queries(p)) {
+    reasons.push_back(join_text("it takes up to ", most_new_queries(p), " new queries, not ", queries));
+  }
+  // So that a sequence that attends to itself gives the same bits with gradients and without.
+  if (queries > 1 && queries >= p.key.size(2)) {
+    reasons.push_back(join_text("several queries, ", queries, ", must be fewer than the ", p.key.size(2), " keys"));
+  }
+  if (queries > 1 && (mask.causal || mask.alibi_slopes.defined())) {
+    reasons.push_back(join_text("of ", queries, " queries none may come before another (causal, ALiBi)"));
+  }
   if (dropout.active()) reasons.emplace_back("it has no dropout");
   if (needs_gradients(p)) reasons.emplace_back("it has no gradients");
   return reasons;
@@ -309,10 +327,10 @@ std::optional<Tensor> total_key_bias(const HeadProblem& p) {
 }
 
 Tensor run_decode(const HeadProblem& p, const HeadMask& mask, const HeadDropout& dropout) {
-  // For one query it is cheaper to shift the query than to pass over the keys for a bias.
+  // For few queries it is cheaper to shift them than to pass over the keys for a bias.
   HeadProblem shifted = p;
   shifted.query_shift = Tensor();
-  if (p.query_shift.defined()) shifted.query = p.query + p.query_shift.unsqueeze(1);  // [B, H, 1, Dk]
+  if (p.query_shift.defined()) shifted.query = p.query + p.query_shift.unsqueeze(1);  // [B, H, T, Dk]
   const at::ScalarType type = type_of(p);
   const Tensor query = with_rows(shifted.query.to(type));
   const Tensor key = with_rows(p.key.to(type));
@@ -357,8 +375,8 @@ bool multiplies_bf16(const HeadProblem& p) {
 const HeadBackend kFusedBackend = {"fused", "headshare's kernel over blocks of queries and keys", why_not_fused,
                                    run_fused};
 
-const HeadBackend kDecodeBackend = {"decode", "headshare's kernel for one new query against a cache", why_not_decode,
-                                    run_decode};
+const HeadBackend kDecodeBackend = {"decode", "headshare's kernel for a few new queries against a cache",
+                                    why_not_decode, run_decode};
 
 const HeadBackend kFactorisedBackend = {"factorised", "headshare's kernel for heads that differ by a bias only",
                                         why_not_factorised, run_factorised};

@@ -126,16 +126,22 @@ def test_translation(program, data, tmp_path):
     rows = question("translation", program, tmp_path / "out.json")
     by_name = {name: [row for row in rows if row["name"] == name] for name in ("translating", "training step", "sources")}
     assert sum(map(len, by_name.values())) == len(rows) and all(row["median_ms"] > 0 for row in rows)
-    first, *others = by_name["translating"]
-    assert first["contender"] == "headshare" and first["agreeing"] >= 0.95 and first["sentences"] == 400
+    amx = common.has_amx()
+    ours = [row for row in by_name["translating"] if row["contender"] == "headshare"]
+    others = [row for row in by_name["translating"] if row["contender"] != "headshare"]
+    first = ours[0]
+    assert [row["precision"] for row in ours] == (["fp32", "bf16x3"] if amx else ["fp32"])
+    assert first["agreeing"] >= 0.95 and first["sentences"] == 400
     assert {"transformers"} <= {row["contender"] for row in others} <= {"transformers", "ctranslate2"}
     assert all(first[f"{kind}ratio_to_{row['contender']}"] > 0 for row in others for kind in ("", "program_"))
-    steps = {(row["contender"], row["scheme"]): row for row in by_name["training step"]}
-    assert set(steps) == {
-        ("headshare", "mha"), ("headshare", "mhe_mul"), ("transformers", "mha"), ("torch_transformer", "mha")
-    }  # fmt: skip
-    ours = steps["headshare", "mha"]
-    assert ours["ratio_to_transformers"] > 0 and ours["ratio_to_torch_transformer"] > 0 and ours["parameters"] > 0
+    steps = {(row["precision"], row["contender"], row["scheme"]): row for row in by_name["training step"]}
+    ours = [("headshare", "mha"), ("headshare", "mhe_mul")]
+    both = [*ours, ("transformers", "mha"), ("torch_transformer", "mha")]
+    wanted = dict(fp32=both, bf16x3=ours, bf16=both) if amx else dict(fp32=both)
+    assert set(steps) == {(precision, *one) for precision, some in wanted.items() for one in some}
+    for precision in wanted:
+        row = steps[precision, "headshare", "mha"]
+        assert row["ratio_to_transformers"] > 0 and row["ratio_to_torch_transformer"] > 0 and row["parameters"] > 0
     for length in (16, 64):
         caches = {row["scheme"]: row["cache_ratio_to_mha"] for row in by_name["sources"] if row["keys"] == length}
         assert caches == {"mha": 1, **dict.fromkeys(("mhe_mul", "mhe_add", "mqa", "sha"), 4)}
@@ -152,9 +158,9 @@ def test_translations_that_differ_are_not_timed():
     ours = program("headshare", [str(i) for i in range(100)])
     near = program("transformers", ["0 ", "x", *ours.texts[2:]])
     assert translating.check([ours, near]) == 0.99
-    with pytest.raises(SystemExit, match="only 94.0% of the translations of ctranslate2"):
+    with pytest.raises(SystemExit, match="only 94.0% of the translations of ctranslate2 in fp32"):
         translating.check([ours, near, program("ctranslate2", ["y"] * 6 + ours.texts[6:])])
-    with pytest.raises(SystemExit, match="ctranslate2 has 99 translations, headshare 100"):
+    with pytest.raises(SystemExit, match="ctranslate2 in fp32 has 99 translations, headshare 100"):
         translating.check([ours, program("ctranslate2", ours.texts[1:])])
 
 

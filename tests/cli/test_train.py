@@ -77,6 +77,7 @@ def test_bf16_follows_the_loss_curve_of_fp32(run, text, tmp_path):
     assert fp32 != bf16 and fp32[-1] < 0.67 * fp32[0]
     assert bf16 == pytest.approx(fp32, rel=0.03)
 
+
 def test_precision_auto_is_what_the_processor_is_good_at(run, text, tmp_path):
     out = tmp_path / "auto"
     chosen = result(run, *TINY, "--text", text, "--out", out, "--steps", 1, "--precision", "auto")["precision"]
