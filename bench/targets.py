@@ -77,13 +77,13 @@ def translation_scores(what, *names):
     return Target(what, 10, "translation_scores", where, "ratio_to_sacrebleu")
 
 
-def translating(what, bound, ratio):
-    where = dict(name="translating", contender="headshare", sentences=1000, beam=4, threads=1)
+def translating(what, bound, ratio, precision="fp32"):
+    where = dict(name="translating", contender="headshare", precision=precision, sentences=1000, beam=4, threads=1)
     return Target(what, bound, "translation", where, ratio)
 
 
-def translation_step(what, bound, ratio):
-    where = dict(name="training step", contender="headshare", scheme="mha", width=512, threads=1)
+def translation_step(what, bound, ratio, precision="fp32"):
+    where = dict(name="training step", contender="headshare", precision=precision, scheme="mha", width=512, threads=1)
     return Target(what, bound, "translation", where, ratio)
 
 
@@ -179,8 +179,12 @@ TARGETS = [
     translation_scores("the paired bootstrap, 1,000 resamples", "bleu, paired bootstrap", "chrf, paired bootstrap"),
     translating("translating, beam 4, against transformers", 4, "ratio_to_transformers"),
     translating("the same, against CTranslate2 in float32", 1, "ratio_to_ctranslate2"),
+    translating("translating in bf16x3, against transformers in float32", 4, "ratio_to_transformers", "bf16x3"),
+    translating("the same, against CTranslate2 in float32", 1, "ratio_to_ctranslate2", "bf16x3"),
     translation_step("training step of 6 + 6 layers of 512 against MarianMT", 1.5, "ratio_to_transformers"),
     translation_step("the same, against torch.nn.Transformer", 1.5, "ratio_to_torch_transformer"),
+    translation_step("the same in bf16x3, against MarianMT in float32", 1.5, "ratio_to_transformers", "bf16x3"),
+    translation_step("the same in bf16, against MarianMT under autocast", 1.5, "ratio_to_transformers", "bf16"),
     long_sources("sources of 512 tokens, beam 8, MHE against MHA", 1, "ratio_to_mha"),
     long_sources("the same, cross-attention's cache smaller than MHA's", 8, "cache_ratio_to_mha"),
 ]  # fmt: skip

@@ -122,13 +122,11 @@ struct Product {
       in_parallel(blocks(M, Sides::kRows), 1, 1, [&](int64_t block, int64_t, int64_t) {
         const int64_t i = block * Sides::kRows;
         for (int64_t part = 0; part < depth; part += Sides::kPart) {
-          const int64_t deep = Sides::deep(std::min(Sides::kPart, depth - part));
-          Sides::rows(a,
-                      {.i = i,
-                       .k = k + part,
-                       .rows = std::min(Sides::kRows, M - i),
-                       .depth = std::min(Sides::kPart, depth - part)},
-                      room + M * Sides::deep(part) + i * deep);
+          const RowsBlock one{.i = i,
+                              .k = k + part,
+                              .rows = std::min(Sides::kRows, M - i),
+                              .depth = std::min(Sides::kPart, depth - part)};
+          Sides::rows(a, one, room + M * Sides::deep(part) + i * Sides::deep(one.depth));
         }
       });
     }

@@ -113,7 +113,9 @@ struct Bf16Sides {
   }
 };
 
-// float32 as two halves in bfloat16 (kernels/halves.h), three times as deep: a product that is three.
+// float32 as two halves in bfloat16 (kernels/halves.h), three times as deep: a product that is three. A panel, kDepth x
+// kPanel, is 768 KiB and the rows that meet it 384 KiB: AMX has 2 MiB of second-level cache, and waits for memory
+// beyond.
 struct HalfSides {
   using Given = float;
   using Packed = at::BFloat16;

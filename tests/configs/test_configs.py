@@ -1,5 +1,6 @@
 """Every YAML file of configs/ is read by the verb it is for, and planned without training."""
 
+import json
 import re
 
 import pytest
@@ -30,3 +31,19 @@ def test_unknown_key_is_refused(run, tmp_path):
     done = run("train", "--config", path, "--dry-run", check=False)
     assert done.returncode == 2
     assert "d-modell" in done.stderr and "d-model" in done.stderr.replace("d-modell", "")
+
+
+@pytest.mark.parametrize("path", [path for path in CONFIGS if path.stem.startswith("translation_")], ids=lambda path: path.stem)
+def test_counts_of_the_papers_table(path, run):
+    """`cost FILE` counts what the comment says: millions of attention parameters, of the paper's table."""
+    said = re.search(r"MHA ([\d.]+) million, MHE ([\d.]+)\s*(?:#\s*)?million", path.read_text())
+    costs = json.loads(run("cost", path, "--schemes", "mha,mhe_mul", "--json").stdout)
+    counts = {one["scheme"]: one["attention_parameters"] / 1e6 for one in costs}
+    assert counts == pytest.approx(dict(mha=float(said[1]), mhe_mul=float(said[2])), abs=0.006)
+
+
+def test_cost_of_what_train_does_not_know(run, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("layers: 3\nd-modell: 64\n")
+    done = run("cost", path, check=False)
+    assert done.returncode == 2 and f"{path}:2: unknown option 'd-modell'; did you mean 'd-model'?" in done.stderr

@@ -16,8 +16,8 @@ Arguments arguments(CostOptions& options) {
                  "Prints what every attention scheme takes: attention parameters (no biases; effective: without "
                  "those that another can absorb), all parameters, cache per token.");
   made.optional("MODEL",
-                "a model whose shape is meant: a headshare model or run directory, or a Hugging Face directory or "
-                "config.json",
+                "a model whose shape is meant: a headshare model or run directory, a Hugging Face directory or "
+                "config.json, or the YAML of headshare train --config",
                 &options.model_path);
   made.group("What to print", own_fields(options));
   made.group("Model", model_fields(options.model));

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/nearest.h"
 #include "headshare/cli/terminal/units.h"
+#include "headshare/cli/verbs/train_command.h"
 #include "headshare/compare/options.h"
 #include "headshare/models/checkpoint.h"
 
@@ -27,8 +28,11 @@ bool is_headshare_model(const fs::path& path) {
   return HfConfig(config).value("format").is_string();  // theirs has no such key
 }
 
+bool is_configuration(const fs::path& path) { return path.extension() == ".yaml" || path.extension() == ".yml"; }
+
 HfShape read_shape(const fs::path& path) {
   HS_CHECK(path_exists(path), "no model at ", path.string(), ": it does not exist");
+  if (is_configuration(path)) return {.options = configured_model(path.string()), .model_type = "headshare"};
   if (!is_headshare_model(path)) return read_hf_shape(path);
   const fs::path directory = fs::is_directory(path) ? path : fs::absolute(path).parent_path();
   return {.options = read_options(find_checkpoint(directory)), .model_type = "headshare"};

@@ -53,7 +53,8 @@ Fields translator_fields(EncoderDecoderOptions& translator);
 Fields swept_fields(TransformerOptions& model, CostOptions& options);
 
 // Sets kind, model, encoder and translator to what is at options->model_path: a headshare model or run directory, a
-// Hugging Face directory or its config.json. Throws Error as read_options and read_hf_shape do.
+// Hugging Face directory or its config.json, or a YAML file of options of `train`. Throws Error as read_options,
+// read_hf_shape and configured_model do.
 void take_model(CostOptions* options);
 
 struct Sweep {

@@ -1,4 +1,6 @@
 // headshare train: trains one model on text.
+#include "headshare/cli/verbs/train_command.h"
+
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -406,6 +408,14 @@ int train(TrainCommand& command) {
 }
 
 }  // namespace
+
+ModelOptions configured_model(const std::string& config) {
+  TrainCommand command;
+  std::optional<StartModel> start;
+  begin_with_task({"--config", config}, &command, &start);
+  command.arguments().parse({"--config", config});
+  return check_options(command);
+}
 
 int run_train(const Words& words) {
   TrainCommand command;

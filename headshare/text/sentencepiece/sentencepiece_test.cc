@@ -143,7 +143,7 @@ TEST(SentencePieceTest, TextsToTrainOnThatGiveNothingAreRefused) {
   }
   EXPECT_THAT(error_message([&] { train_on(options, {"good ", "b\xC3"}); }), HasSubstr("after 5 bytes"));
   EXPECT_THAT(error_message([&] { train_on({.kind = options.kind, .vocabulary_size = 10}, kLines); }),
-              HasSubstr("--vocabulary-size 10"));
+              HasSubstr("a vocabulary of 10 pieces has no room for the 29"));
   EXPECT_THAT(error_message([&] { train_on({.kind = TokenizerKind::kBpe, .character_coverage = 1}, kLines); }),
               HasSubstr("are for the tokenizer sentencepiece"));
   EXPECT_THAT(error_message([&] { train_on({.kind = options.kind, .min_count = 2}, kLines); }), HasSubstr("min-count"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <regex>
 
 #include "headshare/base/error.h"
 #include "headshare/text/unicode/utf8.h"
@@ -108,6 +109,19 @@ class Sentences : public sentencepiece::SentenceIterator {
   std::exception_ptr failure_;
 };
 
+// The library's complaint in our words where it is the usual one: the vocabulary has no room for the characters.
+std::string failure_text(const std::string& message, const SentencePieceTraining& training) {
+  static const std::regex few("smaller than required_chars. (\\d+) vs (\\d+)");
+  std::smatch numbers;
+  if (std::regex_search(message, numbers, few)) {
+    return join_text("a vocabulary of ", numbers[1].str(), " pieces has no room for the ", numbers[2].str(),
+                     " that control tokens and characters of the text need (--character-coverage ",
+                     training.character_coverage, "); raise --vocabulary-size");
+  }
+  return join_text(message, "; the options are --vocabulary-size ", training.vocabulary_size,
+                   " and --character-coverage ", training.character_coverage);
+}
+
 }  // namespace
 
 std::string train_sentencepiece(const SentencePieceTraining& training, const NextChunk& next_chunk) {
@@ -126,8 +140,7 @@ std::string train_sentencepiece(const SentencePieceTraining& training, const Nex
        {"minloglevel", "3"}},  // only headshare prints
       &sentences, &model);
   sentences.check();
-  HS_CHECK(status.ok(), kWhere, ": ", status.message(), "; the options are --vocabulary-size ",
-           training.vocabulary_size, " and --character-coverage ", training.character_coverage);
+  HS_CHECK(status.ok(), kWhere, ": ", failure_text(std::string(status.message()), training));
   return model;
 }
 
