@@ -205,10 +205,11 @@ void Trainer::evaluate(bool averaged) {
     progress_.best_step = progress_.step;
     progress_.evaluations_without_gain = 0;
     save_best();
-  } else {
+  } else if (!averaged) {
     ++progress_.evaluations_without_gain;
   }
   for (Observer* observer : observers_) observer->on_evaluation(report);
+  if (averaged) return;  // the run is over
   stopped_early_ = options_.patience > 0 && progress_.evaluations_without_gain >= options_.patience;
 }
 

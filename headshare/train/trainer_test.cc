@@ -131,7 +131,9 @@ TEST(TrainerTest, AveragesTheLastCheckpoints) {
     options.evaluate_every = options.save_every = 2;
     options.keep_last = 1;
     options.average_last = 2;  // wins over keep_last
+    options.patience = 1;      // of the run, not of the average behind it
     const TrainResult result = train(task, options, folder);
+    EXPECT_FALSE(result.stopped_early);
     RunDirectory run(folder);
     ASSERT_EQ(run.step_checkpoints().size(), 2u);
     EXPECT_LT(largest_difference(task.seen_by_evaluation, mean_of(run.step_checkpoints())), 1e-6);

@@ -221,6 +221,8 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
     lines = answer.stdout.decode().splitlines()
     assert lines[1:] == [whole, ""] and lines[0].startswith("two two")
     assert "line 3: its prefix of" in answer.stderr.decode()
+    assert "has 2 lines, and the input 1: the last prefixes were not used" in translate(
+        line, "--prefixes", tmp_path / "prefixes").stderr.decode()  # fmt: skip
     answer = translate(b"eins\n" * 3, "--prefixes", tmp_path / "prefixes", check=False)
     assert answer.returncode == 1 and "line 3 of the input has no prefix" in answer.stderr.decode()
 
@@ -275,6 +277,11 @@ def test_alignment_follows_the_order(translate):
         line = translate(source.encode() + b"\n", "--alignment").stdout.decode().rstrip("\n").split("\t")
         assert line == [one["text"], " ".join(f"{place}-{i}" for i, place in enumerate(places))]
     assert right > 0.6 * total
+    begun = json.loads(translate(b"eins zwei\n", "--json", "--alignment", "--prefix", "one").stdout)
+    one = begun["translations"][0]
+    assert begun["prefix_tokens"] and begun["source_tokens"]
+    assert len(one["alignment"]) == len(begun["prefix_tokens"]) + len(one["tokens"]) - one["ended"]
+    assert all(0 <= place <= len(begun["source_tokens"]) for place in one["alignment"])
 
 
 def test_sampling_repeats_by_its_seed(translate):
@@ -290,6 +297,8 @@ def test_sampling_repeats_by_its_seed(translate):
     (["--temperature", "0.5"], "--temperature is about --sample"),
     (["--greedy"], "greedy"),
     (["--n-best", "9", "--beam", "2"], "n-best"),
+    (["--sample", "--n-best", "3"], "leave --n-best 3 out"),
+    (["--length-norm", "none", "--length-penalty", "2"], "--length-penalty does nothing with --length-norm none"),
 ])
 def test_wrong_options(translate, words, message):
     answer = translate(b"eins\n", *words, check=False)

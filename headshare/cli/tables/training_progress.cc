@@ -5,13 +5,15 @@
 #include "headshare/base/proc.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
 std::string evaluation_text(const Evaluation& evaluation) {
   std::string text = "validation loss " + format_fixed(evaluation.loss, 4);
-  for (const Score& score : evaluation.scores) text += ", " + score.name + " " + format_fixed(score.value, 4);
+  for (const Score& score : evaluation.scores)
+    text += ", " + score_heading(score.name) + " " + format_fixed(score.value, 4);
   return text;
 }
 
@@ -34,7 +36,8 @@ void TrainingProgress::on_evaluation_progress(int64_t done, int64_t total) {
 }
 
 void TrainingProgress::on_evaluation(const EvaluationReport& report) {
-  std::string text = join_text("step ", report.step, ": ", evaluation_text(report.evaluation));
+  std::string text = join_text("step ", report.step, report.averaged ? ", average of checkpoints" : "", ": ",
+                               evaluation_text(report.evaluation));
   if (report.recovered) text += ", recovered " + recovered_text(*report.recovered);
   print_status(text + (report.best ? " (best so far)" : ""));
 }

@@ -264,7 +264,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
                 " tokens in ", format_duration(result.seconds), ", ", format_count(result.tokens_per_second),
                 " tokens/s", result.stopped_early ? ", stopped early" : "", "\n");
   if (!result.best_model.empty()) {
-    const bool is_loss = result.best_loss >= 0;  // a score that should be large counts below 0
+    const bool is_loss = !std::signbit(result.best_loss);  // a score that should be large counts below 0, also 0 itself
     text += join_text("validation   ", is_loss ? "loss " : "score ", format_fixed(std::abs(result.best_loss), 4),
                       " at step ", result.best_step, " (best)\n");
   }

@@ -41,7 +41,7 @@ Fields text_fields(TranslateOptions& o) {
       field("scores", &o.scores, "write the score and a tab before each translation"),
       field("alignment", &o.alignment,
             "write a tab and pairs SOURCE-TARGET of tokens, counted from 0, behind each translation: where "
-            "cross-attention looked"),
+            "cross-attention looked. Targets begin with those of a prefix"),
       field("json", &o.json,
             "a JSON object for each line of the input, with the translations, their scores and tokens"),
   };
@@ -74,6 +74,7 @@ void settle_sampling(const Arguments& arguments, TranslateOptions* o) {
   if (!o->sample) return;
   if (!arguments.given("beam")) o->beam.beam = 1;
   HS_CHECK(o->beam.beam == 1, "--sample draws one hypothesis; set --beam 1, not ", o->beam.beam);
+  HS_CHECK(o->beam.n_best == 1, "--sample draws one hypothesis; leave --n-best ", o->beam.n_best, " out");
 }
 
 // Its last line would stand before what is written to the same terminal.
@@ -103,6 +104,13 @@ class Prefixes {
     HS_CHECK(valid_utf8_prefix(options.prefix) == options.prefix.size(), "--prefix is not UTF-8");
     common_ = target.encode(options.prefix);
     if (!file_.empty()) lines_ = read_prefixes(file_);
+  }
+
+  // After the last line of the input: says so where prefixes are left over.
+  void end(int64_t lines) const {
+    if (file_.empty() || lines >= static_cast<int64_t>(lines_.size())) return;
+    notice(
+        join_text(file_, " has ", lines_.size(), " lines, and the input ", lines, ": the last prefixes were not used"));
   }
 
   std::vector<int32_t> of_line(int64_t number) const {
@@ -138,6 +146,8 @@ nlohmann::ordered_json line_object(int64_t number) {
 std::string json_line(const Translator& translator, const Asked& asked, bool alignment,
                       const std::vector<Hypothesis>& found) {
   nlohmann::ordered_json object = line_object(asked.line.number);
+  if (!asked.prefix.empty()) object["prefix_tokens"] = asked.prefix;
+  if (alignment) object["source_tokens"] = asked.line.tokens;
   for (const Hypothesis& one : found) {
     object["translations"].push_back({{"text", translator.text(one, asked.prefix)},
                                       {"score", one.score},
@@ -168,8 +178,10 @@ class TranslateCommand {
   // waiting.
   void run() {
     InputLines lines;
-    for (std::string line; next(lines, &line);) queue_.push(std::move(line));
+    int64_t count = 0;
+    for (std::string line; next(lines, &line); ++count) queue_.push(std::move(line));
     queue_.flush();
+    prefixes_.end(count);
   }
 
  private:
@@ -293,6 +305,8 @@ int run_translate(const Words& words) {
   catch_interrupts();
   as_usage([&] {
     settle_sampling(arguments, &options);
+    HS_CHECK(options.beam.length_norm != LengthNorm::kNone || !arguments.given("length-penalty"),
+             "--length-penalty does nothing with --length-norm none; leave one of them out");
     check_beam_options(options.beam);
   });
   TranslateCommand(options).run();

@@ -21,6 +21,7 @@ enum class PairFormat {
 struct PairFiles {
   std::string source;
   std::string target;
+  const char* part = "";  // what its options begin with: "", "validation-", "test-"
 
   bool given() const { return !source.empty() || !target.empty(); }
 };
@@ -34,8 +35,8 @@ struct PairLimits {
 
 struct ParallelOptions {
   PairFiles train = {};
-  PairFiles validation = {};
-  PairFiles test = {};
+  PairFiles validation = {.source = {}, .target = {}, .part = "validation-"};
+  PairFiles test = {.source = {}, .target = {}, .part = "test-"};
   std::vector<std::string> pair_fields = {};  // of the source, of the target
   PairFormat pair_format = PairFormat::kAuto;
   std::optional<int64_t> max_pair_length = 256;

@@ -30,21 +30,29 @@ void refuse_streams(const std::string& path) {
 PairFormat format_of(const PairFiles& files, PairFormat chosen) {
   refuse_streams(files.source);
   if (!files.target.empty()) refuse_streams(files.target);
-  HS_CHECK(!files.source.empty(), "the target file ", files.target, " has no source; give --source too");
+  HS_CHECK(!files.source.empty(), "the target file ", files.target, " has no source; give --", files.part,
+           "source too");
   const bool two = !files.target.empty();
   if (chosen == PairFormat::kLines || (chosen == PairFormat::kAuto && two)) {
-    HS_CHECK(two, files.source,
-             " has no translations beside it; give --target, or a .tsv or .jsonl file with both sides");
+    HS_CHECK(two, files.source, " has no translations beside it; give --", files.part,
+             "target, or a .tsv or .jsonl file with both sides");
     return PairFormat::kLines;
   }
-  HS_CHECK(!two, "the pairs are in one file, but there are two: ", files.source, " and ", files.target,
-           "; leave --target out, or set --pair-format lines");
+  HS_CHECK(!two, "the pairs are in one file, but there are two: ", files.source, " and ", files.target, "; leave --",
+           files.part, "target out, or set --pair-format lines");
   if (chosen != PairFormat::kAuto) return chosen;
   if (ends_with(files.source, ".tsv")) return PairFormat::kTsv;
-  HS_CHECK(ends_with(files.source, ".jsonl"), files.source,
-           " has no translations beside it: give --target, or the format of a file with both sides, --pair-format tsv "
+  HS_CHECK(ends_with(files.source, ".jsonl"), files.source, " has no translations beside it: give --", files.part,
+           "target, or the format of a file with both sides, --pair-format tsv "
            "or jsonl");
   return PairFormat::kJsonLines;
+}
+
+// Whether some part has both sides in one file, whose texts have names.
+bool any_names(const ParallelOptions& options) {
+  const PairFiles* parts[] = {&options.train, &options.validation, &options.test};
+  return std::any_of(std::begin(parts), std::end(parts),
+                     [](const PairFiles* one) { return one->given() && one->target.empty(); });
 }
 
 std::string field_of(const nlohmann::json& record, const std::string& name, const std::string& where) {
@@ -67,7 +75,7 @@ ParallelText::ParallelText(const PairFiles& files, const ParallelOptions& option
   HS_CHECK(fields_.empty() || fields_.size() == 2, "--pair-fields has ", fields_.size(),
            " names; there are two, the source's and the target's");
   HS_CHECK(fields_.empty() || fields_[0] != fields_[1], "--pair-fields names ", brief_text(fields_[0]), " twice");
-  HS_CHECK(fields_.empty() || format_ != PairFormat::kLines,
+  HS_CHECK(fields_.empty() || format_ != PairFormat::kLines || any_names(options),
            "--pair-fields is for a file with both sides; lines of two files have no names");
   HS_CHECK(!fields_.empty() || format_ != PairFormat::kJsonLines, files.source,
            ": which of its fields are the two sides? Name them: --pair-fields de,en");

@@ -112,6 +112,10 @@ TEST_F(ParallelTextTest, OptionsThatDoNotFitSayWhatToDo) {
   EXPECT_THAT(refusal({text, ""}, {.pair_format = PairFormat::kLines}), HasSubstr("give --target"));
   EXPECT_THAT(refusal({text, text}, {.pair_format = PairFormat::kTsv}), HasSubstr("leave --target out"));
   EXPECT_THAT(refusal({text, text}, {.pair_fields = {"de", "en"}}), HasSubstr("--pair-fields is for a file"));
+  const ParallelOptions mixed = {.train = {.source = "a.jsonl", .target = {}}, .pair_fields = {"de", "en"}};
+  EXPECT_EQ(read_all({text, text}, mixed).size(), 1U);  // the names are those of the other file
+  EXPECT_THAT(refusal({text, "", "validation-"}), HasSubstr("give --validation-target"));
+  EXPECT_THAT(refusal({"", text, "test-"}), HasSubstr("give --test-source too"));
   EXPECT_THAT(refusal({file("a.jsonl", "{}"), ""}), HasSubstr("Name them: --pair-fields de,en"));
   EXPECT_THAT(refusal({text, ""}, {.pair_fields = {"de"}, .pair_format = PairFormat::kTsv}), HasSubstr("has 1 names"));
   EXPECT_THAT(refusal({text, ""}, {.pair_fields = {"de", "de"}, .pair_format = PairFormat::kTsv}),

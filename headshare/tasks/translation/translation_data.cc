@@ -39,6 +39,7 @@ std::shared_ptr<Tokenizer> named_or_trained(const std::string& path, const Token
 TokenizerPair open_tokenizers(const LanguageModelOptions& language, const TranslationTaskOptions& options,
                               const Progress& progress) {
   const bool separate = options.separate_tokenizers || !options.source_tokenizer_path.empty();
+  if (separate) notice("source and target have a tokenizer each, and so embeddings of their own");
   TokenizerPair tokenizers;
   tokenizers.target = named_or_trained(language.tokenizer_path, language.tokenizer, options.pairs,
                                        separate ? Sides::kTarget : Sides::kBoth, progress);

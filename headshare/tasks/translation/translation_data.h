@@ -16,12 +16,12 @@ struct TranslationPart {
   std::shared_ptr<const PairData> pairs = std::make_shared<PairData>();
   // Of the parts that are translated, as they were read: every pair of the files, in their order, those too that
   // `pairs` leaves out.
-  std::vector<std::string> sources, references;
+  std::vector<std::string> sources = {}, references = {};
 };
 
 struct TranslationData {
   TokenizerPair tokenizers;
-  TranslationPart train, validation, test;
+  TranslationPart train = {}, validation = {}, test = {};
 
   const TranslationPart& part(Part part) const { return part == Part::kValidation ? validation : test; }
 
