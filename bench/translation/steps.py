@@ -111,7 +111,8 @@ def measure(program, quick, turns, threads):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         check(program, folder / "small", texts[:2000], settings)
-        precisions = ["fp32", *(["bf16x3", "bf16"] if common.has_amx() else [])]
+        further = ["bf16x3"] if quick else ["bf16x3", "bf16"]
+        precisions = ["fp32", *(further if common.has_amx() else [])]
         chosen = contenders_of(program, folder / "full", case, texts, precisions)
         for one in chosen:
             if isinstance(one, Python):

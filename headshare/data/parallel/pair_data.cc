@@ -45,7 +45,10 @@ int64_t* reason(size_t source, size_t target, const PairLimits& limits, PairCoun
 std::string counts_text(const PairCounts& counts, const PairLimits& limits) {
   std::string text = grouped(counts.kept()) + (counts.kept() == 1 ? " pair" : " pairs");
   std::vector<std::string> reasons;
-  if (counts.empty > 0) reasons.push_back(grouped(counts.empty) + " with an empty side");
+  if (counts.empty > 0) {
+    const std::string first = counts.first_empty > 0 ? " (first: pair " + grouped(counts.first_empty) + ")" : "";
+    reasons.push_back(grouped(counts.empty) + " with an empty side" + first);
+  }
   if (counts.too_long > 0) {
     reasons.push_back(join_text(grouped(counts.too_long), " longer than ", limits.longest.value_or(0), " tokens"));
   }
@@ -66,6 +69,7 @@ PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer&
     const int64_t number = counts_.read++;
     if (int64_t* left_out = reason(from.size(), to.size(), limits, &counts_)) {
       ++*left_out;
+      if (counts_.empty == 1 && left_out == &counts_.empty) counts_.first_empty = number + 1;
       continue;
     }
     add_side(from, source_end);

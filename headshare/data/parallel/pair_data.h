@@ -15,6 +15,7 @@ namespace headshare {
 struct PairCounts {
   int64_t read = 0;
   int64_t empty = 0;        // left out: a side without tokens
+  int64_t first_empty = 0;  // the first of those, counted from 1; 0 without one
   int64_t too_long = 0;     // left out: a side with more tokens than PairLimits::longest
   int64_t too_unequal = 0;  // left out: more unequal than PairLimits::most_ratio
 

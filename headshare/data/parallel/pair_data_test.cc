@@ -43,10 +43,13 @@ TEST_F(PairDataTest, PairsAreLeftOutAndCountedByReason) {
   EXPECT_EQ(data.number(2), 10);
   EXPECT_EQ(data.source(2).size(), 7u);
   EXPECT_EQ(counts_text(data.counts(), limits),
-            "3 pairs; left out: 3 with an empty side, 3 longer than 10 tokens, 2 with a side more than 3 times as long "
+            "3 pairs; left out: 3 with an empty side (first: pair 7), 3 longer than 10 tokens, 2 with a side more than "
+            "3 times as long "
             "as the other");
   EXPECT_EQ(counts_text({.read = 29000}, limits), "29,000 pairs");
   EXPECT_EQ(counts_text({.read = 1234568, .empty = 1}, limits), "1,234,567 pairs; left out: 1 with an empty side");
+  EXPECT_EQ(counts_text({.read = 9, .empty = 2, .first_empty = 1017}, limits),
+            "7 pairs; left out: 2 with an empty side (first: pair 1,017)");
   EXPECT_EQ(counts_text({.read = 101, .empty = 100}, limits), "1 pair; left out: 100 with an empty side");
 }
 
