@@ -39,11 +39,6 @@ inline Half half(float x) {
   return {u, to_bf16(std::isfinite(upper) ? x - upper : 0.0F)};
 }
 
-HWY_INLINE void store_upper(hn::Vec<U> bits, Bf16* to) {
-  const hn::Rebind<uint16_t, F> narrow;
-  hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(I(), hn::ShiftRight<16>(bits))), narrow, reinterpret_cast<uint16_t*>(to));
-}
-
 void left(const float* x, int64_t stride, int64_t rows, int64_t depth, Bf16* out, int64_t out_stride) {
   const F d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));

@@ -64,11 +64,13 @@ HWY_INLINE hn::Vec<U> rounded_bits(FloatVec x) {
   return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), rounded, quiet);
 }
 
-HWY_INLINE void store_narrowed(FloatVec v, Bf16* to) {
+// The upper halves of bits, as bf16.
+HWY_INLINE void store_upper(hn::Vec<U> bits, Bf16* to) {
   const hn::Rebind<uint16_t, F> half;
-  const auto bits = hn::ShiftRight<16>(rounded_bits(v));
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), bits)), half, reinterpret_cast<uint16_t*>(to));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(I(), hn::ShiftRight<16>(bits))), half, reinterpret_cast<uint16_t*>(to));
 }
+
+HWY_INLINE void store_narrowed(FloatVec v, Bf16* to) { store_upper(rounded_bits(v), to); }
 
 }  // namespace headshare::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

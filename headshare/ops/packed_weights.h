@@ -10,8 +10,8 @@ namespace headshare {
 
 using at::Tensor;
 
-// Keeps a packed copy of each weight that it is asked for, for products as ComputeIn says then. The weights must not
-// change, nor end, before it does, nor that.
+// Keeps a packed copy of each weight that it is asked for, for products as ComputeIn says then. Until this ends neither
+// the weights nor ComputeIn may change.
 class PackedWeights {
  public:
   // weight [out, in], float32 on the CPU, as pack_panels(weight^T) has it.
