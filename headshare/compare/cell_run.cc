@@ -52,6 +52,9 @@ void take_outputs(const Evaluation& found, const Subject& subject, const fs::pat
   for (const WrittenExample& one : subject.examples) {
     cell->examples.push_back(found.outputs.at(static_cast<size_t>(one.item)));
   }
+  if (found.output_seconds > 0) {
+    cell->outputs_per_second = static_cast<double>(found.outputs.size()) / found.output_seconds;
+  }
   write_outputs(home, found.outputs);
 }
 

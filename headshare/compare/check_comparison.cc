@@ -1,6 +1,7 @@
 #include "headshare/compare/check_comparison.h"
 
 #include <algorithm>
+#include <map>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
@@ -10,6 +11,7 @@
 #include "headshare/metrics/statistics.h"
 #include "headshare/models/embeddings/idle_options.h"
 #include "headshare/tasks/masked/masked_language_model.h"
+#include "headshare/tasks/translation/translation_options.h"
 
 namespace headshare {
 namespace {
@@ -50,6 +52,27 @@ void check_embedding_options(const ComparisonOptions& options) {
   check_read_by(kinds, options.own<MaskedOptions>().encoder.embedding);
 }
 
+// What chooses the schemes of an encoder-decoder's three sites; empty where --scheme chooses that of one.
+std::vector<std::string> schemes_of_all_sites(const ComparisonOptions& options) {
+  const EncoderDecoderParts& model = options.own<TranslationTaskOptions>().model;
+  std::vector<std::string> sites = {model.encoder_scheme, model.decoder_scheme, model.cross_scheme};
+  if (std::count(sites.begin(), sites.end(), "auto") > 0) sites.clear();
+  return sites;
+}
+
+// A table of schemes would show one model under two names.
+void check_schemes_matter(const ComparisonOptions& options) {
+  std::map<std::vector<std::string>, std::string> schemes;
+  for (const Variant& one : chosen_variants(options)) {
+    const std::vector<std::string> sites = schemes_of_all_sites(with_variant(options, one));
+    if (sites.empty()) continue;
+    const auto [known, added] = schemes.emplace(sites, one.scheme);
+    HS_CHECK(added || known->second == one.scheme,
+             "--encoder-scheme, --decoder-scheme and --cross-scheme leave no site to --schemes: ", known->second,
+             " and ", one.scheme, " would be the same model; leave one of these options out, or compare --variants");
+  }
+}
+
 ComparisonOptions without_embedding_options(ComparisonOptions options) {
   TokenEmbeddingOptions& embedding = options.own<MaskedOptions>().encoder.embedding;
   embedding = {.kind = embedding.kind};
@@ -69,7 +92,10 @@ void check_comparison(const ComparisonOptions& options) {
   if (options.until_decided > 0) check_seeds_to_add(options);
   // Of --encoders their own comparison says what they are.
   if (!has_encoders(options)) check_references(options);
-  for (const SweepSetting& setting : sweep_settings(options)) check_setting(with_setting(options, setting));
+  for (const SweepSetting& setting : sweep_settings(options)) {
+    check_schemes_matter(with_setting(options, setting));
+    check_setting(with_setting(options, setting));
+  }
 }
 
 }  // namespace headshare

@@ -289,6 +289,7 @@ void save_model(const fs::path& directory, const EncoderDecoder& model, const To
 }
 
 fs::path find_checkpoint(const fs::path& path) {
+  HS_CHECK(!path.empty(), "the path of a model is empty: name a run directory or a checkpoint");
   HS_CHECK(fs::exists(path), "no model at ", path.string(), ": it does not exist");
   HS_CHECK(fs::is_directory(path), path.string(),
            " is a file; a model is a directory with config.json and model.safetensors");

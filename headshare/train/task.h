@@ -28,6 +28,7 @@ struct Evaluation {
   std::optional<double> goal =
       {};  // what a better model has more of, where that is not a smaller loss: a task's metric
   std::vector<std::string> outputs = {};  // what the model wrote, where it writes text: an item each
+  double output_seconds = 0;              // the time that it took
 
   // What early stopping and "best" look at: the smaller the better.
   double criterion() const { return goal ? -*goal : loss; }

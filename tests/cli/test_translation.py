@@ -298,6 +298,7 @@ def test_sampling_repeats_by_its_seed(translate):
     (["--greedy"], "greedy"),
     (["--n-best", "9", "--beam", "2"], "n-best"),
     (["--sample", "--n-best", "3"], "leave --n-best 3 out"),
+    (["--prefix", "one", "--prefixes", "file"], "exclude each other"),
     (["--length-norm", "none", "--length-penalty", "2"], "--length-penalty does nothing with --length-norm none"),
 ])
 def test_wrong_options(translate, words, message):
@@ -365,6 +366,32 @@ def test_resumes_bit_for_bit(run, pairs, tmp_path):
     assert (tmp_path / "whole" / name).read_bytes() != (tmp_path / "constant" / name).read_bytes()
 
 
+def test_a_run_goes_on_from_any_directory(run, pairs, tmp_path):
+    words = [one.name if isinstance(one, pathlib.Path) else one for one in files(pairs)]
+    out = tmp_path / "run"
+    run("train", "--task", "translation", *words, *SMALL, "--steps", "2", "--schedule", "constant", "--out", out, cwd=pairs)
+    run("train", "--resume", "--steps", "3", "--out", out, cwd=tmp_path)
+    assert json.loads((out / "result.json").read_text())["steps"] == 3
+
+
+def test_a_dry_run_knows_the_vocabulary_of_a_tokenizer(run, model, tmp_path):
+    words = ["train", "--task", "translation", "--dry-run", "--tokenizer-path"]
+    tokenizer = model / "checkpoints/best/tokenizer.json"
+    size = json.loads(run("info", model, "--json").stdout)["tokenizer"]["vocabulary_size"]
+    assert f"vocabulary  {size}\n" in run(*words, tokenizer).stdout
+    assert "nowhere.json" in run(*words, tmp_path / "nowhere.json", check=False).stderr
+
+
+def test_schemes_that_no_site_is_left_to_are_not_compared(run, pairs, tmp_path):
+    sites = ["--encoder-scheme", "mqa", "--decoder-scheme", "sha"]
+    words = ["compare", "--task", "translation", *files(pairs), *SMALL, "--dry-run", *sites, "--schemes", "mha,mqa"]
+    answer = run(*words, "--cross-scheme", "mhe_mul", check=False)
+    assert answer.returncode == 2 and "mha and mqa would be the same model" in answer.stderr
+    swept = run(*words, "--sweep", "cross-scheme=auto,sha", check=False)
+    assert swept.returncode == 2 and "would be the same model" in swept.stderr
+    run(*words)
+
+
 def test_comparison_of_sites(run, pairs, tmp_path):
     sacrebleu = pytest.importorskip("sacrebleu")
     out = tmp_path / "comparison"
@@ -387,5 +414,8 @@ def test_comparison_of_sites(run, pairs, tmp_path):
         assert (chrf["name"], chrf["value"]) == ("chrf", pytest.approx(expected.score))
         assert sum(chrf["interval"]) / 2 == pytest.approx(expected._mean)  # seed 12345, sacreBLEU's default
         assert chrf["interval"][1] - chrf["interval"][0] == pytest.approx(2 * expected._ci)
+        assert cell["outputs_per_second"] > 0
     assert "est BLEU" in answer.stdout
+    assert "translating" in answer.stdout and "sentences/s" in answer.stdout
+    assert "Translating" in (out / "report.html").read_text() and "outputs_per_second" in (out / "results.csv").read_text()
     assert os.path.exists(out / "report.html")

@@ -32,10 +32,4 @@ std::string whole_path(const std::string& path) {
   return code || valid_utf8_prefix(whole) != whole.size() ? path : whole;
 }
 
-void make_paths_whole(DataOptions* options) {
-  for (auto* texts : {&options->text, &options->validation_text, &options->test_text}) {
-    for (std::string& path : *texts) path = whole_path(path);
-  }
-}
-
 }  // namespace headshare

@@ -6,7 +6,6 @@
 
 #include "headshare/base/output_mark.h"
 #include "headshare/cli/arguments/args.h"
-#include "headshare/data/text/data_options.h"
 
 namespace headshare {
 
@@ -21,8 +20,5 @@ void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, cons
 
 // The path as it is found from any directory; "" and "-", standard input, stay what they are.
 std::string whole_path(const std::string& path);
-
-// whole_path() of all texts.
-void make_paths_whole(DataOptions* options);
 
 }  // namespace headshare

@@ -5,21 +5,10 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/arguments/resume.h"
+#include "headshare/cli/inputs/task_paths.h"
 
 namespace headshare {
 namespace {
-
-// Files that are found again from any directory.
-void make_paths_whole(ComparisonOptions* options) {
-  make_paths_whole(&options->language.data);
-  for (std::string* path : {&options->language.tokenizer_path, &options->language.tokenizer.hash_merges}) {
-    *path = whole_path(*path);
-  }
-  options->language.distillation.teacher = whole_path(options->language.distillation.teacher);
-  for (const TaskFamily* family : task_families()) {
-    for (std::string* path : family->paths(*options)) *path = whole_path(*path);
-  }
-}
 
 std::vector<std::string> fine_tuned_tasks() {
   std::vector<std::string> names;

@@ -120,6 +120,8 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   columns.push_back({.heading = "peak memory"});
   columns.push_back({.heading = "training " + training_unit(results.subject) + "/s"});
   if (decoding) columns.push_back({.heading = "decoding tokens/s"});
+  const bool writes = any_output_speed(results);
+  if (writes) columns.push_back({.heading = "translating sentences/s"});
   TextTable table(columns);
   for (const VariantRow& row : rows) {
     std::vector<std::string> cells = {name_cell(row, best), count_text(row.attention_parameters),
@@ -130,6 +132,7 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
     cells.push_back(rate_text(row, row.training_tokens_per_second));
     if (decoding) cells.push_back(rate_text(row, row.decoding_tokens_per_second));
+    if (writes) cells.push_back(rate_text(row, row.outputs_per_second));
     table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));

@@ -13,6 +13,7 @@
 #include "headshare/cli/arguments/resume.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/inputs/task_paths.h"
 #include "headshare/cli/tables/training_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
@@ -26,6 +27,7 @@
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/language/score_text.h"
 #include "headshare/tasks/start_from.h"
+#include "headshare/text/tokenizer_file.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/jsonl.h"
 #include "headshare/train/plateau.h"
@@ -183,15 +185,24 @@ ModelOptions check_options(const TrainCommand& command) {
   });
 }
 
-void print_dry_run(const TrainCommand& command) {
+// A tokenizer that is there already says what vocabulary the model will have.
+void take_vocabulary(TrainCommand* command) {
+  LanguageModelOptions& language = command->task.language;
+  if (language.vocabulary || language.tokenizer_path.empty()) return;
+  language.vocabulary = model_vocabulary(language, *load_tokenizer(language.tokenizer_path));
+}
+
+void print_dry_run(TrainCommand command) {
+  const bool known = command.task.language.vocabulary || !command.task.language.tokenizer_path.empty();
+  take_vocabulary(&command);
   const ModelOptions options = check_options(command);
   const TransformerOptions& model = shared_options(options);
   const ModelSize size = size_of(options);
   print(join_text("model       ", is_causal(options) ? "" : kind_name(options) + ", ", model.attention.scheme, ", ",
                   model.layers, " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
                   model.context, savings_text(model), "\n", "vocabulary  ", model.vocabulary,
-                  " (what the tokenizer will have, or 8192 where only the text can tell)\n", "parameters  ",
-                  format_count(static_cast<double>(size.total_parameters)), ", attention ",
+                  known ? "" : " (what the tokenizer will have, or 8192 where only the text can tell)", "\n",
+                  "parameters  ", format_count(static_cast<double>(size.total_parameters)), ", attention ",
                   format_count(static_cast<double>(size.attention_parameters)), "\n"));
   if (size.cache_bytes_per_token > 0)
     print(join_text("cache       ", size.cache_bytes_per_token, " bytes per token\n"));
@@ -210,13 +221,8 @@ void print_dry_run(const TrainCommand& command) {
 
 // Paths that are found again from any directory.
 void make_paths_whole(TrainCommand* command) {
-  make_paths_whole(&command->task.language.data);
-  for (std::string* path : {&command->task.language.tokenizer_path, &command->task.language.tokenizer.hash_merges}) {
-    *path = whole_path(*path);
-  }
-  for (std::string* model : {&command->start_from, &command->like, &command->task.language.distillation.teacher}) {
-    *model = whole_path(*model);
-  }
+  make_paths_whole(&command->task);
+  for (std::string* model : {&command->start_from, &command->like}) *model = whole_path(*model);
 }
 
 // What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
@@ -414,6 +420,7 @@ ModelOptions configured_model(const std::string& config) {
   std::optional<StartModel> start;
   begin_with_task({"--config", config}, &command, &start);
   command.arguments().parse({"--config", config});
+  take_vocabulary(&command);
   return check_options(command);
 }
 

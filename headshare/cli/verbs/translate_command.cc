@@ -100,8 +100,6 @@ std::vector<std::string> read_prefixes(const std::string& path) {
 class Prefixes {
  public:
   Prefixes(const TranslateOptions& options, const Tokenizer& target) : file_(options.prefixes), target_(target) {
-    HS_CHECK(options.prefix.empty() || options.prefixes.empty(), "--prefix and --prefixes exclude each other");
-    HS_CHECK(valid_utf8_prefix(options.prefix) == options.prefix.size(), "--prefix is not UTF-8");
     common_ = target.encode(options.prefix);
     if (!file_.empty()) lines_ = read_prefixes(file_);
   }
@@ -307,6 +305,8 @@ int run_translate(const Words& words) {
     settle_sampling(arguments, &options);
     HS_CHECK(options.beam.length_norm != LengthNorm::kNone || !arguments.given("length-penalty"),
              "--length-penalty does nothing with --length-norm none; leave one of them out");
+    HS_CHECK(options.prefix.empty() || options.prefixes.empty(), "--prefix and --prefixes exclude each other");
+    HS_CHECK(valid_utf8_prefix(options.prefix) == options.prefix.size(), "--prefix is not UTF-8");
     check_beam_options(options.beam);
   });
   TranslateCommand(options).run();

@@ -138,6 +138,7 @@ Line variant_line(const Results& results, const VariantRow& row, const std::vect
   line.add_measured("training_tokens_per_second", row.training_tokens_per_second);
   line.add_measured("decoding_tokens_per_second", row.decoding_tokens_per_second);
   line.add_measured("decoding_context", static_cast<double>(row.decoding_context));
+  line.add_measured("outputs_per_second", row.outputs_per_second);
   return line;
 }
 
@@ -190,6 +191,7 @@ void add_figures(Line* line, const Cell* cell, const std::vector<std::string>& s
   number("training_seconds", [](const Cell& c) { return c.training_seconds; });
   number("training_tokens_per_second", [](const Cell& c) { return c.training_tokens_per_second; });
   number("decoding_tokens_per_second", [](const Cell& c) { return c.decoding_tokens_per_second; });
+  number("outputs_per_second", [](const Cell& c) { return c.outputs_per_second; });
   number("attention_memory_bytes", [](const Cell& c) { return static_cast<double>(c.attention_memory_bytes); });
   number("peak_memory_bytes", [](const Cell& c) { return static_cast<double>(c.peak_memory_bytes); });
   line->add("signature", cell == nullptr ? "" : cell->signature);

@@ -190,6 +190,8 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
   headings.push_back({.text = "Peak memory"});
   headings.push_back({.text = "Training", .number = true, .unit = training_unit(view.results.subject) + "/s"});
   if (decoding) headings.push_back({.text = "Decoding", .number = true, .unit = "tokens/s"});
+  const bool writes = any_output_speed(view.results);
+  if (writes) headings.push_back({.text = "Translating", .number = true, .unit = "sentences/s"});
   HtmlTable table(headings);
   const auto positive = [](double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; };
   for (const VariantRow& row : view.rows) {
@@ -212,6 +214,7 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
     cells.push_back(rate(row.training_tokens_per_second));
     if (decoding) cells.push_back(rate(row.decoding_tokens_per_second));
+    if (writes) cells.push_back(rate(row.outputs_per_second));
     table.add(std::move(cells), &row == best);
   }
   return table.html("Cost", /*sortable=*/true);

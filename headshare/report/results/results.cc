@@ -197,6 +197,7 @@ void check_finite(const Cell& cell) {
   check(cell.training_seconds, "the training time");
   check(cell.training_tokens_per_second, "the training speed");
   check(cell.decoding_tokens_per_second, "the decoding speed");
+  check(cell.outputs_per_second, "the translating speed");
   for (const double block : cell.blocks) check(block, "a block");
   for (const TunedTask& task : cell.tasks) {
     check(task.score, "the score of a task");
@@ -385,6 +386,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
                  {"blocks", c.blocks}});
   if (!c.block_targets.empty()) object["block_targets"] = c.block_targets;
   if (c.source_cache_bytes_per_token > 0) object["source_cache_bytes_per_token"] = c.source_cache_bytes_per_token;
+  if (c.outputs_per_second > 0) object["outputs_per_second"] = c.outputs_per_second;
   if (!c.examples.empty()) object["examples"] = c.examples;
   if (c.encoder_seed) object["encoder_seed"] = *c.encoder_seed;
   if (!c.tasks.empty()) {
@@ -424,6 +426,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .training_tokens_per_second = read.number_from("training_tokens_per_second", 0),
           .decoding_tokens_per_second = read.number_from("decoding_tokens_per_second", 0),
           .decoding_context = read.integer("decoding_context", 0),
+          .outputs_per_second = read.has("outputs_per_second") ? read.number_from("outputs_per_second", 0) : 0,
           .attention_memory_bytes = read.integer("attention_memory_bytes", 0),
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
           .curve = read.list("curve", point_from_json),

@@ -139,6 +139,7 @@ struct Cell {
   double training_tokens_per_second = 0;
   double decoding_tokens_per_second = 0;
   int64_t decoding_context = 0;        // tokens in the cache while decoding was timed, one sequence
+  double outputs_per_second = 0;       // of what it wrote to be scored: sentences of a translation, in batches
   int64_t attention_memory_bytes = 0;  // one attention sub-layer in a training step, measured by allocation
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};

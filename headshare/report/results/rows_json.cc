@@ -88,6 +88,7 @@ nlohmann::ordered_json to_json(const VariantRow& row) {
                  {"decoding_tokens_per_second", or_null(row.decoding_tokens_per_second)},
                  {"decoding_context", row.decoding_context},
                  {"failed", row.failed.size()}});
+  if (row.outputs_per_second > 0) object["outputs_per_second"] = row.outputs_per_second;
   if (row.table_prr.value || !row.table_prr.reason_undefined.empty()) object["table_prr"] = to_json(row.table_prr);
   if (!row.against_reference) object["why_no_difference"] = row.why_no_difference;
   if (!row.tasks.empty()) {

@@ -289,6 +289,7 @@ void add_costs(VariantRow* row, const Cells& cells) {
       median_or_zero(column(cells, [](const Cell& c) { return c.training_tokens_per_second; }));
   row->decoding_tokens_per_second =
       median_or_zero(column(cells, [](const Cell& c) { return c.decoding_tokens_per_second; }));
+  row->outputs_per_second = median_or_zero(column(cells, [](const Cell& c) { return c.outputs_per_second; }));
 }
 
 // Every seed scores the same rows; what they reach there is summarised where all have it.

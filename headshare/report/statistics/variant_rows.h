@@ -89,6 +89,7 @@ struct VariantRow {
   double training_tokens_per_second = 0;
   double decoding_tokens_per_second = 0;
   int64_t decoding_context = 0;
+  double outputs_per_second = 0;
 
   std::vector<TaskRow> tasks = {};        // of a benchmark, those of Subject::tasks
   std::vector<FailedCell> failed = {};    // of every setting

@@ -238,4 +238,9 @@ bool any_source_cache(const Results& results) {
                      [](const Cell& cell) { return cell.source_cache_bytes_per_token > 0; });
 }
 
+bool any_output_speed(const Results& results) {
+  return std::any_of(results.cells.begin(), results.cells.end(),
+                     [](const Cell& cell) { return cell.outputs_per_second > 0; });
+}
+
 }  // namespace headshare

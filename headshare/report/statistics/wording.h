@@ -73,4 +73,7 @@ bool any_decoding(const Results& results);  // false for encoders: no cache, no 
 // Whether models keep a cache of a source, filled once for each sentence.
 bool any_source_cache(const Results& results);
 
+// Whether models wrote what they are scored by, against the clock; false for files from before that was timed.
+bool any_output_speed(const Results& results);
+
 }  // namespace headshare

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -94,7 +95,9 @@ void add_translations(const Translator& translator, const TranslationPart& part,
                       const Task::Progress& progress, Evaluation* result) {
   std::vector<std::vector<int32_t>> sources;
   for (const std::string& source : part.sources) sources.push_back(translator.encode(source));
+  const auto began = std::chrono::steady_clock::now();
   result->outputs = translate_all(translator, sources, beam, progress);
+  result->output_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   CorpusScores scores = score_corpus(result->outputs, part.references);
   result->scores = {scores.bleu, scores.chrf};
   result->blocks = std::move(scores.pseudo_values);

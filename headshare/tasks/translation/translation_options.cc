@@ -23,7 +23,7 @@ Fields fields(TranslationTaskOptions& o) {
           field("label-smoothing", &o.label_smoothing, "share of a target's probability that goes to all tokens alike",
                 {.min = 0, .max = 0.99, .aliases = {"label-smoothing-factor"}}),
           field("select-by", &o.select_by,
-                "what chooses the best checkpoint, and stops early: validation loss, or BLEU of its translations",
+                "what chooses the best checkpoint, and stops early: loss on the validation part, or BLEU on it",
                 select_names(), {.aliases = {"best-checkpoint-metric"}}),
           field("beam", &o.beam.beam, "hypotheses of a sentence in scored translations; 1 is greedy",
                 {.min = 1, .max = kMostBeams, .aliases = {"beam-size", "num-beams"}}),

@@ -86,6 +86,14 @@ std::vector<std::vector<int32_t>> some_sources() {
   return {{5, 9, 3, 1}, {7, 1}, {2, 2, 8, 13, 4, 1}, {16, 11, 1}, {6, 1}};
 }
 
+// Whether a hypothesis is among others, at its score. Two whose scores are equal but for rounding may change places.
+bool is_among(const Hypothesis& one, const std::vector<Hypothesis>& others) {
+  constexpr double kRounding = 1e-5;
+  return std::any_of(others.begin(), others.end(), [&](const Hypothesis& other) {
+    return other.tokens == one.tokens && std::abs(other.score - one.score) < kRounding;
+  });
+}
+
 class EveryScheme : public testing::TestWithParam<std::string> {};
 
 // Caches that are filled once, moved and cut give what a model without caches gives, to the last token.
@@ -108,8 +116,10 @@ TEST_P(EveryScheme, SearchesAsWithoutCaches) {
       for (size_t s = 0; s < found.size(); ++s) {
         ASSERT_EQ(found[s].size(), wanted[s].size());
         for (size_t i = 0; i < found[s].size(); ++i) {
-          EXPECT_EQ(found[s][i].tokens, wanted[s][i].tokens) << position_name(positions) << beam << s << i;
+          EXPECT_TRUE(is_among(found[s][i], wanted[s]))
+              << position_name(positions) << beam << s << i << testing::PrintToString(found[s][i].tokens);
           EXPECT_NEAR(found[s][i].score, wanted[s][i].score, 1e-4);
+          if (i > 0) EXPECT_NE(found[s][i].tokens, found[s][i - 1].tokens);
         }
       }
     }
