@@ -68,6 +68,11 @@ def hashing(what, bound, name):
     return Target(f"{what}, thousand words/s", bound, "hash", where, of=thousand_words)
 
 
+def without_vocabulary(what, bound):
+    kinds = tuple(f"three-way, hash-{kind}" for kind in ("emb", "pool", "add", "proj"))
+    return Target(what, bound, "hash_training", dict(contender=kinds, name=("6 x 768", "4 x 512")), "ratio_to_masked_lm")
+
+
 def thousand_words(rows):
     return [(row["words_per_s"] / 1000, describe(row)) for row in rows]
 
@@ -172,6 +177,7 @@ TARGETS = [
         of=peak_mebibytes),
     tokenising("tokenising, WordPiece", "wordpiece"),
     tokenising("tokenising, GPT-2's BPE", "gpt2"),
+    without_vocabulary("three-way step with hashed words, against masked-LM of 30,522", 1.1),
     hashing("hashing a text, MD", 1000, "md, text"),
     hashing("MD signatures of different words", 300, "md"),
     hashing("LSH signatures of different words", 20, "lsh"),

@@ -114,7 +114,7 @@ def test_wordpiece_learns_the_same_task(run, corpus, tmp_path):
 
 def test_info_and_cost(run, encoder):
     shown = json.loads(run("info", encoder[0], "--json").stdout)
-    assert "hash-proj" in json.dumps(shown)
+    assert "hash-proj" in json.dumps(shown) and not {"vocabulary", "tie-embeddings"} & shown["options"].keys()
     flags = ("--kind", "encoder", "--layers", 12, "--d-model", 768, "--heads", 12)
     flags = (*flags, "--context", 514, "--segments", 1, "--schemes", "mha,mhe_mul", "--json")
     mha, mhe_mul = json.loads(run("cost", *flags, "--token-embedding", "hash-proj").stdout)
@@ -188,6 +188,8 @@ def test_letters_from_training_to_answers(run, corpus, tmp_path, kind):
     asked.write_text("text\nfoxes jump over\nlazy dogs\nthe unseen dgos sleep\n" + "x" * 10_000_000 + "\n")
     answers = run("predict", tmp_path / "tuned", asked).stdout.splitlines()
     assert len(answers) == 5 and "up" in answers[1] and "down" in answers[2]
+    words = run("tokenize", "--tokenizer", tmp_path / "tuned", table).stdout
+    assert words == run("tokenize", "--tokenizer", tmp_path / "run", table).stdout and "hash-md" not in words
     (tuned,) = (tmp_path / "tuned").glob("*/lr-*")
     assert "three-way" not in run("cost", tuned).stdout
     assert "three-way encoder" in run("cost", tmp_path / "run").stdout

@@ -101,7 +101,11 @@ Json model_report(const fs::path& directory, const ModelOptions& options) {
   if (encoder != nullptr) add_task_head(encoder->task_head, &report);
   report["options"] = stored_option_values(options);
   if (encoder != nullptr) {
-    for (const std::string& name : idle_fields(encoder->embedding.kind)) report["options"].erase(name);
+    std::vector<std::string> idle = idle_fields(encoder->embedding.kind);
+    // Without a vocabulary nothing scores one.
+    if (encoder->embedding.kind != TokenEmbeddingKind::kTable)
+      idle.insert(idle.end(), {"vocabulary", "tie-embeddings"});
+    for (const std::string& name : idle) report["options"].erase(name);
   }
   return report;
 }

@@ -7,6 +7,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/data/text/train_on_text.h"
+#include "headshare/tasks/finetune/predict.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
@@ -84,8 +85,11 @@ void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind)
            kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
 }
 
-// Whether it is what a run wrote, whose tokenizer lies in a checkpoint.
-bool holds_runs(const fs::path& path) { return path_exists(path / "checkpoints"); }
+// That of a training or a fine-tuning lies in a checkpoint.
+fs::path found_tokenizer(const fs::path& path) {
+  const fs::path model = find_tuned_model(path);
+  return path_exists(model / "checkpoints") ? find_checkpoint(model) : model;
+}
 
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
   const std::optional<TokenizerKind> kind = kind_named(o.tokenizer);
@@ -95,7 +99,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
     check_training(o, kind);
     check_tokenizer_options(training);
     HS_CHECK(kind || path_exists(o.tokenizer), o.tokenizer, " is neither a file nor a kind of tokenizer: ", kinds());
-    if (!kind) return load_tokenizer(holds_runs(o.tokenizer) ? find_checkpoint(o.tokenizer) : fs::path(o.tokenizer));
+    if (!kind) return load_tokenizer(found_tokenizer(o.tokenizer));
     return learns_tokens(*kind) ? nullptr : train_tokenizer(training, [](std::string*) { return false; });
   });
   if (made != nullptr) return made;

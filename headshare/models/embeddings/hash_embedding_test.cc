@@ -124,6 +124,37 @@ TEST(HashEmbedding, RowsAndGradientsAreThoseOfTheFormulas) {
   }
 }
 
+// hash-pool drops rows that chunks picked, hash-add entries of its matrices, as in the authors' code; the others
+// nothing.
+TEST(HashEmbedding, DropoutIsWhereTheAuthorsHaveIt) {
+  const std::string text = "the brown fox";
+  for (const TokenEmbeddingKind kind : kHashed) {
+    Made made({.kind = kind});
+    std::map<uint64_t, std::vector<int64_t>> dropped;
+    const Tensor whole = made.rows(text);
+    made.host->dropout = [&](const Tensor& x, uint64_t part) {
+      EXPECT_FALSE(dropped.contains(part)) << "two masks of one part would be the same";
+      dropped[part] = x.sizes().vec();
+      return at::zeros_like(x);
+    };
+    const Tensor rest = made.rows(text);
+    if (kind == TokenEmbeddingKind::kHashPool) {
+      EXPECT_THAT(dropped, testing::ElementsAre(testing::Pair(1, testing::ElementsAre(3, 13, 6))));
+    } else if (kind == TokenEmbeddingKind::kHashAdd) {
+      EXPECT_THAT(dropped, testing::ElementsAre(testing::Pair(1, testing::ElementsAre(6, 128)),
+                                                testing::Pair(2, testing::ElementsAre(6, 128))));
+    } else {
+      EXPECT_TRUE(dropped.empty());
+    }
+    // With all of the code dropped, the type's row is left: that of words is the sixth.
+    if (dropped.empty()) {
+      EXPECT_TRUE(at::equal(rest, whole));
+    } else {
+      EXPECT_TRUE(at::equal(rest, made.in_double().at("type_embedding")[5].to(at::kFloat).expand_as(rest)));
+    }
+  }
+}
+
 TEST(HashEmbedding, WordsSeenLaterAreLookedUp) {
   Made made({.kind = TokenEmbeddingKind::kHashProj});
   const Tensor before = made.rows("one two");

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,13 +26,15 @@ inline Tensor id_row(const Tokenizer& tokenizer, const std::string& text) {
   return at::tensor(ids, at::kLong).unsqueeze(0);
 }
 
-// A module of parameters alone, without dropout.
+// A module of parameters alone; dropout is what a test makes of it, else none.
 class ParameterHost : public Layer {
  public:
+  std::function<Tensor(const Tensor&, uint64_t part)> dropout = [](const Tensor& x, uint64_t) { return x; };
+
   EmbeddingHost host() {
     return {.declare = [this](const std::string& name, at::IntArrayRef sizes,
                               Init init) { return declare(name, sizes, init); },
-            .dropout = [](const Tensor& x, uint64_t) { return x; }};
+            .dropout = [this](const Tensor& x, uint64_t part) { return dropout(x, part); }};
   }
 };
 

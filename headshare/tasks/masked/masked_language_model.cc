@@ -13,10 +13,10 @@ namespace headshare {
 BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed) {
   const int64_t context = language.model.context;
   const int64_t room = Masker::room(context);
-  HS_CHECK(tokens.size() > 1, "the training text has ", tokens.size(),
-           " tokens; give more text, with blanks between words: letters without one are a single word, and WordPiece "
-           "knows no ",
-           "word of more than 100 characters");
+  HS_CHECK(
+      tokens.size() > 1, "the training text has ", tokens.size(),
+      " tokens; give more text, with blanks between words: letters without one are a single word (of more than 100 "
+      "characters WordPiece knows none)");
   HS_CHECK(tokens.size() > room, "the training text has ", tokens.size(), " tokens, but a window of --context ",
            context, " holds ", room,
            " between [CLS] and [SEP], and one more is needed; give more text, a larger part of it, or ",

@@ -8,8 +8,8 @@ namespace headshare {
 int32_t WordTable::number_locked(std::string_view word) {
   if (const auto found = numbers_.find(word); found != numbers_.end()) return found->second;
   constexpr const char* kWayOut =
-      ", which is what a tokenizer that hashes words keeps; use a part of the text, or a tokenizer with a vocabulary "
-      "such as 'bpe'";
+      ", which is what a tokenizer that hashes words keeps; use a part of the text, or 'wordpiece', which has a "
+      "vocabulary";
   const auto count = static_cast<int64_t>(words_.size());
   HS_CHECK(count < most_words_, "the text has more than ", most_words_, " different words", kWayOut);
   HS_CHECK(bytes_ + static_cast<int64_t>(word.size()) <= most_bytes_, "the different words of the text take more than ",

@@ -20,7 +20,7 @@ void check_utf8(std::string_view text, const std::string& where) {
   char byte[8];
   std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned char>(text[valid]));
   throw Error(join_text(where, ": not valid UTF-8 at byte ", valid, " of ", text.size(), " (", byte,
-                        "); convert the text to UTF-8, or use the tokenizer 'bytes' or 'bpe', which take any bytes"));
+                        "); convert the text to UTF-8; the tokenizers 'bytes' and 'bpe' take any bytes"));
 }
 
 std::string show_code_point(int32_t code_point) {
