@@ -9,15 +9,14 @@ from table_parts import ARROWS, HOME, load, settings_of, table, title_of, with_d
 
 def embedding_rates():
     """Validation loss of every kind of token embedding at the rates that were tried."""
-    body = []
-    for name in ("embeddings-mlm-rates", "embeddings-rates"):
-        rows = {}
+    rows = {}
+    for name in ("embeddings-mlm-rates", "embeddings-rates", "embeddings-rates-lsh", "embeddings-rates-low"):
         for setting, found in settings_of(load(name)).items():
             for variant, row in found.items():
-                rows.setdefault(variant, {})[dict(setting)["learning-rate"]] = with_deviation(row["validation_loss"], 3)
-        body += [[named(variant), *losses.values()] for variant, losses in rows.items()]
-        rates = list(next(iter(rows.values())))
-    return table(["token embedding", *rates], body)
+                rows.setdefault(named(variant), {})[float(dict(setting)["learning-rate"])] = with_deviation(row["validation_loss"], 3)
+    rates = sorted({rate for losses in rows.values() for rate in losses})
+    body = [[name, *(losses.get(rate, "-") for rate in rates)] for name, losses in rows.items()]
+    return table(["token embedding", *(f"{rate:g}" for rate in rates)], body)
 
 
 def named(variant):
@@ -75,45 +74,50 @@ def hash_claims():
     return table(["token embeddings", "mean score"], body)
 
 
+ROBUST_TASK = "sst-2"  # the one task that every kind learns: who is at chance has nothing to lose
+
+
 def robustness():
-    """Mean scores where one word in ten has a typing error, or is one that no training text has."""
+    """Accuracy on SST-2 where one word in ten has a typing error, or is one that no training text has."""
     results = json.loads((HOME.parent / "robustness.json").read_text())
-    scores = {}  # of (variant, change) by seed, over tasks
+    scores, means = {}, {}  # of (variant, change) by seed: on that task, and over all
     for one in results["scores"]:
-        scores.setdefault((one["variant"], one["change"]), {}).setdefault(one["seed"], []).append(100 * one["metrics"]["score"])
-    means = {key: {seed: statistics.fmean(tasks) for seed, tasks in by_seed.items()} for key, by_seed in scores.items()}
-    variants = list(dict.fromkeys(variant for variant, _ in means))
-    changes = [change for change in dict.fromkeys(change for _, change in means) if change != "none"]
+        key, value = (one["variant"], one["change"]), 100 * one["metrics"]["score"]
+        if one["task"] == ROBUST_TASK:
+            scores.setdefault(key, {})[one["seed"]] = value
+        means.setdefault(key, []).append(value)
+    variants = list(dict.fromkeys(variant for variant, _ in scores))
+    titles = {"typos": "typing errors", "unseen": "unseen words"}
 
-    def change_of(variant, change):
-        return {seed: value - means[variant, "none"][seed] for seed, value in means[variant, change].items()}
-
-    columns = {}
-    for change in changes:
-        reference = change_of(EMBEDDING_REFERENCE, change)
-        others = [variant for variant in variants if variant != EMBEDDING_REFERENCE]
-        columns[change] = judging.judge({
-            variant: [value - reference[seed] for seed, value in change_of(variant, change).items() if seed in reference]
-            for variant in others
+    def over_reference(change):
+        reference = scores[EMBEDDING_REFERENCE, change]
+        return judging.judge({
+            variant: [value - reference[seed] for seed, value in scores[variant, change].items() if seed in reference]
+            for variant in variants
+            if variant != EMBEDDING_REFERENCE
         })
+
+    columns = {change: over_reference(change) for change in titles}
     body = []
     for variant in sorted(variants, key=lambda variant: (variant != "mha", variants.index(variant))):
-        row = [named(variant), spread_of(means[variant, "none"], sign="")]
-        for change in changes:
-            over = columns[change].get(variant)
-            row += [spread_of(change_of(variant, change)), with_interval(over, 1, ARROWS[over.direction] if over else "")]
+        row = [named(variant), spread_of(scores[variant, "none"])]
+        for change, judged in columns.items():
+            over = judged.get(variant)
+            lost = statistics.fmean(scores[variant, "none"].values()) - statistics.fmean(scores[variant, change].values())
+            row += [spread_of(scores[variant, change]), f"{lost:.1f}", with_interval(over, 1, ARROWS[over.direction] if over else "")]
+        row += [" / ".join(f"{statistics.fmean(means[variant, change]):.1f}" for change in ("none", *titles))]
         body.append(row)
-    titles = {"typos": "typing errors", "unseen": "unseen words"}
-    headings = ["token embedding", "unchanged"]
-    for change in changes:
-        headings += [titles[change], f"{titles[change]}, minus wordpiece's"]
+    headings = ["token embedding", "SST-2"]
+    for title in titles.values():
+        headings += [title, "lost", "minus wordpiece's"]
+    headings += ["four tasks: unchanged / " + " / ".join(titles.values())]
     machine = results["environment"]
-    return table(headings, body) + f"\n\nPoints of 100, the mean of four tasks; {machine['processor']}, commit {machine['commit']}."
+    return table(headings, body) + f"\n\nPer cent, ± the deviation over seeds; {machine['processor']}, commit {machine['commit']}."
 
 
-def spread_of(by_seed, sign="+"):
+def spread_of(by_seed):
     values = list(by_seed.values())
-    return f"{statistics.fmean(values):{sign}.1f}" + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
+    return f"{statistics.fmean(values):.1f}" + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
 
 
 TABLES = {table.__name__: table for table in (embedding_rates, embeddings_compared, hash_claims, robustness)}

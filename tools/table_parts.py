@@ -70,7 +70,7 @@ def settings_of(results):
     """{setting as a dictionary's items: {variant: its row for that setting}}, in the order of the sweep."""
     found = {}
     for row in results["rows"]:
-        for setting in row["settings"]:
+        for setting in row.get("settings", [row]):  # a sweep of one setting has no list
             values = tuple(item.split("=") for item in setting["setting"].split())
             found.setdefault(tuple(map(tuple, values)), {})[row["variant"]] = setting
     return found
