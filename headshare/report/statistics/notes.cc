@@ -206,7 +206,7 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
   if (!contexts.empty()) memory += join_text("Decoding: one sequence, tokens in the cache: ", contexts.text(), ". ");
   if (any_output_speed(results)) {
     memory += "Translating: the sentences that are scored, in batches, by the same beam search; ";
-    memory += "who writes longer sentences takes longer. ";
+    memory += "a model that writes longer sentences takes longer. ";
   }
   if (!memory.empty()) notes->push_back(memory + "Memory: the median over seeds. " + speed_note(results, rows));
   for (const VariantRow& row : rows) {
