@@ -74,7 +74,7 @@ def hash_claims():
     return table(["token embeddings", "mean score"], body)
 
 
-ROBUST_TASK = "sst-2"  # the one task that every kind learns: who is at chance has nothing to lose
+ROBUST_TASK = "sst-2"  # the one task that every kind learns: a model at chance has nothing to lose
 
 
 def robustness():

@@ -86,9 +86,10 @@ std::vector<std::vector<int32_t>> some_sources() {
   return {{5, 9, 3, 1}, {7, 1}, {2, 2, 8, 13, 4, 1}, {16, 11, 1}, {6, 1}};
 }
 
+constexpr double kRounding = 1e-4;  // of a score
+
 // Whether a hypothesis is among others, at its score. Two whose scores are equal but for rounding may change places.
 bool is_among(const Hypothesis& one, const std::vector<Hypothesis>& others) {
-  constexpr double kRounding = 1e-5;
   return std::any_of(others.begin(), others.end(), [&](const Hypothesis& other) {
     return other.tokens == one.tokens && std::abs(other.score - one.score) < kRounding;
   });
@@ -118,7 +119,7 @@ TEST_P(EveryScheme, SearchesAsWithoutCaches) {
         for (size_t i = 0; i < found[s].size(); ++i) {
           EXPECT_TRUE(is_among(found[s][i], wanted[s]))
               << position_name(positions) << beam << s << i << testing::PrintToString(found[s][i].tokens);
-          EXPECT_NEAR(found[s][i].score, wanted[s][i].score, 1e-4);
+          EXPECT_NEAR(found[s][i].score, wanted[s][i].score, kRounding);
           if (i > 0) EXPECT_NE(found[s][i].tokens, found[s][i - 1].tokens);
         }
       }
