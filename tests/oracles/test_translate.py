@@ -12,6 +12,15 @@ LINES = ["Ein Mann schläft auf einer Bank.", "Zwei Hunde spielen im grünen Gra
          "Kinder rennen über eine Straße, während ein Auto vorbei fährt.", "Hund", "Der Junge wirft den Ball."]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """For models so small, threads that wait for one another on a busy machine take most of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def sentences():
     nouns = ["Mann", "Hund", "Ball", "Park", "Auto", "Bank", "Buch", "Straße", "Gras", "Junge", "Frau", "Kind"]
