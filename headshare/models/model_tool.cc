@@ -41,7 +41,7 @@ nlohmann::json ids_of(const nlohmann::json& tokens, const Tokenizer& tokenizer) 
   for (const auto& row : tokens.get<std::vector<std::vector<std::string>>>()) {
     ids.push_back(nlohmann::json::array());
     for (const std::string& token : row) {
-      const std::vector<int32_t> found = encode_with_special(tokenizer, token);
+      const std::vector<int32_t> found = tokenizer.encode_with_special(token);
       HS_CHECK(found.size() == 1, "'", token, "' is ", found.size(), " tokens, not one");
       ids.back().push_back(found.front());
     }

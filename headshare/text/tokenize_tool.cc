@@ -64,7 +64,7 @@ void encode_with_spans(const Tokenizer& tokenizer) {
 
 void encode_special(const Tokenizer& tokenizer) {
   for (std::vector<char> text; read_frame(&text);) {
-    write_frame(encode_with_special(tokenizer, {text.data(), text.size()}));
+    write_frame(tokenizer.encode_with_special({text.data(), text.size()}));
   }
 }
 

@@ -1,32 +1,9 @@
 #include "headshare/text/tokenizer.h"
 
 #include "headshare/base/error.h"
+#include "headshare/text/added/added_search.h"
 
 namespace headshare {
-namespace {
-
-constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
-                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kBeginOfText,
-                                   SpecialToken::kEndOfText};
-
-struct SpecialText {
-  std::string text;
-  int32_t id;
-  size_t at = 0;  // its next place in the text searched, npos when there is none
-};
-
-std::vector<SpecialText> special_texts(const Tokenizer& tokenizer) {
-  std::vector<SpecialText> texts;
-  for (const SpecialToken role : kRoles) {
-    const std::optional<int32_t> id = tokenizer.special(role);
-    if (!id) continue;
-    // A SentencePiece model may write unknown tokens as nothing.
-    if (std::string text = tokenizer.decode({&*id, 1}); !text.empty()) texts.push_back({std::move(text), *id});
-  }
-  return texts;
-}
-
-}  // namespace
 
 std::string_view role_name(SpecialToken role) {
   switch (role) {
@@ -57,31 +34,21 @@ int32_t require_special(const Tokenizer& tokenizer, SpecialToken role, const std
   return *id;
 }
 
-std::vector<int32_t> encode_with_special(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<SpecialText> specials = special_texts(tokenizer);
-  for (SpecialText& special : specials) special.at = text.find(special.text);
-  std::vector<int32_t> ids;
-  for (size_t begin = 0;;) {
-    size_t end = std::string_view::npos;
-    const SpecialText* next = nullptr;
-    for (SpecialText& special : specials) {
-      if (special.at < begin) special.at = text.find(special.text, begin);
-      // The first in the text; of two that begin there, the longer.
-      if (special.at < end || (next != nullptr && special.at == end && special.text.size() > next->text.size())) {
-        end = special.at;
-        next = &special;
-      }
-    }
-    std::string_view words = text.substr(begin, end - begin);
-    if (next != nullptr && tokenizer.strips_left(next->id)) {
-      words = words.substr(0, words.find_last_not_of(" \t\n\r\f\v") + 1);
-    }
-    const std::vector<int32_t> piece = tokenizer.encode(words);
-    ids.insert(ids.end(), piece.begin(), piece.end());
-    if (next == nullptr) return ids;
-    ids.push_back(next->id);
-    begin = end + next->text.size();
+std::vector<int32_t> Tokenizer::encode_with_special(std::string_view text) const {
+  std::vector<AddedToken> specials;
+  for (const SpecialToken role : kRoles) {
+    const std::optional<int32_t> id = special(role);
+    if (!id) continue;
+    // A SentencePiece model may write unknown tokens as nothing.
+    if (std::string its_text = decode({&*id, 1}); !its_text.empty()) specials.push_back({*id, std::move(its_text)});
   }
+  std::vector<int32_t> ids;
+  AddedSearch(std::move(specials)).for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+    if (token != nullptr) return ids.push_back(token->id);
+    const std::vector<int32_t> piece = encode(text.substr(span.begin, span.end - span.begin));
+    ids.insert(ids.end(), piece.begin(), piece.end());
+  });
+  return ids;
 }
 
 }  // namespace headshare

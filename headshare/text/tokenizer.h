@@ -48,8 +48,13 @@ class Tokenizer {
   virtual int64_t vocabulary_size() const = 0;
 
   // The ids of `text` (UTF-8; what happens to invalid UTF-8 is each kind's stated policy).
-  // Special tokens are never produced from text.
+  // Special tokens that have a role are never produced from text; other tokens that were added to the vocabulary are
+  // found in it (text/added).
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+
+  // The same where the special tokens' own texts ("[MASK]") stand for them. What stands between them is a text of its
+  // own, as in Hugging Face tokenizers.
+  virtual std::vector<int32_t> encode_with_special(std::string_view text) const;
 
   // The ids of encode(text) and where each stands in `text`. A span holds whole characters of the
   // text, or for byte-level kinds the token's bytes; tokens made from one character share its span.
@@ -67,9 +72,6 @@ class Tokenizer {
   // How many separators stand between the two texts of a pair: [CLS] A [SEP] B [SEP] has 1, RoBERTa's
   // <s> A </s></s> B </s> has 2.
   virtual int64_t pair_separators() const { return 1; }
-
-  // Whether white space before this token, written as its own text, is part of it ("a <mask>" is "a", "<mask>").
-  virtual bool strips_left(int32_t) const { return false; }
 
   // Whether this token goes on with the word that the token before it belongs to, where words are
   // what masking and the reader take for one: "##ing", not "ing", "," or a special token. A text's
@@ -93,8 +95,9 @@ class Tokenizer {
 // when the vocabulary has none.
 int32_t require_special(const Tokenizer& tokenizer, SpecialToken role, const std::string& where);
 
-// The ids of a text in which the special tokens' own texts ("[MASK]") stand for them. The pieces
-// between them are texts of their own, as in Hugging Face tokenizers.
-std::vector<int32_t> encode_with_special(const Tokenizer& tokenizer, std::string_view text);
+// Every role.
+inline constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
+                                          SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kBeginOfText,
+                                          SpecialToken::kEndOfText};
 
 }  // namespace headshare

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "headshare/base/damaged_file.h"
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
@@ -10,6 +11,8 @@
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
+#include "headshare/text/hf/hf_folder.h"
+#include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/simple/byte_tokenizer.h"
@@ -73,13 +76,38 @@ std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
     class_is_known = object.contains("tokenizer_class") && !object["tokenizer_class"].is_null();
   }
   if (!class_is_known) check_model_config(path.parent_path() / "config.json");
-  return std::make_unique<WordPieceTokenizer>(
-      wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string()), path.string());
+  WordPieceDefinition definition =
+      wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string());
+  add_tokens_beside(added_tokens_in(path.parent_path()), path.string(), &definition);
+  return std::make_unique<WordPieceTokenizer>(std::move(definition), path.string());
+}
+
+// GPT-2's pair of files, as transformers reads it with a tokenizer_config.json beside it.
+std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path& merges) {
+  bool prefix_space = false;
+  if (const fs::path config = vocabulary.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
+    prefix_space = optional_bool(read_json_input(config, kLargestFile), "add_prefix_space", false, config.string());
+  }
+  const nlohmann::json object = read_json_input(vocabulary, kLargestFile);
+  const std::string text = read_file(merges, kLargestFile);
+  return std::make_unique<BpeTokenizer>(bpe_from_gpt2_files({.vocabulary = object,
+                                                             .merges = text,
+                                                             .vocabulary_name = vocabulary.string(),
+                                                             .merges_name = merges.string(),
+                                                             .add_prefix_space = prefix_space},
+                                                            added_tokens_in(vocabulary.parent_path())));
+}
+
+std::unique_ptr<Tokenizer> load_json(const fs::path& path) {
+  const nlohmann::json object = read_json_input(path, kLargestFile);
+  const bool ours = object.is_object() && object.contains("format");
+  return tokenizer_from_json(object, path.string(),
+                             ours ? std::vector<AddedToken>() : added_tokens_in(path.parent_path()));
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   const fs::path whole = first_file(folder, {"tokenizer.json"});
-  if (!whole.empty()) return load_tokenizer(whole);
+  if (!whole.empty()) return load_json(whole);
   const fs::path wordpiece = first_file(folder, {"vocab.txt"});
   if (!wordpiece.empty()) return load_vocabulary(wordpiece);
   const std::string advice = sentencepiece_advice(folder);
@@ -89,9 +117,7 @@ std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
            vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
            "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, or a vocab.txt");
-  return std::make_unique<BpeTokenizer>(bpe_from_gpt2_files(read_json_input(vocabulary, kLargestFile),
-                                                            read_file(merges, kLargestFile), vocabulary.string(),
-                                                            merges.string()));
+  return load_pair(vocabulary, merges);
 }
 
 }  // namespace
@@ -105,13 +131,19 @@ std::string sentencepiece_advice(const fs::path& folder) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
-  if (fs::is_directory(path)) return load_folder(path);
-  if (path.extension() == ".txt") return load_vocabulary(path);
-  if (is_sentencepiece_name(path)) return load_sentencepiece(path);
-  return tokenizer_from_json(read_json_input(path, kLargestFile), path.string());
+  try {
+    if (fs::is_directory(path)) return load_folder(path);
+    if (path.extension() == ".txt") return load_vocabulary(path);
+    if (is_sentencepiece_name(path)) return load_sentencepiece(path);
+    return load_json(path);
+  } catch (const Error& error) {
+    if (!path_exists(path)) throw;
+    throw DamagedFile(error.what());
+  }
 }
 
-std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where) {
+std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
+                                               const std::vector<AddedToken>& beside) {
   HS_CHECK(object.is_object() && (object.contains("format") || object.contains("model")), where,
            ": not a tokenizer.json: ", brief_json(object),
            " with neither 'format' (headshare) nor 'model' (Hugging "
@@ -119,12 +151,12 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, con
   if (object.contains("format")) return own_from_json(object, where);
   const nlohmann::json& model = object["model"];
   if (model.is_object() && model.contains("type") && model["type"] == "Unigram") {
-    return std::make_unique<UnigramTokenizer>(unigram_from_hf_json(object, where), where);
+    return std::make_unique<UnigramTokenizer>(unigram_from_hf_json(object, where, beside), where);
   }
   if (model.is_object() && model.contains("type") && model["type"] == "WordPiece") {
-    return std::make_unique<WordPieceTokenizer>(wordpiece_from_hf_json(object, where), where);
+    return std::make_unique<WordPieceTokenizer>(wordpiece_from_hf_json(object, where, beside), where);
   }
-  return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where));
+  return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where, beside), where);
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "headshare/base/json_input.h"
+#include "headshare/base/notice.h"
 #include "headshare/base/testing.h"
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
@@ -143,6 +144,41 @@ TEST(HfTokenizerTest, PrefixSpaceAndNoPatternAreHonoured) {
   EXPECT_EQ(tokenizer_from_json(tokenizer->to_json(), "own")->to_json(), tokenizer->to_json());
 }
 
+json sequence(const char* name, int segment) { return {{"Sequence", {{"id", name}, {"type_id", segment}}}}; }
+
+json template_of(const json& single) {
+  json pair = single;
+  pair.push_back(sequence("B", 1));
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", json::object()}};
+}
+
+// As transformers 5 writes GPT-2's.
+TEST(HfTokenizerTest, ATemplateThatAddsNothingIsRead) {
+  for (const size_t kind : {3, 4}) {
+    json object = hf_json(*samples()[kind]);
+    object["post_processor"] = template_of(json::array({sequence("A", 0)}));
+    EXPECT_EQ(tokenizer_from_json(object, "hf")->to_json(), samples()[kind]->to_json());
+  }
+}
+
+// As every model of sentence-transformers has it.
+TEST(HfTokenizerTest, TruncationAndPaddingAreNotReadAndANoticeSaysSo) {
+  std::vector<std::string> said;
+  const auto original = samples();
+  const NoticeHandler before = set_notice_handler([&](const std::string& sentence) { said.push_back(sentence); });
+  for (const size_t kind : {3, 4}) {
+    json object = hf_json(*original[kind]);
+    EXPECT_EQ(tokenizer_from_json(object, "t.json")->to_json(), original[kind]->to_json());
+    EXPECT_EQ(said.size(), 0U);
+    object["truncation"] = {{"max_length", 128}, {"strategy", "LongestFirst"}};
+    object["padding"] = {{"strategy", {{"Fixed", 128}}}, {"pad_id", 0}};
+    EXPECT_EQ(tokenizer_from_json(object, "t.json")->to_json(), original[kind]->to_json());
+    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("t.json: its truncation and padding are not read")));
+    said.clear();
+  }
+  set_notice_handler(before);
+}
+
 TEST(HfTokenizerTest, UnknownPartsAreRefusedByName) {
   const auto refused = [](const char* pointer, const json& value) {
     json object = sample_hf();
@@ -151,14 +187,14 @@ TEST(HfTokenizerTest, UnknownPartsAreRefusedByName) {
   };
   EXPECT_THAT(refused("/normalizer", {{"type", "NFC"}}), AllOf(HasSubstr("t.json: normalizer"), HasSubstr("NFC")));
   EXPECT_THAT(refused("/pre_tokenizer", {{"type", "Whitespace"}}), HasSubstr("pre_tokenizer: type \"Whitespace\""));
-  EXPECT_THAT(refused("/post_processor", {{"type", "TemplateProcessing"}}), HasSubstr("\"TemplateProcessing\""));
+  EXPECT_THAT(refused("/post_processor", {{"type", "BertProcessing"}}), HasSubstr("\"BertProcessing\""));
+  EXPECT_THAT(refused("/post_processor", template_of(json::array({sequence("A", 0), sequence("A", 0)}))),
+              HasSubstr("a template other than <s> A </s> </s> B </s>, \"A:0 A:0\""));
   EXPECT_THAT(refused("/decoder", {{"type", "WordPiece"}}), HasSubstr("\"WordPiece\""));
-  EXPECT_THAT(refused("/truncation", {{"max_length", 5}}), HasSubstr("truncation"));
   EXPECT_THAT(refused("/model/type", "WordLevel"), HasSubstr("\"WordLevel\""));
   EXPECT_THAT(refused("/model/dropout", 0.1), HasSubstr("dropout 0.1"));
   EXPECT_THAT(refused("/model/end_of_word_suffix", "</w>"), HasSubstr("end_of_word_suffix"));
   EXPECT_THAT(refused("/model/ignore_merges", true), HasSubstr("ignore_merges"));
-  EXPECT_THAT(refused("/added_tokens/0/special", false), HasSubstr("not special"));
 }
 
 TEST(HfTokenizerTest, IdsMustBeWhole) {
@@ -255,7 +291,7 @@ TEST(TokenizerFileTest, MutatedMergesLoadOrAreRefused) {
   for (int round = 0; round < kRounds; ++round) {
     try {
       const BpeTokenizer tokenizer(
-          bpe_from_gpt2_files(vocabulary, mutate(merges, &random), "vocab.json", "merges.txt"));
+          bpe_from_gpt2_files({vocabulary, mutate(merges, &random), "vocab.json", "merges.txt"}));
       EXPECT_EQ(tokenizer.vocabulary_size(), 270);
       ++loaded;
     } catch (const Error&) {

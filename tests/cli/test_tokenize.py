@@ -90,7 +90,7 @@ def test_lone_surrogates_are_refused(refused, tmp_path, tokenizer):
     assert "surrogate.txt:1" in message and "not valid UTF-8 at byte 5 of 8" in message
     settings = tmp_path / "tokenizer.json"
     settings.write_text('{"format": "headshare-tokenizer", "version": 1, "kind": "hash-lsh", "features": "\\ud800"}')
-    message = refused(2, "tokenize", "--tokenizer", settings, text)
+    message = refused(1, "tokenize", "--tokenizer", settings, text)
     assert "tokenizer.json" in message and "surrogate" in message
 
 
@@ -105,3 +105,26 @@ def test_mistakes_are_explained(refused, tmp_path):
     merges = ("--tokenizer", "hash-lsh", "--hash-merges", bad)
     assert "bad.txt is neither a tokenizer.json nor a folder" in refused(2, "tokenize", bad, *merges)
     assert "missing.txt" in refused(1, "tokenize", "--tokenizer", "hash-md", tmp_path / "missing.txt")
+
+
+def test_a_damaged_tokenizer_is_no_wrong_usage(refused, tmp_path):
+    """In every verb that is given one, and whatever kind of file it is."""
+    text, corpus = tmp_path / "text.txt", ("--out", tmp_path / "out", "--steps", 1)
+    text.write_text("the fox\n")
+    files = {"cut.json": '{"format": "headshare-tok', "odd.json": '{"model": {"type": "BPE"}}', "vocab.txt": "the\nthe\n", "odd.model": "x"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+        assert name in refused(1, "tokenize", "--tokenizer", tmp_path / name, text)
+        assert name in refused(1, "train", "--text", text, "--tokenizer-path", tmp_path / name, *corpus)
+    assert "cut.json" in refused(1, "tokenize", "--tokenizer", "hash-lsh", "--hash-merges", tmp_path / "cut.json", text)
+
+
+def test_a_tokenizer_learns_from_standard_input(run, refused, tmp_path):
+    text, words = "the fox and the dog\n" * 20, ("--tokenizer", "words", "--text", "-")
+    (tmp_path / "lines.txt").write_text("dog\n")
+    found = objects(run("tokenize", *words, "--json", tmp_path / "lines.txt", text_in=text))
+    assert found[0]["tokens"] == ["dog"]
+    run("tokenize", *words, "--write-model", tmp_path / "words.json", text_in=text)
+    assert objects(run("tokenize", "--tokenizer", tmp_path / "words.json", "--json", tmp_path / "lines.txt")) == found
+    for files in ([], ["-"], [tmp_path / "lines.txt", "-"]):
+        assert "nothing left of it to cut" in refused(2, "tokenize", *words, *files, text_in=text)

@@ -12,6 +12,15 @@ LINES = ["Ein Mann schläft auf einer Bank.", "Zwei Hunde spielen im grünen Gra
          "Kinder rennen über eine Straße, während ein Auto vorbei fährt.", "Hund", "Der Junge wirft den Ball."]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """For models so small, threads that wait for one another on a busy machine take most of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def sentences():
     nouns = ["Mann", "Hund", "Ball", "Park", "Auto", "Bank", "Buch", "Straße", "Gras", "Junge", "Frau", "Kind"]
@@ -33,7 +42,7 @@ def write_marian_tokenizers(folder, sentences, shared):
         model = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
         pieces.append([model.id_to_piece(i) for i in range(model.get_piece_size())])
     names = ["</s>", "<unk>"] + [p for p in dict.fromkeys(pieces[0] + pieces[1]) if p not in ("<s>", "</s>", "<unk>")]
-    vocabulary = {name: i for i, name in enumerate([*names, "<pad>"])}
+    vocabulary = {name: i for i, name in enumerate([*names, ">>fra<<", "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps({"source_lang": "de", "target_lang": "en",
                                                               "tokenizer_class": "MarianTokenizer"}))
@@ -82,10 +91,11 @@ def test_source_ids(run, marian, ours):
     _, _, tokenizer = marian
     info = json.loads(run("info", ours, "--json").stdout)
     assert info["kind"] == "encoder-decoder"
-    for line in LINES:
-        done = run("tokenize", "--tokenizer", ours / "source_tokenizer.json", "--json", text_in=line + "\n")
-        ids = json.loads(done.stdout)["ids"]
-        assert [*ids, 0] == tokenizer([line])["input_ids"][0]
+    codes = [">>fra<< ", ">>fra<<", ">>eng<< ", ">>fra ", " >>fra<< ", ">>fra<< >>fra<< ", ">>ein Hund<<"]
+    lines = LINES + [code + LINES[0] for code in codes] + [LINES[0] + " >>fra<<", ">>fra<<"]
+    done = run("tokenize", "--tokenizer", ours / "source_tokenizer.json", "--json", text_in="\n".join(lines) + "\n")
+    for line, found in zip(lines, done.stdout.splitlines(), strict=True):
+        assert [*json.loads(found)["ids"], 0] == tokenizer([line])["input_ids"][0], line
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -113,3 +123,66 @@ def test_no_repeated_pairs_and_minimum(program, marian, ours):
         theirs = wanted(model, tokenizer, line, num_beams=3, no_repeat_ngram_size=2, min_new_tokens=6,
                         max_new_tokens=15, do_sample=False)
         assert mine[0]["tokens"] == [i for i in theirs.sequences[0].tolist()[1:] if i != model.config.pad_token_id]
+
+
+def bart_of(folder, sentences):
+    """A random BART with a byte-level tokenizer of its own, in vocab.json and merges.txt as it was first published."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.train_from_iterator(sentences, trainers.BpeTrainer(
+        vocab_size=330, show_progress=False, special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    saved = json.loads(trained.to_str())["model"]
+    vocabulary = saved["vocab"] | {"<|endoftext|>": len(saved["vocab"]), "<mask>": len(saved["vocab"]) + 1}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(merge) + "\n" for merge in saved["merges"]))
+    torch.manual_seed(5)
+    config = transformers.BartConfig(
+        vocab_size=len(vocabulary), d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, init_std=0.4,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_bos_token_id=0,
+        forced_eos_token_id=2)
+    model = transformers.BartForConditionalGeneration(config).eval()
+    model.save_pretrained(folder)
+    return model
+
+
+@pytest.mark.parametrize("files", ["the pair", "tokenizer.json"])
+def test_bart_with_its_own_tokenizer(program, run, tmp_path, sentences, files):
+    """<s> and </s> stand around the source; targets have them too."""
+    (tmp_path / "theirs").mkdir()
+    model = bart_of(tmp_path / "theirs", sentences)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    if files == "tokenizer.json":
+        tokenizer.save_pretrained(tmp_path / "theirs")
+        (tmp_path / "theirs" / "vocab.json").unlink()
+    ours = tmp_path / "ours"
+    run("convert", "--from", "hf", tmp_path / "theirs", ours)
+    found = translated(program, ours, LINES, "--beam", 3, "--n-best", 2, "--max-length", 20)
+    for line, mine in zip(LINES, found, strict=True):
+        theirs = wanted(model, tokenizer, line, num_beams=3, num_return_sequences=2, max_new_tokens=20, do_sample=False)
+        for k in range(2):
+            ids = [i for i in theirs.sequences[k].tolist()[1:] if i != 1]
+            assert mine[k]["tokens"] == ids, line
+            assert mine[k]["text"] == tokenizer.decode(ids, skip_special_tokens=True), line
+    (tmp_path / "source").write_text("\n".join(LINES) + "\n")
+    (tmp_path / "target").write_text("\n".join(reversed(LINES)) + "\n")
+    pairs = ("--source", tmp_path / "source", "--target", tmp_path / "target")
+    assert evaluated_loss(run, ours, pairs) == pytest.approx(loss_of_pairs(model, tokenizer), abs=1e-4)
+
+
+def evaluated_loss(run, model, pairs):
+    return json.loads(run("evaluate", model, *pairs, "--json").stdout)["loss"]
+
+
+def loss_of_pairs(model, tokenizer):
+    """Of all target tokens, each pair alone; transformers puts the start before the targets."""
+    total, tokens = 0.0, 0
+    for source, target in zip(LINES, reversed(LINES), strict=True):
+        labels = tokenizer(target, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            total += model(**tokenizer(source, return_tensors="pt"), labels=labels).loss.item() * labels.numel()
+        tokens += labels.numel()
+    return total / tokens

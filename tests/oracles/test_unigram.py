@@ -308,12 +308,8 @@ REFUSED = {
     "has two ids": lambda o: o["model"]["vocab"].__setitem__(22, o["model"]["vocab"][21]),
     "and its score": lambda o: o["model"]["vocab"].append(["x"]),
     "a template other than": lambda o: o["post_processor"]["single"].pop(),
-    "lstrip": lambda o: o["added_tokens"][5].update(lstrip=True),
-    "rstrip of the token": lambda o: o["added_tokens"][0].update(rstrip=True),
-    "single_word of the token": lambda o: o["added_tokens"][0].update(single_word=True),
     "have no tokens": lambda o: o["added_tokens"][-1].update(id=99999),
     "among the added tokens": lambda o: o["added_tokens"][0].update(content="<pad2>"),
-    "truncation": lambda o: o.update(truncation={"max_length": 5}),
 }
 
 

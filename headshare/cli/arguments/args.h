@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/base/damaged_file.h"
 #include "headshare/base/error.h"
 #include "headshare/base/field.h"
 #include "headshare/base/file.h"
@@ -18,12 +19,14 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-// Runs `check` (such as resolving options); its Errors are mistakes of the call.
+// Runs `check` (such as resolving options); its Errors are mistakes of the call, but for damaged files.
 template <class Check>
 auto as_usage(const Check& check) {
   try {
     return check();
   } catch (const UsageError&) {
+    throw;
+  } catch (const DamagedFile&) {
     throw;
   } catch (const Error& error) {
     throw UsageError(error.what());

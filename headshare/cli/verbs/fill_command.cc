@@ -48,7 +48,7 @@ MaskedText read_text(const std::string& text, const LoadedEncoder& loaded) {
   const int32_t mask = require_special(tokenizer, SpecialToken::kMask, where);
   MaskedText found;
   found.ids.push_back(require_special(tokenizer, SpecialToken::kClassify, where));
-  for (const int32_t id : encode_with_special(tokenizer, text)) {
+  for (const int32_t id : tokenizer.encode_with_special(text)) {
     if (id == mask) found.masks.push_back(static_cast<int64_t>(found.ids.size()));
     found.ids.push_back(id);
   }

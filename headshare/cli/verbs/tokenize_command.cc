@@ -85,6 +85,16 @@ void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind)
            kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
 }
 
+// Standard input can be read once: the tokenizer learns from it, or it is cut into tokens.
+void check_standard_input(const TokenizeOptions& o) {
+  const auto reads = [](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), "-") != names.end();
+  };
+  const bool cut = o.write_model.empty() && (o.files.empty() || reads(o.files));
+  HS_CHECK(!cut || !reads(o.data.text), "--text - learns from standard input, and there is nothing left of it to cut ",
+           "into tokens; name a FILE to cut, or write the tokenizer with --write-model");
+}
+
 // That of a training or a fine-tuning lies in a checkpoint.
 fs::path found_tokenizer(const fs::path& path) {
   const fs::path model = find_tuned_model(path);
@@ -104,7 +114,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
   });
   if (made != nullptr) return made;
   ProgressLine line("text");
-  return train_on_text(training, o.data, show_reading(line));
+  return train_on_text(training, o.data, show_reading(line), TextIsFor::kTokenizer);
 }
 
 void write_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
@@ -235,6 +245,7 @@ int run_tokenize(const Words& words) {
     }
     HS_CHECK(options.write_model.empty() || options.files.empty(),
              "--write-model reads no text; leave the files out, or --write-model");
+    check_standard_input(options);
     return kOk;
   });
   std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options);

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/data/hash.h"
+#include "headshare/text/text_borders.h"
 
 namespace headshare {
 namespace {
@@ -15,13 +16,6 @@ std::string grouped(int64_t count) {
   return digits;
 }
 
-int32_t end_of(const Tokenizer& tokenizer) {
-  const std::optional<int32_t> end = tokenizer.special(SpecialToken::kEndOfText);
-  HS_CHECK(end, "sentence pairs need a token that ends a sentence, and the tokenizer '", tokenizer.kind(), "' with ",
-           tokenizer.vocabulary_size(), " tokens has none; use --tokenizer sentencepiece, or bpe");
-  return *end;
-}
-
 std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& sentence, const std::string& where) {
   try {
     return tokenizer.encode(sentence);
@@ -30,11 +24,11 @@ std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& sent
   }
 }
 
-// The count of the reason to leave a pair out; nullptr to keep it. Lengths are without the end-of-text token.
-int64_t* reason(size_t source, size_t target, const PairLimits& limits, PairCounts* counts) {
+// The count of the reason to leave a pair out; nullptr to keep it. Lengths are without the `borders` tokens around.
+int64_t* reason(size_t source, size_t target, int64_t borders, const PairLimits& limits, PairCounts* counts) {
   const auto [shorter, longer] = std::minmax(source, target);
   if (shorter == 0 && !limits.keep_empty) return &counts->empty;
-  if (limits.longest && static_cast<int64_t>(longer) + 1 > *limits.longest) return &counts->too_long;
+  if (limits.longest && static_cast<int64_t>(longer) + borders > *limits.longest) return &counts->too_long;
   const bool unequal =
       limits.most_ratio && static_cast<double>(longer) > *limits.most_ratio * static_cast<double>(shorter);
   return unequal && shorter > 0 ? &counts->too_unequal : nullptr;
@@ -61,20 +55,21 @@ std::string counts_text(const PairCounts& counts, const PairLimits& limits) {
 }
 
 PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits) {
-  const int32_t source_end = end_of(source);
-  const int32_t target_end = end_of(target);
+  const TextBorders source_borders = text_borders(source, "sentence pairs: the source's tokenizer");
+  const TextBorders target_borders = text_borders(target, "sentence pairs: the target's tokenizer");
+  const int64_t borders = std::max(source_borders.size(), target_borders.size());
   while (const std::optional<Pair> pair = text->next()) {
     const std::vector<int32_t> from = encoded(source, pair->source, text->where());
     const std::vector<int32_t> to = encoded(target, pair->target, text->where());
     const int64_t number = counts_.read++;
-    if (int64_t* left_out = reason(from.size(), to.size(), limits, &counts_)) {
+    if (int64_t* left_out = reason(from.size(), to.size(), borders, limits, &counts_)) {
       ++*left_out;
       if (counts_.empty == 1 && left_out == &counts_.empty) counts_.first_empty = number + 1;
       continue;
     }
-    add_side(from, source_end);
-    add_side(to, target_end);
-    source_tokens_ += static_cast<int64_t>(from.size()) + 1;
+    add_side(source_borders.around(from));
+    add_side(target_borders.around(to));
+    source_tokens_ += static_cast<int64_t>(from.size()) + source_borders.size();
     numbers_.push_back(number);
   }
   const bool too_strict = counts_.too_long + counts_.too_unequal > 0;
@@ -91,9 +86,8 @@ std::span<const int32_t> PairData::side(size_t index) const {
                                  static_cast<size_t>(offsets_[index + 1] - offsets_[index]));
 }
 
-void PairData::add_side(const std::vector<int32_t>& ids, int32_t end) {
+void PairData::add_side(const std::vector<int32_t>& ids) {
   ids_.insert(ids_.end(), ids.begin(), ids.end());
-  ids_.push_back(end);
   offsets_.push_back(static_cast<int64_t>(ids_.size()));
 }
 

@@ -29,16 +29,16 @@ class PairData {
  public:
   PairData() = default;  // no pairs
 
-  // Reads all of `text`. Every side ends with the end-of-text token of its tokenizer (the two may be one). A pair that
+  // Reads all of `text`. Every side has the borders of its tokenizer (text_borders.h; the two may be one). A pair that
   // is left out for several reasons counts for the first of empty, too long, too unequal. Throws Error, besides what
-  // reading throws, for a tokenizer without that token, a text that it refuses (naming the line), and when no pair is
+  // reading throws, for a tokenizer without borders, a text that it refuses (naming the line), and when no pair is
   // kept.
   PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits);
 
   int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
   bool empty() const { return numbers_.empty(); }
 
-  // The ids of a pair's side, its end-of-text token last. 0 <= pair < size(), unchecked.
+  // The ids of a pair's side, the token that ends it last. 0 <= pair < size(), unchecked.
   std::span<const int32_t> source(int64_t pair) const { return side(2 * static_cast<size_t>(pair)); }
   std::span<const int32_t> target(int64_t pair) const { return side(2 * static_cast<size_t>(pair) + 1); }
 
@@ -54,7 +54,7 @@ class PairData {
 
  private:
   std::span<const int32_t> side(size_t index) const;
-  void add_side(const std::vector<int32_t>& ids, int32_t end);
+  void add_side(const std::vector<int32_t>& ids);
 
   std::vector<int32_t> ids_;            // of all sides: source, target, source, ...
   std::vector<int64_t> offsets_ = {0};  // in ids_, of sides; one more than there are

@@ -76,7 +76,8 @@ TEST_F(PairDataTest, MistakesAreNamed) {
                     HasSubstr("a.src and")));
   const FakeByteTokenizer endless;
   ParallelText text(files_of({{1, 1}}), {});
-  EXPECT_THAT(error_message([&] { PairData(&text, endless, endless, {}); }), HasSubstr("has none; use --tokenizer"));
+  EXPECT_THAT(error_message([&] { PairData(&text, endless, endless, {}); }),
+              HasSubstr("has no token that ends a text: use --tokenizer"));
 }
 
 TEST_F(PairDataTest, Multi30kInSentencePieces) {

@@ -6,7 +6,7 @@
 namespace headshare {
 
 std::unique_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
-                                         const Progress& progress) {
+                                         const Progress& progress, TextIsFor use) {
   HS_CHECK(!data.text.empty(),
            "there is no text to learn from: give --text FILE (diagnostic tasks, such as `compare --task offsets`, need "
            "none)");
@@ -14,8 +14,9 @@ std::unique_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const 
                      .jsonl_field = data.jsonl_field,
                      .invalid_utf8 = data.invalid_utf8,
                      .allow_binary = data.allow_binary});
-  HS_CHECK(source.rereadable(), "a text that can be read only once trains no tokenizer, for it is then read again; ",
-           "keep it in a file (KeptInputs), or bring a tokenizer");
+  HS_CHECK(use == TextIsFor::kTokenizer || source.rereadable(),
+           "a text that can be read only once cannot train a tokenizer and then a model; write it to a file, or give a "
+           "trained tokenizer with --tokenizer-path");
   return train_tokenizer(options, [&](std::string* chunk) {
     const std::optional<TextPiece> piece = source.next();
     if (progress) {

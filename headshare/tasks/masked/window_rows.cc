@@ -6,14 +6,6 @@
 #include "headshare/base/ignored_target.h"
 
 namespace headshare {
-namespace {
-
-constexpr SpecialToken kRoles[] = {SpecialToken::kPadding,  SpecialToken::kUnknown, SpecialToken::kClassify,
-                                   SpecialToken::kSeparate, SpecialToken::kMask,    SpecialToken::kBeginOfText,
-                                   SpecialToken::kEndOfText};
-
-}  // namespace
-
 int64_t WindowRows::needed(const Tokenizer& tokenizer, SpecialToken role, const std::string& use,
                            const std::string& path) {
   return require_special(tokenizer, role, path.empty() ? use : join_text(path, ": ", use));

@@ -10,9 +10,10 @@ namespace headshare {
 
 // For each target token the place of the source token with the largest weight when it was predicted: the mean over the
 // heads of cross-attention in the last layer but one (of one layer: that), which follows translations best (Garg et
-// al., 2019). `source` ends with its end token, which is looked at but never named; `target` without its start. Runs
-// the decoder once over the whole target, in evaluation mode and without gradients.
-std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<const int32_t> source,
+// al., 2019). `source` begins with `before` tokens that stand before the text, and ends with the one that ends it: they
+// are looked at but never named, and places are counted from the first token of the text; `target` without its start.
+// Runs the decoder once over the whole target, in evaluation mode and without gradients.
+std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<const int32_t> source, int64_t before,
                                      std::span<const int32_t> target);
 
 }  // namespace headshare

@@ -47,13 +47,6 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-int32_t text_end(const Tokenizer& tokenizer, const std::string& where) {
-  const std::optional<int32_t> id = tokenizer.special(SpecialToken::kEndOfText);
-  HS_CHECK(id, where, " (", tokenizer.kind(),
-           ") has no token that ends a text, by which translations end; use --tokenizer sentencepiece or bpe");
-  return *id;
-}
-
 PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device) {
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t width = longest(rows);
@@ -72,13 +65,21 @@ PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device)
 Translator::Translator(EncoderDecoder model, TokenizerPair tokenizers)
     : model_(std::move(model)),
       tokenizers_(std::move(tokenizers)),
-      source_end_(text_end(*tokenizers_.source, "the source's tokenizer")) {
+      source_borders_(text_borders(*tokenizers_.source, "the source's tokenizer")),
+      target_borders_(text_borders(*tokenizers_.target, "the target's tokenizer")) {
   model_->eval();
 }
 
-int64_t Translator::longest_source() const {
+int64_t Translator::positions() const {
   const EncoderDecoderOptions& options = model_->options();
-  return has_position_limit(options.positions) ? options.context - 1 : std::numeric_limits<int32_t>::max();
+  return has_position_limit(options.positions) ? options.context : std::numeric_limits<int32_t>::max();
+}
+
+int64_t Translator::longest_source() const { return positions() - source_borders_.size(); }
+
+int64_t Translator::room_behind(size_t prefix) const {
+  const int64_t before = prefix > 0 && target_borders_.first ? 1 : 0;
+  return positions() - 1 - before - static_cast<int64_t>(prefix);
 }
 
 SearchRequest Translator::marked() const {
@@ -108,12 +109,13 @@ SearchSentence Translator::sentence(const TranslationRequest& request, size_t i)
            " tokens cannot be translated: the model takes 1 to ", longest_source());
   SearchSentence one{.source_length = length};
   if (!request.prefixes.empty()) one.prefix = request.prefixes[i];
-  if (!request.sequences.empty()) one.sequence = request.sequences[i];
   one.room = room_behind(one.prefix.size());  // what is fed, the start included, has positions
+  if (!request.sequences.empty()) one.sequence = request.sequences[i];
   HS_CHECK(one.room > 0, "a prefix of ", one.prefix.size(), " tokens leaves no room for a translation in the model's ",
-           longest_source(), " positions");
+           room_behind(0), " positions");
   HS_CHECK(request.options.min_length <= one.room, "min-length ", request.options.min_length, " is above ", one.room,
            ", the tokens that the model has positions for", one.prefix.empty() ? "" : " behind the prefix");
+  if (!one.prefix.empty() && target_borders_.first) one.prefix.insert(one.prefix.begin(), *target_borders_.first);
   return one;
 }
 
@@ -123,16 +125,16 @@ std::vector<std::vector<Hypothesis>> Translator::translate(const TranslationRequ
   search.options = request.options;
   search.sampling = request.sampling;
   search.each_step = request.each_step;
-  std::vector<std::vector<int32_t>> ended = request.sources;
+  std::vector<std::vector<int32_t>> whole;
   int64_t capacity = 0;
-  for (size_t i = 0; i < ended.size(); ++i) {
+  for (size_t i = 0; i < request.sources.size(); ++i) {
     search.sentences.push_back(sentence(request, i));
-    ended[i].push_back(source_end_);
+    whole.push_back(source_borders_.around(request.sources[i]));
     const SearchSentence& one = search.sentences.back();
     const int64_t most = std::min(one.room, length_limit(request.options, one.source_length));
     capacity = std::max(capacity, 1 + static_cast<int64_t>(one.prefix.size()) + most);
   }
-  ModelSteps steps(model_, padded(ended, model_->device()), capacity);
+  ModelSteps steps(model_, padded(whole, model_->device()), capacity);
   return beam_search(steps, search);
 }
 
@@ -154,9 +156,7 @@ std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32
 
 std::vector<int64_t> Translator::alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
                                            std::span<const int32_t> prefix) const {
-  std::vector<int32_t> ended = source;
-  ended.push_back(source_end_);
-  return aligned_sources(model_, ended, whole(hypothesis, prefix));
+  return aligned_sources(model_, source_borders_.around(source), source_borders_.size() - 1, whole(hypothesis, prefix));
 }
 
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,

@@ -11,11 +11,9 @@
 #include "headshare/decode/beam/search_request.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/encoder_decoder.h"
+#include "headshare/text/text_borders.h"
 
 namespace headshare {
-
-// The id that ends a text of this tokenizer. Throws Error, led by `where`, where it has none.
-int32_t text_end(const Tokenizer& tokenizer, const std::string& where);
 
 // Rows padded on the right, behind each row's own end: ids [B, S] and what is no padding; where all are of one length,
 // nothing is hidden. At least one row, none empty.
@@ -23,7 +21,7 @@ PaddedIds padded(std::span<const std::vector<int32_t>> rows, c10::Device device)
 
 // Sentences to translate together.
 struct TranslationRequest {
-  std::vector<std::vector<int32_t>> sources;  // tokens without an end: 1 .. longest_source() of each
+  std::vector<std::vector<int32_t>> sources;  // tokens without borders: 1 .. longest_source() of each
   BeamOptions options = {};
   std::optional<SamplingOptions> sampling = {};
   std::vector<std::vector<int32_t>> prefixes = {};  // what each translation begins with; empty: nothing
@@ -41,7 +39,7 @@ class Translator {
   std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request) const;
 
   // Tokens that a translation may have behind a prefix of so many; below 1 the prefix is too long.
-  int64_t room_behind(size_t prefix) const { return longest_source() - static_cast<int64_t>(prefix); }
+  int64_t room_behind(size_t prefix) const;
 
   std::vector<int32_t> encode(const std::string& text) const { return tokenizers_.source->encode(text); }
   // Behind the prefix that it was made with, without tokens that stand for no text. Valid UTF-8.
@@ -51,7 +49,7 @@ class Translator {
   std::vector<int64_t> alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
                                  std::span<const int32_t> prefix = {}) const;
 
-  // Tokens, the end left out.
+  // Tokens, the borders left out.
   int64_t longest_source() const;
 
   const EncoderDecoder& model() const { return model_; }
@@ -60,13 +58,14 @@ class Translator {
  private:
   // Prefix and hypothesis, its end left out.
   static std::vector<int32_t> whole(const Hypothesis& hypothesis, std::span<const int32_t> prefix);
+  int64_t positions() const;
   // Of a search, what the model says.
   SearchRequest marked() const;
   SearchSentence sentence(const TranslationRequest& request, size_t i) const;
 
   EncoderDecoder model_;
   TokenizerPair tokenizers_;
-  int32_t source_end_;
+  TextBorders source_borders_, target_borders_;
 };
 
 // The sentences of a whole file, in batches of like length: the best translation of each, in their order. A source that

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/text/added/added_file.h"
 #include "headshare/text/bpe/byte_alphabet.h"
 
 namespace headshare {
@@ -58,6 +60,7 @@ SplitRule split_from_name(const std::string& name, const std::string& where) {
 BpeDefinition bpe_from_names(const BpeNames& names, const std::string& where) {
   BpeDefinition definition;
   definition.special = names.special;
+  definition.added = names.added;
   const IdOfName ids = resolve_tokens(names, where, &definition);
   for (const auto& [left, right] : names.merges) {
     definition.merges.push_back({resolve_name(ids, left, where, definition),
@@ -104,11 +107,10 @@ std::pair<std::string, std::string> parse_merge(std::string_view line, const std
   return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
 }
 
-BpeDefinition bpe_from_gpt2_files(const nlohmann::json& vocabulary, std::string_view merges,
-                                  const std::string& vocabulary_name, const std::string& merges_name) {
+BpeNames names_from_gpt2_files(const nlohmann::json& vocabulary, std::string_view merges,
+                               const std::string& vocabulary_name, const std::string& merges_name) {
   BpeNames names;
   names.tokens = tokens_by_id(vocabulary, {}, vocabulary_name);
-  bool makes_end_of_text = false;
   for (size_t number = 1; !merges.empty(); ++number) {
     const size_t end = std::min(merges.find('\n'), merges.size());
     std::string_view line = merges.substr(0, end);
@@ -116,13 +118,21 @@ BpeDefinition bpe_from_gpt2_files(const nlohmann::json& vocabulary, std::string_
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     names.merges.push_back(parse_merge(line, join_text(merges_name, ":", number, ": a merge")));
-    makes_end_of_text |= names.merges.back().first + names.merges.back().second == kEndOfTextName;
   }
-  const auto end_of_text = std::find(names.tokens.begin(), names.tokens.end(), kEndOfTextName);
-  if (end_of_text != names.tokens.end() && !makes_end_of_text) {
-    names.special.push_back(static_cast<int32_t>(end_of_text - names.tokens.begin()));
+  return names;
+}
+
+void set_added(std::vector<AddedToken> added, BpeNames* names) {
+  std::unordered_set<std::string> merged;
+  for (const auto& [left, right] : names->merges) merged.insert({left, right, left + right});
+  for (const AddedToken& token : added) {
+    const std::string& name = names->tokens[static_cast<size_t>(token.id)];
+    const std::optional<std::string> bytes = from_alphabet(name);
+    const bool ordinary = bytes && (bytes->size() == 1 || merged.contains(name));
+    const bool has_role = std::find(std::begin(kBpeRoles), std::end(kBpeRoles), name) != std::end(kBpeRoles);
+    if (!ordinary || (token.special && has_role)) names->special.push_back(token.id);
   }
-  return bpe_from_names(names, vocabulary_name + " with " + merges_name);
+  names->added = std::move(added);
 }
 
 void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
@@ -139,13 +149,14 @@ void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
   (*object)["special"] = definition.special;
   (*object)["split"] = split_name(definition.split);
   (*object)["add-prefix-space"] = definition.add_prefix_space;
-  if (!definition.strips_left.empty()) (*object)["strips-left"] = definition.strips_left;
+  write_added(definition.added, definition.tokens, {}, object);
 }
 
 BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
-  refuse_unknown_keys(
-      object, {"format", "version", "kind", "tokens", "merges", "special", "split", "add-prefix-space", "strips-left"},
-      where);
+  std::vector<std::string> known = {"format", "version", "kind",  "tokens",
+                                    "merges", "special", "split", "add-prefix-space"};
+  known.insert(known.end(), std::begin(kAddedKeys), std::end(kAddedKeys));
+  refuse_unknown_keys(object, known, where);
   BpeNames names;
   for (const nlohmann::json& value : json_list(object, "tokens", where)) {
     names.tokens.push_back(json_string(value, join_text(where, ": token ", names.tokens.size())));
@@ -165,14 +176,7 @@ BpeDefinition read_bpe(const nlohmann::json& object, const std::string& where) {
   BpeDefinition definition = bpe_from_names(names, where);
   definition.split = split_from_name(json_string(object, "split", where), where);
   definition.add_prefix_space = json_bool(object, "add-prefix-space", where);
-  if (!object.contains("strips-left")) return definition;
-  for (const nlohmann::json& value : json_list(object, "strips-left", where)) {
-    const int32_t id = json_id(value, where + ": a token's id in strips-left");
-    HS_CHECK(is_special(definition.special, static_cast<size_t>(id)), where, ": strips-left names ", id,
-             ", which is no special token");
-    definition.strips_left.push_back(id);
-  }
-  std::sort(definition.strips_left.begin(), definition.strips_left.end());
+  definition.added = read_added(object, definition.tokens, where);
   return definition;
 }
 

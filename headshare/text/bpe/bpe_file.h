@@ -13,11 +13,15 @@ namespace headshare {
 
 constexpr std::string_view kEndOfTextName = "<|endoftext|>";
 
+// The special tokens that have roles, by their texts: RoBERTa's and GPT-2's.
+constexpr std::string_view kBpeRoles[] = {"<s>", "</s>", "<pad>", "<unk>", "<mask>", kEndOfTextName};
+
 // A vocabulary and merges as files write them.
 struct BpeNames {
   std::vector<std::string> tokens;                          // by id: in the byte alphabet; special ones as their text
   std::vector<std::pair<std::string, std::string>> merges;  // in the byte alphabet
-  std::vector<int32_t> special;                             // ascending
+  std::vector<int32_t> special;                             // that no merge makes, ascending
+  std::vector<AddedToken> added = {};                       // by id
 };
 
 // Tokens and merges by id. Throws Error led by `where` for tokens that are empty, stand twice or
@@ -33,10 +37,13 @@ std::vector<std::string> tokens_by_id(const nlohmann::json& vocabulary,
 // "left right"; throws Error led by `what` unless there is exactly one space between two texts.
 std::pair<std::string, std::string> parse_merge(std::string_view line, const std::string& what);
 
-// GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt). A token <|endoftext|> that no
-// merge makes is special and ends a text.
-BpeDefinition bpe_from_gpt2_files(const nlohmann::json& vocabulary, std::string_view merges,
-                                  const std::string& vocabulary_name, const std::string& merges_name);
+// GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), without added tokens.
+BpeNames names_from_gpt2_files(const nlohmann::json& vocabulary, std::string_view merges,
+                               const std::string& vocabulary_name, const std::string& merges_name);
+
+// Added tokens, by id, of names that have none: those that merges make, or that are a byte, stay ordinary tokens as
+// well, unless they are special and have a role.
+void set_added(std::vector<AddedToken> added, BpeNames* names);
 
 // Our own format: write_bpe adds to `object` what read_bpe reads.
 void write_bpe(const BpeDefinition& definition, nlohmann::json* object);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headshare/text/added/added_token.h"
 #include "headshare/text/bpe/word_splitter.h"
 
 namespace headshare {
@@ -22,11 +23,11 @@ struct BpeMerge {
 struct BpeDefinition {
   std::vector<std::string> tokens;     // by id: the bytes of ordinary tokens, the text of special ones
   std::vector<BpeMerge> merges;        // by rank: the first in the list is applied first
-  std::vector<int32_t> special;        // ids never produced from text, ascending
+  std::vector<int32_t> special;        // ids that no merge produces, ascending
   std::optional<int32_t> end_of_text;  // one of `special`
   SplitRule split = SplitRule::kGpt2;
-  bool add_prefix_space = false;          // text that does not begin with a space gets one
-  std::vector<int32_t> strips_left = {};  // of `special`, ascending: Tokenizer::strips_left
+  bool add_prefix_space = false;       // text that does not begin with a space gets one
+  std::vector<AddedToken> added = {};  // by id; special tokens without options need not be there
 };
 
 // Applies merges to words. In each step the adjacent pair of lowest rank is merged, the leftmost

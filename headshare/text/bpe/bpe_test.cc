@@ -332,7 +332,7 @@ TEST(Bpe, RobertasSpecialTokensHaveRoles) {
     definition.special.push_back(static_cast<int32_t>(definition.tokens.size()));
     definition.tokens.emplace_back(text);
   }
-  definition.strips_left = {260};
+  definition.added = {{.id = 260, .text = "<mask>", .special = true, .strips_left = true}};
   const BpeTokenizer written(definition);
   const auto read = BpeTokenizer::from_json(written.to_json(), "test");
   for (const Tokenizer* tokenizer :
@@ -341,12 +341,13 @@ TEST(Bpe, RobertasSpecialTokensHaveRoles) {
     EXPECT_EQ(tokenizer->special(SpecialToken::kSeparate), 258);
     EXPECT_EQ(tokenizer->special(SpecialToken::kEndOfText), std::nullopt);
     EXPECT_EQ(tokenizer->pair_separators(), 2);
-    EXPECT_THAT(encode_with_special(*tokenizer, "!  <mask>!"), ElementsAre(0, 260, 0));
-    EXPECT_THAT(encode_with_special(*tokenizer, "! </s>!").size(), 4U);
+    EXPECT_THAT(tokenizer->encode_with_special("!  <mask>!"), ElementsAre(0, 260, 0));
+    EXPECT_THAT(tokenizer->encode_with_special("! </s>!").size(), 4U);
   }
   nlohmann::json damaged = written.to_json();
-  damaged["strips-left"] = {3};
-  EXPECT_THAT(error_message([&] { BpeTokenizer::from_json(damaged, "test"); }), HasSubstr("no special token"));
+  damaged["strips-left"] = {261};
+  EXPECT_THAT(error_message([&] { BpeTokenizer::from_json(damaged, "test"); }),
+              HasSubstr("the id 261, which is not among the 261 tokens"));
 }
 
 }  // namespace

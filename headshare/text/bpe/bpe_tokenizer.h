@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "headshare/text/added/added_tokens.h"
 #include "headshare/text/bpe/bpe_merger.h"
 #include "headshare/text/tokenizer.h"
 #include "headshare/text/worker_pool.h"
@@ -15,10 +16,11 @@ namespace headshare {
 //
 // All bytes survive, invalid UTF-8 too: bytes that are not valid UTF-8 are words of their own,
 // which every byte-level vocabulary can write. With add_prefix_space a leading space may be
-// added, and the tokenizer is not lossless. Special tokens are never produced from text; decode
-// writes them as their text. Where <s> and </s> are among them, they and <pad>, <unk> and <mask> have the roles that
-// they have in RoBERTa. A token continues a word when its first byte is of an ASCII letter or digit or of a character
-// beyond ASCII, so that white space and signs begin words.
+// added, and the tokenizer is not lossless. Added tokens are cut out of the text first, and each stretch between two of
+// them is a text of its own; decode writes them as their text. Where <s> and </s> are among the special tokens, they
+// and <pad>, <unk> and <mask> have the roles that they have in RoBERTa, and <|endoftext|> ends a text. A token
+// continues a word when its first byte is of an ASCII letter or digit or of a character beyond ASCII, so that white
+// space and signs begin words.
 //
 // encode may run in many threads at once: each takes a worker (cursor, cache and scratch space)
 // for the call.
@@ -34,13 +36,13 @@ class BpeTokenizer : public Tokenizer {
   std::string kind() const override { return "bpe"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
   std::vector<int32_t> encode(std::string_view text) const override;
+  std::vector<int32_t> encode_with_special(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
   int64_t pair_separators() const override { return has_role(SpecialToken::kClassify) ? 2 : 1; }
-  bool strips_left(int32_t id) const override;
   bool continues_word(int32_t id) const override;
-  bool lossless() const override { return !definition_.add_prefix_space; }
+  bool lossless() const override { return lossless_; }
   nlohmann::json to_json() const override;
 
   const BpeDefinition& definition() const { return definition_; }
@@ -48,12 +50,16 @@ class BpeTokenizer : public Tokenizer {
  private:
   struct Worker;
   bool has_role(SpecialToken role) const { return special(role).has_value(); }
+  std::vector<int32_t> encode_parts(std::string_view text, const AddedSearches& searches) const;
+  void encode_part(std::string_view text, std::vector<int32_t>* ids) const;  // which has no added token
   void encode_word(std::string_view word, Worker* worker, std::vector<int32_t>* ids) const;
 
   BpeDefinition definition_;
   std::map<SpecialToken, int32_t> roles_;
   BpeMerger merger_;
   WordSplitter splitter_;
+  AddedTokens added_;
+  bool lossless_ = false;
   mutable WorkerPool<Worker> workers_;
 };
 

@@ -158,7 +158,7 @@ TEST(HashTest, TheTokenizerNumbersWords) {
   EXPECT_EQ(tokenizer->vocabulary_size(), 9);
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{0, 5, 7, 8, 2}), "<s> the , cat </s>");
   EXPECT_EQ(tokenizer->words()->signatures(1, 2)[0].hex(), "4a82c651b5814156a6168ca2d2960cd9");
-  EXPECT_THAT(encode_with_special(*tokenizer, "the <mask>"), ElementsAre(5, 4));
+  EXPECT_THAT(tokenizer->encode_with_special("the <mask>"), ElementsAre(5, 4));
   EXPECT_THAT(error_message([&] { tokenizer->decode(std::vector<int32_t>{9}); }), HasSubstr("0 .. 8"));
 }
 

@@ -1,16 +1,32 @@
 #include "headshare/text/hf/hf_parts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
+#include "headshare/base/notice.h"
 
 namespace headshare {
 
 using nlohmann::json;
 
+namespace {
+
+struct HfOption {
+  const char* key;
+  bool AddedToken::*value;
+};
+constexpr HfOption kHfOptions[] = {{"lstrip", &AddedToken::strips_left},
+                                   {"rstrip", &AddedToken::strips_right},
+                                   {"single_word", &AddedToken::single_word}};
+
+}  // namespace
+
 const json& optional_member(const json& object, const std::string& key) {
   static const json kNull;
+  if (!object.is_object()) return kNull;
   const auto found = object.find(key);
   return found == object.end() ? kNull : *found;
 }
@@ -27,10 +43,14 @@ void refuse(bool unsupported, const json& value, const std::string& what, const 
       "Unigram as ALBERT has it");
 }
 
-void refuse_lengths(const json& object, const std::string& where) {
+void note_lengths(const json& object, const std::string& where) {
+  std::vector<std::string> ignored;
   for (const char* key : {"truncation", "padding"}) {
-    refuse(!optional_member(object, key).is_null(), optional_member(object, key), key, where);
+    if (!optional_member(object, key).is_null()) ignored.emplace_back(key);
   }
+  if (ignored.empty()) return;
+  notice(join_text(where, ": its ", list_text(ignored),
+                   " are not read: headshare cuts and pads texts as its model and its task need it"));
 }
 
 const json& part_of_type(const json& object, const std::string& key, const std::string& type,
@@ -42,27 +62,135 @@ const json& part_of_type(const json& object, const std::string& key, const std::
   return part;
 }
 
-std::vector<std::pair<int32_t, std::string>> added_tokens(const json& object, const std::string& where) {
-  std::vector<std::pair<int32_t, std::string>> added;
-  const json& list = optional_member(object, "added_tokens");
-  if (list.is_null()) return added;
-  for (const json& entry : json_list(list, where + ": added_tokens")) {
-    const std::string what = join_text(where, ": added token ", added.size());
-    const std::string& content = json_string(entry, "content", what);
-    HS_CHECK(optional_bool(entry, "special", false, what), what, ", ", brief_json(content),
-             ", is not special; text is not searched for added tokens, so this vocabulary is not supported");
-    added.emplace_back(json_id(entry, "id", what), content);
+AddedToken read_added_token(const json& entry, bool special_otherwise, const std::string& where) {
+  AddedToken token;
+  token.text = json_string(entry, "content", where);
+  token.special = optional_bool(entry, "special", special_otherwise, where);
+  for (const HfOption& option : kHfOptions) token.*option.value = optional_bool(entry, option.key, false, where);
+  // As transformers has it where a file does not say.
+  token.normalized = optional_bool(entry, "normalized", !token.special, where);
+  return token;
+}
+
+std::map<std::string, int32_t> ids_in_vocabulary(const json& vocabulary, const std::string& where) {
+  std::map<std::string, int32_t> ids;
+  if (!vocabulary.is_object()) return ids;  // as tokens_by_id will say
+  for (const auto& [text, id] : vocabulary.items()) {
+    ids.emplace(text, json_id(id, join_text(where, ": the id of ", brief_json(text))));
   }
-  std::sort(added.begin(), added.end());
+  return ids;
+}
+
+std::vector<std::pair<int32_t, std::string>> ids_and_texts(const std::vector<AddedToken>& added) {
+  std::vector<std::pair<int32_t, std::string>> pairs;
+  for (const AddedToken& token : added) pairs.emplace_back(token.id, token.text);
+  return pairs;
+}
+
+std::vector<AddedToken> added_tokens(const json& object, const std::vector<AddedToken>& beside,
+                                     const std::map<std::string, int32_t>& vocabulary, const std::string& where) {
+  std::vector<AddedToken> added;
+  if (const json& list = optional_member(object, "added_tokens"); !list.is_null()) {
+    for (const json& entry : json_list(list, where + ": added_tokens")) {
+      const std::string what = join_text(where, ": added token ", added.size());
+      added.push_back(read_added_token(entry, false, what));
+      added.back().id = json_id(entry, "id", what);
+    }
+  }
+  return with_tokens_beside(std::move(added), beside, vocabulary, where);
+}
+
+std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const std::vector<AddedToken>& beside,
+                                           const std::map<std::string, int32_t>& vocabulary, const std::string& where) {
+  std::map<std::string, int32_t> ids = vocabulary;
+  int32_t next = 0;
+  for (const auto& [text, id] : vocabulary) next = std::max(next, id + 1);
+  std::set<std::string> listed;
+  for (const AddedToken& token : added) {
+    ids.emplace(token.text, token.id);
+    listed.insert(token.text);
+    next = std::max(next, token.id + 1);
+  }
+  for (AddedToken token : beside) {
+    const auto known = ids.find(token.text);
+    HS_CHECK(known == ids.end() || token.id < 0 || token.id == known->second, where, ": the token ",
+             brief_text(token.text), " has the id ", known == ids.end() ? 0 : known->second,
+             ", and the files beside it (tokenizer_config.json, added_tokens.json) say ", token.id);
+    const bool nameless = known == ids.end() && token.id == kIdOfText;
+    if (nameless || !listed.insert(token.text).second) continue;
+    if (token.id < 0) token.id = known != ids.end() ? known->second : next;
+    next = std::max(next, token.id + 1);
+    added.push_back(std::move(token));
+  }
+  std::sort(added.begin(), added.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (size_t i = 1; i < added.size(); ++i) {
-    HS_CHECK(added[i - 1].first != added[i].first, where, ": two added tokens have the id ", added[i].first);
+    HS_CHECK(added[i - 1].id != added[i].id, where, ": two added tokens have the id ", added[i].id);
   }
   return added;
 }
 
-json special_token_json(int32_t id, const std::string& text) {
-  return {{"id", id},        {"content", text}, {"special", true},    {"single_word", false},
-          {"lstrip", false}, {"rstrip", false}, {"normalized", false}};
+void append_added(const std::vector<AddedToken>& added, std::vector<std::string>* tokens, const std::string& where) {
+  for (const AddedToken& token : added) {
+    const auto at = static_cast<size_t>(token.id);
+    HS_CHECK(at <= tokens->size(), where, ": the added token ", brief_text(token.text), " has the id ", token.id,
+             ", and the ids from ", tokens->size(), " on have no tokens");
+    if (at == tokens->size()) tokens->push_back(token.text);
+    HS_CHECK((*tokens)[at] == token.text, where, ": the id ", token.id, " is ", brief_text((*tokens)[at]),
+             " in the vocabulary and ", brief_text(token.text), " among the added tokens");
+  }
+}
+
+json added_token_json(const AddedToken& token) {
+  json entry = {
+      {"id", token.id}, {"content", token.text}, {"special", token.special}, {"normalized", token.normalized}};
+  for (const HfOption& option : kHfOptions) entry[option.key] = token.*option.value;
+  return entry;
+}
+
+size_t model_tokens(const std::vector<AddedToken>& added, const std::vector<int32_t>& special, size_t tokens,
+                    bool (*has_role)(std::string_view)) {
+  for (auto last = added.rbegin(); last != added.rend(); ++last, --tokens) {
+    const bool behind = static_cast<size_t>(last->id) + 1 == tokens &&
+                        std::binary_search(special.begin(), special.end(), last->id) && !has_role(last->text);
+    if (!behind) break;
+  }
+  return tokens;
+}
+
+json added_tokens_json(const std::vector<AddedToken>& added, const std::vector<int32_t>& special,
+                       const std::vector<std::string>& tokens) {
+  std::map<int32_t, json> entries;
+  for (const int32_t id : special) {
+    entries[id] = added_token_json({.id = id, .text = tokens[static_cast<size_t>(id)], .special = true});
+  }
+  for (const AddedToken& token : added) entries[token.id] = added_token_json(token);
+  json list = json::array();
+  for (const auto& [id, entry] : entries) list.push_back(entry);
+  return list;
+}
+
+namespace {
+
+// "[CLS]:0 A:0 [SEP]:0".
+std::string outline(const json& pieces, const std::string& where) {
+  std::string text;
+  for (const json& piece : json_list(pieces, where)) {
+    HS_CHECK(piece.is_object() && piece.size() == 1, where, ": ", brief_json(piece), " is no part of a template");
+    const json& body = piece.begin().value();
+    text += (text.empty() ? "" : " ") + json_string(body, "id", where) + ":" +
+            std::to_string(json_id(body, "type_id", where));
+  }
+  return text;
+}
+
+}  // namespace
+
+TemplateOutline template_outline(const json& part, const std::string& where) {
+  return {outline(json_member(part, "single", where), where), outline(json_member(part, "pair", where), where)};
+}
+
+bool adds_nothing(const TemplateOutline& form) {
+  return form.first == "A:0" && (form.second == "A:0 B:0" || form.second == "A:0 B:1");
 }
 
 }  // namespace headshare

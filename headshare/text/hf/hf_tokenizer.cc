@@ -1,6 +1,7 @@
 #include "headshare/text/hf/hf_tokenizer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
@@ -26,12 +27,17 @@ void check_model(const json& model, const std::string& where) {
   refuse(optional_bool(model, "ignore_merges", false, where), true, "ignore_merges", where);
 }
 
-// ByteLevel, or RobertaProcessing, whose tokens are left to the task: encode adds nothing.
+// ByteLevel or a template that adds nothing; or RoBERTa's form, whose tokens are left to the task: encode adds nothing.
 void check_post_processor(const json& object, const std::string& where) {
   const json& part = optional_member(object, "post_processor");
   if (part.is_null()) return;
   const std::string name = where + ": post_processor";
   const json& type = json_member(part, "type", name);
+  if (type == "TemplateProcessing") {
+    const TemplateOutline form = template_outline(part, name);
+    return refuse(!adds_nothing(form) && form != kRobertaTemplate, form.first,
+                  "a template other than <s> A </s> </s> B </s>,", name);
+  }
   refuse(type != "ByteLevel" && type != "RobertaProcessing", type, "post_processor", where);
   if (type == "ByteLevel") return;
   for (const auto& [key, text] : {std::pair<const char*, const char*>{"cls", "<s>"}, {"sep", "</s>"}}) {
@@ -40,23 +46,32 @@ void check_post_processor(const json& object, const std::string& where) {
   }
 }
 
-// The ids of added tokens that take white space before them.
-std::vector<int32_t> left_strippers(const json& object, const std::string& where) {
-  std::vector<int32_t> ids;
-  const json& list = optional_member(object, "added_tokens");
-  if (list.is_null()) return ids;
-  for (const json& entry : json_list(list, where + ": added_tokens")) {
-    const std::string what = where + ": an added token";
-    if (optional_bool(entry, "lstrip", false, what)) ids.push_back(json_id(entry, "id", what));
-  }
-  std::sort(ids.begin(), ids.end());
+std::map<std::string, int32_t> ids_of(const std::vector<std::string>& tokens) {
+  std::map<std::string, int32_t> ids;
+  for (size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], static_cast<int32_t>(id));
   return ids;
+}
+
+// RoBERTa's special tokens, where the borders of texts are among the tokens, and GPT-2's: they are in the vocabulary,
+// and no merge makes them.
+std::vector<AddedToken> special_names(const BpeNames& names) {
+  std::set<std::string_view> unmade(names.tokens.begin(), names.tokens.end());
+  std::vector<std::string> made;
+  for (const auto& [left, right] : names.merges) made.push_back(left + right);
+  for (const std::string& one : made) unmade.erase(one);
+  const bool roberta = unmade.contains("<s>") && unmade.contains("</s>");
+  std::vector<AddedToken> special;
+  for (const std::string_view text : kBpeRoles) {
+    if (!unmade.contains(text) || roberta == (text == kEndOfTextName)) continue;
+    special.push_back({.id = kIdOfText, .text = std::string(text), .special = true});
+  }
+  return special;
 }
 
 }  // namespace
 
-BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
-  refuse_lengths(object, where);
+BpeDefinition bpe_from_hf_json(const json& object, const std::string& where, const std::vector<AddedToken>& beside) {
+  note_lengths(object, where);
   refuse(!optional_member(object, "normalizer").is_null(), optional_member(object, "normalizer"), "normalizer", where);
   part_of_type(object, "decoder", "ByteLevel", where);
   check_post_processor(object, where);
@@ -68,10 +83,10 @@ BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
   const json& type = json_member(splitter, "type", splitter_name);
   refuse(type != "ByteLevel", type, "type", splitter_name);
 
-  const auto added = added_tokens(object, where);
+  const json& vocabulary = json_member(model, "vocab", model_name);
+  std::vector<AddedToken> added = added_tokens(object, beside, ids_in_vocabulary(vocabulary, model_name), where);
   BpeNames names;
-  names.tokens = tokens_by_id(json_member(model, "vocab", model_name), added, model_name);
-  for (const auto& [id, text] : added) names.special.push_back(id);
+  names.tokens = tokens_by_id(vocabulary, ids_and_texts(added), model_name);
   for (const json& merge : json_list(model, "merges", model_name)) {
     const std::string what = join_text(model_name, ": merge ", names.merges.size());
     if (merge.is_array() && merge.size() == 2) {
@@ -80,10 +95,24 @@ BpeDefinition bpe_from_hf_json(const json& object, const std::string& where) {
       names.merges.push_back(parse_merge(json_string(merge, what), what));
     }
   }
+  set_added(std::move(added), &names);
   BpeDefinition definition = bpe_from_names(names, model_name);
   definition.add_prefix_space = optional_bool(splitter, "add_prefix_space", true, splitter_name);
-  definition.strips_left = left_strippers(object, where);
   definition.split = optional_bool(splitter, "use_regex", true, splitter_name) ? SplitRule::kGpt2 : SplitRule::kNone;
+  return definition;
+}
+
+BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const std::vector<AddedToken>& beside) {
+  const std::string where = files.vocabulary_name + " with " + files.merges_name;
+  BpeNames names = names_from_gpt2_files(files.vocabulary, files.merges, files.vocabulary_name, files.merges_name);
+  std::vector<AddedToken> listed = beside;
+  const std::vector<AddedToken> special = special_names(names);
+  listed.insert(listed.end(), special.begin(), special.end());
+  std::vector<AddedToken> added = with_tokens_beside({}, listed, ids_of(names.tokens), where);
+  append_added(added, &names.tokens, where);
+  set_added(std::move(added), &names);
+  BpeDefinition definition = bpe_from_names(names, where);
+  definition.add_prefix_space = files.add_prefix_space;
   return definition;
 }
 
@@ -111,17 +140,10 @@ json roberta_processing(const BpeDefinition& definition) {
 
 json hf_json_from_bpe(const BpeDefinition& definition) {
   json vocabulary = json::object();
-  json added = json::array();
   for (size_t id = 0; id < definition.tokens.size(); ++id) {
     const std::string& token = definition.tokens[id];
-    if (std::binary_search(definition.special.begin(), definition.special.end(), static_cast<int32_t>(id))) {
-      added.push_back(special_token_json(static_cast<int32_t>(id), token));
-      added.back()["lstrip"] =
-          std::binary_search(definition.strips_left.begin(), definition.strips_left.end(), static_cast<int32_t>(id));
-      vocabulary[token] = id;
-    } else {
-      vocabulary[to_alphabet(token)] = id;
-    }
+    const bool raw = std::binary_search(definition.special.begin(), definition.special.end(), static_cast<int32_t>(id));
+    vocabulary[raw ? token : to_alphabet(token)] = id;
   }
   json merges = json::array();
   for (const BpeMerge& merge : definition.merges) {
@@ -135,7 +157,7 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
-          {"added_tokens", added},
+          {"added_tokens", added_tokens_json(definition.added, definition.special, definition.tokens)},
           {"normalizer", nullptr},
           {"pre_tokenizer", byte_level},
           {"post_processor", roberta_processing(definition)},

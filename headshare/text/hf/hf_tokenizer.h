@@ -14,24 +14,42 @@ namespace headshare {
 //  - model: type BPE with vocab and merges ("a b" or ["a", "b"]); no dropout, no prefix or suffix,
 //    no ignore_merges; all 256 bytes in the vocabulary (so unk_token and byte_fallback never act),
 //  - pre_tokenizer: ByteLevel, with its add_prefix_space and use_regex,
-//  - decoder: ByteLevel or null; post_processor: the same, or RobertaProcessing with <s> A </s></s> B </s>; it is
-//    checked and left to the task: encode adds nothing,
-//  - normalizer, truncation and padding: null,
-//  - added_tokens: special ones only. <|endoftext|> ends a text.
+//  - decoder: ByteLevel or null; post_processor: the same, a TemplateProcessing that adds nothing, or <s> A </s></s> B
+//    </s>; it is checked and left to the task: encode adds nothing,
+//  - normalizer: null,
+//  - truncation and padding: not read, which a notice says,
+//  - added_tokens with all their options, and behind them those of `beside` (hf_folder.h). <|endoftext|> ends a text.
 // Throws Error led by `where`.
-BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where);
+BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where,
+                               const std::vector<AddedToken>& beside = {});
 
-// The same for WordPiece:
+// GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), with the names of the files.
+struct Gpt2Files {
+  const nlohmann::json& vocabulary;
+  std::string_view merges;
+  std::string vocabulary_name, merges_name;
+  bool add_prefix_space = false;
+};
+
+// Where <s> and </s> are tokens that no merge makes, they and <pad>, <unk> and <mask> are special, as RoBERTa and BART
+// have them; else a token <|endoftext|> that no merge makes is, and ends a text.
+BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const std::vector<AddedToken>& beside = {});
+
+// The same as the first for WordPiece:
 //  - model: type WordPiece with vocab and unk_token; continuing_subword_prefix "##";
 //    max_input_chars_per_word,
 //  - normalizer: BertNormalizer with its four switches, or null (none acts),
 //  - pre_tokenizer: BertPreTokenizer,
 //  - decoder: WordPiece with cleanup, or null,
-//  - post_processor: BertProcessing, or TemplateProcessing with [CLS] A [SEP] B [SEP], or null; it is
+//  - post_processor: BertProcessing, or TemplateProcessing with [CLS] A [SEP] B [SEP] or with nothing, or null; it is
 //    checked and left to the task: encode adds nothing,
-//  - truncation and padding: null,
-//  - added_tokens: special ones only; the unknown token is special in any case.
-WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const std::string& where);
+//  - truncation, padding and added_tokens as for BPE; the unknown token is special in any case.
+WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const std::string& where,
+                                           const std::vector<AddedToken>& beside = {});
+
+// Adds those of `beside` to a definition that has no added tokens.
+void add_tokens_beside(const std::vector<AddedToken>& beside, const std::string& where,
+                       WordPieceDefinition* definition);
 
 // The same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
 //  - model: type Unigram with vocab and unk_id; byte_fallback,
@@ -39,11 +57,11 @@ WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const s
 //    or in a Sequence,
 //  - pre_tokenizer: Metaspace, or WhitespaceSplit and Metaspace; with split, prepend_scheme always or never,
 //  - decoder: the same Metaspace, or null,
-//  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP] or <s> A </s> </s> B </s>, or null; it is checked
-//    and left to the task: encode adds nothing,
-//  - truncation and padding: null,
-//  - added_tokens: special ones, and ordinary ones that are cut out of the text before it is normalised.
-UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where);
+//  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> or nothing, or null; it is
+//    checked and left to the task: encode adds nothing,
+//  - truncation, padding and added_tokens as for BPE.
+UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where,
+                                       const std::vector<AddedToken>& beside = {});
 
 // The same tokenizers for Hugging Face; hf_json throws Error for other kinds.
 nlohmann::json hf_json_from_bpe(const BpeDefinition& definition);

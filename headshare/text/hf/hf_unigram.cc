@@ -78,38 +78,8 @@ void read_pre_tokenizer(const json& object, UnigramDefinition* d, const std::str
   read_metaspace(parts[1], where, d);
 }
 
-// An added token as the file has it.
-struct AddedToken {
-  std::string text;
-  bool special = false;
-  bool strips_left = false;
-};
-
-std::map<int32_t, AddedToken> read_added(const json& object, const std::string& where) {
-  std::map<int32_t, AddedToken> added;
-  const json& list = optional_member(object, "added_tokens");
-  if (list.is_null()) return added;
-  for (const json& entry : json_list(list, where + ": added_tokens")) {
-    const std::string what = join_text(where, ": added token ", added.size());
-    AddedToken token{.text = json_string(entry, "content", what),
-                     .special = optional_bool(entry, "special", false, what),
-                     .strips_left = optional_bool(entry, "lstrip", false, what)};
-    for (const char* key : {"rstrip", "single_word"}) {
-      refuse(optional_bool(entry, key, false, what), token.text, join_text(key, " of the token"), what);
-    }
-    for (const char* key : {"lstrip", "normalized"}) {
-      refuse(!token.special && optional_bool(entry, key, false, what), token.text,
-             join_text(key, " of the token, which is not special,"), what);
-    }
-    const int32_t id = json_id(entry, "id", what);
-    HS_CHECK(added.emplace(id, std::move(token)).second, where, ": two added tokens have the id ", id);
-  }
-  return added;
-}
-
-// Tokens and scores of the vocabulary, and behind them the added tokens that it lacks.
-void read_vocabulary(const json& model, const std::map<int32_t, AddedToken>& added, const std::string& where,
-                     UnigramDefinition* d) {
+// Tokens and scores of the vocabulary.
+void read_vocabulary(const json& model, const std::string& where, UnigramDefinition* d) {
   for (const json& entry : json_list(model, "vocab", where)) {
     const std::string what = join_text(where, ": token ", d->tokens.size());
     HS_CHECK(entry.is_array() && entry.size() == 2 && entry[1].is_number(), what, " is ", brief_json(entry),
@@ -118,68 +88,54 @@ void read_vocabulary(const json& model, const std::map<int32_t, AddedToken>& add
     d->scores.push_back(entry[1].get<double>());
   }
   HS_CHECK(!d->tokens.empty(), where, ": an empty vocabulary");
+}
+
+// The added tokens, and behind the vocabulary those that it lacks.
+void read_added(const json& object, const std::vector<AddedToken>& beside, const std::string& where,
+                UnigramDefinition* d) {
+  std::map<std::string, int32_t> ids;
+  for (size_t id = 0; id < d->tokens.size(); ++id) ids.emplace(d->tokens[id], static_cast<int32_t>(id));
+  d->added = added_tokens(object, beside, ids, where);
+  append_added(d->added, &d->tokens, where + ": model");
   const double least = *std::min_element(d->scores.begin(), d->scores.end());
-  for (const auto& [id, token] : added) {
-    const auto at = static_cast<size_t>(id);
-    HS_CHECK(at <= d->tokens.size(), where, ": the added token ", brief_text(token.text), " has the id ", id,
-             ", and the ids from ", d->tokens.size(), " on have no tokens");
-    if (at == d->tokens.size()) {
-      d->tokens.push_back(token.text);
-      d->scores.push_back(least);  // no other score may change by it
-    }
-    HS_CHECK(d->tokens[at] == token.text, where, ": the id ", id, " is ", brief_text(d->tokens[at]),
-             " in the vocabulary and ", brief_text(token.text), " among the added tokens");
-    (token.special ? d->special : d->verbatim).push_back(id);
-    if (token.special && token.strips_left) d->strips_left.push_back(id);
+  d->scores.resize(d->tokens.size(), least);  // no other score may change by it
+  d->unknown = json_id(object["model"], "unk_id", where + ": model");
+  HS_CHECK(static_cast<size_t>(d->unknown) < d->tokens.size(), where, ": model: unk_id ", d->unknown,
+           " is not among the ", d->tokens.size(), " tokens");
+  d->special = {d->unknown};
+  for (const AddedToken& token : d->added) {
+    const bool is_piece = ids.contains(token.text) && !(token.special && has_unigram_role(token.text));
+    if (!is_piece && token.id != d->unknown) d->special.push_back(token.id);
   }
-  d->unknown = json_id(model, "unk_id", where);
-  HS_CHECK(static_cast<size_t>(d->unknown) < d->tokens.size(), where, ": unk_id ", d->unknown, " is not among the ",
-           d->tokens.size(), " tokens");
-  if (!std::binary_search(d->special.begin(), d->special.end(), d->unknown)) {
-    d->special.push_back(d->unknown);
-    std::sort(d->special.begin(), d->special.end());
-    std::erase(d->verbatim, d->unknown);
-  }
+  std::sort(d->special.begin(), d->special.end());
+  std::sort(d->special.begin(), d->special.end());
+  std::erase_if(d->added, [d](const AddedToken& token) { return token.id == d->unknown && !token.special; });
 }
-
-// "[CLS]:0 A:0 [SEP]:0".
-std::string outline(const json& pieces, const std::string& where) {
-  std::string text;
-  for (const json& piece : json_list(pieces, where)) {
-    HS_CHECK(piece.is_object() && piece.size() == 1, where, ": ", brief_json(piece), " is no part of a template");
-    const json& body = piece.begin().value();
-    text += (text.empty() ? "" : " ") + json_string(body, "id", where) + ":" +
-            std::to_string(json_id(body, "type_id", where));
-  }
-  return text;
-}
-
-constexpr std::pair<const char*, const char*> kAlbert = {"[CLS]:0 A:0 [SEP]:0", "[CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1"};
-constexpr std::pair<const char*, const char*> kRoberta = {"<s>:0 A:0 </s>:0", "<s>:0 A:0 </s>:0 </s>:0 B:0 </s>:0"};
 
 // What is put around a text is the task's affair, and is ALBERT's or XLM-RoBERTa's: other forms are refused.
 void read_post_processor(const json& object, UnigramDefinition* d, const std::string& root) {
   const json& part = part_of_type(object, "post_processor", "TemplateProcessing", root);
   if (part.is_null()) return;
   const std::string where = root + ": post_processor";
-  const std::pair<std::string, std::string> form = {outline(json_member(part, "single", where), where),
-                                                    outline(json_member(part, "pair", where), where)};
-  const bool roberta = form == std::pair<std::string, std::string>(kRoberta);
-  refuse(!roberta && form != std::pair<std::string, std::string>(kAlbert), form.second,
+  const TemplateOutline form = template_outline(part, where);
+  const bool roberta = form == kRobertaTemplate;
+  refuse(!roberta && form != kBertTemplate && !adds_nothing(form), form.second,
          "a template other than [CLS] A [SEP] B [SEP] and <s> A </s> </s> B </s>,", where);
   d->pair_separators = roberta ? 2 : 1;
 }
 
 }  // namespace
 
-UnigramDefinition unigram_from_hf_json(const json& object, const std::string& where) {
-  refuse_lengths(object, where);
+UnigramDefinition unigram_from_hf_json(const json& object, const std::string& where,
+                                       const std::vector<AddedToken>& beside) {
+  note_lengths(object, where);
   const json& model = json_member(object, "model", where);
   const std::string name = where + ": model";
   const json& type = json_member(model, "type", name);
   refuse(type != "Unigram", type, "type", name);
   UnigramDefinition d;
-  read_vocabulary(model, read_added(object, where), name, &d);
+  read_vocabulary(model, name, &d);
+  read_added(object, beside, where, &d);
   d.byte_fallback = optional_bool(model, "byte_fallback", false, name);
   const json& normalizer = optional_member(object, "normalizer");
   if (!normalizer.is_null()) add_step(normalizer, where + ": normalizer", &d.steps);
@@ -239,7 +195,7 @@ json template_processing(const UnigramDefinition& d) {
     if (found == d.special.end()) return nullptr;
     tokens[text] = {{"id", text}, {"ids", {*found}}, {"tokens", {text}}};
   }
-  const auto& [single, pair] = roberta ? kRoberta : kAlbert;
+  const auto& [single, pair] = roberta ? kRobertaTemplate : kBertTemplate;
   return {{"type", "TemplateProcessing"},
           {"single", template_pieces(single)},
           {"pair", template_pieces(pair)},
@@ -250,18 +206,8 @@ json template_processing(const UnigramDefinition& d) {
 
 json hf_json_from_unigram(const UnigramDefinition& d) {
   json vocabulary = json::array();
-  for (size_t id = 0; id < d.tokens.size(); ++id) vocabulary.push_back({d.tokens[id], d.scores[id]});
-  std::map<int32_t, json> added;
-  for (const int32_t id : d.special) {
-    added[id] = special_token_json(id, d.tokens[static_cast<size_t>(id)]);
-    added[id]["lstrip"] = std::binary_search(d.strips_left.begin(), d.strips_left.end(), id);
-  }
-  for (const int32_t id : d.verbatim) {
-    added[id] = special_token_json(id, d.tokens[static_cast<size_t>(id)]);
-    added[id]["special"] = false;
-  }
-  json list = json::array();
-  for (const auto& [id, entry] : added) list.push_back(entry);
+  const size_t own = model_tokens(d.added, d.special, d.tokens.size(), has_unigram_role);
+  for (size_t id = 0; id < own; ++id) vocabulary.push_back({d.tokens[id], d.scores[id]});
   json steps = json::array();
   for (const NormalStep& step : d.steps) steps.push_back(step_json(step));
   const json metaspace = {{"type", "Metaspace"},
@@ -272,7 +218,7 @@ json hf_json_from_unigram(const UnigramDefinition& d) {
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
-          {"added_tokens", list},
+          {"added_tokens", added_tokens_json(d.added, d.special, d.tokens)},
           {"normalizer", steps.empty() ? json() : json{{"type", "Sequence"}, {"normalizers", steps}}},
           {"pre_tokenizer", d.splits_at_white ? words : metaspace},
           {"post_processor", template_processing(d)},

@@ -6,6 +6,7 @@
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
+#include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {
 namespace {
@@ -14,9 +15,7 @@ using nlohmann::json;
 
 BertNormalization normalization_of(const json& object, const std::string& where) {
   const json& part = part_of_type(object, "normalizer", "BertNormalizer", where);
-  if (part.is_null()) {
-    return {.clean_text = false, .space_chinese = false, .strip_accents = false, .lowercase = false};
-  }
+  if (part.is_null()) return kNoNormalization;
   const std::string name = where + ": normalizer";
   const bool lowercase = optional_bool(part, "lowercase", true, name);
   return {.clean_text = optional_bool(part, "clean_text", true, name),
@@ -55,6 +54,7 @@ void check_post_processor(const json& object, const WordPieceDefinition& definit
   if (part.is_null()) return;
   const json& type = json_member(part, "type", where + ": post_processor");
   bool as_bert = part == bert_template(definition);
+  if (type == "TemplateProcessing") as_bert = as_bert || adds_nothing(template_outline(part, where));
   if (type == "BertProcessing") {
     as_bert = optional_member(part, "cls") == json{"[CLS]", id_of(definition, "[CLS]")} &&
               optional_member(part, "sep") == json{"[SEP]", id_of(definition, "[SEP]")};
@@ -72,8 +72,9 @@ void check_decoder(const json& object, const std::string& where) {
 
 }  // namespace
 
-WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string& where) {
-  refuse_lengths(object, where);
+WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string& where,
+                                           const std::vector<AddedToken>& beside) {
+  note_lengths(object, where);
   check_decoder(object, where);
   refuse(part_of_type(object, "pre_tokenizer", "BertPreTokenizer", where).is_null(), nullptr, "pre_tokenizer", where);
   const json& model = json_member(object, "model", where);
@@ -85,13 +86,18 @@ WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string
 
   WordPieceDefinition definition;
   definition.normalization = normalization_of(object, where);
-  const auto added = added_tokens(object, where);
-  definition.tokens = tokens_by_id(json_member(model, "vocab", name), added, name);
+  const json& vocabulary = json_member(model, "vocab", name);
+  const std::map<std::string, int32_t> ids = ids_in_vocabulary(vocabulary, name);
+  definition.added = added_tokens(object, beside, ids, where);
+  definition.tokens = tokens_by_id(vocabulary, ids_and_texts(definition.added), name);
   const std::string& unknown = json_string(model, "unk_token", name);
   definition.unknown = id_of(definition, unknown);
   HS_CHECK(definition.unknown >= 0, name, ": the unk_token ", brief_json(unknown), " is not among the ",
            definition.tokens.size(), " tokens");
-  for (const auto& [id, text] : added) definition.special.push_back(id);
+  for (const AddedToken& token : definition.added) {
+    const bool spells = ids.contains(token.text) && !(token.special && has_bert_role(token.text));
+    if (!spells || token.id == definition.unknown) definition.special.push_back(token.id);
+  }
   if (!std::binary_search(definition.special.begin(), definition.special.end(), definition.unknown)) {
     definition.special.push_back(definition.unknown);
     std::sort(definition.special.begin(), definition.special.end());
@@ -102,18 +108,25 @@ WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string
   return definition;
 }
 
+void add_tokens_beside(const std::vector<AddedToken>& beside, const std::string& where,
+                       WordPieceDefinition* definition) {
+  std::map<std::string, int32_t> ids;
+  for (const std::string& token : definition->tokens) ids.emplace(token, static_cast<int32_t>(ids.size()));
+  const size_t size = definition->tokens.size();
+  definition->added = with_tokens_beside({}, beside, ids, where);
+  append_added(definition->added, &definition->tokens, where);
+  for (size_t id = size; id < definition->tokens.size(); ++id) definition->special.push_back(static_cast<int32_t>(id));
+}
+
 json hf_json_from_wordpiece(const WordPieceDefinition& definition) {
   json vocabulary = json::object();
-  for (size_t id = 0; id < definition.tokens.size(); ++id) vocabulary[definition.tokens[id]] = id;
-  json added = json::array();
-  for (const int32_t id : definition.special) {
-    added.push_back(special_token_json(id, definition.tokens[static_cast<size_t>(id)]));
-  }
+  const size_t own = model_tokens(definition.added, definition.special, definition.tokens.size(), has_bert_role);
+  for (size_t id = 0; id < own; ++id) vocabulary[definition.tokens[id]] = id;
   const bool whole = id_of(definition, "[CLS]") >= 0 && id_of(definition, "[SEP]") >= 0;
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
-          {"added_tokens", added},
+          {"added_tokens", added_tokens_json(definition.added, definition.special, definition.tokens)},
           {"normalizer",
            {{"type", "BertNormalizer"},
             {"clean_text", definition.normalization.clean_text},

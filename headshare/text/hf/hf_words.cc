@@ -45,7 +45,7 @@ json hf_json_from_words(const std::vector<std::string>& words) {
   json added = json::array();
   int32_t id = 0;
   for (const char* special : HashTokenizer::kSpecialTexts) {
-    added.push_back(special_token_json(id, special));
+    added.push_back(added_token_json({.id = id, .text = special, .special = true}));
     vocabulary[special] = id++;
   }
   for (const std::string& word : words) vocabulary[word] = id++;

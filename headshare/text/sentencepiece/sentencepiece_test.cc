@@ -142,6 +142,10 @@ TEST(SentencePieceTest, TextsToTrainOnThatGiveNothingAreRefused) {
     EXPECT_THAT(error_message([&] { train_on(options, {text}); }), HasSubstr("no letter, digit or sign")) << text;
   }
   EXPECT_THAT(error_message([&] { train_on(options, {"good ", "b\xC3"}); }), HasSubstr("after 5 bytes"));
+  for (const int64_t size : {2, 3, 4, 5, 9}) {
+    EXPECT_THAT(error_message([&] { train_on({.kind = options.kind, .vocabulary_size = size}, kLines); }),
+                HasSubstr(join_text("'sentencepiece': a vocabulary of ", size, " pieces has no room for")));
+  }
   EXPECT_THAT(error_message([&] { train_on({.kind = options.kind, .vocabulary_size = 10}, kLines); }),
               HasSubstr("a vocabulary of 10 pieces has no room for the 29"));
   EXPECT_THAT(error_message([&] { train_on({.kind = TokenizerKind::kBpe, .character_coverage = 1}, kLines); }),
@@ -202,7 +206,7 @@ TEST(SentencePieceTest, ControlPiecesAreSpelledAndNeverRead) {
   const std::vector<int32_t> ids = {1, 7, 6, 2, 7, 5, 0};
   EXPECT_EQ(tokenizer.decode(ids), "<s>aab</s>ab \u2047 ");
   EXPECT_THAT(tokenizer.encode("</s>"), testing::Not(testing::Contains(2)));
-  EXPECT_THAT(encode_with_special(tokenizer, "ab</s>"), ElementsAre(3, 6, 2));
+  EXPECT_THAT(tokenizer.encode_with_special("ab</s>"), ElementsAre(3, 6, 2));
   EXPECT_FALSE(tokenizer.continues_word(2));
   EXPECT_FALSE(tokenizer.continues_word(7));
   EXPECT_TRUE(tokenizer.continues_word(5));
@@ -214,7 +218,7 @@ TEST(SentencePieceTest, ControlPiecesAreSpelledAndNeverRead) {
 TEST(SentencePieceTest, AnUnknownPieceWithoutATextIsNoSpecialText) {
   const SentencePieceTokenizer tokenizer(small_model(bytes_field(2, bytes_field(44, ""))), "x");
   EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{0}), "");
-  EXPECT_THAT(encode_with_special(tokenizer, "ab"), ElementsAre(3, 6));
+  EXPECT_THAT(tokenizer.encode_with_special("ab"), ElementsAre(3, 6));
 }
 
 TEST(SentencePieceTest, ASavedTokenizerIsTheSame) {
@@ -268,6 +272,43 @@ TEST(SentencePieceTest, AVocabularyGivesOtherIds) {
                 testing::AllOf(HasSubstr(says), HasSubstr("vocab.json")))
         << content;
   }
+}
+
+// transformers' MarianTokenizer cuts the code off before the model sees the text.
+TEST(SentencePieceTest, ALeadingLanguageCodeIsLookedUpWhole) {
+  const TemporaryDirectory folder;
+  write_file(folder.path() / "source.spm", small_model());
+  const fs::path vocabulary = folder.path() / "vocab.json";
+  write_file(vocabulary, R"({"</s>": 0, "<unk>": 1, "ab": 2, "b": 3, "▁": 4, ">>fra<<": 5})");
+  const auto tokenizer = load_sentencepiece(folder.path() / "source.spm", vocabulary);
+  EXPECT_THAT(tokenizer->encode(">>fra<< ab"), ElementsAre(5, 4, 2));
+  EXPECT_THAT(tokenizer->encode(">>fra<<ab"), ElementsAre(5, 4, 2));
+  EXPECT_THAT(tokenizer->encode(">>deu<< ab"), ElementsAre(1, 4, 2));
+  EXPECT_THAT(tokenizer->encode(">>fra<<"), ElementsAre(5));
+  EXPECT_THAT(tokenizer->encode(">>ab b<<b"), ElementsAre(1, 4, 3)) << "whatever stands in it";
+  const TokensWithSpans tokens = tokenizer->encode_with_spans(">>fra<< ab");
+  EXPECT_EQ(tokens.spans.front(), (TextSpan{0, 7}));
+  EXPECT_EQ(tokens.spans.back(), (TextSpan{8, 10}));
+  for (const char* text : {" >>fra<< ab", "ab >>fra<<", ">>fra", ">fra<<"}) {
+    EXPECT_THAT(tokenizer->encode(text), testing::Not(testing::Contains(5))) << text;
+  }
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{5, 4, 2}), ">>fra<< ab");
+  EXPECT_THAT(SentencePieceTokenizer(small_model(), "x").encode(">>fra<<"), testing::SizeIs(testing::Gt(1)))
+      << "a model alone has no such rule";
+}
+
+TEST(SentencePieceTest, AddedTokensBesideAVocabularyAreRefused) {
+  const TemporaryDirectory folder;
+  write_file(folder.path() / "source.spm", small_model());
+  const fs::path vocabulary = folder.path() / "vocab.json";
+  write_file(vocabulary, R"({"</s>": 0, "<unk>": 1, "<pad>": 2, ">>fra<<": 3})");
+  const auto refused = [&](const char* text) {
+    write_file(folder.path() / "added_tokens.json", text);
+    return error_message([&] { load_sentencepiece(folder.path() / "source.spm", vocabulary); });
+  };
+  write_file(folder.path() / "special_tokens_map.json", R"({"eos_token": "</s>", "mask_token": "<mask>"})");
+  EXPECT_EQ(refused(R"({"<pad>": 2, ">>fra<<": 3})"), "no error");
+  EXPECT_THAT(refused(R"({"[E1]": 4})"), HasSubstr("the added token '[E1]'"));
 }
 
 // --- damaged files

@@ -3,10 +3,13 @@
 #include <sentencepiece_processor.h>
 
 #include <cctype>
+#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
+#include "headshare/text/hf/hf_folder.h"
+#include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/sentencepiece/model_check.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/unicode/utf8.h"
@@ -28,6 +31,28 @@ void check_text(std::string_view text) {
   check_utf8(text, "tokenizer 'sentencepiece'");
   HS_CHECK(text.size() <= kLongestText, "tokenizer 'sentencepiece': a text of ", text.size(), " bytes; at most ",
            kLongestText, " are cut at once; break it into lines");
+}
+
+// The bytes of the language code that a text begins with, ">>fra<<"; 0 where it begins with none.
+size_t language_code_bytes(std::string_view text) {
+  constexpr std::string_view kOpens = ">>", kCloses = "<<";
+  if (!text.starts_with(kOpens)) return 0;
+  const size_t end = text.find(kCloses);
+  return end == std::string_view::npos ? 0 : end + kCloses.size();
+}
+
+// transformers would find them in texts.
+void refuse_added_tokens(const fs::path& folder, const std::vector<std::string>& vocabulary) {
+  const std::set<std::string_view> known(vocabulary.begin(), vocabulary.end());
+  for (const AddedToken& token : added_tokens_in(folder)) {
+    const std::string_view text = token.text;
+    const bool control = text == kPadding || text == kUnknown || text == kBegin || text == kEnd;
+    const bool nameless = token.id == kIdOfText && !known.contains(text);  // a name without a token
+    HS_CHECK(control || nameless || language_code_bytes(text) == text.size(), folder.string(),
+             ": its tokenizer has the added token ", brief_text(token.text),
+             ", and headshare finds none in texts for SentencePiece models; remove it from added_tokens.json, "
+             "special_tokens_map.json and tokenizer_config.json if your texts do not have it");
+  }
 }
 
 using Encoded = sentencepiece::ImmutableSentencePieceText;
@@ -104,6 +129,18 @@ std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text) const
 }
 
 TokensWithSpans SentencePieceTokenizer::encode_with_spans(std::string_view text) const {
+  const size_t code = has_vocabulary() ? language_code_bytes(text) : 0;
+  if (code == 0) return encode_pieces(text);
+  check_text(text);
+  TokensWithSpans result = encode_pieces(text.substr(code));
+  for (TextSpan& span : result.spans) span = {span.begin + code, span.end + code};
+  const auto known = ids_.find(text.substr(0, code));
+  result.ids.insert(result.ids.begin(), known != ids_.end() ? known->second : ids_.at(kUnknown));
+  result.spans.insert(result.spans.begin(), {0, code});
+  return result;
+}
+
+TokensWithSpans SentencePieceTokenizer::encode_pieces(std::string_view text) const {
   const Encoded found = encoded(*processor_, text);
   const size_t count = found.pieces_size();
   TokensWithSpans result;
@@ -231,6 +268,7 @@ std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const fs::path& model
              " have the same id, ", id);
     tokens[place] = token;
   }
+  refuse_added_tokens(vocabulary.parent_path(), tokens);
   return std::make_unique<SentencePieceTokenizer>(read_file(model, kLargestSentencePieceModel), std::move(tokens),
                                                   join_text(model.string(), " with ", where));
 }

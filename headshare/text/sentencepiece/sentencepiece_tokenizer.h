@@ -30,7 +30,8 @@ class SentencePieceTokenizer : public Tokenizer {
   SentencePieceTokenizer(std::string model, const std::string& where);
 
   // Numbers pieces as `vocabulary` does, which has each token once, by id, and an "<unk>" for pieces it lacks. MarianMT
-  // has models like that: two that share a vocabulary. Roles are those of "<pad>", "<unk>", "<s>" and "</s>".
+  // has models like that: two that share a vocabulary. A language code at the very begin of a text, ">>fra<<", is
+  // looked up as a whole, as in transformers' MarianTokenizer. Roles are those of "<pad>", "<unk>", "<s>" and "</s>".
   SentencePieceTokenizer(std::string model, std::vector<std::string> vocabulary, const std::string& where);
   ~SentencePieceTokenizer() override;
 
@@ -58,6 +59,7 @@ class SentencePieceTokenizer : public Tokenizer {
   const std::string& piece(int32_t id) const;
   bool is_control(int32_t id) const;
   bool is_unknown(int32_t id) const;
+  TokensWithSpans encode_pieces(std::string_view text) const;
   std::string decode_run(std::span<const int32_t> ids) const;
 
   std::string model_;
@@ -66,8 +68,8 @@ class SentencePieceTokenizer : public Tokenizer {
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
 };
 
-// A tokenizer of a model file (.model, .spm); with `vocabulary`, a vocab.json that maps pieces to ids from 0 on. The
-// files are untrusted. Throws Error naming the file.
+// A tokenizer of a model file (.model, .spm); with `vocabulary`, a vocab.json that maps pieces to ids from 0 on, beside
+// which no added tokens may be listed (hf_folder.h). The files are untrusted. Throws Error naming the file.
 std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const std::filesystem::path& model);
 std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const std::filesystem::path& model,
                                                            const std::filesystem::path& vocabulary);

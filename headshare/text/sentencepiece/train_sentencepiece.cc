@@ -118,13 +118,19 @@ std::string failure_text(const std::string& message, const SentencePieceTraining
                      " that control tokens and characters of the text need (--character-coverage ",
                      training.character_coverage, "); raise --vocabulary-size");
   }
-  return join_text(message, "; the options are --vocabulary-size ", training.vocabulary_size,
-                   " and --character-coverage ", training.character_coverage);
+  static const std::regex place(R"(\S+\.cc\(\d+\) \[[^\]]*\] ?)");  // of the library's own source
+  const std::string said = std::regex_replace(message, place, "");
+  return join_text(said.empty() ? "its trainer refuses these options" : said, "; the options are --vocabulary-size ",
+                   training.vocabulary_size, " and --character-coverage ", training.character_coverage);
 }
 
 }  // namespace
 
 std::string train_sentencepiece(const SentencePieceTraining& training, const NextChunk& next_chunk) {
+  constexpr int64_t kControls = SentencePieceIds::kEnd + 1;
+  HS_CHECK(training.vocabulary_size > kControls, kWhere, ": a vocabulary of ", training.vocabulary_size,
+           " pieces has no room for more than the ", kControls,
+           " control tokens <pad>, <unk>, <s> and </s>; raise --vocabulary-size");
   Sentences sentences(next_chunk);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(

@@ -27,6 +27,17 @@ class PieceTrie {
     }
   }
 
+  // Whether `text` begins with a string, or a string with `text`.
+  bool meets(std::string_view text) const {
+    uint32_t node = 0;
+    for (size_t i = 0; i < text.size() && !nodes_.empty(); ++i) {
+      node = child(node, static_cast<unsigned char>(text[i]));
+      if (node == 0) return false;
+      if (nodes_[node].number >= 0) return true;
+    }
+    return !nodes_.empty();
+  }
+
  private:
   struct Node {
     int32_t number = -1;

@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/field.h"
 #include "headshare/base/json_input.h"
+#include "headshare/text/added/added_file.h"
 
 namespace headshare {
 namespace {
@@ -74,8 +75,7 @@ void write_unigram(const UnigramDefinition& d, json* object) {
   (*object)["tokens"] = d.tokens;
   (*object)["scores"] = d.scores;
   (*object)["special"] = d.special;
-  (*object)["verbatim"] = d.verbatim;
-  (*object)["strips-left"] = d.strips_left;
+  write_added(d.added, d.tokens, {"verbatim", "strips-left"}, object);
   (*object)["unknown"] = d.unknown;
   (*object)["byte-fallback"] = d.byte_fallback;
   (*object)["splits-at-white"] = d.splits_at_white;
@@ -86,10 +86,11 @@ void write_unigram(const UnigramDefinition& d, json* object) {
 }
 
 UnigramDefinition read_unigram(const json& object, const std::string& where) {
-  refuse_unknown_keys(object,
-                      {"format", "version", "kind", "tokens", "scores", "special", "verbatim", "strips-left", "unknown",
-                       "byte-fallback", "splits-at-white", "prefix", "pair-separators", "steps"},
-                      where);
+  std::vector<std::string> known = {"format",          "version", "kind",          "tokens",          "scores",
+                                    "special",         "unknown", "byte-fallback", "splits-at-white", "prefix",
+                                    "pair-separators", "steps"};
+  known.insert(known.end(), std::begin(kAddedKeys), std::end(kAddedKeys));
+  refuse_unknown_keys(object, known, where);
   UnigramDefinition d;
   for (const json& value : json_list(object, "tokens", where)) {
     d.tokens.push_back(json_string(value, join_text(where, ": token ", d.tokens.size())));
@@ -99,8 +100,7 @@ UnigramDefinition read_unigram(const json& object, const std::string& where) {
     d.scores.push_back(value.get<double>());
   }
   d.special = read_ids(object, "special", where);
-  d.verbatim = read_ids(object, "verbatim", where);
-  d.strips_left = read_ids(object, "strips-left", where);
+  d.added = read_added(object, d.tokens, where);
   d.unknown = json_id(object, "unknown", where);
   d.byte_fallback = json_bool(object, "byte-fallback", where);
   d.splits_at_white = json_bool(object, "splits-at-white", where);

@@ -58,6 +58,12 @@ UnigramModel model_of(const UnigramDefinition& d) {
   return UnigramModel(options);
 }
 
+std::string utf8_of(const NormalText& characters) {
+  std::string text;
+  for (const NormalCharacter& one : characters) append_utf8(one.code_point, &text);
+  return text;
+}
+
 // A word with U+2581 before it, and where its bytes come from.
 class Words {
  public:
@@ -99,48 +105,59 @@ UnigramTokenizer::UnigramTokenizer(UnigramDefinition definition, const std::stri
   const UnigramDefinition& d = definition_;
   check_tokens(d, where);
   check_ids(d.special, d.tokens.size(), "special", where);
-  check_ids(d.verbatim, d.tokens.size(), "verbatim", where);
-  check_ids(d.strips_left, d.tokens.size(), "stripping", where);
   HS_CHECK(holds(d.special, d.unknown), where, ": the id of unknown pieces, ", d.unknown, ", is not among the ",
            d.special.size(), " special ids");
   HS_CHECK(d.pair_separators == 1 || d.pair_separators == 2, where, ": ", d.pair_separators,
            " separators between the texts of a pair; there are 1 or 2");
   model_ = model_of(d);
-  std::vector<std::pair<std::string_view, int32_t>> verbatim;
-  for (const int32_t id : d.verbatim) verbatim.emplace_back(d.tokens[static_cast<size_t>(id)], id);
-  verbatim_ = PieceTrie(std::move(verbatim));
-  piecewise_ = works_piecewise(d.steps);
+  piecewise_ = works_piecewise(d.steps) && white_parts_words();
+  std::vector<AddedToken> roles;
+  for (const SpecialToken role : kRoles) {
+    if (const auto id = UnigramTokenizer::special(role)) {
+      roles.push_back({.id = *id, .text = d.tokens[static_cast<size_t>(*id)], .special = true});
+    }
+  }
+  const auto as_normal = [this](std::string_view text) { return utf8_of(normal(text)); };
+  added_ = AddedTokens(std::move(definition_.added), roles, d.tokens.size(), as_normal, where);
+  definition_.added = added_.listed();
 }
 
 UnigramTokenizer::~UnigramTokenizer() = default;
 
-void UnigramTokenizer::for_each_chunk(std::string_view text, const std::function<void(TextSpan)>& chunk,
-                                      const Visit& verbatim) const {
-  size_t begin = 0;
-  for (size_t at = 0; at < text.size() && !definition_.verbatim.empty();) {
-    size_t bytes = 0;
-    int32_t id = 0;
-    verbatim_.for_each_prefix(text.substr(at), [&](size_t length, int32_t number) {  // the last is the longest
-      bytes = length;
-      id = number;
-    });
-    if (bytes == 0) {
-      ++at;
-      continue;
+std::string_view UnigramTokenizer::white() const { return definition_.splits_at_white ? " \n\t" : " "; }
+
+// A damaged character map makes a letter of white space, or nothing, and then words go on behind it.
+bool UnigramTokenizer::white_parts_words() const {
+  const std::string_view all = white();
+  return std::all_of(all.begin(), all.end(), [this](char one) {
+    for (const size_t count : {1, 2}) {
+      const NormalText characters = normal(std::string(count, one));
+      if (characters.empty()) return false;
+      const int32_t first = characters.front().code_point;
+      if (!is_bert_space(first) && first != kMetaspacePoint) return false;
     }
-    chunk({begin, at});
-    verbatim(id, {at, at + bytes});
-    begin = at += bytes;
-  }
-  chunk({begin, text.size()});
+    return true;
+  });
 }
 
 size_t UnigramTokenizer::next_piece(std::string_view rest) const {
-  return piecewise_ ? piece_bytes(rest, definition_.splits_at_white ? " \n\t" : " ") : rest.size();
+  return piecewise_ ? piece_bytes(rest, white()) : rest.size();
 }
 
-void UnigramTokenizer::encode_piece(std::string_view piece, size_t offset, bool first, const Visit& visit) const {
-  const NormalText characters = normalised(piece, definition_.steps, where_);
+bool UnigramTokenizer::token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const {
+  const size_t piece = utf8_of(normal(rest.substr(0, bytes))).size();
+  // As much of what follows as a token can take; normalisation may make it shorter.
+  for (size_t wanted = bytes + normalized.longest();; wanted *= 2) {
+    size_t end = bytes;
+    while (end < rest.size() && end < wanted) end += next_piece(rest.substr(end));
+    const std::string text = utf8_of(normal(rest.substr(0, end)));
+    if (end < rest.size() && text.size() < piece + normalized.longest()) continue;
+    return normalized.begins_within(text, piece);
+  }
+}
+
+void UnigramTokenizer::encode_characters(std::span<const NormalCharacter> characters, size_t offset, bool first,
+                                         const Visit& visit) const {
   Words words(model_, offset, visit);
   const bool by_white = definition_.splits_at_white;
   bool begins = by_white || first;  // what comes next begins a word
@@ -159,56 +176,96 @@ void UnigramTokenizer::encode_piece(std::string_view piece, size_t offset, bool 
   words.end();
 }
 
-void UnigramTokenizer::encode_chunk(std::string_view chunk, Worker* worker, std::vector<int32_t>* ids) const {
+bool UnigramTokenizer::encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
+                                   std::vector<int32_t>* ids) const {
   const auto append = [ids](int32_t id, TextSpan) { ids->push_back(id); };
-  for (size_t begin = 0, bytes = 0; begin < chunk.size(); begin += bytes) {
-    bytes = next_piece(chunk.substr(begin));
-    const std::string_view piece = chunk.substr(begin, bytes);
-    // The same piece is cut in another way where it begins a chunk, unless white space parts all words.
-    const bool cached = definition_.splits_at_white || begin > 0;
+  const AddedSearch& any = added_.all().normalized;
+  const size_t start = ids->size();
+  for (size_t begin = 0, bytes = 0; begin < text.size(); begin += bytes) {
+    bytes = next_piece(text.substr(begin));
+    const std::string_view piece = text.substr(begin, bytes);
+    // The same piece is cut in another way where it begins a part, unless white space parts all words.
+    bool cached = definition_.splits_at_white || begin > 0;
     const std::span<const int32_t> known = cached ? worker->cache.find(piece) : std::span<const int32_t>();
     if (!known.empty()) {
       ids->insert(ids->end(), known.begin(), known.end());
       continue;
     }
+    const NormalText characters = normal(piece);
+    // Pieces in which a token may begin are not remembered, so that what is remembered need not be asked.
+    if (!any.empty() && any.may_begin_in(utf8_of(characters))) {
+      cached = false;
+      if (token_may_begin(text.substr(begin), bytes, normalized)) {
+        ids->resize(start);
+        return false;
+      }
+    }
     const size_t before = ids->size();
-    encode_piece(piece, begin, begin == 0, append);
+    encode_characters(characters, begin, begin == 0, append);
     if (cached && ids->size() > before) worker->cache.insert(piece, std::span(*ids).subspan(before));
   }
+  return true;
 }
 
-std::vector<int32_t> UnigramTokenizer::encode(std::string_view text) const {
+void UnigramTokenizer::encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized,
+                                         const Visit& visit) const {
+  const NormalText characters = normal(text);
+  std::string normal_text;
+  std::vector<size_t> numbers;  // of the characters, for each byte
+  for (size_t i = 0; i < characters.size(); ++i) {
+    append_utf8(characters[i].code_point, &normal_text);
+    numbers.resize(normal_text.size(), i);
+  }
+  normalized.for_each_part(normal_text, [&](TextSpan part, const AddedToken* token) {
+    const size_t first = numbers[part.begin];
+    const size_t last = numbers[part.end - 1];
+    if (token != nullptr) return visit(token->id, {offset + characters[first].begin, offset + characters[last].end});
+    encode_characters(std::span(characters).subspan(first, last - first + 1), offset, true, visit);
+  });
+}
+
+std::vector<int32_t> UnigramTokenizer::encode_parts(std::string_view text, const AddedSearches& searches) const {
   check_utf8(text, "tokenizer 'unigram'");
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4);
-  workers_.run(
-      [] { return std::make_unique<Worker>(); },
-      [&](Worker& worker) {
-        for_each_chunk(
-            text,
-            [&](TextSpan chunk) { encode_chunk(text.substr(chunk.begin, chunk.end - chunk.begin), &worker, &ids); },
-            [&](int32_t id, TextSpan) { ids.push_back(id); });
-      });
+  const auto append = [&ids](int32_t id, TextSpan) { ids.push_back(id); };
+  workers_.run([] { return std::make_unique<Worker>(); },
+               [&](Worker& worker) {
+                 searches.plain.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+                   if (token != nullptr) return ids.push_back(token->id);
+                   const std::string_view part = text.substr(span.begin, span.end - span.begin);
+                   if (encode_part(part, searches.normalized, &worker, &ids)) return;
+                   encode_normalised(part, span.begin, searches.normalized, append);
+                 });
+               });
   return ids;
+}
+
+std::vector<int32_t> UnigramTokenizer::encode(std::string_view text) const {
+  return encode_parts(text, added_.in_text());
+}
+
+std::vector<int32_t> UnigramTokenizer::encode_with_special(std::string_view text) const {
+  return encode_parts(text, added_.all());
 }
 
 TokensWithSpans UnigramTokenizer::encode_with_spans(std::string_view text) const {
   check_utf8(text, "tokenizer 'unigram'");
   TokensWithSpans result;
-  const auto append = [&](int32_t id, TextSpan span) {
+  const Visit append = [&](int32_t id, TextSpan span) {
     result.ids.push_back(id);
     result.spans.push_back(span);
   };
-  for_each_chunk(
-      text,
-      [&](TextSpan chunk) {
-        for (size_t begin = chunk.begin, bytes = 0; begin < chunk.end; begin += bytes) {
-          const std::string_view rest = text.substr(begin, chunk.end - begin);
-          bytes = next_piece(rest);
-          encode_piece(rest.substr(0, bytes), begin, begin == chunk.begin, append);
-        }
-      },
-      append);
+  const AddedSearches& searches = added_.in_text();
+  searches.plain.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+    if (token != nullptr) return append(token->id, span);
+    const std::string_view part = text.substr(span.begin, span.end - span.begin);
+    if (!searches.normalized.empty()) return encode_normalised(part, span.begin, searches.normalized, append);
+    for (size_t begin = 0, bytes = 0; begin < part.size(); begin += bytes) {
+      bytes = next_piece(part.substr(begin));
+      encode_characters(normal(part.substr(begin, bytes)), span.begin + begin, begin == 0, append);
+    }
+  });
   return result;
 }
 
@@ -256,17 +313,26 @@ std::string UnigramTokenizer::decode(std::span<const int32_t> ids) const {
   return text + readable(bytes);
 }
 
+namespace {
+
+struct RoleName {
+  SpecialToken role;
+  std::string_view text;
+};
+constexpr RoleName kNames[] = {{SpecialToken::kPadding, "<pad>"},  {SpecialToken::kPadding, "[PAD]"},
+                               {SpecialToken::kClassify, "[CLS]"}, {SpecialToken::kClassify, "<s>"},
+                               {SpecialToken::kSeparate, "[SEP]"}, {SpecialToken::kSeparate, "</s>"},
+                               {SpecialToken::kMask, "[MASK]"},    {SpecialToken::kMask, "<mask>"}};
+
+}  // namespace
+
+bool has_unigram_role(std::string_view text) {
+  return std::any_of(std::begin(kNames), std::end(kNames), [text](const RoleName& one) { return one.text == text; });
+}
+
 std::optional<int32_t> UnigramTokenizer::special(SpecialToken role) const {
-  struct Name {
-    SpecialToken role;
-    std::string_view text;
-  };
-  static constexpr Name kNames[] = {{SpecialToken::kPadding, "<pad>"},  {SpecialToken::kPadding, "[PAD]"},
-                                    {SpecialToken::kClassify, "[CLS]"}, {SpecialToken::kClassify, "<s>"},
-                                    {SpecialToken::kSeparate, "[SEP]"}, {SpecialToken::kSeparate, "</s>"},
-                                    {SpecialToken::kMask, "[MASK]"},    {SpecialToken::kMask, "<mask>"}};
   if (role == SpecialToken::kUnknown) return definition_.unknown;
-  for (const Name& name : kNames) {
+  for (const RoleName& name : kNames) {
     if (name.role != role) continue;
     for (const int32_t id : definition_.special) {
       if (definition_.tokens[static_cast<size_t>(id)] == name.text) return id;
@@ -275,11 +341,9 @@ std::optional<int32_t> UnigramTokenizer::special(SpecialToken role) const {
   return std::nullopt;
 }
 
-bool UnigramTokenizer::strips_left(int32_t id) const { return holds(definition_.strips_left, id); }
-
 bool UnigramTokenizer::continues_word(int32_t id) const {
   check_token_id(id, vocabulary_size());
-  if (holds(definition_.special, id) || holds(definition_.verbatim, id)) return false;
+  if (holds(definition_.special, id) || added_.find(id) != nullptr) return false;
   const std::string& token = definition_.tokens[static_cast<size_t>(id)];
   const auto first = static_cast<unsigned char>(token[0]);
   return !token.starts_with(kMetaspace) && (first >= 0x80 || std::isalnum(first) != 0);

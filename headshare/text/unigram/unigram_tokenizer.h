@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "headshare/text/added/added_tokens.h"
 #include "headshare/text/tokenizer.h"
 #include "headshare/text/unigram/normal_steps.h"
 #include "headshare/text/unigram/unigram_model.h"
@@ -15,11 +16,10 @@ constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
 
 // All that makes a Unigram tokenizer.
 struct UnigramDefinition {
-  std::vector<std::string> tokens;   // by id
-  std::vector<double> scores;        // as many, log probabilities
-  std::vector<int32_t> special;      // ids never produced from text, ascending; `unknown` is one of them
-  std::vector<int32_t> verbatim;     // ids that are cut out of the text before it is normalised, ascending
-  std::vector<int32_t> strips_left;  // special ids that take white space before them, ascending
+  std::vector<std::string> tokens;  // by id
+  std::vector<double> scores;       // as many, log probabilities
+  std::vector<int32_t> special;     // ids that are no pieces of words, ascending; `unknown` is one of them
+  std::vector<AddedToken> added;    // by id; special tokens without options need not be there
   int32_t unknown = 0;
   bool byte_fallback = false;     // unknown characters are their bytes
   bool splits_at_white = true;    // words are what stands between white space; else spaces alone part them
@@ -28,8 +28,11 @@ struct UnigramDefinition {
   std::vector<NormalStep> steps;  // of normalisation
 };
 
+// Whether a special token of this text has a role.
+bool has_unigram_role(std::string_view text);
+
 // Text is normalised and cut into words, each of which begins with U+2581; a word is the pieces whose scores sum to the
-// most (unigram_model.h). The ids equal those of Hugging Face tokenizers.
+// most (unigram_model.h). Added tokens are cut out of the text first. The ids equal those of Hugging Face tokenizers.
 //
 // Special tokens have their roles by their texts: "<pad>", "[PAD]"; "[CLS]", "<s>"; "[SEP]", "</s>"; "[MASK]",
 // "<mask>". Invalid UTF-8 is an Error naming the byte offset. A span goes from the first to the last character that a
@@ -51,12 +54,12 @@ class UnigramTokenizer : public Tokenizer {
   std::string kind() const override { return "unigram"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
   std::vector<int32_t> encode(std::string_view text) const override;
+  std::vector<int32_t> encode_with_special(std::string_view text) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
   std::string spelling(int32_t id) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
   int64_t pair_separators() const override { return definition_.pair_separators; }
-  bool strips_left(int32_t id) const override;
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
   nlohmann::json to_json() const override;
@@ -67,17 +70,26 @@ class UnigramTokenizer : public Tokenizer {
   struct Worker;
   using Visit = std::function<void(int32_t id, TextSpan)>;
 
-  // What stands between two verbatim tokens; visits them too.
-  void for_each_chunk(std::string_view text, const std::function<void(TextSpan)>& chunk, const Visit& verbatim) const;
-  void encode_chunk(std::string_view chunk, Worker* worker, std::vector<int32_t>* ids) const;
+  std::vector<int32_t> encode_parts(std::string_view text, const AddedSearches& searches) const;
+  // Text without plain added tokens. False, with nothing appended, where a normalised one may be in it.
+  bool encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
+                   std::vector<int32_t>* ids) const;
+  std::string_view white() const;                  // before these characters text may be cut into pieces, where
+  bool white_parts_words() const;                  // they end words also when they are normalised
   size_t next_piece(std::string_view rest) const;  // its length
-  // Of text that starts at byte `offset`; `first`: nothing of its chunk stands before it.
-  void encode_piece(std::string_view piece, size_t offset, bool first, const Visit& visit) const;
+  // Whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
+  bool token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const;
+  // Text without plain added tokens, of which `offset` bytes stand before it.
+  void encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized, const Visit& visit) const;
+  // Normalised text that starts at byte `offset`; `first`: nothing of its part stands before it.
+  void encode_characters(std::span<const NormalCharacter> characters, size_t offset, bool first,
+                         const Visit& visit) const;
+  NormalText normal(std::string_view text) const { return normalised(text, definition_.steps, where_); }
 
   UnigramDefinition definition_;
   std::string where_;
   UnigramModel model_;
-  PieceTrie verbatim_;
+  AddedTokens added_;
   bool piecewise_ = false;
   mutable WorkerPool<Worker> workers_;
 };

@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <utility>
+
 #include "headshare/text/unicode/bert_characters.h"
 #include "headshare/text/unicode/canonical_order.h"
 #include "headshare/text/unicode/utf8.h"
@@ -9,11 +11,11 @@
 namespace headshare {
 namespace {
 
-class Reader {
+// Gives the characters of the normalised text to sink.put(code point, source).
+template <class Sink>
+class Normaliser {
  public:
-  Reader(const BertNormalization& normalization, size_t most_characters,
-         const std::function<void(const BertWord&)>& visit)
-      : normalization_(normalization), most_characters_(most_characters), visit_(visit) {}
+  Normaliser(const BertNormalization& normalization, Sink* sink) : normalization_(normalization), sink_(sink) {}
 
   void read(std::string_view text) {
     for (size_t end = 0; end < text.size();) {
@@ -21,20 +23,27 @@ class Reader {
       const int32_t code_point = next_code_point(text, &end);
       add(code_point, {begin, end});
     }
-    end_word();
+    order_.end_marks(without_accents());
   }
 
  private:
   void add(int32_t c, TextSpan source) {
-    if (normalization_.clean_text && is_bert_dropped(c)) return;
+    if (normalization_.clean_text) {
+      if (is_bert_dropped(c)) return;
+      if (is_bert_space(c)) c = ' ';
+    }
     const bool alone = normalization_.space_chinese && is_bert_ideograph(c);
-    if (alone) end_word();
+    if (alone) change(' ', source);
+    change(c, source);
+    if (alone) change(' ', source);
+  }
+
+  void change(int32_t c, TextSpan source) {
     if (normalization_.strip_accents) {
       decompose(c, source);
     } else {
       lower(c, source);
     }
-    if (alone) end_word();
   }
 
   auto without_accents() {
@@ -49,12 +58,23 @@ class Reader {
   }
 
   void lower(int32_t c, TextSpan source) {
-    if (!normalization_.lowercase) return put(c, source);
-    if (c < 0x80) return put(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c, source);
-    if (c != 0x130) return put(utf8proc_tolower(c), source);
-    put('i', source);
-    put(0x307, source);
+    if (!normalization_.lowercase) return sink_->put(c, source);
+    if (c < 0x80) return sink_->put(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c, source);
+    if (c != 0x130) return sink_->put(utf8proc_tolower(c), source);
+    sink_->put('i', source);
+    sink_->put(0x307, source);
   }
+
+  const BertNormalization& normalization_;
+  Sink* sink_;
+  CanonicalOrder<TextSpan> order_;
+};
+
+// Cuts the normalised text into words.
+class WordCutter {
+ public:
+  WordCutter(size_t most_characters, const std::function<void(const BertWord&)>& visit)
+      : most_characters_(most_characters), visit_(visit) {}
 
   void put(int32_t c, TextSpan source) {
     if (is_bert_space(c)) return finish();
@@ -69,11 +89,6 @@ class Reader {
     if (alone) finish();
   }
 
-  void end_word() {
-    order_.end_marks(without_accents());
-    finish();
-  }
-
   void finish() {
     if (word_.characters == 0) return;
     visit_(word_);
@@ -82,18 +97,34 @@ class Reader {
     word_.characters = 0;
   }
 
-  const BertNormalization& normalization_;
+ private:
   const size_t most_characters_;
   const std::function<void(const BertWord&)>& visit_;
   BertWord word_;
-  CanonicalOrder<TextSpan> order_;
+};
+
+struct TextMaker {
+  BertText made;
+
+  void put(int32_t c, TextSpan source) {
+    append_utf8(c, &made.text);
+    made.sources.resize(made.text.size(), source);
+  }
 };
 
 }  // namespace
 
 void for_each_bert_word(std::string_view text, const BertNormalization& normalization, size_t most_characters,
                         const std::function<void(const BertWord&)>& visit) {
-  Reader(normalization, most_characters, visit).read(text);
+  WordCutter cutter(most_characters, visit);
+  Normaliser<WordCutter>(normalization, &cutter).read(text);
+  cutter.finish();
+}
+
+BertText bert_normal_text(std::string_view text, const BertNormalization& normalization) {
+  TextMaker maker;
+  Normaliser<TextMaker>(normalization, &maker).read(text);
+  return std::move(maker.made);
 }
 
 ByteRole byte_role(char byte) {

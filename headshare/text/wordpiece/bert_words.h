@@ -20,6 +20,9 @@ struct BertNormalization {
 
   bool operator==(const BertNormalization&) const = default;
 };
+// No step at all: for text that is normalised already.
+inline constexpr BertNormalization kNoNormalization = {
+    .clean_text = false, .space_chinese = false, .strip_accents = false, .lowercase = false};
 
 // One word of the normalised text, without white space: a sign alone, an ideograph alone, or a run
 // of other characters.
@@ -38,6 +41,13 @@ struct BertWord {
 // the installed utf8proc have no lower case.
 void for_each_bert_word(std::string_view text, const BertNormalization& normalization, size_t most_characters,
                         const std::function<void(const BertWord&)>& visit);
+
+// The normalised text; ideographs that are words of their own have spaces around them.
+struct BertText {
+  std::string text;
+  std::vector<TextSpan> sources;  // for each byte of `text`: the character of the original it came from
+};
+BertText bert_normal_text(std::string_view text, const BertNormalization& normalization);
 
 // Bytes at which every normalization cuts, whatever stands beside them: ASCII white space, which goes,
 // and ASCII signs, which are words. Text between them can be normalised piece by piece.

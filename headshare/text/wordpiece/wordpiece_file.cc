@@ -5,17 +5,13 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/text/added/added_file.h"
 #include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
 namespace {
 
 using nlohmann::json;
-
-bool is_bert_special(std::string_view token) {
-  return std::any_of(std::begin(kBertSpecialTokens), std::end(kBertSpecialTokens),
-                     [token](const BertSpecialToken& special) { return special.text == token; });
-}
 
 // Whether lower-cased text could never give one of the ordinary tokens. "[unused0]" and its like, as
 // published vocabularies have them, are not given by any text.
@@ -48,6 +44,11 @@ std::vector<std::string> vocabulary_lines(std::string_view text, const std::stri
 
 }  // namespace
 
+bool has_bert_role(std::string_view token) {
+  return std::any_of(std::begin(kBertSpecialTokens), std::end(kBertSpecialTokens),
+                     [token](const BertSpecialToken& special) { return special.text == token; });
+}
+
 BertNormalization bert_normalization(bool cased) { return {.strip_accents = !cased, .lowercase = !cased}; }
 
 WordPieceDefinition wordpiece_from_vocabulary(std::string_view text,
@@ -57,7 +58,7 @@ WordPieceDefinition wordpiece_from_vocabulary(std::string_view text,
   definition.tokens = vocabulary_lines(text, name);
   bool has_unknown = false;
   for (size_t id = 0; id < definition.tokens.size(); ++id) {
-    if (!is_bert_special(definition.tokens[id])) continue;
+    if (!has_bert_role(definition.tokens[id])) continue;
     definition.special.push_back(static_cast<int32_t>(id));
     if (definition.tokens[id] != "[UNK]") continue;
     definition.unknown = static_cast<int32_t>(id);
@@ -109,13 +110,15 @@ void write_wordpiece(const WordPieceDefinition& definition, json* object) {
   (*object)["space-chinese"] = definition.normalization.space_chinese;
   (*object)["strip-accents"] = definition.normalization.strip_accents;
   (*object)["lowercase"] = definition.normalization.lowercase;
+  write_added(definition.added, definition.tokens, {}, object);
 }
 
 WordPieceDefinition read_wordpiece(const json& object, const std::string& where) {
-  refuse_unknown_keys(object,
-                      {"format", "version", "kind", "tokens", "special", "unknown", "longest-word", "clean-text",
-                       "space-chinese", "strip-accents", "lowercase"},
-                      where);
+  std::vector<std::string> known = {"format",        "version",       "kind",         "tokens",
+                                    "special",       "unknown",       "longest-word", "clean-text",
+                                    "space-chinese", "strip-accents", "lowercase"};
+  known.insert(known.end(), std::begin(kAddedKeys), std::end(kAddedKeys));
+  refuse_unknown_keys(object, known, where);
   WordPieceDefinition definition;
   for (const json& value : json_list(object, "tokens", where)) {
     definition.tokens.push_back(json_string(value, join_text(where, ": token ", definition.tokens.size())));
@@ -129,6 +132,7 @@ WordPieceDefinition read_wordpiece(const json& object, const std::string& where)
                               .space_chinese = json_bool(object, "space-chinese", where),
                               .strip_accents = json_bool(object, "strip-accents", where),
                               .lowercase = json_bool(object, "lowercase", where)};
+  definition.added = read_added(object, definition.tokens, where);
   return definition;
 }
 

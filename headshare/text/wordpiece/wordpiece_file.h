@@ -10,6 +10,9 @@
 
 namespace headshare {
 
+// Whether a special token of this text has a role.
+bool has_bert_role(std::string_view token);
+
 // BERT's normalization for a vocabulary with or without case: lower case goes without accents.
 BertNormalization bert_normalization(bool cased);
 

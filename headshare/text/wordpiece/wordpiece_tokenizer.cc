@@ -54,6 +54,15 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceDefinition definition, const std
     const auto found = first_.find(std::string_view(&byte, 1));
     sign_ids_[sign] = found == first_.end() ? definition_.unknown : found->second;
   }
+  std::vector<AddedToken> roles;
+  for (const SpecialToken role : kRoles) {
+    if (const auto id = WordPieceTokenizer::special(role)) {
+      roles.push_back({.id = *id, .text = definition_.tokens[static_cast<size_t>(*id)], .special = true});
+    }
+  }
+  const auto normal = [this](std::string_view text) { return bert_normal_text(text, definition_.normalization).text; };
+  added_ = AddedTokens(std::move(definition_.added), roles, definition_.tokens.size(), normal, where);
+  definition_.added = added_.listed();
 }
 
 WordPieceTokenizer::~WordPieceTokenizer() = default;
@@ -104,41 +113,127 @@ void WordPieceTokenizer::spell(const BertWord& word, std::vector<int32_t>* ids, 
   }
 }
 
-void WordPieceTokenizer::encode_piece(std::string_view piece, Worker* worker, std::vector<int32_t>* ids) const {
+bool WordPieceTokenizer::token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const {
+  const auto normal = [this](std::string_view text) { return bert_normal_text(text, definition_.normalization).text; };
+  const std::string piece = normal(rest.substr(0, bytes));
+  if (!added_.all().normalized.may_begin_in(piece)) return false;
+  // As much of what follows as a token can take; normalisation may make it shorter.
+  for (size_t wanted = bytes + normalized.longest();; wanted *= 2) {
+    size_t end = std::min(wanted, rest.size());
+    while (end < rest.size() && byte_role(rest[end]) == ByteRole::kWord) ++end;
+    const std::string text = normal(rest.substr(0, end));
+    if (end < rest.size() && text.size() < piece.size() + normalized.longest()) continue;
+    return normalized.begins_within(text, piece.size());
+  }
+}
+
+bool WordPieceTokenizer::encode_piece(std::string_view rest, size_t bytes, const AddedSearch& normalized,
+                                      Worker* worker, std::vector<int32_t>* ids) const {
+  const std::string_view piece = rest.substr(0, bytes);
   const std::span<const int32_t> known = worker->cache.find(piece);
   if (!known.empty()) {
     ids->insert(ids->end(), known.begin(), known.end());
-    return;
+    return true;
   }
+  // Pieces in which a token may begin are not remembered, so that what is remembered need not be asked.
+  const bool suspect = !added_.all().normalized.empty() &&
+                       added_.all().normalized.may_begin_in(bert_normal_text(piece, definition_.normalization).text);
+  if (suspect && token_may_begin(rest, bytes, normalized)) return false;
   const size_t before = ids->size();
   for_each_bert_word(piece, definition_.normalization, static_cast<size_t>(definition_.longest_word),
                      [&](const BertWord& word) { spell(word, ids, nullptr); });
-  if (ids->size() > before) worker->cache.insert(piece, std::span(*ids).subspan(before));
+  if (!suspect && ids->size() > before) worker->cache.insert(piece, std::span(*ids).subspan(before));
+  return true;
 }
 
-std::vector<int32_t> WordPieceTokenizer::encode(std::string_view text) const {
+bool WordPieceTokenizer::encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
+                                     std::vector<int32_t>* ids) const {
+  const size_t before = ids->size();
+  const bool clean = definition_.normalization.clean_text;
+  for (size_t end = 0; end < text.size();) {
+    const size_t begin = end++;
+    const ByteRole role = byte_role(text[begin]);
+    bool done = true;
+    if (role == ByteRole::kWord) {
+      while (end < text.size() && byte_role(text[end]) == ByteRole::kWord) ++end;
+      done = encode_piece(text.substr(begin), end - begin, normalized, worker, ids);
+    } else if (normalized.may_begin_with(role == ByteRole::kSpace && clean ? ' ' : text[begin])) {
+      done = !token_may_begin(text.substr(begin), 1, normalized);
+    }
+    if (!done) {
+      ids->resize(before);
+      return false;
+    }
+    if (role == ByteRole::kSign) ids->push_back(sign_ids_[static_cast<unsigned char>(text[begin])]);
+  }
+  return true;
+}
+
+void WordPieceTokenizer::encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized,
+                                           std::vector<int32_t>* ids, std::vector<TextSpan>* spans) const {
+  const BertText normal = bert_normal_text(text, definition_.normalization);
+  const auto source = [&](TextSpan bytes) {
+    return TextSpan{offset + normal.sources[bytes.begin].begin, offset + normal.sources[bytes.end - 1].end};
+  };
+  normalized.for_each_part(normal.text, [&](TextSpan part, const AddedToken* token) {
+    if (token != nullptr) {
+      ids->push_back(token->id);
+      if (spans != nullptr) spans->push_back(source(part));
+      return;
+    }
+    const std::string_view words = std::string_view(normal.text).substr(part.begin, part.end - part.begin);
+    for_each_bert_word(words, kNoNormalization, static_cast<size_t>(definition_.longest_word), [&](BertWord word) {
+      const auto original = [&](TextSpan in) { return source({part.begin + in.begin, part.begin + in.end}); };
+      for (TextSpan& one : word.sources) one = original(one);
+      word.span = original(word.span);
+      spell(word, ids, spans);
+    });
+  });
+}
+
+std::vector<int32_t> WordPieceTokenizer::encode_parts(std::string_view text, const AddedSearches& searches) const {
   check_utf8(text, "tokenizer 'wordpiece'");
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4);
   workers_.run([] { return std::make_unique<Worker>(); },
                [&](Worker& worker) {
-                 for (size_t end = 0; end < text.size();) {
-                   const size_t begin = end++;
-                   const ByteRole role = byte_role(text[begin]);
-                   if (role == ByteRole::kSign) ids.push_back(sign_ids_[static_cast<unsigned char>(text[begin])]);
-                   if (role != ByteRole::kWord) continue;
-                   while (end < text.size() && byte_role(text[end]) == ByteRole::kWord) ++end;
-                   encode_piece(text.substr(begin, end - begin), &worker, &ids);
-                 }
+                 searches.plain.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+                   if (token != nullptr) return ids.push_back(token->id);
+                   const std::string_view part = text.substr(span.begin, span.end - span.begin);
+                   if (encode_part(part, searches.normalized, &worker, &ids)) return;
+                   encode_normalised(part, span.begin, searches.normalized, &ids, nullptr);
+                 });
                });
   return ids;
+}
+
+std::vector<int32_t> WordPieceTokenizer::encode(std::string_view text) const {
+  return encode_parts(text, added_.in_text());
+}
+
+std::vector<int32_t> WordPieceTokenizer::encode_with_special(std::string_view text) const {
+  return encode_parts(text, added_.all());
 }
 
 TokensWithSpans WordPieceTokenizer::encode_with_spans(std::string_view text) const {
   check_utf8(text, "tokenizer 'wordpiece'");
   TokensWithSpans result;
-  for_each_bert_word(text, definition_.normalization, static_cast<size_t>(definition_.longest_word),
-                     [&](const BertWord& word) { spell(word, &result.ids, &result.spans); });
+  added_.in_text().plain.for_each_part(text, [&](TextSpan span, const AddedToken* token) {
+    if (token != nullptr) {
+      result.ids.push_back(token->id);
+      return result.spans.push_back(span);
+    }
+    const std::string_view part = text.substr(span.begin, span.end - span.begin);
+    const AddedSearch& normalized = added_.in_text().normalized;
+    if (!normalized.empty()) return encode_normalised(part, span.begin, normalized, &result.ids, &result.spans);
+    const size_t before = result.spans.size();
+    for_each_bert_word(part, definition_.normalization, static_cast<size_t>(definition_.longest_word),
+                       [&](const BertWord& word) { spell(word, &result.ids, &result.spans); });
+    for (size_t i = before; i < result.spans.size(); ++i) {
+      result.spans[i].begin += span.begin;
+      result.spans[i].end += span.begin;
+    }
+  });
   return result;
 }
 
@@ -170,7 +265,8 @@ std::optional<int32_t> WordPieceTokenizer::special(SpecialToken role) const {
 
 bool WordPieceTokenizer::continues_word(int32_t id) const {
   check_token_id(id, vocabulary_size());
-  return !is_special(id) && definition_.tokens[static_cast<size_t>(id)].starts_with(kContinuationPrefix);
+  return !is_special(id) && added_.find(id) == nullptr &&
+         definition_.tokens[static_cast<size_t>(id)].starts_with(kContinuationPrefix);
 }
 
 nlohmann::json WordPieceTokenizer::to_json() const {

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "headshare/text/added/added_tokens.h"
 #include "headshare/text/tokenizer.h"
 #include "headshare/text/wordpiece/bert_words.h"
 #include "headshare/text/worker_pool.h"
@@ -26,10 +27,11 @@ constexpr BertSpecialToken kBertSpecialTokens[] = {{"[PAD]", SpecialToken::kPadd
 // All that makes a WordPiece tokenizer.
 struct WordPieceDefinition {
   std::vector<std::string> tokens;  // by id
-  std::vector<int32_t> special;     // ids never produced from text, ascending; `unknown` is one of them
+  std::vector<int32_t> special;     // ids that spell no word, ascending; `unknown` is one of them
   int32_t unknown = 0;
   int32_t longest_word = 100;  // in characters, 1 .. 1000; longer words are unknown
   BertNormalization normalization;
+  std::vector<AddedToken> added = {};  // by id; special tokens without options need not be there
 };
 
 // Text is normalised and cut into words (bert_words.h); a word is the longest token that it begins
@@ -37,10 +39,10 @@ struct WordPieceDefinition {
 // spelt so is [UNK] as a whole. Wu et al. 2016, Devlin et al. 2019; the ids equal those of Hugging
 // Face tokenizers.
 //
-// The special tokens [PAD], [UNK], [CLS], [SEP] and [MASK] have their roles where they are among
-// `special`. Invalid UTF-8 is an Error naming the byte offset. A span goes from the first to the last
-// character that a token came from: accents and control characters that normalisation dropped are in
-// it between these two and not outside. decode is Hugging Face's WordPiece decoder with clean-up.
+// Added tokens are cut out of the text first. The special tokens [PAD], [UNK], [CLS], [SEP] and [MASK] have their roles
+// where they are among `special`. Invalid UTF-8 is an Error naming the byte offset. A span goes from the first to the
+// last character that a token came from: accents and control characters that normalisation dropped are in it between
+// these two and not outside. decode is Hugging Face's WordPiece decoder with clean-up.
 //
 // encode may run in many threads at once.
 class WordPieceTokenizer : public Tokenizer {
@@ -56,6 +58,7 @@ class WordPieceTokenizer : public Tokenizer {
   std::string kind() const override { return "wordpiece"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(definition_.tokens.size()); }
   std::vector<int32_t> encode(std::string_view text) const override;
+  std::vector<int32_t> encode_with_special(std::string_view text) const override;
   TokensWithSpans encode_with_spans(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
   std::optional<int32_t> special(SpecialToken role) const override;
@@ -71,7 +74,18 @@ class WordPieceTokenizer : public Tokenizer {
 
   bool is_special(int32_t id) const;
   void add_token(int32_t id);
-  void encode_piece(std::string_view piece, Worker* worker, std::vector<int32_t>* ids) const;
+  std::vector<int32_t> encode_parts(std::string_view text, const AddedSearches& searches) const;
+  // Text without plain added tokens. False, with nothing appended, where a normalised one may be in it.
+  bool encode_part(std::string_view text, const AddedSearch& normalized, Worker* worker,
+                   std::vector<int32_t>* ids) const;
+  bool encode_piece(std::string_view rest, size_t bytes, const AddedSearch& normalized, Worker* worker,
+                    std::vector<int32_t>* ids) const;
+  // Whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
+  bool token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const;
+  // Appends the ids of a text with normalised added tokens, and, unless `spans` is null, where they stand in the text
+  // that `offset` bytes stand before.
+  void encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized, std::vector<int32_t>* ids,
+                         std::vector<TextSpan>* spans) const;
   // Appends the ids of a word and, unless `spans` is null, where they stand.
   void spell(const BertWord& word, std::vector<int32_t>* ids, std::vector<TextSpan>* spans) const;
   int32_t longest_token(std::string_view rest, const Ids& among, size_t* bytes) const;
@@ -81,6 +95,7 @@ class WordPieceTokenizer : public Tokenizer {
   Ids next_;            // those written with ##, without it
   size_t longest_ = 0;  // bytes of the longest of them
   int32_t sign_ids_[128];
+  AddedTokens added_;
   mutable WorkerPool<Worker> workers_;
 };
 

@@ -1,0 +1,155 @@
+// What stands beside the files of a tokenizer: where tokens come from, which file counts, what is refused.
+#include "headshare/text/hf/hf_folder.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/json_input.h"
+#include "headshare/base/testing.h"
+#include "headshare/text/bpe/byte_alphabet.h"
+#include "headshare/text/hf/hf_parts.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class HfFolderTest : public testing::Test {
+ protected:
+  fs::path path(const char* name) const { return directory_.path() / name; }
+  void write(const char* name, const json& object) const { write_file(path(name), object.dump()); }
+  std::unique_ptr<Tokenizer> load() const { return load_tokenizer(directory_.path()); }
+  std::string refusal() const {
+    return error_message([this] { load(); });
+  }
+
+  // The 256 bytes and "th" after RoBERTa's first four.
+  void write_pair() const {
+    json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
+    for (int byte = 0; byte < 256; ++byte) vocabulary[to_alphabet(std::string(1, static_cast<char>(byte)))] = byte + 4;
+    vocabulary["th"] = 260;
+    vocabulary["<mask>"] = 261;
+    write("vocab.json", vocabulary);
+    write_file(path("merges.txt"), "#version: 0.2\nt h\n");
+  }
+
+  void write_vocabulary() const {
+    write_file(path("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ne\n##1\n[\n]\n");
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(HfFolderTest, NothingBesideIsNothing) { EXPECT_TRUE(added_tokens_in(directory_.path()).empty()); }
+
+TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
+  const json entity = {{"content", "[E1]"}, {"lstrip", true}, {"normalized", false}, {"special", true}};
+  write("tokenizer_config.json", {{"added_tokens_decoder", {{"12", entity}, {"3", {{"content", "x"}}}}},
+                                  {"mask_token", "[MASK]"},
+                                  {"pad_token", nullptr}});
+  write("added_tokens.json", {{"unread", 7}});
+  EXPECT_THAT(added_tokens_in(directory_.path()),
+              ElementsAre(AddedToken{.id = 3, .text = "x", .normalized = true},
+                          AddedToken{.id = 12, .text = "[E1]", .special = true, .strips_left = true},
+                          AddedToken{.id = kIdOfText, .text = "[MASK]", .special = true}));
+}
+
+TEST_F(HfFolderTest, TheOldFilesTogetherSayWhatIsSpecial) {
+  write("added_tokens.json", {{"[E2]", 11}, {"[E1]", 10}, {"new", 12}});
+  write("special_tokens_map.json", {{"mask_token", {{"content", "[MASK]"}, {"lstrip", true}, {"normalized", false}}},
+                                    {"extra_special_tokens", {"[E1]", {{"content", "[E2]"}}, "[E3]"}},
+                                    {"additional_special_tokens", {"new"}}});
+  EXPECT_THAT(added_tokens_in(directory_.path()),
+              ElementsAre(AddedToken{.id = 10, .text = "[E1]", .special = true},
+                          AddedToken{.id = 11, .text = "[E2]", .special = true},
+                          AddedToken{.id = 12, .text = "new", .normalized = true},
+                          AddedToken{.id = kIdOfText, .text = "[MASK]", .special = true, .strips_left = true},
+                          AddedToken{.id = kIdOfTextOrNext, .text = "[E3]", .special = true}));
+}
+
+TEST_F(HfFolderTest, AVocabularyOfBertGetsThem) {
+  write_vocabulary();
+  EXPECT_THAT(load()->encode("the [E1] new"), ElementsAre(5, 8, 6, 7, 9, 1));
+  write("added_tokens.json", {{"[E1]", 10}, {"NEW", 11}});
+  write("special_tokens_map.json", {{"extra_special_tokens", {"[E1]", "[E2]"}}, {"bos_token", "<s>"}});
+  const auto tokenizer = load();
+  EXPECT_EQ(tokenizer->vocabulary_size(), 13) << "[E2] has the next id; a name without a token has none";
+  EXPECT_THAT(tokenizer->encode("the [E1] new [E2]"), ElementsAre(5, 10, 11, 12));
+  EXPECT_EQ(tokenizer->special(SpecialToken::kMask), 4);
+  EXPECT_THAT(tokenizer->encode_with_special("the  [MASK]"), ElementsAre(5, 4));
+}
+
+TEST_F(HfFolderTest, AFileOfHuggingFaceGetsWhatItLacks) {
+  write_vocabulary();
+  json whole = {
+      {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"the", 1}, {"[E1]", 2}}}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"added_tokens", {{{"id", 2}, {"content", "[E1]"}, {"special", true}}}}};
+  write("tokenizer.json", whole);
+  write("added_tokens.json", {{"[E2]", 3}, {"[E1]", 2}});
+  EXPECT_THAT(load()->encode("the[E1][E2]"), ElementsAre(1, 2, 3));
+  write("added_tokens.json", {{"[E1]", 3}});
+  EXPECT_THAT(refusal(), HasSubstr("the token '[E1]' has the id 2, and the files beside it"));
+  EXPECT_THAT(tokenizer_from_json(whole, "x")->encode("[E1][E2]"), ElementsAre(2, 0, 0, 0));
+}
+
+// RoBERTa and BART as they were first published.
+TEST_F(HfFolderTest, APairWithBordersHasTheRolesOfRoberta) {
+  write_pair();
+  const auto tokenizer = load();
+  EXPECT_EQ(tokenizer->special(SpecialToken::kClassify), 0);
+  EXPECT_EQ(tokenizer->special(SpecialToken::kSeparate), 2);
+  EXPECT_EQ(tokenizer->special(SpecialToken::kPadding), 1);
+  EXPECT_EQ(tokenizer->special(SpecialToken::kMask), 261);
+  EXPECT_EQ(tokenizer->pair_separators(), 2);
+  EXPECT_EQ(tokenizer->encode("<s>").size(), 3U);
+  EXPECT_THAT(tokenizer->encode_with_special("<s>th<mask>"), ElementsAre(0, 260, 261));
+  EXPECT_EQ(tokenizer->special(SpecialToken::kEndOfText), std::nullopt);
+}
+
+TEST_F(HfFolderTest, APairTakesItsConfiguration) {
+  write_pair();
+  write("tokenizer_config.json", {{"add_prefix_space", true}});
+  EXPECT_EQ(load()->decode(load()->encode("th")), " th");
+  write("added_tokens.json", {{"[E1]", 262}, {"th", 260}});
+  const auto tokenizer = load();
+  EXPECT_THAT(tokenizer->encode("[E1]th"), ElementsAre(262, 260));
+  EXPECT_FALSE(tokenizer->lossless());
+  write("added_tokens.json", {{"[E1]", 264}});
+  EXPECT_THAT(refusal(), HasSubstr("'[E1]' has the id 264, and the ids from 262 on have no tokens"));
+}
+
+// Names of RoBERTa in another vocabulary are no special tokens, as in transformers.
+TEST_F(HfFolderTest, APairWithoutBordersHasNone) {
+  json vocabulary;
+  for (int byte = 0; byte < 256; ++byte) vocabulary[to_alphabet(std::string(1, static_cast<char>(byte)))] = byte;
+  vocabulary["<pad>"] = 256;
+  write("vocab.json", vocabulary);
+  write_file(path("merges.txt"), "");
+  EXPECT_EQ(load()->special(SpecialToken::kPadding), std::nullopt);
+  EXPECT_EQ(load()->encode_with_special("<pad>").size(), 5U);
+}
+
+TEST_F(HfFolderTest, DamagedFilesAreRefusedByName) {
+  write_vocabulary();
+  const auto refused = [&](const char* name, const json& object) {
+    write(name, object);
+    std::string message = refusal();
+    fs::remove(path(name));
+    return message;
+  };
+  EXPECT_THAT(refused("added_tokens.json", json::array()), HasSubstr("added_tokens.json: must be a JSON object"));
+  EXPECT_THAT(refused("added_tokens.json", {{"[E1]", "ten"}}), HasSubstr("added_tokens.json: the id of '[E1]'"));
+  EXPECT_THAT(refused("special_tokens_map.json", {{"mask_token", 4}}),
+              HasSubstr("special_tokens_map.json: mask_token"));
+  EXPECT_THAT(refused("tokenizer_config.json", {{"added_tokens_decoder", {{"x1", {{"content", "a"}}}}}}),
+              HasSubstr("added_tokens_decoder: 'x1' is no id"));
+  EXPECT_THAT(refused("tokenizer_config.json", {{"added_tokens_decoder", {1}}}), HasSubstr("an object {id: token}"));
+  EXPECT_THAT(refused("tokenizer_config.json", {{"split_special_tokens", true}}), HasSubstr("split_special_tokens"));
+  EXPECT_THAT(refused("added_tokens.json", {{"[E1]", 10}, {"[E2]", 10}}), HasSubstr("two added tokens have the id 10"));
+}
+
+}  // namespace
+}  // namespace headshare
