@@ -18,18 +18,6 @@ nlohmann::json read_mark(const fs::path& directory) {
   return json_or_discarded(read_file(path, kMostMarkBytes));
 }
 
-// The verb that began here; "" where none did.
-std::string verb_of(const fs::path& directory) {
-  const nlohmann::json mark = read_mark(directory);
-  if (mark.is_object() && mark.contains("verb") && mark["verb"].is_string()) return mark["verb"];
-  const fs::path resolved = directory / kResolvedFile;
-  if (!path_exists(resolved)) return {};
-  const std::string text = read_file(resolved, kMostResolvedBytes);
-  constexpr std::string_view kLead = "# headshare ";
-  if (!text.starts_with(kLead)) return {};
-  return text.substr(kLead.size(), text.find_first_of(" \n", kLead.size()) - kLead.size());
-}
-
 }  // namespace
 
 std::vector<std::string> OwnNames::all() const {
@@ -63,10 +51,22 @@ std::vector<std::string> marked_names(const fs::path& directory) {
   return names;
 }
 
-bool OutputMark::begun() const { return verb_of(directory_) == kind_.verb; }
+std::string begun_by(const fs::path& directory) {
+  const nlohmann::json mark = read_mark(directory);
+  if (mark.is_object() && mark.contains("verb") && mark["verb"].is_string()) return mark["verb"];
+  const fs::path resolved = directory / kResolvedFile;
+  if (!path_exists(resolved)) return {};
+  const std::string text = read_file(resolved, kMostResolvedBytes);
+  constexpr std::string_view kLead = "# headshare ";
+  if (!text.starts_with(kLead)) return {};
+  const size_t end = text.find_first_of(" \n", kLead.size());
+  return end == std::string::npos ? "" : text.substr(kLead.size(), end - kLead.size());
+}
+
+bool OutputMark::begun() const { return begun_by(directory_) == kind_.verb; }
 
 void OutputMark::check() const {
-  const std::string verb = verb_of(directory_);
+  const std::string verb = begun_by(directory_);
   if (verb == kind_.verb) return;
   HS_CHECK(verb.empty(), directory_.string(), " holds what `headshare ", verb, "` wrote; choose another --out");
   const std::vector<fs::path> foreign = entries_matching(directory_, kind_.names);

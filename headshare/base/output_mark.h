@@ -29,6 +29,10 @@ std::vector<fs::path> entries_matching(const fs::path& directory, const std::vec
 // The names in the mark of `directory`: what is there is some run's and not a text. Empty without a readable mark.
 std::vector<std::string> marked_names(const fs::path& directory);
 
+// The verb that wrote into `directory`, by its mark or, of a program before marks, by its resolved.yaml; "" where none
+// did.
+std::string begun_by(const fs::path& directory);
+
 class OutputMark {
  public:
   OutputMark(fs::path directory, OwnNames kind) : directory_(std::move(directory)), kind_(std::move(kind)) {}

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "headshare/base/error.h"
+#include "headshare/data/byte_order_mark.h"
 
 namespace headshare {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 16;
 constexpr size_t kMostLineBytes = size_t{256} << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
@@ -38,7 +38,7 @@ bool LineReader::fill() {
   buffer_.resize(before + kReadBytes);
   const size_t count = stream_.read(buffer_.data() + before, kReadBytes);
   buffer_.resize(before + count);
-  if (!std::exchange(started_, true) && buffer_.starts_with(kByteOrderMark)) buffer_.erase(0, kByteOrderMark.size());
+  if (!std::exchange(started_, true)) drop_byte_order_mark(&buffer_, name());
   return count == kReadBytes;
 }
 

@@ -14,7 +14,7 @@ namespace headshare {
 class LineReader {
  public:
   // As ByteStream: "-" is standard input, names in .gz are decompressed. A byte order mark at the start
-  // is dropped.
+  // is left out, with a notice.
   explicit LineReader(const std::string& input) : stream_(input) {}
 
   // The next line without its '\n' (a '\r' before it stays), valid until the next call; nothing at the

@@ -11,6 +11,7 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/hash.h"
+#include "headshare/models/finite.h"
 #include "headshare/models/size.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -58,6 +59,16 @@ NamedTensors read_tensors(const fs::path& path) {
   NamedTensors tensors;
   for (const auto& [name, view] : file.tensors()) {
     tensors.emplace(name, copy_tensor(view, join_text(path.string(), ": tensor '", name, "'")));
+  }
+  return tensors;
+}
+
+NamedTensors read_weights(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / "model.safetensors";
+  NamedTensors tensors = read_tensors(path);
+  for (const auto& [name, tensor] : tensors) {
+    check_finite(tensor, join_text(path.string(), ": tensor '", name, "'"),
+                 "the model has diverged, or its checkpoint is damaged: take an earlier one");
   }
   return tensors;
 }
@@ -397,8 +408,7 @@ Model load_weights(const fs::path& checkpoint) {
   // The model and, while it is filled, the tensors of the file.
   check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
   Model model(options);
-  const fs::path weights = checkpoint / "model.safetensors";
-  load_tensors(*model, read_tensors(weights), weights.string());
+  load_tensors(*model, read_weights(checkpoint), (checkpoint / "model.safetensors").string());
   model->eval();
   return model;
 }

@@ -46,6 +46,10 @@ Tensor copy_tensor(const TensorView& view, const std::string& where);
 // All tensors of a safetensors file, copied to the CPU.
 NamedTensors read_tensors(const fs::path& path);
 
+// Those of a checkpoint's model.safetensors. Throws Error for a value that is not finite: what such a model computes
+// means nothing.
+NamedTensors read_weights(const fs::path& checkpoint);
+
 // Writes tensors (moved to the CPU, made contiguous) atomically.
 void write_tensors(const fs::path& path, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata = {});

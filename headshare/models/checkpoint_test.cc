@@ -266,6 +266,21 @@ TEST_F(CheckpointTest, TensorsThatDoNotFitAreNamed) {
               HasSubstr("tensor 'norm.bias' has type Long, wanted are floating-point numbers"));
 }
 
+// What such a model answers means nothing, whichever verb asks it.
+TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreRefused) {
+  const NamedTensors whole = read_tensors(weights());
+  for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    NamedTensors tensors = whole;
+    tensors["norm.weight"] = whole.at("norm.weight").clone();
+    tensors["norm.weight"][1] = value;
+    write_tensors(weights(), tensors);
+    EXPECT_THAT(load_error(), testing::AllOf(HasSubstr(weights().string()), HasSubstr("'norm.weight' has 1 values of"),
+                                             HasSubstr("not finite")));
+  }
+  write_tensors(weights(), whole);
+  EXPECT_EQ(load_error(), "no error");
+}
+
 TEST_F(CheckpointTest, Versions) {
   json changed = original_;
   changed["format_version"] = kModelFormatVersion + 1;

@@ -41,6 +41,10 @@ class TaskFamily {
   // Those of its own options that its model is made of: variants of a comparison may differ in them.
   virtual Fields model_fields(TaskOptions&) const { return {}; }
 
+  // Options that change nothing for its tasks, beside those that check() refuses. A user who sets one believes that it
+  // matters; one that a run began with stays.
+  virtual std::vector<std::string> idle_options(const TaskOptions&) const { return {}; }
+
   // The files and directories that its own options name.
   virtual std::vector<std::string*> paths(TaskOptions&) const { return {}; }
 

@@ -75,6 +75,15 @@ TEST(TaskFamilyTest, TheTaskOptionListsAllTasksOrThoseThatTrainAlone) {
   EXPECT_EQ(options.task, "squad");
 }
 
+TEST(CheckScoresTest, RefusesWhatIsNotFinite) {
+  const auto refusal = [](double loss) {
+    return error_message([&] { check_scores({.object = {{"three_way_loss", loss}, {"tokens", 3}}, .text = {}}, "m"); });
+  };
+  EXPECT_EQ(refusal(0.5), "no error");
+  EXPECT_THAT(refusal(std::nan("")), HasSubstr("three_way_loss of m is nan"));
+  EXPECT_THAT(refusal(HUGE_VAL), HasSubstr("three_way_loss of m is inf"));
+}
+
 TEST(CheckTaskTest, RefusesOptionsOfOtherTasks) {
   EXPECT_THAT(refused("language-model", "mask-rate", "0.5"),
               HasSubstr("--mask-rate belongs to --task mlm; the task is language-model"));

@@ -189,7 +189,7 @@ void keep_to_teacher(const std::function<bool(const std::string&)>& given, const
 
 void load_start(const StartModel& start, torch::nn::Module& model) {
   const fs::path weights = start.directory / "model.safetensors";
-  NamedTensors tensors = read_tensors(weights);
+  NamedTensors tensors = read_weights(start.directory);
   const NamedTensors wanted = model_tensors(model);
   for (const char* name : {kPositions, kSourcePositions}) {
     const auto positions = wanted.find(name);

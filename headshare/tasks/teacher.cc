@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/models/finite.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -34,8 +34,7 @@ void check_fits(const DistillationOptions& options, const TeacherModel& teacher,
 }
 
 template <class Model>
-Model ready(Model model, const TeacherModel& teacher, c10::Device device) {
-  check_finite(*model, named(teacher.directory));
+Model ready(Model model, c10::Device device) {
   model->to(device);
   model->eval();
   return model;
@@ -46,10 +45,11 @@ Model ready(Model model, const TeacherModel& teacher, c10::Device device) {
 Fields fields(DistillationOptions& o) {
   Learning& how = o.learning;
   return {
-      field("teacher", &o.teacher,
-            "a trained model (run directory or checkpoint) with the same tokenizer to learn from as well: at each "
-            "target the model also learns the teacher's distribution over tokens (distillation)",
-            {.aliases = {"teacher-model", "teacher-model-name-or-path"}}),
+      naming_model(
+          field("teacher", &o.teacher,
+                "a trained model (run directory or checkpoint) with the same tokenizer to learn from as well: at each "
+                "target the model also learns the teacher's distribution over tokens (distillation)",
+                {.aliases = {"teacher-model", "teacher-model-name-or-path"}})),
       field("teacher-share", &how.scores.share,
             "A in the loss (1 - A) cross-entropy + A T^2 KL(teacher || model); 0: the teacher is only compared with",
             {.min = 0, .max = 1, .aliases = {"kd-ratio", "distillation-alpha"}}),
@@ -60,6 +60,15 @@ Fields fields(DistillationOptions& o) {
             "square; the loss grows by it",
             {.min = 0, .max = 1e6}),
   };
+}
+
+std::vector<std::string> options_of_teachers() {
+  DistillationOptions any;
+  std::vector<std::string> names;
+  for (const Field& one : fields(any)) {
+    if (one.name != "teacher") names.push_back(one.name);
+  }
+  return names;
 }
 
 void check_distillation(const DistillationOptions& options) {
@@ -103,26 +112,20 @@ Decoder load_teacher(const DistillationOptions& options, const DecoderOptions& s
                      c10::Device device) {
   check_same_tokenizer("the teacher " + options.teacher, *teacher_tokenizer(options), tokenizer);
   const TeacherModel teacher = find_teacher(options, student);
-  return ready(load_decoder(teacher.directory), teacher, device);
+  return ready(load_decoder(teacher.directory), device);
 }
 
 Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& student, const Tokenizer& tokenizer,
                      c10::Device device) {
   check_same_tokenizer("the teacher " + options.teacher, *teacher_tokenizer(options), tokenizer);
   const TeacherModel teacher = find_teacher(options, student);
-  return ready(load_encoder(teacher.directory), teacher, device);
+  return ready(load_encoder(teacher.directory), device);
 }
 
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student) {
   HS_CHECK(fingerprint(teacher) == fingerprint(student), who, " has another tokenizer (", teacher.kind(), ", ",
            teacher.vocabulary_size(), " tokens) than the student (", student.kind(), ", ", student.vocabulary_size(),
            " tokens), so that their scores are about different tokens; choose a teacher with the student's tokenizer");
-}
-
-void check_finite(const torch::nn::Module& model, const std::string& who) {
-  for (const auto& [name, tensor] : model_tensors(model)) {
-    check_finite(tensor, who + ": " + name, "choose another checkpoint");
-  }
 }
 
 double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/lesson.h"
@@ -18,6 +19,9 @@ struct DistillationOptions {
 };
 
 Fields fields(DistillationOptions& options);
+
+// The names of those options that mean nothing without a teacher.
+std::vector<std::string> options_of_teachers();
 
 // Throws Error where the teacher is no model, and if --teacher-* options are given without --teacher.
 void check_distillation(const DistillationOptions& options);
@@ -44,9 +48,8 @@ Decoder load_teacher(const DistillationOptions& options, const DecoderOptions& s
 Encoder load_teacher(const DistillationOptions& options, const EncoderOptions& student, const Tokenizer& tokenizer,
                      c10::Device device);
 
-// For teachers of any kind; `who` leads the Error.
+// For a teacher of any kind; `who` leads the Error.
 void check_same_tokenizer(const std::string& who, const Tokenizer& teacher, const Tokenizer& student);
-void check_finite(const torch::nn::Module& model, const std::string& who);
 
 // Bytes a teacher takes besides a training step: its weights, and a forward pass over what it reads or is scored on.
 double teacher_bytes(const DistillationOptions& options, const TrainingShape& shape);

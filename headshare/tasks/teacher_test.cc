@@ -209,7 +209,7 @@ TEST_F(TeacherTest, WithNumbersThatAreNotFiniteIsRefused) {
   NamedTensors tensors = read_tensors(weights);
   tensors.at("norm.weight")[3] = std::nan("");
   write_tensors(weights, tensors);
-  EXPECT_THAT(refusal(teacher), AllOf(HasSubstr("norm.weight has 1 values of 16"), HasSubstr("not finite")));
+  EXPECT_THAT(refusal(teacher), AllOf(HasSubstr("'norm.weight' has 1 values of 16"), HasSubstr("not finite")));
 }
 
 TEST_F(TeacherTest, WithoutOneNothingCanBeSaidAboutIt) {

@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/bpe_trainer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
@@ -186,11 +187,11 @@ Fields fields(TokenizerOptions& options) {
       field("character-coverage", &options.character_coverage,
             "sentencepiece: the part of the text's characters that get pieces (auto: 0.9995); 1 for small alphabets",
             {.min = 0.98, .max = 1}),
-      field(
+      naming_path(field(
           "hash-merges", &options.hash_merges,
           "hash-lsh: a tokenizer.json or folder with a byte-level BPE whose pieces are the features of words, in place "
           "of affixes. Published models used RoBERTa's; GPT-2's files have the same pieces with other ids, so other "
-          "hashes"),
+          "hashes")),
   };
 }
 

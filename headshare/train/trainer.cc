@@ -9,6 +9,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/train/jsonl.h"
+#include "headshare/train/other_data.h"
 
 namespace headshare {
 namespace {
@@ -278,6 +279,8 @@ std::optional<int64_t> Trainer::resume() {
       state = load(candidate);
       if (!damage.empty()) notice(join_text("going on from ", candidate.string(), ": ", damage));
       break;
+    } catch (const OtherData&) {
+      throw;
     } catch (const Error& error) {
       if (damage.empty()) damage = error.what();  // the newest's
     }

@@ -189,7 +189,7 @@ def test_what_cannot_be_is_refused_and_writes_nothing(run, model, more, says):
 def test_damaged_weights_are_named(run, model):
     damage(model, math.nan)
     done = run("analyze", model, "--html", model.parent / "heads.html", check=False)
-    assert done.returncode == 1 and "layer 2: 1 of" in done.stderr and "not finite" in done.stderr
+    assert done.returncode == 1 and "query.weight' has 1 values of" in done.stderr and "not finite" in done.stderr
     assert not (model.parent / "heads.html").exists()
 
 

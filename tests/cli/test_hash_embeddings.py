@@ -52,6 +52,13 @@ def test_train_and_evaluate(run, encoder, corpus):
     assert f"tokens              {scored['tokens']}\n" in shown
 
 
+def test_what_evaluate_refuses(refused, encoder, corpus, tmp_path):
+    """Options of other encoders, and of parts that are not scored."""
+    text = ("--text", corpus)
+    assert "--mask-rate is about models of --task mlm" in refused(2, "evaluate", encoder[0], *text, "--mask-rate", 0.2)
+    assert "all of --text is scored" in refused(2, "evaluate", encoder[0], *text, "--test-fraction", 0.2)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path, kind):
     flags = (*THREE_WAY, *SMALL, *hashed(kind), "--text", corpus, "--steps", 8, "--save-every", 4, "--dropout", 0.1)

@@ -67,6 +67,32 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
     assert f"`headshare {verb} --help-all`" in refused(2, verb, "--no-such-thing-here")
 
 
+@pytest.mark.parametrize("words, says", [
+    ("train --text x --out y --teacher-share 0.5", "--teacher-share needs --teacher MODEL"),
+    ("train --task translation --source x --out y --validation-fraction 0.1", "--validation-fraction does nothing for"),
+    ("train --text x --out y --validation-text z --validation-fraction 0.1", "--validation-text is the validation part"),
+    ("train --text x --out y --validation-fraction 0 --patience 3", "--patience stops a run by its validation part"),
+    ("train --text x --out y --tokenizer-path z --tokenizer bytes", "--tokenizer-path names one that there is"),
+    ("train --text x --dry-run --json", "--json is about the result"),
+    ("compare --text x --teacher-temperature 2", "--teacher-temperature needs --teacher MODEL"),
+    ("finetune x --task cola --data y --out z --text-column t", "--text-column is about your own table"),
+    ("finetune x --task classify --train y --out z --data w", "--data is about the tasks of GLUE and SuperGLUE"),
+    ("finetune x --task classify --train y --out z --doc-stride 8", "--doc-stride is about --task squad"),
+    ("predict x y --overwrite", "--overwrite is about --out"),
+    ("predict x y --no-score --label-column z", "--label-column is not read with --no-score"),
+    ("generate x --json --echo", "--echo does nothing with --json"),
+    ("generate x --greedy --top-k 3", "--top-k is about drawing tokens"),
+    ("translate x --beam 1 --early-stopping true", "--early-stopping is about several hypotheses"),
+    ("translate x --beam 1 --length-penalty 2", "--length-penalty chooses among several hypotheses"),
+    ("translate x --max-length-extra 3", "--max-length-extra is added to --max-length-ratio"),
+    ("translate x --scores --json", "--scores does nothing with --json"),
+    ("score bleu x --reference y --json --width 3", "--width is about printed scores"),
+])  # fmt: skip
+def test_options_that_change_nothing_are_refused(refused, words, says):
+    message = refused(2, *words.split())
+    assert says in message and "leave it out" in message
+
+
 def test_config_files(run, refused, tmp_path):
     path = tmp_path / "cost.yaml"
     path.write_text("model:\n  layers: 12\n  d_model: 768\nheads: 12\njson: true\nschemes: [mhe_add]\n")

@@ -262,6 +262,32 @@ def test_resuming_on_other_text_is_refused(run, refused, text, tmp_path):
     one_line_error(refused(1, "train", "--resume", "--out", out), "other text")
 
 
+def test_resuming_asks_for_all_that_the_run_began_with(run, refused, text, tmp_path):
+    """Every option of resolved.yaml, every part of the data, the verb; and the run keeps its number of threads."""
+    out, judged = tmp_path / "run", [tmp_path / "validation.txt", tmp_path / "test.txt"]
+    for seed, path in enumerate(judged):
+        path.write_bytes(sentences(3000)[seed * 1000 :])
+    parts = ("--validation-text", judged[0], "--test-text", judged[1])
+    bare = [word for word in TINY if word != "--threads"][:-3] + TINY[-2:]  # without --threads 1
+    run("train", *bare, "--text", text, *parts, "--out", out, "--steps", 2, "--learning-rate", 0.01, env={"OMP_NUM_THREADS": "1"})
+    resolved = out / "resolved.yaml"
+    whole = resolved.read_text()
+    assert "threads: 1\n" in whole
+    for path in judged:
+        before = path.read_bytes()
+        path.write_bytes(before[:-40])
+        one_line_error(refused(1, "train", "--resume", "--out", out), f"another {path.stem} part", "start a new run")
+        path.write_bytes(before)
+    resolved.write_text(whole[: whole.index("  learning-rate:")])
+    one_line_error(refused(2, "train", "--resume", "--out", out), "cut short", "lacks learning-rate, ", "and threads")
+    assert "learning-rate" not in resolved.read_text(), "nothing is written back"
+    resolved.write_text(whole)
+    for verb in ("finetune", "compare"):
+        one_line_error(refused(2, verb, "--resume", "--out", out), "holds what `headshare train` wrote", "train --resume")
+    done = run("train", "--resume", "--out", out, "--steps", 3, "--threads", 2)
+    assert "begun with 1 threads and goes on with 2" in done.stderr and "threads: 2\n" in resolved.read_text()
+
+
 @pytest.mark.parametrize("what", sorted({*bad_options(""), "empty", "binary", "invalid UTF-8", "directory without text"}))
 def test_bad_input(refused, text, tmp_path, what):
     arguments, code, expected = {**bad_texts(tmp_path), **bad_options(text)}[what]

@@ -139,6 +139,12 @@ def test_every_line_gives_one_line(translate):
     assert "line 2: empty" in warnings and "line 3" in warnings and "line 4" in warnings and "line 1:" not in warnings
 
 
+def test_a_byte_order_mark_is_no_text(translate):
+    marked, plain = translate(b"\xef\xbb\xbfeins zwei\n", "--json"), translate(b"eins zwei\n", "--json")
+    assert marked.stdout == plain.stdout
+    assert b"standard input begins with a byte order mark, which is no text: it is left out" in marked.stderr
+
+
 def test_lines_without_a_translation_keep_their_columns(translate):
     lines = translate(b"eins\n\ndrei\n", "--json").stdout.decode().splitlines()
     assert [json.loads(line)["line"] for line in lines] == [1, 2, 3] and json.loads(lines[1])["translations"] == []
@@ -249,6 +255,7 @@ def test_evaluate(run, pairs, model, tmp_path):
     (["--source", "test.de"], "test.de"),
     (["--source", "test.de", "--target", "test.en", "--context", "8"], "--context and --batch-size are about windows"),
     (["--source", "test.de", "--target", "test.en", "--beam", "0"], "beam"),
+    (["--source", "test.de", "--target", "test.en", "--test-fraction", "0.2"], "--test-fraction is about texts"),
 ])  # fmt: skip
 def test_what_evaluate_refuses(run, pairs, model, words, message):
     answer = run("evaluate", model, *(pairs / word if word.startswith("test.") else word for word in words), check=False)

@@ -22,22 +22,53 @@ std::string plain_name(const std::string& flag) {
 
 bool looks_like_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
+bool is_full_help(const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  return name == "--help-all" || name == "--help_all";
+}
+
+bool is_help(const std::string& word) { return word == "--help" || word == "-h" || is_full_help(word); }
+
+// A call for help, taken apart.
+struct HelpCall {
+  bool help = false;
+  bool full = false;
+  std::string group;  // of --help-all GROUP; "": all
+  Words others;       // the words that are not about help
+};
+
+HelpCall help_call(const Words& words) {
+  HelpCall call;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") {
+      call.others.insert(call.others.end(), words.begin() + static_cast<ptrdiff_t>(i), words.end());
+      break;
+    }
+    if (!is_help(word)) {
+      call.others.push_back(word);
+      continue;
+    }
+    call.help = true;
+    if (!is_full_help(word)) continue;
+    call.full = true;
+    if (const size_t equals = word.find('='); equals != std::string::npos) {
+      call.group = word.substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+      call.group = words[++i];
+    }
+  }
+  return call;
+}
+
+}  // namespace
+
 std::string group_name(std::string heading) {
   for (char& c : heading) {
     c = c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return heading;
 }
-
-bool is_full_help(const std::string& word) { return word == "--help-all" || word == "--help_all"; }
-
-bool is_help(const std::string& word) { return word == "--help" || word == "-h" || is_full_help(word); }
-
-bool asks_for_help(const Words& words) {
-  return std::any_of(words.begin(), std::find(words.begin(), words.end(), "--"), is_help);
-}
-
-}  // namespace
 
 Arguments::Arguments(std::string verb, std::string summary) {
   page_.verb = std::move(verb);
@@ -132,6 +163,13 @@ void Arguments::set_flag(Field& field, const std::string& text) {
   }
   given_.insert(field.name);
   flags_.insert(field.name);
+  asked_.insert(field.name);
+}
+
+void Arguments::refuse_idle(const std::vector<std::string>& names, const std::string& why) const {
+  for (const std::string& name : names) {
+    if (asked(name)) throw UsageError(join_text("--", name, " ", why, "; leave it out"));
+  }
 }
 
 // Reads the flag at words[at]; returns how many words it took.
@@ -183,6 +221,7 @@ void Arguments::take_positional(const std::string& word) {
 
 void Arguments::read_config(const std::string& path) {
   std::set<std::string> seen;
+  const bool ours = is_written_by_us(path);
   for (const Setting& setting : read_settings(path)) {
     if (!setting.group.empty()) {
       std::vector<std::string> groups;
@@ -206,15 +245,26 @@ void Arguments::read_config(const std::string& path) {
       throw UsageError(join_text(setting.where, ": ", error.what()));
     }
     given_.insert(field->name);
+    configured_.insert(field->name);
+    if (!ours) asked_.insert(field->name);
   }
 }
 
+std::vector<std::string> Arguments::not_configured() const {
+  std::vector<std::string> names;
+  for (const OptionGroup& group : page_.groups) {
+    for (const Field& one : group.fields) {
+      if (!configured_.contains(one.name)) names.push_back(one.name);
+    }
+  }
+  return names;
+}
+
 bool Arguments::parse_for_help(const Words& words) {
-  if (!asks_for_help(words)) return false;
-  Words others = words;
-  std::erase_if(others, is_help);
+  const HelpCall call = help_call(words);
+  if (!call.help) return false;
   try {
-    parse(others);
+    parse(call.others);
   } catch (const Error&) {
     // Help comes first.
   }
@@ -223,10 +273,11 @@ bool Arguments::parse_for_help(const Words& words) {
 
 bool Arguments::parse(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
-  if (asks_for_help(words)) {
+  if (const HelpCall call = help_call(words); call.help) {
     const int width = terminal_width(Stream::kOut);
-    print_styled(std::any_of(words.begin(), end, is_full_help) ? full_help_text(page_, width)
-                                                               : help_text(page_, width));
+    print_styled(!call.group.empty() ? group_help_text(page_, call.group, width)
+                 : call.full         ? full_help_text(page_, width)
+                                     : help_text(page_, width));
     return false;
   }
   std::string config;

@@ -69,8 +69,14 @@ struct HelpPage {
 };
 
 // --help: the common options and the examples, on one screen. --help-all: every option with its range and other names.
+// --help-all GROUP: those of the group of which `group` is the heading or its beginning. Throws UsageError for no
+// group.
 std::string help_text(const HelpPage& page, int width);
 std::string full_help_text(const HelpPage& page, int width);
+std::string group_help_text(const HelpPage& page, const std::string& group, int width);
+
+// A heading, or what stands for one, as YAML names groups: "How to train" -> "how-to-train".
+std::string group_name(std::string heading);
 
 //   Arguments arguments("cost", "what every scheme takes");
 //   arguments.group("Model", fields(options.model));
@@ -92,7 +98,7 @@ class Arguments {
   void common(std::vector<std::string> names);
   void example(std::string command, std::string purpose);
 
-  // False when --help or --help-all was asked for; it is on standard output then. Throws UsageError.
+  // False when --help, --help-all or --help-all GROUP was asked for; it is on standard output then. Throws UsageError.
   bool parse(const Words& words);
 
   // Where `words` ask for help, takes from them what can be understood and answers true: what --help shows as defaults
@@ -101,6 +107,16 @@ class Arguments {
 
   // Whether a flag or the YAML file set this option.
   bool given(const std::string& name) const { return given_.contains(name); }
+
+  // Whether the user asked for this option: a flag, or a YAML file that no verb of ours wrote (those have every
+  // option).
+  bool asked(const std::string& name) const { return asked_.contains(name); }
+
+  // Throws UsageError for the first of these options that was asked for: "--NAME " + `why` + "; leave it out".
+  void refuse_idle(const std::vector<std::string>& names, const std::string& why) const;
+
+  // The options that no YAML file set, in the order of --help-all.
+  std::vector<std::string> not_configured() const;
 
   // Every option with its present value, as YAML with comments that --config reads back.
   void write_resolved(const fs::path& path) const;
@@ -126,8 +142,10 @@ class Arguments {
   std::vector<std::string> known_names() const;
 
   HelpPage page_;
-  std::set<std::string> given_;  // names of fields
-  std::set<std::string> flags_;  // those given as flags
+  std::set<std::string> given_;       // names of fields
+  std::set<std::string> flags_;       // those given as flags
+  std::set<std::string> configured_;  // those that the YAML file set
+  std::set<std::string> asked_;       // see asked()
   size_t positionals_taken_ = 0;
 };
 

@@ -4,8 +4,11 @@
 
 #include <optional>
 
+#include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/testing.h"
 #include "headshare/cli/arguments/config_file.h"
+#include "headshare/cli/arguments/resume.h"
 #include "headshare/cli/terminal/units.h"
 
 namespace headshare {
@@ -149,6 +152,17 @@ TEST_F(ArgumentsTest, YamlMistakesNameTheLine) {
   EXPECT_THAT(refusal({"m", "--config", "a", "--config", "b"}), HasSubstr("twice"));
 }
 
+TEST_F(ArgumentsTest, WhatReadersOfYamlDisagreeAboutIsRefused) {
+  const auto refused = [&](const std::string& content) { return refusal({"m", "--config", write("a.yaml", content)}); };
+  EXPECT_THAT(refused("layers: 2\n---\nlayers: 3\n"), HasSubstr("a second document begins"));
+  EXPECT_THAT(refused("layers: 010\n"), HasSubstr("a.yaml:1: 'layers' is 010"));
+  EXPECT_THAT(refused("learning-rate: -007\n"), HasSubstr("without leading zeros, or text in quotes"));
+  EXPECT_THAT(refused("text: [a, 01]\n"), HasSubstr("'text' is 01"));
+  parse({"m", "--config", write("b.yaml", "---\nlayers: 2\nlearning-rate: 0.5\nname: \"007\"\ntext: [0, a01]\n...\n")});
+  EXPECT_EQ(options_.name, "007");
+  EXPECT_THAT(options_.text, ElementsAre("0", "a01"));
+}
+
 TEST_F(ArgumentsTest, ResolvedOptionsReadBack) {
   const std::string hard = "a \"b\"\n\tc: #d \\ \xc3\xa9";
   parse({"m", "--layers", "7", "--text", R"(x y,p\,q,- z)", "--name", hard, "--learning-rate", "0.30000000000000004",
@@ -189,6 +203,139 @@ TEST_F(ArgumentsTest, HelpShowsCommonOptionsAndExamples) {
   EXPECT_THAT(help, HasSubstr("`headshare try --help-all` shows all"));
   EXPECT_THAT(full_help_text(arguments_->page(), 80), HasSubstr("--shape NAME"));
   EXPECT_THROW(arguments_->common({"no-such-option"}), std::logic_error);
+}
+
+TEST_F(ArgumentsTest, HelpOfOneGroup) {
+  parse({"m"});
+  const HelpPage& page = arguments_->page();
+  const std::string help = group_help_text(page, "How_to", 80);
+  EXPECT_THAT(help, HasSubstr("How to train\n"));
+  EXPECT_THAT(help, HasSubstr("--learning-rate X"));
+  EXPECT_THAT(help, Not(HasSubstr("--layers")));
+  EXPECT_EQ(group_help_text(page, "model", 80).find("Model\n"), 0U);
+  EXPECT_THAT(error_message([&] { group_help_text(page, "modell", 80); }),
+              HasSubstr("try has no group of options 'modell'; did you mean 'model'?; its groups are model and "
+                        "how-to-train"));
+  // What stands behind --help-all is no argument of the call, also where other options decide the defaults.
+  EXPECT_TRUE(arguments_->parse_for_help({"--help-all", "model", "--layers", "2"}));
+  EXPECT_EQ(options_.layers, 2);
+  EXPECT_EQ(options_.model, "m");
+}
+
+TEST(PlaceholderTest, TextsSayWhatTheyName) {
+  std::string out, plain;
+  std::vector<std::string> files;
+  Arguments arguments("try", "tries things");
+  arguments.group("Run", {naming_directory(field("out", &out, "where to", {.aliases = {"output-dir"}})),
+                          naming_file(field("text", &files, "what to read")), field("name", &plain, "a name")});
+  const std::string help = full_help_text(arguments.page(), 80);
+  EXPECT_THAT(help, HasSubstr("--out DIR               where to (also --output-dir)\n"));
+  EXPECT_THAT(help, HasSubstr("--text FILE,...         what to read\n"));
+  EXPECT_THAT(help, HasSubstr("--name TEXT             a name\n"));
+  EXPECT_EQ(error_message([&] { arguments.parse({"--out"}); }), "--out needs a value: DIR");
+}
+
+// A settings file of a person asks for what it has; one with every option, as ours, asks for nothing.
+TEST_F(ArgumentsTest, OptionsThatChangeNothingAreRefused) {
+  const auto idle = [&](const Words& words) {
+    parse(words);
+    return error_message([&] { arguments_->refuse_idle({"layers", "name"}, "does nothing here"); });
+  };
+  EXPECT_EQ(idle({"m", "--name", "x"}), "--name does nothing here; leave it out");
+  EXPECT_EQ(idle({"m", "--config", write("a.yaml", "layers: 4\n")}), "--layers does nothing here; leave it out");
+  EXPECT_EQ(idle({"m", "--tie"}), "no error");
+  const fs::path all = folder_.path() / "resolved.yaml";
+  arguments_->write_resolved(all);
+  EXPECT_EQ(idle({"m", "--config", all.string()}), "no error");
+  EXPECT_EQ(idle({"m", "--config", all.string(), "--name", "x"}), "--name does nothing here; leave it out");
+}
+
+// What a verb wrote into a directory, read by `--resume`.
+class ResumeTest : public testing::Test {
+ protected:
+  struct Options {
+    double learning_rate = 0.001;
+    int64_t steps = 10;
+    int64_t added = 7;
+    std::optional<int64_t> threads;
+  };
+
+  // `later`: of a version that has one option more.
+  Arguments arguments(Options* o, bool later = false) {
+    Arguments made("train", "trains");
+    Fields own = {field("learning-rate", &o->learning_rate, "step size"), field("steps", &o->steps, "how many")};
+    if (later) own.push_back(field("added", &o->added, "what a later version added"));
+    made.group("Training", std::move(own));
+    made.group("Computing", {field("threads", &o->threads, "threads")});
+    return made;
+  }
+  void begin() {
+    Options options{.learning_rate = 0.01, .threads = 12};
+    arguments(&options).write_resolved(resolved());
+  }
+  fs::path resolved() const { return home_.path() / kResolvedFile; }
+  std::string out() const { return home_.path().string(); }
+
+  // The Error of going on, or the learning rate and what was noted.
+  std::string going_on(bool later = false) {
+    std::string notes;
+    const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes += "; " + one; });
+    Options options;
+    Arguments made = arguments(&options, later);
+    const std::string error = error_message([&] { parse_begun(&made, out()); });
+    set_notice_handler(before);
+    return error == "no error" ? join_text(options.learning_rate, notes) : error;
+  }
+
+  TemporaryDirectory home_;
+};
+
+TEST_F(ResumeTest, AFileThatWasCutShortIsRefused) {
+  begin();
+  const std::string whole = read_file(resolved());
+  EXPECT_EQ(going_on(), "0.01");
+  for (size_t bytes = 0; bytes < whole.size(); bytes += 5) {
+    write_file(resolved(), whole.substr(0, bytes));
+    EXPECT_THAT(going_on(), testing::AnyOf(HasSubstr("cut short"), HasSubstr("'training' has no value"),
+                                           HasSubstr("'computing' has no value")))
+        << whole.substr(0, bytes);
+  }
+  std::string without = whole;
+  without.erase(without.find("  learning-rate: "), std::string("  learning-rate: 0.01\n").size());
+  write_file(resolved(), without);
+  EXPECT_THAT(going_on(), HasSubstr("it has 2 options of 3 and lacks learning-rate; put the file back"));
+}
+
+TEST_F(ResumeTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
+  begin();
+  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
+  // Of a version that did not count options.
+  std::string old = read_file(resolved());
+  old.erase(old.find("# options:"), std::string("# options: 3\n").size());
+  write_file(resolved(), old);
+  EXPECT_EQ(going_on(), "0.01");
+  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
+  write_file(resolved(), old.substr(0, old.find("computing:")));
+  EXPECT_THAT(going_on(), testing::AllOf(HasSubstr("cut short"), HasSubstr("lacks threads")));
+}
+
+TEST_F(ResumeTest, AnotherVerbsDirectoryIsNamed) {
+  write_file(resolved(), "# headshare compare --config resolved.yaml\n\ncomparison:\n  out: x\n");
+  EXPECT_EQ(going_on(), join_text(out(), " holds what `headshare compare` wrote, and this is `headshare train`; go on ",
+                                  "with: headshare compare --resume --out ", out()));
+  fs::remove(resolved());
+  EXPECT_THAT(going_on(), HasSubstr("nothing to resume"));
+}
+
+TEST_F(ResumeTest, AnotherNumberOfThreadsIsNoted) {
+  std::vector<std::string> notes;
+  const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes.push_back(one); });
+  note_other_threads({{"threads", 2}}, {{"threads", 2}});
+  note_other_threads({{"threads", "auto"}}, {{"threads", 2}});  // of a version that noted none
+  note_other_threads({{"threads", 2}}, {{"threads", 1}});
+  set_notice_handler(before);
+  EXPECT_THAT(
+      notes, ElementsAre(testing::AllOf(HasSubstr("begun with 2 threads and goes on with 1"), HasSubstr("last bits"))));
 }
 
 TEST(ArgumentsListTest, TakesOneOrMore) {

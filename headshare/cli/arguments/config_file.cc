@@ -6,6 +6,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "headshare/base/number.h"
 #include "headshare/cli/terminal/terminal.h"
 
 namespace headshare {
@@ -13,14 +14,28 @@ namespace {
 
 constexpr uint64_t kMostConfigBytes = 1 << 20;
 constexpr int kCommentWidth = 100;
+constexpr const char* kCountLead = "# options: ";
 
 std::string place(const fs::path& path, const YAML::Mark& mark) {
   return mark.is_null() ? path.string() : join_text(path.string(), ":", mark.line + 1);
 }
 
+// YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+bool is_ambiguous(const YAML::Node& node) {
+  if (node.Tag() != "?") return false;  // in quotes
+  std::string_view digits = node.Scalar();
+  if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+  return digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
 std::string scalar(const YAML::Node& node, const std::string& where, const std::string& name) {
   if (!node.IsScalar()) {
     throw UsageError(join_text(where, ": '", name, "' ", node.IsNull() ? "has no value" : "takes plain values only"));
+  }
+  if (is_ambiguous(node)) {
+    throw UsageError(join_text(where, ": '", name, "' is ", node.Scalar(),
+                               ", which some programs read as octal; write a number without leading zeros, or text in "
+                               "quotes"));
   }
   return node.Scalar();
 }
@@ -73,7 +88,12 @@ std::vector<Setting> read_settings(const fs::path& path) {
   const std::string text = as_usage([&] { return read_file(path, kMostConfigBytes); });
   std::vector<Setting> settings;
   try {
-    const YAML::Node root = YAML::Load(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      throw UsageError(join_text(place(path, documents[1].Mark()),
+                                 ": a second document begins (---); a configuration is one: take out the others"));
+    }
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     if (!root.IsMap() && !root.IsNull()) {
       throw UsageError(join_text(path.string(), ": a configuration is a list of `name: value` lines"));
     }
@@ -85,16 +105,30 @@ std::vector<Setting> read_settings(const fs::path& path) {
 }
 
 std::string settings_text(const std::string& title, const std::vector<OptionGroup>& groups) {
-  std::string text = "# " + title + "\n";
+  size_t count = 0;
+  for (const OptionGroup& group : groups) count += group.fields.size();
+  std::string text = join_text("# ", title, "\n", kCountLead, count, "\n");
   for (const OptionGroup& group : groups) {
-    std::string name = group.heading;
-    for (char& c : name) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    text += "\n" + name + ":\n";
+    text += "\n" + group_name(group.heading) + ":\n";
     for (const Field& one : group.fields) {
       text += comment(one) + "  " + one.name + ": " + yaml_value(one.value()) + "\n";
     }
   }
   return text;
+}
+
+bool is_written_by_us(const fs::path& path) {
+  return as_usage([&] { return read_file(path, kMostConfigBytes); }).starts_with("# headshare ");
+}
+
+SettingsCount settings_count(const fs::path& path) {
+  const std::string text = read_file(path, kMostConfigBytes);
+  SettingsCount count{.options = {}, .last_line_ends = text.ends_with('\n')};
+  const size_t lead = text.find(join_text("\n", kCountLead));
+  if (lead == std::string::npos) return count;
+  const size_t begin = lead + 1 + std::string_view(kCountLead).size();
+  count.options = number_in<size_t>(text.substr(begin, text.find('\n', begin) - begin));
+  return count;
 }
 
 }  // namespace headshare

@@ -2,6 +2,7 @@
 // --help. Written by the program too, so that a run can be repeated.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,18 @@ struct Setting {
 // not YAML of this form. Whether the names exist is the caller's to check.
 std::vector<Setting> read_settings(const fs::path& path);
 
-// Every option with its help and range as a comment and its present value, under its group.
+// Every option with its help and range as a comment and its present value, under its group. A comment at the top says
+// how many there are.
 std::string settings_text(const std::string& title, const std::vector<OptionGroup>& groups);
+
+// Whether a verb wrote this file, with every option that it has.
+bool is_written_by_us(const fs::path& path);
+
+// What tells whether a file that settings_text() wrote is whole.
+struct SettingsCount {
+  std::optional<size_t> options;  // nothing: of a version that did not count them
+  bool last_line_ends = false;
+};
+SettingsCount settings_count(const fs::path& path);
 
 }  // namespace headshare

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <string>
 
+#include "headshare/base/format.h"
+#include "headshare/base/nearest.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/terminal/terminal.h"
 
@@ -12,6 +15,7 @@ constexpr int kNameColumns = 26;
 
 std::string placeholder(const Field& field, const nlohmann::json& value) {
   if (field.is_switch) return "";
+  if (is_placeholder(field.range)) return " " + field.range + (value.is_array() ? ",..." : "");
   if (value.is_array()) return " A,B";
   if (value.is_number_integer()) return " N";
   if (value.is_number()) return " X";
@@ -44,7 +48,8 @@ std::string range_text(const Field& field) {
 
 // "help (range; default 4; also --n-layer)"
 std::string description(const Field& field, const nlohmann::json& value) {
-  std::string facts = field.is_switch || value.is_array() ? "" : range_text(field);
+  const bool told = field.is_switch || value.is_array() || is_placeholder(field.range);
+  std::string facts = told ? "" : range_text(field);
   const auto add = [&facts](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
   if (const std::string preset = default_text(value); !preset.empty()) add("default " + preset);
   std::string also;
@@ -130,18 +135,28 @@ std::string common_options(const HelpPage& page, int width) {
   return text;
 }
 
+std::string group_options(const OptionGroup& group, int width) {
+  std::string text = heading(group.heading);
+  for (size_t i = 0; i < group.fields.size(); ++i) {
+    text += entry(option_name(group, i), description(group.fields[i], group.defaults[i]), width);
+  }
+  return text;
+}
+
 std::string all_options(const HelpPage& page, int width) {
   std::string text;
-  for (const OptionGroup& group : page.groups) {
-    text += heading(group.heading);
-    for (size_t i = 0; i < group.fields.size(); ++i) {
-      text += entry(option_name(group, i), description(group.fields[i], group.defaults[i]), width);
-    }
-  }
+  for (const OptionGroup& group : page.groups) text += group_options(group, width);
   text += heading("Always");
   text += entry("--config FILE.yaml", "read options from YAML, `name: value`; flags override it", width);
   if (!page.common.empty()) text += entry("--help", "the common options", width);
-  return text + entry(page.common.empty() ? "--help" : "--help-all", "this text", width);
+  text += entry(page.common.empty() ? "--help" : "--help-all", "this text", width);
+  return text + (page.groups.size() > 1 ? entry("--help-all GROUP", "one group of options: Computing", width) : "");
+}
+
+std::vector<std::string> group_names(const HelpPage& page) {
+  std::vector<std::string> names;
+  for (const OptionGroup& group : page.groups) names.push_back(group_name(group.heading));
+  return names;
 }
 
 }  // namespace
@@ -152,12 +167,30 @@ std::string full_help_text(const HelpPage& page, int width) {
   return text + wrap("Names may be written with - or _. Switches: --name, --no-name, --name=false.", width, 0) + "\n";
 }
 
+std::string group_help_text(const HelpPage& page, const std::string& group, int width) {
+  const std::string wanted = group_name(group);
+  std::string text;
+  for (const OptionGroup& one : page.groups) {
+    if (group_name(one.heading) == wanted) return group_options(one, width).substr(1);
+    if (group_name(one.heading).starts_with(wanted)) text += group_options(one, width);
+  }
+  const std::vector<std::string> names = group_names(page);
+  if (text.empty()) {
+    throw UsageError(join_text(page.verb, " has no group of options '", group, "'", did_you_mean(wanted, names),
+                               "; its groups are ", list_text(names)));
+  }
+  return text.substr(1);
+}
+
 std::string help_text(const HelpPage& page, int width) {
   if (page.common.empty()) return full_help_text(page, width);
   size_t options = 0;
   for (const OptionGroup& group : page.groups) options += group.fields.size();
   return opening(page, width) + heading("Common options") + common_options(page, width) + examples_text(page, width) +
-         "\n" + wrap(join_text("`headshare ", page.verb, " --help-all` shows all ", options, " options."), width, 0) +
+         "\n" +
+         wrap(join_text("`headshare ", page.verb, " --help-all` shows all ", options,
+                        " options, `--help-all GROUP` a group."),
+              width, 0) +
          "\n";
 }
 

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/resume.h"
 #include "headshare/cli/inputs/task_paths.h"
 
@@ -25,7 +26,8 @@ Arguments CompareCommand::arguments() {
   Arguments made("compare",
                  "Trains the same model once per attention scheme and seed, and prints one table of quality and cost.");
   made.group("Comparison",
-             {field("out", &out, "directory for results.json, report.html and the models", {.aliases = {"output-dir"}}),
+             {naming_directory(field("out", &out, "directory for results.json, report.html and the models",
+                                     {.aliases = {"output-dir"}})),
               field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
               field("overwrite", &overwrite, "delete the comparison in --out first"),
               field("dry-run", &dry_run, "print what would be trained and how long it takes; train nothing"),
@@ -76,10 +78,10 @@ Arguments CompareCommand::arguments() {
 CompareCommand resumed_command(const Words& words, const std::string& out) {
   CompareCommand began;
   Arguments first = began.arguments();
-  first.parse(resumed_words({}, out));
+  parse_begun(&first, out);
   CompareCommand command;
   Arguments arguments = command.arguments();
-  arguments.parse(resumed_words(words, out));
+  parse_resumed(&arguments, words, out);
   for (CompareCommand* one : {&began, &command}) make_paths_whole(&one->comparison);
   const nlohmann::json before = to_json(fields(began.comparison));
   const nlohmann::json now = to_json(fields(command.comparison));

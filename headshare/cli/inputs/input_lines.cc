@@ -6,9 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/cli/terminal/interrupt.h"
+#include "headshare/data/byte_order_mark.h"
 
 namespace headshare {
 
@@ -19,6 +21,7 @@ bool InputLines::next(std::string* line) {
     if (end != std::string::npos || (ended_ && !buffer_.empty())) {
       *line = buffer_.substr(0, end);
       buffer_.erase(0, end == std::string::npos ? end : end + 1);
+      if (!std::exchange(started_, true)) drop_byte_order_mark(line, "standard input");
       if (line->ends_with('\r')) line->pop_back();
       return true;
     }

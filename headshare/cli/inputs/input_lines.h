@@ -1,4 +1,4 @@
-// Standard input line by line.
+// Standard input line by line, without a byte order mark at its start.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ class InputLines {
   void read_more();
 
   std::string buffer_;
+  bool started_ = false;
   bool ended_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include "headshare/analyze/analyze_model.h"
 #include "headshare/base/error.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/inputs/sample_text.h"
 #include "headshare/cli/tables/analysis_table.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -26,9 +27,10 @@ struct AnalyzeOptions {
 
 Fields own_fields(AnalyzeOptions& o) {
   return {
-      field("text", &o.text,
-            "text like what the model reads: shows where heads look, and weighs maps and errors by what layers read"),
-      field("html", &o.html, "write a page with all figures to this file"),
+      naming_path(field(
+          "text", &o.text,
+          "text like what the model reads: shows where heads look, and weighs maps and errors by what layers read")),
+      naming_file(field("html", &o.html, "write a page with all figures to this file")),
       field("json", &o.json, "print one JSON object, with all spectra and similarities"),
       field("key-widths", &o.analysis.widths,
             "widths to try for collaborative attention; default: 3/4, 1/2 and 1/4 of the full one",

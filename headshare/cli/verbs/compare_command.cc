@@ -59,6 +59,14 @@ void refuse_teacher_in_out(const CompareCommand& command) {
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
+// What would change nothing: a user who sets it believes that it matters.
+void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
+  const TaskFamily& family = task_family(options.task);
+  arguments.refuse_idle(family.idle_options(options), "does nothing for models that learn " + family.learns());
+  if (options.language.distillation.given()) return;
+  arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+}
+
 // What a tokenizer of the user's own would be beside the teacher's.
 void check_teacher(const Arguments& arguments, const CompareCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
@@ -83,6 +91,7 @@ int run_compare(const Words& words) {
   const bool pieces =
       kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
   if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
+  if (!command.resume) refuse_idle_options(arguments, command.comparison);
   if (!command.resume) check_teacher(arguments, command);
   if (command.dry_run) {
     as_usage([&] { check_comparison(command.comparison); });

@@ -6,6 +6,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/convert_scheme.h"
 #include "headshare/cli/verbs/verbs.h"
@@ -42,14 +43,17 @@ Fields own_fields(ConvertOptions& o) {
       field("to", &o.to,
             "what a headshare model becomes: hf, or a model of a scheme that shares: " +
                 list_text(sharing_schemes(), "or")),
-      field("tokenizer", &o.tokenizer,
-            "use this one instead of the source's: a tokenizer.json, or a folder with one; hash-md or hash-lsh for "
-            "HashFormers"),
-      field("hash-merges", &o.hash_merges,
-            "with --tokenizer hash-lsh: the folder with RoBERTa's vocab.json and merges.txt, whose pieces those models "
-            "hash"),
-      field("words", &o.words,
-            "with --to hf, for an encoder that hashes words: a file with those that get a row of a table, one a line"),
+      naming_path(
+          field("tokenizer", &o.tokenizer,
+                "use this one instead of the source's: a tokenizer.json, or a folder with one; hash-md or hash-lsh for "
+                "HashFormers")),
+      naming_directory(field(
+          "hash-merges", &o.hash_merges,
+          "with --tokenizer hash-lsh: the folder with RoBERTa's vocab.json and merges.txt, whose pieces those models "
+          "hash")),
+      naming_file(field(
+          "words", &o.words,
+          "with --to hf, for an encoder that hashes words: a file with those that get a row of a table, one a line")),
       field("dry-run", &o.dry_run, "print which tensor becomes which, and write nothing"),
       field("overwrite", &o.overwrite, "replace the model at OUT"),
   };

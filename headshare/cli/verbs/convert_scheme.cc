@@ -6,6 +6,7 @@
 
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/arguments/exit_codes.h"
 #include "headshare/cli/inputs/model_input.h"
@@ -43,11 +44,12 @@ Fields fields(SchemeConversion& o) {
       field("pooling", &o.pooling,
             "of gqa and mqa: least-squares has the least error; aligned and mean average heads' weights",
             pooling_names()),
-      field("sample-text", &o.sample_text,
-            "text like what the model reads: layers are made good on it, and their change there is shown"),
+      naming_path(field("sample-text", &o.sample_text,
+                        "text like what the model reads: layers are made good on it, and their change there is shown")),
       field("sample-tokens", &o.sample_tokens, "tokens of the sample text to use", {.min = 1, .max = 1 << 30}),
-      field("score-text", &o.score_text,
-            "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after"),
+      naming_path(field(
+          "score-text", &o.score_text,
+          "held-out text that both models are scored on, as `headshare evaluate` does: the loss before and after")),
       field("iterations", &decomposition.iterations, "of each layer's decomposition, at most",
             {.min = 0, .max = 1 << 20}),
       field("tolerance", &decomposition.tolerance, "stop when ten iterations lower the error by less than this share",
@@ -166,7 +168,9 @@ nlohmann::ordered_json score(const fs::path& directory, const std::string& title
     line.update(static_cast<double>(done), static_cast<double>(total));
   };
   const TaskFamily& family = scoring_family(read_options(directory));
-  return family.score({.model = directory.string(), .open = open, .progress = progress}, task).object;
+  const TextScores scores = family.score({.model = directory.string(), .open = open, .progress = progress}, task);
+  check_scores(scores, directory.string());
+  return scores.object;
 }
 
 // The same of the converted model, which is written by now: Ctrl-C leaves it unscored. False: it did.

@@ -1,4 +1,6 @@
 // headshare evaluate: scores a model on text.
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/arguments/runtime_options.h"
@@ -8,6 +10,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/text/splits.h"
 #include "headshare/tasks/family.h"
+#include "headshare/tasks/translation/translation_options.h"
 
 namespace headshare {
 namespace {
@@ -88,6 +91,29 @@ const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arg
   return mine;
 }
 
+// What would change nothing for this model and part.
+void refuse_idle_options(const Arguments& arguments, EvaluateOptions options, const TaskFamily& mine) {
+  const ModelOptions model = read_options(find_checkpoint(options.model_path));
+  const std::string task = mine.task_of(model);
+  for (const Field& one : mine.scoring_fields(options.task)) {
+    const std::vector<std::string> tasks = mine.tasks_with(one.name);
+    if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) continue;
+    arguments.refuse_idle({one.name}, join_text("is about models of --task ", list_text(tasks, "or"),
+                                                ", and this is one of --task ", task));
+  }
+  if (!mine.learns_from_text()) {
+    std::vector<std::string> about_text = {"part"};
+    for (const Field& one : fields(options.data)) about_text.push_back(one.name);
+    arguments.refuse_idle(about_text, "is about texts, and this model learns " + mine.learns());
+    if (options.task.own<TranslationTaskOptions>().beam.beam == 1) {
+      arguments.refuse_idle({"length-penalty"}, "chooses among several hypotheses, and --beam is 1");
+    }
+  } else if (options.part == ScoredPart::kAll) {
+    arguments.refuse_idle({"validation-text", "test-text", "validation-fraction", "test-fraction"},
+                          "names a part, and all of --text is scored (--part all)");
+  }
+}
+
 }  // namespace
 
 int run_evaluate(const Words& words) {
@@ -109,6 +135,7 @@ int run_evaluate(const Words& words) {
   catch_interrupts();
   const c10::Device device = start_runtime(options.runtime);
   const TaskFamily& family = family_of(options, arguments);
+  refuse_idle_options(arguments, options, family);
   std::optional<ProgressLine> line;  // from the first window on: its time left is that of scoring
   const auto show = [&line](int64_t done, int64_t total) {
     check_interrupted();
@@ -124,6 +151,7 @@ int run_evaluate(const Words& words) {
                     .progress = show},
                    options.task);
   line.reset();
+  check_scores(scores, options.model_path);
   options.json ? print_json(scores.object.dump(2) + "\n") : print(scores.text);
   return kOk;
 }

@@ -1,10 +1,15 @@
 // headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "headshare/base/directory_lock.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/resume.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/model_input.h"
@@ -35,11 +40,12 @@ struct FineTuneCommand {
 
   Fields run_fields() {
     return {
-        field("model", &model, "the encoder, where it is not named as MODEL"),
+        naming_model(field("model", &model, "the encoder, where it is not named as MODEL")),
         field("task", &tasks,
               "glue and superglue (all their tasks), single ones (cola, superglue/rte), squad; of your own table "
               "classify (a class for a text), pair (for two texts), regress (a number, for one or two)"),
-        field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}}),
+        naming_directory(
+            field("out", &out, "directory for models, answers and results.json", {.aliases = {"output-dir"}})),
         field("seeds", &seeds, "models for each task and learning rate, differing in their seed",
               {.min = 1, .max = 1000}),
         field("seed", &seed, "the first seed: of new heads, the order of examples and dropout", {.min = 0}),
@@ -115,6 +121,7 @@ struct FineTuneCommand {
 // Writes down what repeats the run, also with what --resume adds; returns the options.
 nlohmann::ordered_json write_resolved(FineTuneCommand command) {
   command.resume = command.overwrite = command.json = false;
+  command.runtime.threads = at::get_num_threads();  // weights repeat to the last bit for a number of threads
   command.make_paths_whole();
   const Arguments arguments = command.arguments();
   arguments.write_resolved(fs::path(command.out) / kResolvedFile);
@@ -127,6 +134,33 @@ std::string evaluation_text(const Evaluation& evaluation) {
     if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", format_fixed(score.value, 4));
   }
   return text;
+}
+
+// What would change nothing for these tasks: a user who sets it believes that it matters.
+void refuse_idle_options(const Arguments& arguments, FineTuneCommand command) {
+  if (!command.job.distillation.given()) {
+    arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  }
+  const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
+  const auto any = [&](const std::function<bool(const std::string&)>& is) {
+    return std::any_of(tasks.begin(), tasks.end(), is);
+  };
+  const auto named = [](const std::string& task) { return task.find('/') != std::string::npos; };
+  const auto squad = [](const std::string& task) { return task == kSquadTask; };
+  const auto names = [](const Fields& list) {
+    std::vector<std::string> found;
+    for (const Field& one : list) found.push_back(one.name);
+    return found;
+  };
+  if (!any([&](const std::string& task) { return !named(task) && !squad(task); })) {
+    arguments.refuse_idle(names(fields(command.job.table)), "is about your own table (classify, pair, regress)");
+  }
+  if (!any(squad)) {
+    Fields answers = fields(command.job.windows);
+    append(&answers, fields(command.job.answers));
+    arguments.refuse_idle(names(answers), "is about --task squad");
+  }
+  if (!any(named)) arguments.refuse_idle({"data"}, "is about the tasks of GLUE and SuperGLUE; name files with --train");
 }
 
 // A teacher teaches one task.
@@ -213,16 +247,17 @@ int finetune(FineTuneCommand& command) {
 }
 
 // Finished models would not know of other options, but for those of how much is done and where.
-FineTuneCommand parse_resumed(const Words& words, const std::string& out) {
+FineTuneCommand resumed_fine_tuning(const Words& words, const std::string& out) {
   FineTuneCommand before;
   Arguments first = before.arguments();
-  first.parse(resumed_words({}, out));
+  parse_begun(&first, out);
   FineTuneCommand command;
   Arguments arguments = command.arguments();
-  arguments.parse(resumed_words(words, out));
+  parse_resumed(&arguments, words, out);
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
   for (FineTuneCommand* one : {&before, &command}) one->make_paths_whole();
   refuse_changed(first.values(), arguments.values(), free, "the fine-tuning in " + out);
+  note_other_threads(first.values(), arguments.values());
   return command;
 }
 
@@ -234,9 +269,10 @@ int run_finetune(const Words& words) {
   if (!arguments.parse(words)) return kOk;
   if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
-  if (command.resume) command = parse_resumed(words, command.out);
+  if (command.resume) command = resumed_fine_tuning(words, command.out);
   if (command.model.empty()) throw UsageError("MODEL is missing: name the encoder to fine-tune");
   if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
+  if (!command.resume) refuse_idle_options(arguments, command);
   catch_interrupts();
   try {
     return finetune(command);

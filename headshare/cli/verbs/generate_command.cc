@@ -174,6 +174,12 @@ int run_generate(const Words& words) {
       "model sees the whole text, though beyond its context it was not trained for that. Several "
       "continuations are separated by a line of three dashes. The same seed gives the same text.");
   if (!arguments.parse(words)) return kOk;
+  if (options.json) arguments.refuse_idle({"echo"}, "does nothing with --json, which has prompt and text apart");
+  if (options.sampling.greedy || options.sampling.temperature == 0) {
+    if (options.sampling.greedy)
+      arguments.refuse_idle({"temperature"}, "is about drawing tokens, and --greedy draws none");
+    arguments.refuse_idle({"top-k", "top-p", "min-p", "seed"}, "is about drawing tokens, and greedy search draws none");
+  }
   catch_interrupts();
   const LoadedModel loaded = load_model_on(options.model_path, start_runtime(options.runtime));
   uint64_t sequence = 0;

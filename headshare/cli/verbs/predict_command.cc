@@ -1,6 +1,7 @@
 // headshare predict: labels new rows with a fine-tuned model.
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
@@ -23,7 +24,7 @@ struct PredictOptions {
 
 Fields own_fields(PredictOptions& o) {
   return {
-      field("out", &o.out, "write the answers into this file instead of standard output"),
+      naming_file(field("out", &o.out, "write the answers into this file instead of standard output")),
       field("overwrite", &o.overwrite, "replace --out where it is there already"),
       field("json", &o.json, "one JSON object a line for each row, with the probability of every class"),
   };
@@ -237,6 +238,9 @@ int run_predict(const Words& words) {
       "JSON file in SQuAD's form and answers with a piece of the text; null_odds above 0 mean that no answer is "
       "likelier.");
   if (!arguments.parse(words)) return kOk;
+  if (options.out.empty() && options.overwrite)
+    arguments.refuse_idle({"overwrite"}, "is about --out, which is not given");
+  if (!options.columns.score) arguments.refuse_idle({"label-column"}, "is not read with --no-score");
   check_out(options);
   catch_interrupts();
   TunedEncoder model = open_tuned(options.model_path, start_runtime(options.runtime));

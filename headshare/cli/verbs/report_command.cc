@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/visible.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/tables/comparison_table.h"
@@ -26,11 +27,12 @@ struct ReportOptions {
   Arguments arguments() {
     Arguments made("report", "Makes the report of one comparison again, or one report of several.");
     made.one_or_more("DIR", "what `headshare compare --out` wrote: a directory with results.json", &directories);
-    made.group("Output", {field("out", &out, "report.html, or a directory for it; needed with several DIRs, else DIR",
-                                {.aliases = {"output-dir"}}),
-                          field("latex", &latex, "also table.tex beside it, for the package booktabs"),
-                          field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
-                          field("json", &json, "print the results, merged, instead of tables")});
+    made.group("Output",
+               {naming_path(field("out", &out, "report.html, or a directory for it; needed with several DIRs, else DIR",
+                                  {.aliases = {"output-dir"}})),
+                field("latex", &latex, "also table.tex beside it, for the package booktabs"),
+                field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
+                field("json", &json, "print the results, merged, instead of tables")});
     made.common({"out", "latex", "csv", "json"});
     made.example("report comparison", "the tables, and comparison/report.html again");
     made.example("report comparison offsets --out both.html", "two comparisons on one page");

@@ -4,6 +4,7 @@
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/score_translation.h"
@@ -42,16 +43,17 @@ std::string task_help() {
 Fields own_fields(ScoreOptions& o) {
   static const EnumNames<Rules> rules = {{Rules::kAuto, "auto"}, {Rules::kV1, "v1.1"}, {Rules::kV2, "v2.0"}};
   return {
-      field(
+      naming_file(field(
           "gold", &o.gold,
           "the data set's file with the right answers, plain or .gz; for translations one or more files of references",
-          {.aliases = {"reference"}}),
+          {.aliases = {"reference"}})),
       field("task", &o.task, "which task of glue or superglue: " + task_help()),
       field("json", &o.json, "print one JSON object"),
-      field("null-odds", &o.null_odds,
-            "squad: a JSON object with the probability (or any odds) of each question's having no answer; adds "
-            "the best threshold for each score",
-            {.aliases = {"na-prob-file"}}),
+      naming_file(
+          field("null-odds", &o.null_odds,
+                "squad: a JSON object with the probability (or any odds) of each question's having no answer; adds "
+                "the best threshold for each score",
+                {.aliases = {"na-prob-file"}})),
       field("null-threshold", &o.null_threshold, "squad: odds above it make a prediction \"no answer\"",
             {.aliases = {"na-prob-thresh"}}),
       field("rules", &o.rules, "squad: which official scorer; auto: v2.0 where the file knows unanswerable questions",
@@ -149,6 +151,7 @@ void check_options(const Arguments& arguments, const ScoreOptions& o) {
   HS_CHECK(!o.gold.empty() || !is_translation(o), "--reference is missing: which file has the right translations?");
   HS_CHECK(!o.gold.empty(), "--gold is missing: which file has the right answers?");
   check_translation_options(arguments, o.question, o.translation, o.predictions.size());
+  if (o.json) arguments.refuse_idle({"width"}, "is about printed scores, and --json has all digits");
   if (is_translation(o)) {
     for (const char* name : {"task", "null-odds", "null-threshold", "rules"}) {
       HS_CHECK(!arguments.given(name), "--", name, " is not for ", o.question);

@@ -1,6 +1,7 @@
 // headshare tokenize: what a tokenizer makes of each line of a text.
 #include <algorithm>
 
+#include "headshare/base/placeholder.h"
 #include "headshare/cli/inputs/model_input.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -45,9 +46,10 @@ Fields own_fields(TokenizeOptions& o) {
             join_text("a kind (", kinds(),
                       "), or what was trained before: a tokenizer.json, a SentencePiece .model, the directory of a run "
                       "or model, a folder of GPT-2's or BERT's files")),
-      field("write-model", &o.write_model,
-            "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
-            "it, any other name as our tokenizer.json"),
+      naming_file(
+          field("write-model", &o.write_model,
+                "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
+                "it, any other name as our tokenizer.json")),
       field("json", &o.json, "print one JSON object a line for each line"),
   };
 }

@@ -2,22 +2,20 @@
 #include "headshare/cli/verbs/train_command.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
-#include "headshare/cli/arguments/args.h"
 #include "headshare/cli/arguments/exit_codes.h"
-#include "headshare/cli/arguments/resume.h"
-#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/model_input.h"
-#include "headshare/cli/inputs/task_paths.h"
 #include "headshare/cli/tables/training_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/train_arguments.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/text/kept_input.h"
 #include "headshare/models/checkpoint.h"
@@ -36,70 +34,6 @@
 
 namespace headshare {
 namespace {
-
-struct TrainCommand {
-  std::string out;
-  bool resume = false;
-  bool overwrite = false;
-  bool dry_run = false;
-  bool json = false;
-  std::string start_from;
-  std::string like;
-  TaskOptions task;
-  TrainOptions train;
-  RuntimeOptions runtime;
-
-  Fields run_fields() {
-    return {
-        trained_task_field(task),
-        field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
-              {.aliases = {"output-dir"}}),
-        field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
-              {.aliases = {"resume-from-checkpoint"}}),
-        field("overwrite", &overwrite, "delete the run in --out first", {.aliases = {"overwrite-output-dir"}}),
-        field(
-            "start-from", &start_from,
-            "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
-            "and its tokenizer are then those of this model unless they are given"),
-        field("like", &like,
-              "options and tokenizer of this headshare model, without its weights: the same model from scratch"),
-        field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
-        field("json", &json, "print the result as one JSON object"),
-    };
-  }
-
-  Arguments arguments() {
-    Arguments made(
-        "train",
-        "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
-        "translates, on pairs.");
-    made.group("Run", run_fields());
-    made.group("Model", fields(task.language.model));
-    for (const TaskFamily* family : task_families()) {
-      if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
-    }
-    Fields text = fields(task.language);
-    for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
-      std::erase_if(text, [&](const Field& one) { return find_field(elsewhere, one.name) != nullptr; });
-    }
-    text.push_back(field("model-vocabulary", &task.language.vocabulary,
-                         "tokens that the model has room for; auto: those of its tokenizer",
-                         {.min = 1, .max = 1 << 30}));
-    made.group("Text", std::move(text));
-    made.group("Training", fields(train));
-    made.group("Distillation", fields(task.language.distillation));
-    made.group("Computing", fields(runtime));
-    made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
-                 "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
-    made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
-    made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
-    made.example(
-        "train --task translation --source train.de --target train.en --validation-source valid.de "
-        "--validation-target valid.en --out translator",
-        "a model that translates");
-    return made;
-  }
-};
 
 // What a task starts with, without the user's own options but those that decide it.
 TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
@@ -175,8 +109,7 @@ ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     check_task(command.task, untouched(command.task.task, command.task).task);
     const LanguageModelOptions& language = command.task.language;
-    const bool trains_tokenizer = language.tokenizer_path.empty() && !language.distillation.given();
-    if (trains_tokenizer) check_tokenizer_options(language.tokenizer);
+    if (trains_tokenizer(command.task)) check_tokenizer_options(language.tokenizer);
     learning_rate_at(command.train.schedule, 0, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
     const DistillationOptions& distillation = language.distillation;
@@ -219,32 +152,6 @@ void print_dry_run(TrainCommand command) {
                   format_bytes(likely_training_bytes(command.task, training_shape(command.train))), "\n"));
 }
 
-// Paths that are found again from any directory.
-void make_paths_whole(TrainCommand* command) {
-  make_paths_whole(&command->task);
-  for (std::string* model : {&command->start_from, &command->like}) *model = whole_path(*model);
-}
-
-// What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
-const std::set<std::string>& free_options() {
-  static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
-                                              "device",    "log-every", "keep-last",  "evaluate-every", "save-every",
-                                              "cache-dir", "patience",  "tensorboard"};
-  return names;
-}
-
-TrainCommand parse_resumed(const Words& words, const std::string& out) {
-  TrainCommand began;
-  Arguments first = began.arguments();
-  first.parse(resumed_words({}, out));
-  TrainCommand command;
-  Arguments arguments = command.arguments();
-  arguments.parse(resumed_words(words, out));
-  for (TrainCommand* one : {&began, &command}) make_paths_whole(one);
-  refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
-  return command;
-}
-
 OutputMark run_mark(const fs::path& directory) {
   return OutputMark(
       directory, {.verb = "train", .what = "a run", .names = run_names(), .unmistakable = {kEventFiles, kKeptInputs}});
@@ -260,7 +167,8 @@ void check_target(const TrainCommand& command, const RunDirectory& directory, co
 void write_resolved(const TrainCommand& command, const RunDirectory& directory) {
   TrainCommand lasting = command;
   lasting.overwrite = lasting.resume = lasting.json = false;  // facts of this call, not of the run
-  make_paths_whole(&lasting);
+  lasting.runtime.threads = at::get_num_threads();            // weights repeat to the last bit for a number of threads
+  lasting.make_paths_whole();
   lasting.arguments().write_resolved(directory.path() / kResolvedFile);
 }
 
@@ -295,8 +203,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
 // The test part, by the model that was best on validation.
 std::optional<Evaluation> score_test(Task& task, const TrainResult& result) {
   if (!task.has(Part::kTest) || result.best_model.empty()) return std::nullopt;
-  const fs::path weights = fs::path(result.best_model) / "model.safetensors";
-  load_tensors(*task.model(), read_tensors(weights), weights.string());
+  load_tensors(*task.model(), read_weights(result.best_model), result.best_model);
   ProgressLine line("test");
   return task.evaluate(Part::kTest, [&line](int64_t done, int64_t total) {
     check_interrupted();
@@ -430,6 +337,12 @@ int run_train(const Words& words) {
   if (!begin_with_task(words, &command, &start)) return kOk;
   Arguments arguments = command.arguments();
   arguments.parse(words);
+  // The options of a run that goes on are not read yet.
+  if (command.resume && command.dry_run) {
+    throw UsageError(
+        "--resume takes the options of the run in --out, and --dry-run shows those of a new one; leave one out");
+  }
+  if (!command.resume) refuse_idle_options(arguments, command);
   if (start) check_start(*start, arguments, &command);
   if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);
   if (!start && !command.resume) check_teacher(arguments, command);
@@ -440,7 +353,7 @@ int run_train(const Words& words) {
   if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (!command.resume) as_usage([&] { refuse_models_in_out(start, command); });
-  if (command.resume) command = parse_resumed(words, command.out);
+  if (command.resume) command = resumed_train_command(words, command.out);
   check_options(command);
   catch_interrupts();
   try {

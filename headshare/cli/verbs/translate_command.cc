@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/valid_utf8.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/input_lines.h"
@@ -36,7 +37,8 @@ struct TranslateOptions {
 Fields text_fields(TranslateOptions& o) {
   return {
       field("prefix", &o.prefix, "every translation begins with this text"),
-      field("prefixes", &o.prefixes, "a file with such a text for each line of the input; empty lines for none"),
+      naming_file(
+          field("prefixes", &o.prefixes, "a file with such a text for each line of the input; empty lines for none")),
       field("sample", &o.sample, "draw each translation at random instead of searching for the likeliest"),
       field("scores", &o.scores, "write the score and a tab before each translation"),
       field("alignment", &o.alignment,
@@ -75,6 +77,21 @@ void settle_sampling(const Arguments& arguments, TranslateOptions* o) {
   if (!arguments.given("beam")) o->beam.beam = 1;
   HS_CHECK(o->beam.beam == 1, "--sample draws one hypothesis; set --beam 1, not ", o->beam.beam);
   HS_CHECK(o->beam.n_best == 1, "--sample draws one hypothesis; leave --n-best ", o->beam.n_best, " out");
+}
+
+// What would change nothing: a user who sets it believes that it matters.
+void refuse_idle_options(const Arguments& arguments, const TranslateOptions& o) {
+  const bool greedy = o.beam.beam == 1;
+  if (greedy) arguments.refuse_idle({"early-stopping"}, "is about several hypotheses, and --beam is 1");
+  if (greedy && !o.scores && !o.json) {
+    arguments.refuse_idle({"length-penalty", "length-norm"},
+                          "chooses among several hypotheses, and --beam is 1; only scores (--scores, --json) show it");
+  }
+  if (o.beam.length_norm == LengthNorm::kNone)
+    arguments.refuse_idle({"length-penalty"}, "does nothing with --length-norm none");
+  if (o.beam.max_length_ratio == 0)
+    arguments.refuse_idle({"max-length-extra"}, "is added to --max-length-ratio, which is 0");
+  if (o.json && o.scores) arguments.refuse_idle({"scores"}, "does nothing with --json, which has the scores");
 }
 
 // Its last line would stand before what is written to the same terminal.
@@ -303,8 +320,7 @@ int run_translate(const Words& words) {
   catch_interrupts();
   as_usage([&] {
     settle_sampling(arguments, &options);
-    HS_CHECK(options.beam.length_norm != LengthNorm::kNone || !arguments.given("length-penalty"),
-             "--length-penalty does nothing with --length-norm none; leave one of them out");
+    refuse_idle_options(arguments, options);
     HS_CHECK(options.prefix.empty() || options.prefixes.empty(), "--prefix and --prefixes exclude each other");
     HS_CHECK(valid_utf8_prefix(options.prefix) == options.prefix.size(), "--prefix is not UTF-8");
     check_beam_options(options.beam);

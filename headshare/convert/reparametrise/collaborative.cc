@@ -128,7 +128,8 @@ Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& ta
   Decomposition result = decompose(slices, rank, options, progress);
   result.factors = widened(result.factors, rank);
   result.factors = as_stored(unweighed_factors(layer, result.factors));
-  result.error = relative_error(slices, weighed_factors(layer, result.factors));
+  const LayerProblem judged(source, problem_form(target), inputs, InputWeights::kOwn);
+  result.error = relative_error(judged.slices(), weighed_factors(judged, result.factors));
   return result;
 }
 

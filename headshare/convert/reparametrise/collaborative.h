@@ -30,8 +30,8 @@ int64_t key_width_step(const AttentionOptions& source);
 // Fills `target`, of collaborative_options(), with the layer's decomposition. Errors are relative and of the scores:
 // over inputs with the given moments, else over all directions alike. Without rotary positions the parts that softmax
 // deletes are left out, and what all queries have in common goes into the content bias, where there is one: given
-// moments, both cost no error. `error` is that of the weights as they are stored, in float32; `errors` are the
-// decomposition's, in double.
+// moments, both cost no error. `error` is that of the weights as they are stored, in float32, over these inputs alone;
+// `errors` are the decomposition's, in double, which weighs directions that the inputs leave out a little, too.
 Decomposition fill_collaborative(const HeadMaps& source, const LayerInputs& inputs, const DecompositionOptions& options,
                                  const DecompositionProgress& progress, Scheme* target);
 

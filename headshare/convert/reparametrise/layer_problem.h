@@ -15,10 +15,15 @@ struct LayerInputs {
   const Moments* key = nullptr;
 };
 
+// Which weights: those that problems are solved with, in which a little of every direction counts, so that W has an
+// inverse; or those of the inputs alone, which errors are told by.
+enum class InputWeights { kSolvable, kOwn };
+
 // What weighs errors of maps from one side's inputs: W with |W m|^2 the mean of (x m)^2, or of its variance where
 // `about_mean`, what the mean gives being held elsewhere. With `constant`, inputs end with a 1, which biases multiply;
 // the last row of W m is then what the mean input gives, the others what differs from it. Undefined without moments.
-Tensor input_weights(const Moments* moments, bool about_mean, bool constant);
+Tensor input_weights(const Moments* moments, bool about_mean, bool constant,
+                     InputWeights kind = InputWeights::kSolvable);
 // W maps, [.., E, d], and back; an undefined W changes nothing.
 Tensor weighed(const Tensor& weights, const Tensor& maps);
 Tensor unweighed(const Tensor& weights, const Tensor& maps);
@@ -33,7 +38,8 @@ struct ProblemForm {
 
 class LayerProblem {
  public:
-  LayerProblem(const HeadMaps& maps, const ProblemForm& form, const LayerInputs& inputs);
+  LayerProblem(const HeadMaps& maps, const ProblemForm& form, const LayerInputs& inputs,
+               InputWeights kind = InputWeights::kSolvable);
 
   // [F, H, E or E + 1, d], complex with rotary positions; else F is 1.
   HeadSlices slices() const { return slices_of(maps_); }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "headshare/base/testing.h"
+#include "headshare/convert/reparametrise/collaborative.h"
 #include "headshare/convert/reparametrise/fill_scheme.h"
 #include "headshare/convert/share/head_groups.h"
 #include "headshare/models/checkpoint.h"
@@ -244,6 +245,42 @@ TEST(SharedMaps, ASampleWeighsErrorsByWhatLayersRead) {
   const Tensor before = scores(maps);
   const double measured = ((scores(after) - before).square().sum() / before.square().sum()).sqrt().item<double>();
   EXPECT_NEAR(result.error.scores, measured, 0.03 * measured);
+}
+
+// Every pair of tokens of a sample in which one direction hardly varies and one not at all: errors are those of the
+// sample, and hold nothing that only makes the problem solvable.
+TEST(SharedMaps, ErrorsAreTheSamplesOwn) {
+  at::manual_seed(9);
+  const std::shared_ptr<Scheme> source = hidden_groups(mha_options(false), {0, 1, 2, 3, 4, 5});
+  const HeadMaps maps = head_maps(*source, "layer 1");
+  Tensor spread = at::logspace(-3, 0.5, 16, 10, at::kDouble);
+  spread[3] = 0;
+  const Tensor x = at::randn({30, 16}, at::kDouble) * spread + 0.5;
+  MomentSums sums;
+  sums.add(x);
+  const Moments moments = sums.moments();
+  const auto scores = [&](const HeadMaps& m) {
+    return x.matmul(m.query).matmul((x - x.mean(0, true)).matmul(m.key).transpose(1, 2));  // [H, N, N]
+  };
+  const auto change = [](const Tensor& before, const Tensor& after) {
+    return (at::linalg_vector_norm(after - before) / at::linalg_vector_norm(before)).item<double>();
+  };
+  const std::shared_ptr<Scheme> shared =
+      make_scheme(shared_options(source->options(), {.scheme = "mqa"}, /*biased=*/false));
+  const SharedResult result = fill_shared({.maps = maps, .inputs = {&moments, &moments}}, shared.get());
+  const HeadMaps after = head_maps(*shared, "layer 1");
+  const auto values = [&](const HeadMaps& m) { return x.matmul(m.value).matmul(m.output); };
+  EXPECT_NEAR(result.error.scores, change(scores(maps), scores(after)), 1e-9);
+  EXPECT_NEAR(result.error.values, change(values(maps), values(after)), 1e-9);
+  // The same weights as another call of fill_shared would store, before they are rounded to float32.
+  const SharedResult aligned =
+      fill_shared({.maps = maps, .inputs = {&moments, &moments}, .pooling = Pooling::kAligned}, shared.get());
+  EXPECT_NEAR(result.aligned_mean->scores, aligned.error.scores, 1e-5);
+  EXPECT_NEAR(result.aligned_mean->values, aligned.error.values, 1e-5);
+
+  const std::shared_ptr<Scheme> narrow = make_scheme(collaborative_options(source->options(), 10, {}));
+  const double error = fill_collaborative(maps, {&moments, &moments}, {}, nullptr, narrow.get()).error;
+  EXPECT_NEAR(error, change(scores(maps), scores(head_maps(*narrow, "layer 1"))), 1e-6);
 }
 
 // Of what the best of all groupings saves, exchanges save nearly all.

@@ -54,10 +54,12 @@ std::vector<int64_t> similar_order(const SharingProblem& problem) {
 // What a pooling of the heads in this order would cost.
 SharedError error_of(const HeadMaps& heads, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
   const SharingProblem problem(heads, task.inputs, target);
-  const auto change = [&](const HeadSlices& slices) {
-    return relative_change(slices, expanded(pooled(slices, groups_of(target), slices.key.size(3), pooling)));
+  const SharingProblem judged(heads, task.inputs, target, InputWeights::kOwn);
+  const auto shared = [&](const HeadSlices& slices) {
+    return expanded(pooled(slices, groups_of(target), slices.key.size(3), pooling));
   };
-  return {change(problem.scores()), change(problem.values())};
+  return {relative_change(judged.scores(), problem.scores_in(judged, shared(problem.scores()))),
+          relative_change(judged.values(), problem.values_in(judged, shared(problem.values())))};
 }
 
 // Of what is stored, by asking the layer for its heads, whatever its scheme.
@@ -68,8 +70,9 @@ SharedError stored_error(const HeadMaps& source, const LayerInputs& inputs, cons
                          .query_bias = true,
                          .key_bias = options.rotary,
                          .key_about_mean = !options.rotary};
-  const LayerProblem layer(source, form, inputs);
-  const Tensor weights = input_weights(inputs.key, /*about_mean=*/options.projection_bias, /*constant=*/false);
+  const LayerProblem layer(source, form, inputs, InputWeights::kOwn);
+  const Tensor weights =
+      input_weights(inputs.key, /*about_mean=*/options.projection_bias, /*constant=*/false, InputWeights::kOwn);
   const auto values = [&weights](const HeadMaps& maps) {
     return HeadSlices{maps.output.transpose(1, 2).unsqueeze(0), weighed(weights, maps.value).unsqueeze(0)};
   };

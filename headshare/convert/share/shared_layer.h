@@ -32,7 +32,8 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
 // Whether the layer has values that only biases can hold.
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source);
 
-// Relative errors over all heads: of their scores, as for --to collaborative, and of what they make of values.
+// Relative errors over all heads: of their scores, as for --to collaborative, and of what they make of values; given
+// moments, over these inputs alone.
 struct SharedError {
   double scores = 0;
   double values = 0;

@@ -21,13 +21,23 @@ ProblemForm form_of(const AttentionOptions& target) {
 
 }  // namespace
 
-SharingProblem::SharingProblem(const HeadMaps& maps, const LayerInputs& inputs, const AttentionOptions& target)
-    : maps_(maps), target_(target), inputs_(inputs), form_(form_of(target)), layer_(maps, form_, inputs) {
-  value_weights_ = input_weights(inputs.key, /*about_mean=*/target.projection_bias, /*constant=*/false);
+SharingProblem::SharingProblem(const HeadMaps& maps, const LayerInputs& inputs, const AttentionOptions& target,
+                               InputWeights kind)
+    : maps_(maps), target_(target), inputs_(inputs), form_(form_of(target)), layer_(maps, form_, inputs, kind) {
+  value_weights_ = input_weights(inputs.key, /*about_mean=*/target.projection_bias, /*constant=*/false, kind);
 }
 
 HeadSlices SharingProblem::values() const {
   return {maps_.output.transpose(1, 2).unsqueeze(0), weighed(value_weights_, maps_.value).unsqueeze(0)};
+}
+
+HeadSlices SharingProblem::scores_in(const SharingProblem& other, const HeadSlices& mine) const {
+  return {weighed(other.layer_.query_weights(), unweighed(layer_.query_weights(), mine.query)),
+          weighed(other.layer_.key_weights(), unweighed(layer_.key_weights(), mine.key))};
+}
+
+HeadSlices SharingProblem::values_in(const SharingProblem& other, const HeadSlices& mine) const {
+  return {mine.query, weighed(other.value_weights_, unweighed(value_weights_, mine.key))};
 }
 
 Tensor SharingProblem::set_map(const std::string& name, const Tensor& maps, bool biased, SchemeFiller* filler) const {

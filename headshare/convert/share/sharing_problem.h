@@ -12,7 +12,8 @@ namespace headshare {
 class SharingProblem {
  public:
   // `target`: the options of the layer to fill.
-  SharingProblem(const HeadMaps& maps, const LayerInputs& inputs, const AttentionOptions& target);
+  SharingProblem(const HeadMaps& maps, const LayerInputs& inputs, const AttentionOptions& target,
+                 InputWeights kind = InputWeights::kSolvable);
 
   const HeadMaps& maps() const { return maps_; }
   const AttentionOptions& target() const { return target_; }
@@ -23,6 +24,10 @@ class SharingProblem {
   HeadSlices scores() const { return layer_.slices(); }
   // V_h O_h, the output map for a query map: [1, H, E, Dv].
   HeadSlices values() const;
+
+  // Solutions of those two as another problem of the same maps weighs them.
+  HeadSlices scores_in(const SharingProblem& other, const HeadSlices& mine) const;
+  HeadSlices values_in(const SharingProblem& other, const HeadSlices& mine) const;
 
   // Weighed maps [F, n, E or E + 1, r] of n heads, or of all, as the projection `name`, with its bias -> what was set:
   // [n, E or E + 1, D].

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/number.h"
+#include "headshare/metrics/translation/words.h"
 
 namespace headshare {
 namespace {
@@ -143,6 +145,13 @@ std::vector<std::string> classes_of(const std::vector<std::string>& found, const
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   HS_CHECK(classes.size() <= kMostClasses, source, ": ", classes.size(), " different labels in ", found.size(),
            " rows, more than ", kMostClasses, "; is this column a number or a text?");
+  // "yes" and "yes " look the same, and would be two classes.
+  std::map<std::string_view, std::string_view> seen;  // without blanks -> as it stands
+  for (const std::string& label : classes) {
+    const auto [other, is_new] = seen.try_emplace(strip(label), label);
+    HS_CHECK(is_new, source, ": the labels ", brief_text(std::string(other->second)), " and ", brief_text(label),
+             " differ only by white space around them; write one of them alike in every row");
+  }
   return classes;
 }
 
@@ -194,6 +203,9 @@ Fields fields(OwnTable& o) {
 
 TextExamples read_own_table(const OwnTable& options, const std::string& path, const std::vector<std::string>& labels,
                             LabelColumn column) {
+  HS_CHECK(!options.text.empty(), "text-column is empty: which column of ", path, " has the text?");
+  HS_CHECK(!options.label.empty() || column == LabelColumn::kMayBeMissing, "label-column is empty: which column of ",
+           path, " has the labels? Without them nothing can be learned");
   TableReader table(path, {.format = options.format});
   const ColumnChoice pair{.names = options.pair.empty() ? std::vector<std::string>() : std::vector{options.pair}};
   table.choose(chosen_columns({.names = {options.text}}, pair,

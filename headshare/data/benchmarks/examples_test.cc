@@ -102,6 +102,19 @@ TEST_F(ExamplesTest, MistakesNameFileAndLine) {
               HasSubstr("f.jsonl:2: has no label, but the rows before have one"));
 }
 
+TEST_F(ExamplesTest, LabelsThatLookTheSameAreRefused) {
+  const auto refused = [&](const std::string& rows, const OwnTable& table = {}) {
+    return error_message([&] { read_own_table(table, file("own.tsv", "text\tlabel\n" + rows)); });
+  };
+  EXPECT_THAT(refused("a\tyes\nb\tno\nc\tyes \n"),
+              HasSubstr("own.tsv: the labels 'yes' and 'yes ' differ only by white space"));
+  EXPECT_THAT(refused("a\t1\nb\t 1\n"), HasSubstr("differ only by white space"));
+  EXPECT_THAT(refused("a\tyes\nb\tyes\u00A0\n"), HasSubstr("differ only by white space"));
+  EXPECT_EQ(refused("a\tyes \nb\tno\n"), "no error");
+  EXPECT_THAT(refused("a\tyes\n", {.label = ""}), HasSubstr("label-column is empty"));
+  EXPECT_THAT(refused("a\tyes\n", {.text = ""}), HasSubstr("text-column is empty"));
+}
+
 TEST_F(ExamplesTest, UnknownTasksAreRefusedWithTheNearest) {
   EXPECT_THAT(error_message([] { find_task(Suite::kGlue, "mrcp"); }),
               AllOf(HasSubstr("did you mean 'mrpc'?"), HasSubstr("wnli, ax")));

@@ -7,30 +7,30 @@
 namespace headshare {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // COPA's and MultiRC's labels are numbers, the other tasks' texts; WSC's begin with a capital, as those that the
 // benchmark's own program (jiant) writes.
-Json label_of(const TaskInfo& task, const std::string& answer) {
+OrderedJson label_of(const TaskInfo& task, const std::string& answer) {
   if (task.form == TaskForm::kPronoun) return answer == "true" ? "True" : "False";
   const bool numbers = task.form == TaskForm::kChoice || task.form == TaskForm::kMultiRc;
-  return numbers ? Json(answer == "1" ? 1 : 0) : Json(answer);
+  return numbers ? OrderedJson(answer == "1" ? 1 : 0) : OrderedJson(answer);
 }
 
 std::string multirc_lines(const TaskInfo& task, const std::vector<SubmittedAnswer>& answers) {
-  std::vector<Json> passages;
+  std::vector<OrderedJson> passages;
   for (const SubmittedAnswer& one : answers) {
     if (passages.empty() || passages.back()["idx"] != one.passage) {
-      passages.push_back({{"idx", one.passage}, {"passage", {{"questions", Json::array()}}}});
+      passages.push_back({{"idx", one.passage}, {"passage", {{"questions", OrderedJson::array()}}}});
     }
-    Json& questions = passages.back()["passage"]["questions"];
+    OrderedJson& questions = passages.back()["passage"]["questions"];
     if (questions.empty() || questions.back()["idx"] != one.question) {
-      questions.push_back({{"idx", one.question}, {"answers", Json::array()}});
+      questions.push_back({{"idx", one.question}, {"answers", OrderedJson::array()}});
     }
     questions.back()["answers"].push_back({{"idx", one.index}, {"label", label_of(task, one.answer)}});
   }
   std::string text;
-  for (const Json& passage : passages) text += passage.dump() + "\n";
+  for (const OrderedJson& passage : passages) text += passage.dump() + "\n";
   return text;
 }
 
@@ -42,7 +42,7 @@ std::string submission(const TaskInfo& task, const std::vector<SubmittedAnswer>&
   std::string text = glue ? "index\tprediction\n" : "";
   for (const SubmittedAnswer& one : answers) {
     text += glue ? join_text(one.index, "\t", one.answer)
-                 : Json{{"idx", one.index}, {"label", label_of(task, one.answer)}}.dump();
+                 : OrderedJson{{"idx", one.index}, {"label", label_of(task, one.answer)}}.dump();
     text += "\n";
   }
   return text;

@@ -1,5 +1,7 @@
 #include "headshare/data/parallel/parallel_options.h"
 
+#include "headshare/base/placeholder.h"
+
 namespace headshare {
 
 Fields fields(ParallelOptions& options) {
@@ -9,15 +11,18 @@ Fields fields(ParallelOptions& options) {
                                                  {PairFormat::kJsonLines, "jsonl"}};
   const double largest = 1e6;
   return {
-      field("source", &options.train.source,
-            "sentences to translate, one a line (.gz too); or a .tsv or .jsonl file with both sides",
-            {.aliases = {"source-file", "train-source"}}),
-      field("target", &options.train.target, "their translations, line by line; empty: the source file has both sides",
-            {.aliases = {"target-file", "train-target"}}),
-      field("validation-source", &options.validation.source, "the same for validation", {.aliases = {"valid-source"}}),
-      field("validation-target", &options.validation.target, "the same for validation", {.aliases = {"valid-target"}}),
-      field("test-source", &options.test.source, "the same for testing"),
-      field("test-target", &options.test.target, "the same for testing"),
+      naming_file(field("source", &options.train.source,
+                        "sentences to translate, one a line (.gz too); or a .tsv or .jsonl file with both sides",
+                        {.aliases = {"source-file", "train-source"}})),
+      naming_file(field("target", &options.train.target,
+                        "their translations, line by line; empty: the source file has both sides",
+                        {.aliases = {"target-file", "train-target"}})),
+      naming_file(field("validation-source", &options.validation.source, "the same for validation",
+                        {.aliases = {"valid-source"}})),
+      naming_file(field("validation-target", &options.validation.target, "the same for validation",
+                        {.aliases = {"valid-target"}})),
+      naming_file(field("test-source", &options.test.source, "the same for testing")),
+      naming_file(field("test-target", &options.test.target, "the same for testing")),
       field("pair-fields", &options.pair_fields,
             "a file with both sides: the names of the source's and the target's field, as in de,en; TSV without names "
             "has two columns and no heading"),

@@ -1,5 +1,7 @@
 #include "headshare/data/text/data_options.h"
 
+#include "headshare/base/placeholder.h"
+
 namespace headshare {
 
 Fields fields(DataOptions& options) {
@@ -10,12 +12,14 @@ Fields fields(DataOptions& options) {
   // Below 1: something must be left to train on.
   const double most = 0.9;
   return {
-      field("text", &options.text, "training text: files (.jsonl and .gz too), directories, or - for standard input",
-            {.aliases = {"train-file", "train-text"}}),
-      field("validation-text", &options.validation_text, "validation text; instead of a part of the training text",
-            {.aliases = {"validation-file", "eval-file", "valid-text", "dev-text"}}),
-      field("test-text", &options.test_text, "test text; instead of a part of the training text",
-            {.aliases = {"test-file"}}),
+      naming_path(field("text", &options.text,
+                        "training text: files (.jsonl and .gz too), directories, or - for standard input",
+                        {.aliases = {"train-file", "train-text"}})),
+      naming_path(field("validation-text", &options.validation_text,
+                        "validation text; instead of a part of the training text",
+                        {.aliases = {"validation-file", "eval-file", "valid-text", "dev-text"}})),
+      naming_path(field("test-text", &options.test_text, "test text; instead of a part of the training text",
+                        {.aliases = {"test-file"}})),
       field("validation-fraction", &options.validation_fraction,
             "part of the training text held out for validation: follows the training part",
             {.min = 0, .max = most, .aliases = {"validation-split", "val-fraction"}}),
@@ -31,9 +35,10 @@ Fields fields(DataOptions& options) {
       field("allow-binary", &options.allow_binary, "accept NUL bytes in the text; byte tokenizers always do"),
       field("separate-documents", &options.separate_documents,
             "put the end-of-text token, or else [SEP], if the vocabulary has one, between files and JSONL records"),
-      field("cache-dir", &options.cache_directory,
-            "where tokenised text is kept; empty: $HEADSHARE_CACHE, else $XDG_CACHE_HOME/headshare, else "
-            "~/.cache/headshare"),
+      naming_directory(
+          field("cache-dir", &options.cache_directory,
+                "where tokenised text is kept; empty: $HEADSHARE_CACHE, else $XDG_CACHE_HOME/headshare, else "
+                "~/.cache/headshare")),
   };
 }
 

@@ -12,6 +12,7 @@
 #include "headshare/base/output_mark.h"
 #include "headshare/base/valid_utf8.h"
 #include "headshare/data/benchmarks/json_lines.h"
+#include "headshare/data/byte_order_mark.h"
 #include "headshare/data/byte_stream.h"
 #include "headshare/data/repair_utf8.h"
 #include "headshare/data/text/allowed_text.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kMostPieceBytes = size_t{8} << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr size_t kByteOrderMarkBytes = 3;
 constexpr std::array<std::string_view, 5> kTextEndings = {".txt", ".text", ".md", ".rst", ".jsonl"};
 
 std::string without_gz(const std::string& name) {
@@ -109,7 +110,7 @@ class TextSource::PlainReader : public Reader {
     size_t cut = 0;
     while (!ended_ && cut == 0) {
       ended_ = !fill();
-      if (offset_ == 0 && drop_byte_order_mark()) offset_ = kByteOrderMark.size();
+      if (offset_ == 0 && drops_mark() && drop_byte_order_mark(&buffer_, stream_.name())) offset_ = kByteOrderMarkBytes;
       if (!ended_) cut = cut_position(buffer_);
     }
     used_ = ended_ ? buffer_.size() : cut;
@@ -130,12 +131,8 @@ class TextSource::PlainReader : public Reader {
     return count == kPieceBytes;
   }
 
-  // True when a byte order mark at the start of the file was removed from `buffer_`.
-  bool drop_byte_order_mark() {
-    if (options_.invalid_utf8 == InvalidUtf8::kKeep || !buffer_.starts_with(kByteOrderMark)) return false;
-    buffer_.erase(0, kByteOrderMark.size());
-    return true;
-  }
+  // Whoever asks for every byte gets the mark, too.
+  bool drops_mark() const { return options_.invalid_utf8 != InvalidUtf8::kKeep; }
 
   ByteStream stream_;
   std::string buffer_;

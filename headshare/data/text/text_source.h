@@ -46,8 +46,8 @@ bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 // such a place the cut is made between two characters, and the tokens around that cut may differ from those of the
 // whole.
 //
-// Line ends are kept as they are. A byte order mark at the start of a file is dropped, except under
-// kKeep. JSONL: blank lines and records with empty text are skipped, a line may have 256 MiB.
+// Line ends are kept as they are. A byte order mark at the start of a file is left out, with a notice,
+// except under kKeep. JSONL: blank lines and records with empty text are skipped, a line may have 256 MiB.
 // Throws Error naming the file, and the byte or line, for: a file without text, invalid UTF-8 and
 // NUL bytes as the options say, JSON mistakes, a record without the field, damaged gzip data. An
 // empty file found inside a directory is skipped with a notice.

@@ -11,6 +11,7 @@
 
 #include "headshare/base/notice.h"
 #include "headshare/base/rng.h"
+#include "headshare/data/benchmarks/segments.h"
 #include "headshare/data/test_support.h"
 
 namespace headshare {
@@ -98,6 +99,25 @@ TEST_F(TextSourceTest, MissingInputsAreNamed) {
   EXPECT_THAT(refusal("x.txt.gz", gzip("")), HasSubstr("x.txt.gz is empty"));
   EXPECT_THAT(refusal("x.txt.gz", ""), HasSubstr("x.txt.gz is empty"));
   EXPECT_THAT(refusal("x.jsonl", "\n \n{\"text\":\"\"}\n"), HasSubstr("x.jsonl is empty: no record"));
+}
+
+// Whoever reads it: training, scores, tables, lines. Files are read several times, and the note comes once.
+TEST_F(TextSourceTest, AByteOrderMarkIsLeftOutWithANote) {
+  const std::string marked = file("marked.txt", "\xEF\xBB\xBFsome words\n"), other = file("lines.txt",
+                                                                                          "\xEF\xBB\xBF"
+                                                                                          "a\n");
+  std::vector<std::string> notices;
+  const NoticeHandler before = set_notice_handler([&](const std::string& one) { notices.push_back(one); });
+  EXPECT_THAT(documents({.inputs = {marked}}), ElementsAre("some words\n"));
+  EXPECT_THAT(documents({.inputs = {marked}}), ElementsAre("some words\n"));
+  EXPECT_THAT(read_segments(other), ElementsAre("a"));
+  documents({.inputs = {file("keeps.txt",
+                             "\xEF\xBB\xBF"
+                             "a")},
+             .invalid_utf8 = InvalidUtf8::kKeep});
+  set_notice_handler(before);
+  EXPECT_THAT(notices, ElementsAre(HasSubstr("marked.txt begins with a byte order mark"),
+                                   HasSubstr("lines.txt begins with a byte order mark")));
 }
 
 TEST_F(TextSourceTest, BytesThatAreNotTextFollowThePolicy) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/prefixed.h"
 
 namespace headshare {
@@ -31,11 +32,11 @@ const FineTuningTask& fine_tuning_task(const std::string& name) {
 
 Fields fields(FineTuningOptions& o) {
   Fields list = {
-      field(
+      naming_directory(field(
           "encoders", &o.encoders,
           "fine-tune the encoders of this `compare --task mlm|three-way --out DIR`, seed i from the encoder of seed i "
           "(or all "
-          "from one, if it has one seed); without it encoders are trained first, on --text, and kept in OUT/encoders"),
+          "from one, if it has one seed); without it encoders are trained first, on --text, and kept in OUT/encoders")),
       field(
           "encoder-seeds", &o.encoder_seeds,
           "encoders to pre-train for each scheme: auto as many as --seeds, so that intervals are of schemes; 1 begins "

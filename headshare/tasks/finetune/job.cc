@@ -6,6 +6,7 @@
 #include "headshare/base/file.h"
 #include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/tasks/finetune/jobs.h"
 
 namespace headshare {
@@ -92,11 +93,14 @@ std::string class_note(const ClassCounts& classes) {
 
 Fields fields(TaskFiles& o) {
   return {
-      field("data", &o.data, "directory with the data of GLUE or SuperGLUE as the official archives unpack, also .gz"),
-      field("train", &o.train, "the training file, where it is not found in --data", {.aliases = {"train-file"}}),
-      field("validation", &o.validation, "the validation file likewise; else see --validation-fraction",
-            {.aliases = {"validation-file", "dev"}}),
-      field("test", &o.test, "one more file to answer, and to score where it has labels", {.aliases = {"test-file"}}),
+      naming_directory(field("data", &o.data,
+                             "directory with the data of GLUE or SuperGLUE as the official archives unpack, also .gz")),
+      naming_file(
+          field("train", &o.train, "the training file, where it is not found in --data", {.aliases = {"train-file"}})),
+      naming_file(field("validation", &o.validation, "the validation file likewise; else see --validation-fraction",
+                        {.aliases = {"validation-file", "dev"}})),
+      naming_file(field("test", &o.test, "one more file to answer, and to score where it has labels",
+                        {.aliases = {"test-file"}})),
   };
 }
 

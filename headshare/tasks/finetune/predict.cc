@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -59,6 +61,25 @@ void add_probabilities(const QuestionKind& kind, const AskedBatch& batch, std::s
   }
 }
 
+// A model of pairs says nothing of a single text, nor one of single texts of a pair.
+void check_pairs(const TaskNote& note, const TaskInfo* task, const PredictColumns& columns) {
+  const bool pairs = task == nullptr ? !note.table.pair.empty() : !task->second.names.empty();
+  HS_CHECK(pairs || columns.pair.empty(), "--pair-column names a second text, and the model was fine-tuned on single ",
+           "texts (", note.task, "); leave it out");
+  HS_CHECK(!pairs || task == nullptr || !columns.pair.empty(), "the model was fine-tuned on pairs of texts (",
+           note.task, "): name the column of the second one with --pair-column");
+}
+
+// An answer is told by its index, in MultiRC within its question.
+void check_indexes(const QuestionSet& set) {
+  std::set<std::array<int64_t, 3>> seen;
+  for (const Question& one : set.questions) {
+    HS_CHECK(seen.insert({one.passage, one.group, one.index}).second, set.source, ": two rows have the index ",
+             one.index, " (the column index or idx), so that their answers could not be told apart; number the rows, ",
+             "or rename or take out that column");
+  }
+}
+
 }  // namespace
 
 Fields fields(PredictColumns& o) {
@@ -91,11 +112,13 @@ QuestionSet Predictor::read(const std::string& file, const PredictColumns& colum
            kind_.title);
   if (!own) {
     QuestionSet set = read_questions(*task, file, rows_);
+    check_indexes(set);
     if (!columns.score) set.labelled = false;
     return set;
   }
   HS_CHECK(task == nullptr || task->form == TaskForm::kText, "--text-column is about tables of texts; ", kind_.title,
            " is read from a file of its own form");
+  check_pairs(model_.note, task, columns);
   OwnTable table = task == nullptr ? model_.note.table : OwnTable();
   const auto choose = [](const std::string& given, std::string* column) {
     if (!given.empty()) *column = given;
@@ -106,7 +129,9 @@ QuestionSet Predictor::read(const std::string& file, const PredictColumns& colum
   if (!columns.score) table.label = "";
   table.format = columns.format;
   table.numbers = kind_.form == AnswerForm::kNumber;
-  return to_questions(read_own_table(table, file, kind_.labels, LabelColumn::kMayBeMissing), rows_);
+  QuestionSet set = to_questions(read_own_table(table, file, kind_.labels, LabelColumn::kMayBeMissing), rows_);
+  check_indexes(set);
+  return set;
 }
 
 std::vector<Prediction> Predictor::predict(const QuestionSet& set, const Task::Progress& progress) const {

@@ -86,6 +86,25 @@ TEST_F(PredictTest, ATaskReadsItsOwnFilesAndTables) {
   EXPECT_THAT(error_message([&] { predictor.read("own.csv", {.label = "x"}); }), HasSubstr("need --text-column"));
 }
 
+// What a model of single texts would say of pairs is no answer, and the other way round.
+TEST_F(PredictTest, AsManyTextsAsInTraining) {
+  const std::string rows = file("rows.csv", "text,more\na fox,the\n");
+  Predictor single(open_tuned(classifier(), at::kCPU));
+  EXPECT_THAT(error_message([&] { single.read(rows, {.pair = "more"}); }),
+              HasSubstr("--pair-column names a second text, and the model was fine-tuned on single texts (classify)"));
+  const TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2, .labels = {"0", "1"}};
+  Predictor pairs(open_tuned(model({.task = "glue/mrpc", .max_length = 12}, head), at::kCPU));
+  EXPECT_THAT(error_message([&] { pairs.read(rows, {.text = "text"}); }), HasSubstr("--pair-column"));
+  EXPECT_EQ(pairs.read(rows, {.text = "text", .pair = "more"}).questions.size(), 1U);
+}
+
+TEST_F(PredictTest, RowsOfOneIndexAreRefused) {
+  Predictor predictor(open_tuned(classifier(), at::kCPU));
+  EXPECT_THAT(error_message([&] { predictor.read(file("rows.tsv", "index\ttext\n4\ta\n7\tthe\n4\tfox\n"), {}); }),
+              testing::AllOf(HasSubstr("rows.tsv: two rows have the index 4"), HasSubstr("number the rows")));
+  EXPECT_EQ(predictor.read(file("rows.tsv", "index\ttext\n4\ta\n7\tthe\n"), {}).questions.size(), 2U);
+}
+
 TEST_F(PredictTest, QuestionsAboutTextsHaveAnswersInThem) {
   const fs::path path = model({.task = kSquadTask, .max_length = 16, .most_rows = 2, .windows = {.stride = 2}},
                               {.kind = TaskHeadKind::kToken, .outputs = 2});

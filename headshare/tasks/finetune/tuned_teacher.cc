@@ -51,7 +51,6 @@ TunedTeacher open_tuned_teacher(const DistillationOptions& options, const Teache
   const TunedEncoder teacher = open_tuned(options.teacher, at::kCPU);
   check_same_task(teacher, wanted);
   if (options.learning.hidden > 0) check_same_width(teacher, wanted);
-  check_finite(*teacher.encoder.model, "the teacher " + teacher.encoder.directory.string());
   return {.model = teacher.encoder.model, .how = options.learning};
 }
 

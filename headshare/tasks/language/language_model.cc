@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/data/text/train_on_text.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
@@ -34,10 +35,11 @@ BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
 Fields fields(LanguageModelOptions& o) {
   Fields list = fields(o.data);
   append(&list, fields(o.tokenizer));
-  list.push_back(field("tokenizer-path", &o.tokenizer_path,
-                       "use this tokenizer (tokenizer.json, vocab.txt, a SentencePiece .model, or a directory with "
-                       "vocab.json and merges.txt)",
-                       {.aliases = {"tokenizer-name"}}));
+  list.push_back(
+      naming_path(field("tokenizer-path", &o.tokenizer_path,
+                        "use this tokenizer (tokenizer.json, vocab.txt, a SentencePiece .model, or a directory with "
+                        "vocab.json and merges.txt)",
+                        {.aliases = {"tokenizer-name"}})));
   append(&list, fields(o.model));
   for (Field& one : fields(o.batch)) {
     if (one.name != "context") list.push_back(std::move(one));  // the model's
@@ -96,11 +98,20 @@ TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64
 TextTask::TextTask(const LanguageData& data, const BatchOptions& batches)
     : data_(data), batcher_(data_.splits.train, batches) {}
 
-nlohmann::json TextTask::state() const { return {{"batches", to_json(batcher_.state())}}; }
+JudgedParts TextTask::judged() const {
+  return {.validation = data_.splits.validation.fingerprint(), .test = data_.splits.test.fingerprint()};
+}
+
+nlohmann::json TextTask::state() const {
+  nlohmann::json state = {{"batches", to_json(batcher_.state())}};
+  note_judged(judged(), &state);
+  return state;
+}
 
 void TextTask::restore(const nlohmann::json& state, const std::string& where) {
   HS_CHECK(state.is_object() && state.contains("batches"), where, ": the place in the data is missing");
   batcher_.restore(batch_state_from_json(state.at("batches"), where));
+  check_judged(judged(), state, where);
 }
 
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const LanguageData& data, uint64_t seed,

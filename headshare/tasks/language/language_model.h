@@ -7,6 +7,7 @@
 #include "headshare/data/text/splits.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/judged_parts.h"
 #include "headshare/tasks/language/evaluate_language.h"
 #include "headshare/tasks/teacher.h"
 #include "headshare/text/train_tokenizer.h"
@@ -67,6 +68,9 @@ class TextTask : public Task {
 
   LanguageData data_;
   Batcher batcher_;
+
+ private:
+  JudgedParts judged() const;
 };
 
 class LanguageModelTask : public TextTask {

@@ -102,6 +102,33 @@ TEST(LanguageModelTaskTest, GoesOnFromItsPlaceInTheData) {
   EXPECT_THAT(error_message([&] { other_text.restore(place, "here"); }), HasSubstr("other text"));
 }
 
+// The best so far is a loss of one validation part, and means nothing on another.
+TEST(LanguageModelTaskTest, GoesOnWithTheSamePartsOnly) {
+  const TemporaryDirectory home;
+  RunDirectory run(home.path());
+  const TrainOptions training{.steps = 2, .evaluate_every = 1, .save_every = 1, .keep_last = 2};
+  LanguageModelTask task(small_language(), small_data(), kSeed, at::kCPU);
+  Trainer(task, training, run, {}).run();
+  // As a program wrote it that noted no parts: passes, and is not taken in place of one that does not fit.
+  const fs::path first = run.step_checkpoints().front() / "training.json";
+  nlohmann::json state = nlohmann::json::parse(read_file(first));
+  ASSERT_EQ(state["task"].erase("judged"), 1u);
+  write_file(first, state.dump());
+  const auto refusal = [&](const std::function<void(LanguageData*)>& change) {
+    LanguageData data = small_data();
+    change(&data);
+    LanguageModelTask again(small_language(), data, kSeed, at::kCPU);
+    return error_message([&] { Trainer(again, training, run, {}).resume(); });
+  };
+  EXPECT_EQ(refusal([](LanguageData*) {}), "no error");
+  EXPECT_THAT(refusal([](LanguageData* data) { data->splits.validation = byte_tokens("Another text to judge by."); }),
+              AllOf(HasSubstr("cannot go on with another validation part"), HasSubstr("training.json")));
+  EXPECT_THAT(refusal([](LanguageData* data) { data->splits.test = {}; }), HasSubstr("another test part"));
+  fs::remove_all(run.step_checkpoints().back());
+  fs::remove(run.checkpoints() / "last");
+  EXPECT_EQ(refusal([](LanguageData* data) { data->splits.test = {}; }), "no error");
+}
+
 TEST(LanguageModelTaskTest, SavesAModelThatStandsAlone) {
   const TemporaryDirectory home;
   LanguageModelTask task(small_language(), small_data(), kSeed, at::kCPU);

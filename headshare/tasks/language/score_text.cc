@@ -1,6 +1,7 @@
 #include "headshare/tasks/language/score_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -61,6 +62,14 @@ std::string to_text(const Perplexities& result, const WindowOptions& windows) {
 std::string unknown_line(const std::string& heading, double share) {
   return share > 0 ? heading + percent_text(share) + " of the tokens are unknown to the tokenizer and easy to predict"
                    : "";
+}
+
+void check_scores(const TextScores& scores, const std::string& model) {
+  for (const auto& [name, value] : scores.object.items()) {
+    HS_CHECK(!value.is_number_float() || std::isfinite(value.get<double>()), name, " of ", model, " is ",
+             value.get<double>(), ": its weights are finite, and what it computes from them is not; the model has ",
+             "diverged: take an earlier checkpoint");
+  }
 }
 
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,

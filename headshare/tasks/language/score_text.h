@@ -28,6 +28,10 @@ struct TextScores {
   std::string text;               // for people
 };
 
+// Throws Error, naming `model`, for a score that is not finite: a table would show it beside others that look like
+// some.
+void check_scores(const TextScores& scores, const std::string& model);
+
 // The windows of a text of which the longest allows windows of `longest` tokens: as many at once as keep the scores
 // below 256 MiB and fit into memory. Throws Error when a batch does not fit.
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,

@@ -134,6 +134,17 @@ class TranslationFamily : public TaskFamily {
     append(&list, headshare::fields(options.own<TranslationTaskOptions>().model));
     return list;
   }
+  // Of running text; that text must be UTF-8 is asked of pairs, too.
+  std::vector<std::string> idle_options(const TaskOptions& options) const override {
+    std::vector<std::string> names = {"batch-order", "evaluation-tokens"};
+    DataOptions text;
+    for (const Field& one : headshare::fields(text)) {
+      if (one.name != "invalid-utf8" && one.name != "text") names.push_back(one.name);  // check() refuses --text
+    }
+    if (options.own<TranslationTaskOptions>().beam.beam == 1) names.emplace_back("length-penalty");
+    return names;
+  }
+
   std::vector<std::string*> paths(TaskOptions& options) const override {
     TranslationTaskOptions& own = options.own<TranslationTaskOptions>();
     std::vector<std::string*> list = {&own.source_tokenizer_path};

@@ -74,6 +74,16 @@ TranslationPart judged_part(const char* what, const PairFiles& files, const Para
   return part;
 }
 
+std::string TranslationPart::fingerprint() const {
+  if (pairs->empty()) return "";
+  ContentHash hash;
+  hash.update(pairs->fingerprint());
+  for (const std::vector<std::string>* side : {&sources, &references}) {
+    for (const std::string& sentence : *side) hash.update(sentence + "\n");
+  }
+  return hash.hex();
+}
+
 std::string TranslationData::fingerprint() const {
   return content_hash(train.pairs->fingerprint() + validation.pairs->fingerprint() + test.pairs->fingerprint());
 }

@@ -17,6 +17,8 @@ struct TranslationPart {
   // Of the parts that are translated, as they were read: every pair of the files, in their order, those too that
   // `pairs` leaves out.
   std::vector<std::string> sources = {}, references = {};
+
+  std::string fingerprint() const;  // of the pairs and of these texts; "" of no pairs
 };
 
 struct TranslationData {

@@ -13,8 +13,8 @@ TranslationTask::TranslationTask(const EncoderDecoderOptions& model, const Trans
                                  TrainingShape shape)
     : options_(options),
       data_(std::move(data)),
-      batcher_(data_->train.pairs,
-               {.batch_tokens = options.pairs.batch_tokens, .seed = seed, .ids = batch_ids(model)}) {
+      batcher_(data_->train.pairs, {.batch_tokens = options.pairs.batch_tokens, .seed = seed, .ids = batch_ids(model)}),
+      judged_{.validation = data_->validation.fingerprint(), .test = data_->test.fingerprint()} {
   shape.batch = 1;
   shape.length = options.pairs.batch_tokens;
   check_training_memory(training_bytes(model, shape), device, shape, "use a smaller --batch-tokens or --d-model");
@@ -55,11 +55,16 @@ Evaluation TranslationTask::evaluate(Part part, const Task::Progress& progress) 
   return result;
 }
 
-nlohmann::json TranslationTask::state() const { return {{"pairs", to_json(batcher_.state())}}; }
+nlohmann::json TranslationTask::state() const {
+  nlohmann::json state = {{"pairs", to_json(batcher_.state())}};
+  note_judged(judged_, &state);
+  return state;
+}
 
 void TranslationTask::restore(const nlohmann::json& state, const std::string& where) {
   HS_CHECK(state.is_object() && state.contains("pairs"), where, ": the place in the pairs is missing");
   batcher_.restore(pair_batch_state_from_json(state.at("pairs"), where));
+  check_judged(judged_, state, where);
 }
 
 void TranslationTask::save(const std::string& directory) { save_model(directory, model_, data_->tokenizers); }

@@ -9,6 +9,7 @@
 #include "headshare/data/parallel/pair_batcher.h"
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/size.h"
+#include "headshare/tasks/judged_parts.h"
 #include "headshare/tasks/translation/translation_data.h"
 #include "headshare/train/task.h"
 
@@ -46,6 +47,7 @@ class TranslationTask : public Task {
   TranslationTaskOptions options_;
   std::shared_ptr<const TranslationData> data_;
   PairBatcher batcher_;
+  JudgedParts judged_;
   EncoderDecoder model_{nullptr};
   std::vector<PairBatch> drawn_;
   std::optional<double> plain_ = {};

@@ -116,6 +116,21 @@ TEST_F(TranslationTaskTest, GoesOnBitForBit) {
   for (const auto& [name, tensor] : whole) EXPECT_TRUE(at::equal(tensor, parts.at(name))) << name;
 }
 
+// References are compared as they are written.
+TEST_F(TranslationTaskTest, GoesOnWithTheSamePartsOnly) {
+  const TaskOptions options = task_options();
+  const nlohmann::json state = task_of(options)->state();
+  EXPECT_EQ(error_message([&] { task_of(options)->restore(state, "here"); }), "no error");
+  for (const std::string part : {"validation", "test"}) {
+    const fs::path target = files_.path() / (part + ".tgt");
+    const std::string before = read_file(target);
+    write_file(target, "another\n" + before.substr(before.find('\n') + 1));
+    EXPECT_THAT(error_message([&] { task_of(options)->restore(state, "here"); }),
+                HasSubstr("another " + part + " part"));
+    write_file(target, before);
+  }
+}
+
 TEST_F(TranslationTaskTest, SavesWhatTranslates) {
   const TaskOptions options = task_options();
   const std::unique_ptr<Task> task = task_of(options);

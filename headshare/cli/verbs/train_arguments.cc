@@ -1,0 +1,125 @@
+#include "headshare/cli/verbs/train_arguments.h"
+
+#include <set>
+
+#include "headshare/base/placeholder.h"
+#include "headshare/cli/arguments/resume.h"
+#include "headshare/cli/inputs/task_paths.h"
+#include "headshare/tasks/family.h"
+#include "headshare/tasks/translation/translation_options.h"
+
+namespace headshare {
+namespace {
+
+// What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
+const std::set<std::string>& free_options() {
+  static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
+                                              "device",    "log-every", "keep-last",  "evaluate-every", "save-every",
+                                              "cache-dir", "patience",  "tensorboard"};
+  return names;
+}
+
+}  // namespace
+
+Fields TrainCommand::run_fields() {
+  return {
+      trained_task_field(task),
+      naming_directory(field("out", &out, "directory of the run: checkpoints, metrics, the resolved configuration",
+                             {.aliases = {"output-dir"}})),
+      field("resume", &resume, "go on from the last checkpoint in --out, with the options it was started with",
+            {.aliases = {"resume-from-checkpoint"}}),
+      field("overwrite", &overwrite, "delete the run in --out first", {.aliases = {"overwrite-output-dir"}}),
+      naming_model(field(
+          "start-from", &start_from,
+          "a headshare model (run directory or checkpoint) whose weights training starts from; options of the model "
+          "and its tokenizer are then those of this model unless they are given")),
+      naming_model(
+          field("like", &like,
+                "options and tokenizer of this headshare model, without its weights: the same model from scratch")),
+      field("dry-run", &dry_run, "check the options, print what the model takes, train nothing"),
+      field("json", &json, "print the result as one JSON object"),
+  };
+}
+
+Arguments TrainCommand::arguments() {
+  Arguments made("train",
+                 "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
+                 "translates, on pairs.");
+  made.group("Run", run_fields());
+  made.group("Model", fields(task.language.model));
+  for (const TaskFamily* family : task_families()) {
+    if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
+  }
+  Fields text = fields(task.language);
+  for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
+    std::erase_if(text, [&](const Field& one) { return find_field(elsewhere, one.name) != nullptr; });
+  }
+  text.push_back(field("model-vocabulary", &task.language.vocabulary,
+                       "tokens that the model has room for; auto: those of its tokenizer", {.min = 1, .max = 1 << 30}));
+  made.group("Text", std::move(text));
+  made.group("Training", fields(train));
+  made.group("Distillation", fields(task.language.distillation));
+  made.group("Computing", fields(runtime));
+  made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
+               "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
+  made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
+  made.example("train --task mlm --text book.txt --out encoder --scheme mhe_add", "an encoder, on masked tokens");
+  made.example(
+      "train --task translation --source train.de --target train.en --validation-source valid.de "
+      "--validation-target valid.en --out translator",
+      "a model that translates");
+  return made;
+}
+
+void TrainCommand::make_paths_whole() {
+  headshare::make_paths_whole(&task);
+  for (std::string* model : {&start_from, &like}) *model = whole_path(*model);
+}
+
+bool trains_tokenizer(const TaskOptions& task) {
+  const auto& translation = task.own<TranslationTaskOptions>();
+  const bool source = task.task == "translation" && translation.separate_tokenizers;
+  if (source && translation.source_tokenizer_path.empty()) return true;
+  return task.language.tokenizer_path.empty() && !task.language.distillation.given();
+}
+
+void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
+  const TaskFamily& family = task_family(command.task.task);
+  arguments.refuse_idle(family.idle_options(command.task), "does nothing for a model that learns " + family.learns());
+  LanguageModelOptions& language = command.task.language;
+  if (!language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  if (!language.data.validation_text.empty()) {
+    arguments.refuse_idle({"validation-fraction"},
+                          "is held out of --text, and --validation-text is the validation part");
+  }
+  if (!language.data.test_text.empty()) {
+    arguments.refuse_idle({"test-fraction"}, "is held out of --text, and --test-text is the test part");
+  }
+  // A model's own tokenizer is looked at where the model is.
+  if (arguments.asked("tokenizer-path") && command.start_from.empty() && command.like.empty() &&
+      !trains_tokenizer(command.task)) {
+    for (const Field& one : fields(language.tokenizer)) {
+      arguments.refuse_idle({one.name},
+                            "is about a tokenizer that is made, and --tokenizer-path names one that there is");
+    }
+  }
+  const bool judged =
+      !family.learns_from_text() || !language.data.validation_text.empty() || language.data.validation_fraction > 0;
+  if (!judged) arguments.refuse_idle({"patience"}, "stops a run by its validation part, and there is none");
+  if (command.dry_run) arguments.refuse_idle({"json"}, "is about the result, and --dry-run has none");
+}
+
+TrainCommand resumed_train_command(const Words& words, const std::string& out) {
+  TrainCommand began;
+  Arguments first = began.arguments();
+  parse_begun(&first, out);
+  TrainCommand command;
+  Arguments arguments = command.arguments();
+  parse_resumed(&arguments, words, out);
+  for (TrainCommand* one : {&began, &command}) one->make_paths_whole();
+  refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
+  note_other_threads(first.values(), arguments.values());
+  return command;
+}
+
+}  // namespace headshare

@@ -1,0 +1,45 @@
+// What `headshare train` is asked for, and what an earlier call of it was.
+#pragma once
+
+#include <string>
+
+#include "headshare/cli/arguments/args.h"
+#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/tasks/task_options.h"
+#include "headshare/train/trainer.h"
+
+namespace headshare {
+
+struct TrainCommand {
+  std::string out;
+  bool resume = false;
+  bool overwrite = false;
+  bool dry_run = false;
+  bool json = false;
+  std::string start_from;
+  std::string like;
+  TaskOptions task;
+  TrainOptions train;
+  RuntimeOptions runtime;
+
+  Arguments arguments();
+
+  // Files and models are found again from any directory.
+  void make_paths_whole();
+
+ private:
+  Fields run_fields();
+};
+
+// Whether a run of this task trains a tokenizer.
+bool trains_tokenizer(const TaskOptions& task);
+
+// Throws UsageError for an option that would change nothing: a user who sets it believes that it matters. Not for a run
+// that goes on, whose options are in its directory.
+void refuse_idle_options(const Arguments& arguments, TrainCommand command);
+
+// The command of a run that an earlier call began, with its options and `words` on top. Throws UsageError where there
+// is none, and for options that would make it another run: only how far, how fast, what is kept and said may change.
+TrainCommand resumed_train_command(const Words& words, const std::string& out);
+
+}  // namespace headshare

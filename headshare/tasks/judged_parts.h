@@ -1,0 +1,22 @@
+// Which data a run's evaluations are of, noted in its checkpoints: what is the best so far must not be compared with
+// scores of another part.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace headshare {
+
+// Fingerprints of the parts as models read them; "": there is no such part.
+struct JudgedParts {
+  std::string validation;
+  std::string test;
+};
+
+// Adds the fingerprints to the state of a task.
+void note_judged(const JudgedParts& parts, nlohmann::json* state);
+
+// Throws OtherData, led by `where`, when `state` notes others. One of a program before there were notes passes.
+void check_judged(const JudgedParts& parts, const nlohmann::json& state, const std::string& where);
+
+}  // namespace headshare
