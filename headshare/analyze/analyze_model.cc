@@ -1,6 +1,7 @@
 #include "headshare/analyze/analyze_model.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +14,10 @@
 #include "headshare/analyze/spectra.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/base/proc.h"
 #include "headshare/convert/share/shared_layer.h"
 #include "headshare/models/model_options.h"
+#include "headshare/report/statistics/speeds.h"
 
 namespace headshare {
 namespace {
@@ -156,7 +159,9 @@ class Analysis {
       if (one.impossible.empty()) layers.push_back(one.attention);
     }
     const TurnOptions turns{.most_rounds = 25, .between = [this] { tell("how long attention takes"); }};
+    const WaitMeter machine(at::get_num_threads());
     const std::vector<double> times = layer_milliseconds(layers, work, turns);
+    result_.busy = machine.share().value_or(0) >= kBusyWait;
     result_.timed_tokens = work.tokens;
     result_.before.milliseconds = times.front();
     auto next = times.begin() + 1;

@@ -61,11 +61,13 @@ void take_outputs(const Evaluation& found, const Subject& subject, const fs::pat
 // What the model is worth on the part that is reported.
 void score(Task& task, const Subject& subject, Observer& observer, const fs::path& home, Cell* cell) {
   const Part part = subject.has_test_part ? Part::kTest : Part::kValidation;
+  const WaitMeter machine = watch_machine();
   const Evaluation found =
       task.evaluate(part, [&observer](int64_t done, int64_t total) { observer.on_evaluation_progress(done, total); });
   cell->test_loss = found.loss;
   take_blocks(found, cell);
   take_outputs(found, subject, home, cell);
+  if (cell->outputs_per_second > 0) cell->waited.outputs = machine.share();
   cell->scores.clear();
   for (const Score& score : found.scores) {
     if (score.name == subject.measure) {
@@ -107,8 +109,10 @@ TrainResult train(const CellPlan& plan, Task& task, const fs::path& home, Observ
 
 // Encoders do not decode.
 void measure_decoding(const Trial& trial, Cell* cell) {
+  const WaitMeter machine = watch_machine();
   const std::optional<DecodingSpeed> speed = decoding_speed(trial);
   if (!speed) return;
+  cell->waited.decoding = machine.share();
   cell->decoding_tokens_per_second = speed->tokens_per_second;
   cell->decoding_context = speed->context;
 }
@@ -117,8 +121,10 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
                   Observer& observer, const std::function<bool()>& stop_requested) {
   Cell cell{.key = plan.key};
   const Trial trial = open_trial(experiment, plan.options, device);
+  const WaitMeter machine = watch_machine();
   const TrainResult result = train(plan, *trial.task, home, observer, stop_requested);
   take_result(result, &cell);
+  cell.waited.training = machine.share();
   const Subject subject = experiment.subject();
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps),
                           compares_loss(subject) ? "" : subject.measure);
@@ -140,6 +146,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.weights_of = plan.weights_of->variant;
   // Of mha's training, which this scheme has none of.
   cell.training_tokens_per_second = 0;
+  cell.waited = {};
   cell.attention_memory_bytes = 0;
   cell.peak_memory_bytes = 0;
   const Trial trial = open_trial(experiment, plan.options, device);

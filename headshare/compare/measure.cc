@@ -1,6 +1,7 @@
 #include "headshare/compare/measure.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <chrono>
@@ -96,6 +97,8 @@ std::optional<DecodingSpeed> decoding_speed(const Trial& trial) {
   if (!trial.translator.is_empty()) return decoding_speed(trial.translator);
   return std::nullopt;
 }
+
+WaitMeter watch_machine() { return WaitMeter(at::get_num_threads()); }
 
 double seconds_per_step(const Experiment& experiment, const ComparisonOptions& cell, c10::Device device) {
   return seconds_per_step(*open_trial(experiment, cell, device).task, cell.train, device);

@@ -1,6 +1,7 @@
 // What a model costs, measured on this machine.
 #pragma once
 
+#include "headshare/base/proc.h"
 #include "headshare/compare/open_experiment.h"
 
 namespace headshare {
@@ -22,6 +23,9 @@ DecodingSpeed decoding_speed(EncoderDecoder model);
 
 // Of whichever of the two the trial has; nothing of an encoder.
 std::optional<DecodingSpeed> decoding_speed(const Trial& trial);
+
+// Begins to watch whether other programs take cores from libtorch's threads.
+WaitMeter watch_machine();
 
 // The time of one training step of this cell: the median of half a second's, or the first where that
 // took longer.

@@ -68,6 +68,7 @@ class TunedCell {
   }
 
   Cell run() {
+    const WaitMeter machine = watch_machine();
     std::vector<TunedRun> best;
     bool test_part = true;  // every task has one
     for (const std::string& name : jobs_) {
@@ -75,7 +76,9 @@ class TunedCell {
       test_part = test_part && job->scores_test();
       best.push_back(best_run(*job));
     }
-    return gathered(best, test_part);
+    Cell cell = gathered(best, test_part);
+    if (!resumed_) cell.waited.training = machine.share();
+    return cell;
   }
 
  private:
@@ -97,6 +100,7 @@ class TunedCell {
 
   TunedModel run_one(FineTuneJob& job, double rate) {
     progress_.next();
+    resumed_ = resumed_ || fs::exists(home_of(job, rate) / "result.json");
     if (stop_requested_()) throw Interrupted(join_text("stopped before ", job.name(), " with learning rate ", rate));
     try {
       return fine_tune(run_of(job, rate), home_of(job, rate), options_.keep_models, &progress_, stop_requested_);
@@ -212,6 +216,7 @@ class TunedCell {
   EncoderSet encoders_;
   fs::path checkpoint_;
   LoadedEncoder encoder_;
+  bool resumed_ = false;  // part of the training was another process's, whose waiting is not known
 };
 
 }  // namespace

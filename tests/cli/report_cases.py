@@ -138,6 +138,15 @@ def sweep():
     return results(cells, failed=[(lost["variant"], lost["setting"], 2, f"out of memory {HOSTILE}")])
 
 
+def grey():
+    """What is not to be relied on: mqa lost a seed, and the machine was busy while decoding was timed."""
+    cells = grid(["mha", "mqa", "sha", "mhe_mul"])
+    lost = next(one for one in cells if one["variant"] == "mqa" and one["seed"] == 1)
+    cells.remove(lost)
+    cells[0]["waited"] = {"training": 0.01, "decoding": 0.6}
+    return results(cells, failed=[("mqa", "", 1, "killed")])
+
+
 GLUE = [f"glue/{name}" for name in "cola sst-2 mrpc sts-b qqp mnli qnli rte wnli".split()]
 
 

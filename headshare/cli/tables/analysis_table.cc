@@ -66,7 +66,7 @@ std::string conversion_table(const HeadAnalysis& analysis) {
   std::vector<Column> columns = {{"conversion", Align::kLeft, /*wraps=*/false}, {"error of scores"}, {"of values"}};
   if (analysis.has_text()) columns.push_back({"change of output"});
   if (analysis.decodes()) columns.push_back({"cache bytes per token"});
-  columns.insert(columns.end(), {{"attention parameters"}, {"parameters"}, {"time"}});
+  columns.insert(columns.end(), {{"attention parameters"}, {"parameters"}, {time_heading(analysis)}});
   TextTable table(columns);
   table.add(conversion_cells(analysis, analysis.before));
   for (const ConversionAnalysis& row : analysis.conversions) {

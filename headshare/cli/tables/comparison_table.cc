@@ -13,6 +13,7 @@
 #include "headshare/report/statistics/embedding_columns.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/task_columns.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -110,6 +111,7 @@ std::string reference_table(const Results& results, const Rows& rows, const Vari
 
 std::string cost_table(const Results& results, const Rows& rows, const VariantRow* best) {
   const bool decoding = any_decoding(results);
+  const BusySpeeds busy = busy_speeds(results, rows);
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"},
                                  {.heading = "total"},
@@ -130,9 +132,9 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
     if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
     if (reads_source) cells.push_back(count_text(row.source_cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
-    cells.push_back(rate_text(row, row.training_tokens_per_second));
-    if (decoding) cells.push_back(rate_text(row, row.decoding_tokens_per_second));
-    if (writes) cells.push_back(rate_text(row, row.outputs_per_second));
+    cells.push_back(speed_text(row, row.training_tokens_per_second, busy.training));
+    if (decoding) cells.push_back(speed_text(row, row.decoding_tokens_per_second, busy.decoding));
+    if (writes) cells.push_back(speed_text(row, row.outputs_per_second, busy.outputs));
     table.add(cells);
   }
   return table.text(terminal_width(Stream::kOut));

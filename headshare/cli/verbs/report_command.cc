@@ -103,11 +103,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
     write_and_tell(directory / "cells.csv", cells_csv(all));
     if (const std::string tasks = tasks_csv(all); !tasks.empty()) write_and_tell(directory / "tasks.csv", tasks);
   }
-  if (!options.latex) return;
-  std::string tables;
-  for (const Results& results : all) tables += join_text(tables.empty() ? "" : "\n", latex_table(results));
-  if (const std::string together = latex_benchmarks_table(all); !together.empty()) tables = together + "\n" + tables;
-  write_and_tell(directory / "table.tex", tables);
+  if (options.latex) write_and_tell(directory / "table.tex", latex_tables(all));
 }
 
 // One object; of comparisons that cannot be one table a list.

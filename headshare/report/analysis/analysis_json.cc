@@ -78,6 +78,7 @@ Json to_json(const HeadAnalysis& analysis) {
           {"map_tokens", analysis.map_tokens},
           {"iterations", analysis.iterations},
           {"timed_tokens", analysis.timed_tokens},
+          {"busy_machine", analysis.busy},
           {"before", sizes(analysis.before)},
           {"conversions", conversions},
           {"layers", layers}};

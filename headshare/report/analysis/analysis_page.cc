@@ -8,6 +8,7 @@
 #include "headshare/report/analysis/analysis_wording.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/html/html_page.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -52,6 +53,10 @@ std::vector<HtmlCell> conversion_cells(const HeadAnalysis& analysis, const Conve
   count(row.parameters, before.parameters);
   cells.push_back(
       cost_cell(milliseconds_text(row.milliseconds), row.milliseconds.value_or(0), before.milliseconds.value_or(0)));
+  if (analysis.busy) {
+    cells.back().html =
+        "<span class=\"busy\">" + cells.back().html + "</span><span class=\"sub\">" + kBusyMachine + "</span>";
+  }
   return cells;
 }
 
@@ -62,7 +67,7 @@ std::string conversion_table(const HeadAnalysis& analysis) {
   if (analysis.decodes()) headings.push_back({.text = "Cache", .number = true, .unit = "bytes per token"});
   headings.push_back({.text = "Attention parameters"});
   headings.push_back({.text = "Parameters"});
-  headings.push_back({.text = "Time", .number = true, .unit = "ms, one layer"});
+  headings.push_back({.text = capitalised(time_heading(analysis)), .number = true, .unit = "ms, one layer"});
   HtmlTable table(headings);
   table.add(conversion_cells(analysis, analysis.before));
   for (const ConversionAnalysis* row : possible(analysis)) table.add(conversion_cells(analysis, *row));

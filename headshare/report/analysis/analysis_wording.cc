@@ -56,30 +56,84 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
   return text;
 }
 
+using Candidates = std::vector<const ConversionAnalysis*>;
+
+// Of the time of the model as it is; nothing where it was not measured.
+std::optional<double> time_share(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
+  if (!row.milliseconds || analysis.before.milliseconds.value_or(0) <= 0) return std::nullopt;
+  return *row.milliseconds / *analysis.before.milliseconds;
+}
+
+bool is_slow(const HeadAnalysis& analysis, const ConversionAnalysis* row) {
+  return time_share(analysis, *row).value_or(1) > kMostTime;
+}
+
+// ", 124% more time", "" where it is not known.
+std::string time_text(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
+  const std::optional<double> share = time_share(analysis, row);
+  if (!share) return "";
+  const auto change = std::llround(100 * (*share - 1));
+  const std::string busy = analysis.busy ? " (measured on a busy machine)" : "";
+  if (change == 0) return ", the same time" + busy;
+  return join_text(", ", std::abs(change), "% ", change > 0 ? "more" : "less", " time", busy);
+}
+
+// "(-50%) at an error of 5.00%, 12% less time"
+std::string price_text(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
+  return join_text(
+      "(",
+      change_text(static_cast<double>(cost_of(analysis, row)), static_cast<double>(cost_of(analysis, analysis.before))),
+      ") at an error of ", error_text(error_of(row)), time_text(analysis, row));
+}
+
+// The one that saves most, of those the closest; `all` is not empty.
+const ConversionAnalysis& saves_most(const HeadAnalysis& analysis, const Candidates& all) {
+  return **std::min_element(all.begin(), all.end(), [&](const auto* a, const auto* b) {
+    return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
+  });
+}
+
+// Of conversions with a small error, not empty: the recommendation, and what saves more and takes more time.
+std::string recommendation(const HeadAnalysis& analysis, const Candidates& small) {
+  const std::string cost = cost_name(analysis);
+  const std::string keep = join_text("keep", small.size() == 1 ? "s" : "", " the ", error_name(analysis), " within ",
+                                     percent_text(kSmallError));
+  const ConversionAnalysis& most = saves_most(analysis, small);
+  Candidates quick = small;
+  std::erase_if(quick, [&](const auto* one) { return is_slow(analysis, one); });
+  if (quick.empty()) {
+    return join_text(
+        "No conversion is recommended: ", small.size() == 1 ? "the only one that saves " : "all that save ", cost,
+        " and ", keep, small.size() == 1 ? " takes" : " take", " over ", percent_text(kMostTime - 1), " more time. ",
+        most.name, " saves the most ", cost, " ", price_text(analysis, most), ".");
+  }
+  const ConversionAnalysis& best = saves_most(analysis, quick);
+  std::string text =
+      join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
+                " and take at most ", percent_text(kMostTime - 1), " more time, ", best.name, " saves the most ", cost,
+                " ", price_text(analysis, best), ".");
+  if (cost_of(analysis, most) < cost_of(analysis, best)) {
+    text += join_text(" ", most.name, " saves more ", cost, " ", price_text(analysis, most), ".");
+  }
+  return text;
+}
+
 std::string best_text(const HeadAnalysis& analysis) {
-  std::vector<const ConversionAnalysis*> all = possible(analysis);
+  Candidates all = possible(analysis);
   std::erase_if(all, [&](const ConversionAnalysis* one) {
     return cost_of(analysis, *one) >= cost_of(analysis, analysis.before) || !std::isfinite(error_of(*one));
   });
   const std::string cost = cost_name(analysis);
   if (all.empty()) return "No conversion saves " + cost + ".";
-  std::vector<const ConversionAnalysis*> small = all;
+  Candidates small = all;
   std::erase_if(small, [](const ConversionAnalysis* one) { return !(error_of(*one) <= kSmallError); });
-  if (small.empty()) {
-    const ConversionAnalysis& closest = **std::min_element(
-        all.begin(), all.end(), [](const auto* a, const auto* b) { return error_of(*a) < error_of(*b); });
-    return join_text("No conversion that saves ", cost, " keeps the ", error_name(analysis), " within ",
-                     percent_text(kSmallError), "; the closest is ", closest.name, " with ",
-                     error_text(error_of(closest)), ". A conversion with a larger error needs training afterwards.");
-  }
-  const ConversionAnalysis& best = **std::min_element(small.begin(), small.end(), [&](const auto* a, const auto* b) {
-    return std::pair(cost_of(analysis, *a), error_of(*a)) < std::pair(cost_of(analysis, *b), error_of(*b));
-  });
-  return join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
-                   ", ", best.name, " saves the most ", cost, " (",
-                   change_text(static_cast<double>(cost_of(analysis, best)),
-                               static_cast<double>(cost_of(analysis, analysis.before))),
-                   ") at an error of ", error_text(error_of(best)), ".");
+  if (!small.empty()) return recommendation(analysis, small);
+  const ConversionAnalysis& closest = **std::min_element(
+      all.begin(), all.end(), [](const auto* a, const auto* b) { return error_of(*a) < error_of(*b); });
+  return join_text("No conversion that saves ", cost, " keeps the ", error_name(analysis), " within ",
+                   percent_text(kSmallError), "; the closest is ", closest.name, " with ",
+                   error_text(error_of(closest)), time_text(analysis, closest),
+                   ". A conversion with a larger error needs training afterwards.");
 }
 
 }  // namespace
@@ -120,7 +174,9 @@ std::vector<std::string> explanations(const HeadAnalysis& analysis) {
   all.push_back(join_text("Time: attention of the first layer, measured here, ",
                           analysis.decodes() ? "decoding one token after " : "reading ",
                           counted(analysis.decodes() ? analysis.timed_tokens - 1 : analysis.timed_tokens, "token"),
-                          "."));
+                          analysis.busy ? ". The machine was busy: these times can be wrong in any direction, measure "
+                                          "again on an idle machine."
+                                        : "."));
   return all;
 }
 
@@ -149,6 +205,8 @@ std::string change_text(double after, double before) {
   const auto rounded = std::llround(change);
   return join_text(rounded > 0 ? "+" : rounded == 0 ? "±" : "", rounded, "%");
 }
+
+std::string time_heading(const HeadAnalysis& analysis) { return analysis.busy ? "time, busy machine" : "time"; }
 
 std::string width_text(const Spectrum& spectrum) {
   return join_text(spectrum.width_for(kEnergyShare), " of ", spectrum.dimensions);

@@ -11,8 +11,11 @@ namespace headshare {
 // "encoder of scheme mha, 6 layers; 8 heads of width 64"
 std::string subject_text(const HeadAnalysis& analysis);
 
-// How alike heads are, and the conversion that saves most for a small error: a few sentences.
+// How alike heads are, and the conversion that saves most for a small error: a few sentences. One that takes more than
+// kMostTime of the model's time is never recommended; where it would save more, it is named with what it costs.
 std::string finding_text(const HeadAnalysis& analysis);
+
+constexpr double kMostTime = 1.1;
 
 // What the numbers are, a sentence or two each.
 std::vector<std::string> explanations(const HeadAnalysis& analysis);
@@ -31,6 +34,7 @@ std::string row_name(const HeadAnalysis& analysis, const ConversionAnalysis& row
 std::string error_text(double error);  // "12.34%"
 // "-25%": how a cost changes against that of the model as it is; "±0%" where it does not.
 std::string change_text(double after, double before);
+std::string time_heading(const HeadAnalysis& analysis);         // "time"; of a busy machine "time, busy machine"
 std::string width_text(const Spectrum& spectrum);               // "96 of 512"
 std::string pair_text(const std::optional<HeadPair>& heads);    // "3 and 7: 0.83"; "-" without
 std::string similarity_text(std::optional<double> similarity);  // "0.83"

@@ -84,15 +84,17 @@ struct HeadAnalysis {
   int64_t head_width = 0;      // in which a query is compared with a key
   int64_t full_key_width = 0;  // of all heads together
   bool rotary = false;
-  std::vector<std::string> text;   // the sample's files; empty without
-  int64_t text_tokens = 0;         // of them, those that weigh maps and errors
-  int64_t map_tokens = 0;          // and those whose attention maps and outputs were compared
-  int64_t iterations = 0;          // of each decomposition, at most
-  int64_t convert_iterations = 0;  // and those that `headshare convert` takes by default
-  int64_t timed_tokens = 0;        // in the cache of a decoding step, or read at once by an encoder
-  std::vector<LayerAnalysis> layer;
-  ConversionAnalysis before;  // the model as it is
-  std::vector<ConversionAnalysis> conversions;
+  std::vector<std::string> text = {};  // the sample's files; empty without
+  int64_t text_tokens = 0;             // of them, those that weigh maps and errors
+  int64_t map_tokens = 0;              // and those whose attention maps and outputs were compared
+  int64_t iterations = 0;              // of each decomposition, at most
+  int64_t convert_iterations = 0;      // and those that `headshare convert` takes by default
+  int64_t timed_tokens = 0;            // in the cache of a decoding step, or read at once by an encoder
+  // While times were measured, threads waited for a core a tenth of the time or longer: other programs had it.
+  bool busy = false;
+  std::vector<LayerAnalysis> layer = {};
+  ConversionAnalysis before = {};  // the model as it is
+  std::vector<ConversionAnalysis> conversions = {};
 
   bool decodes() const { return before.cache_bytes_per_token > 0; }
   bool has_text() const { return !text.empty(); }

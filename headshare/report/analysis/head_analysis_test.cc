@@ -74,12 +74,51 @@ TEST(HeadSimilarity, NamesTheMostAlikeHeads) {
 }
 
 TEST(AnalysisWording, NamesTheConversionThatSavesMostForLittle) {
-  EXPECT_THAT(finding_text(example()), HasSubstr("skv saves the most cache (-50%) at an error of 5.00%."));
+  EXPECT_THAT(finding_text(example()),
+              HasSubstr("skv saves the most cache (-50%) at an error of 5.00%, the same time."));
   HeadAnalysis lossy = example();
   lossy.conversions.erase(lossy.conversions.begin() + 1);
-  EXPECT_THAT(finding_text(lossy), HasSubstr("the closest is mqa with 50.00%. A conversion with a larger error"));
+  EXPECT_THAT(finding_text(lossy),
+              HasSubstr("the closest is mqa with 50.00%, the same time. A conversion with a larger error"));
   lossy.conversions.clear();
   EXPECT_THAT(finding_text(lossy), HasSubstr("No conversion saves cache"));
+}
+
+// What saves memory and takes more time says so, and is not recommended.
+TEST(AnalysisWording, NeverRecommendsWhatIsSlow) {
+  HeadAnalysis analysis = example();
+  ConversionAnalysis& skv = analysis.conversions[1];
+  skv.milliseconds = 2.24 * 2;
+  EXPECT_THAT(
+      finding_text(analysis),
+      HasSubstr("No conversion is recommended: the only one that saves cache and keeps the larger error of scores "
+                "and values within 10% takes over 10% more time. skv saves the most cache (-50%) at an error of "
+                "5.00%, 124% more time."));
+  ConversionAnalysis quick = skv;
+  quick.name = "gqa:3";
+  quick.cache_bytes_per_token = 48;
+  quick.milliseconds = 1.5;
+  analysis.conversions.push_back(quick);
+  EXPECT_THAT(
+      finding_text(analysis),
+      HasSubstr("and take at most 10% more time, gqa:3 saves the most cache (-25%) at an error of 5.00%, 25% less "
+                "time. skv saves more cache (-50%) at an error of 5.00%, 124% more time."));
+  analysis.conversions[1].milliseconds.reset();  // nobody measured it
+  EXPECT_THAT(finding_text(analysis), HasSubstr("skv saves the most cache (-50%) at an error of 5.00%."));
+}
+
+// A time that other programs took part in is grey, and says so wherever it stands.
+TEST(AnalysisWording, MarksTimesOfABusyMachine) {
+  HeadAnalysis analysis = example();
+  EXPECT_THAT(analysis_page(analysis), Not(HasSubstr(">busy machine<")));
+  analysis.busy = true;
+  EXPECT_THAT(finding_text(analysis), HasSubstr("the same time (measured on a busy machine)"));
+  EXPECT_THAT(testing::PrintToString(explanations(analysis)), HasSubstr("The machine was busy"));
+  const std::string page = analysis_page(analysis);
+  EXPECT_THAT(page, HasSubstr("<span class=\"busy\">2.000</span><span class=\"sub\">busy machine</span>"));
+  EXPECT_THAT(page, HasSubstr(">time, busy machine, % of the model as it is</text>"));
+  EXPECT_THAT(page, HasSubstr("class=\"m s0 grey\""));
+  EXPECT_EQ(to_json(analysis)["busy_machine"], true);
 }
 
 // What is no number is no small error.
@@ -157,6 +196,7 @@ TEST(AnalysisPage, OfManyHeadsStaysSmall) {
   EXPECT_LT(page.size(), without + 400'000);
   EXPECT_THAT(page, HasSubstr("class=\"heat below\""));
   EXPECT_THAT(page, Not(HasSubstr("heads 95 and 96: ")));
+  EXPECT_THAT(page, HasSubstr("aria-label=\"head 96: most alike is head "));
   EXPECT_THAT(analysis_page(example()), HasSubstr("heads 1 and 2: "));
 }
 

@@ -85,8 +85,17 @@ void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   }
 }
 
-// The cells of many heads, drawn together where they look alike: a group for each would make pages of many MB. The
-// finding and the JSON have the numbers.
+// "head 7: most alike is head 12, 0.83"
+std::string row_text(const HeatMap& map, size_t head) {
+  size_t best = head == 0 ? 1 : 0;
+  for (size_t j = 0; j < map.heads.size(); ++j) {
+    if (j != head && map.heads[head][j] > map.heads[head][best]) best = j;
+  }
+  return join_text("head ", head + 1, ": most alike is head ", best + 1, ", ", signed_text(map.heads[head][best]));
+}
+
+// The cells of many heads, drawn together where they look alike: a group for each would make pages of many MB. A row
+// tells its largest value; the JSON has all numbers.
 void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   std::map<std::pair<std::string, int>, std::vector<Box>> boxes;  // by colour and strength, in steps
   for (size_t i = 0; i < map.heads.size(); ++i) {
@@ -108,6 +117,11 @@ void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell
     }
   }
   for (const auto& [look, all] : boxes) plot->cells(all, look.first, static_cast<double>(look.second) / kStrengths);
+  const double width = cell * static_cast<double>(map.heads.size());
+  for (size_t i = 0; i < map.heads.size(); ++i) {
+    const double y = kTop + static_cast<double>(i) * cell;
+    plot->mark(row_text(map, i), [&] { plot->hit({left, y, left + width, y + cell}); });
+  }
 }
 
 void draw_legend(SvgPlot* plot, const HeatScale& scale, double left, double width, double top) {

@@ -17,6 +17,7 @@ struct Saving {
   std::string name;  // "cache"
   std::string what;  // a sentence
   std::function<double(const ConversionAnalysis&)> cost;
+  bool busy = false;  // measured on a busy machine: grey
 };
 
 std::vector<Saving> savings(const HeadAnalysis& analysis) {
@@ -27,8 +28,10 @@ std::vector<Saving> savings(const HeadAnalysis& analysis) {
   }
   all.push_back({"parameters", "attention parameters", "Attention parameters: those of all attention sub-layers.",
                  [](const ConversionAnalysis& row) { return static_cast<double>(row.attention_parameters); }});
-  all.push_back({"time", "time", "Time: attention of the first layer, measured on this machine.",
-                 [](const ConversionAnalysis& row) { return row.milliseconds.value_or(0); }});
+  all.push_back({"time", time_heading(analysis),
+                 join_text("Time: attention of the first layer, measured on this machine",
+                           analysis.busy ? " while it was busy: grey, measure again." : "."),
+                 [](const ConversionAnalysis& row) { return row.milliseconds.value_or(0); }, analysis.busy});
   return all;
 }
 
@@ -48,7 +51,11 @@ std::vector<SavingPoint> saving_points(const HeadAnalysis& analysis, const Savin
   return points;
 }
 
-SeriesStyle style_of(const ConversionAnalysis& row) { return scheme_style(row.scheme).value_or(SeriesStyle{}); }
+SeriesStyle style_of(const ConversionAnalysis& row, const Saving& saving) {
+  SeriesStyle style = scheme_style(row.scheme).value_or(SeriesStyle{});
+  style.grey = saving.busy;
+  return style;
+}
 
 void place(const HeadAnalysis& analysis, const Saving& saving, SvgPlot* plot, std::vector<SavingPoint>* points) {
   std::vector<double> xs, ys;
@@ -92,7 +99,7 @@ void draw_points(const HeadAnalysis& analysis, const Saving& saving, const std::
                        std::clamp(point.at.y, label.box.top, label.box.bottom)},
                       "leader");
       }
-      plot->marker(point.at, style_of(*point.row));
+      plot->marker(point.at, style_of(*point.row, saving));
       plot->hit({point.at.x - kMarker, point.at.y - kMarker, point.at.x + kMarker, point.at.y + kMarker});
       plot->text({label.x, label.y}, names[i].text, "name", label.anchor);
     });

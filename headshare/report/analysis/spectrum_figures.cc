@@ -61,6 +61,17 @@ std::vector<PlotPoint> on_paper(const std::vector<CurveAt>& curve, const Scale& 
   return points;
 }
 
+// Some points of a curve, each with its value: `text` says it.
+template <class Text>
+void draw_values(SvgPlot* plot, const std::vector<CurveAt>& curve, const std::vector<PlotPoint>& points,
+                 SeriesStyle style, const Text& text) {
+  constexpr size_t kMost = 12;
+  const size_t stride = (points.size() + kMost - 1) / kMost;
+  for (size_t i = (points.size() - 1) % stride; i < points.size(); i += stride) {
+    plot->mark(text(curve[i]), [&] { plot->dot(points[i], style); });
+  }
+}
+
 std::string spectrum_data(const LayerAnalysis& layer) {
   constexpr std::array kShares = {0.5, 0.8, 0.9, 0.95, 0.99};
   std::vector<HtmlTable::Heading> headings = {{.text = "map", .number = false}, {.text = "dimensions"}};
@@ -103,8 +114,16 @@ HtmlFigure energy_figure(const LayerAnalysis& layer, size_t number) {
   plot.x_axis(across, "dimensions, %");
   plot.y_axis(percent, "energy, %");
   const auto draw = [&](const std::string& name, const Spectrum& spectrum, SeriesStyle style, bool faint) {
-    plot.mark(join_text(name, ": ", width_text(spectrum), " dimensions hold ", percent_text(kEnergyShare)),
-              [&] { plot.line(on_paper(energy_curve(spectrum), across, up), style, faint); });
+    plot.mark(join_text(name, ": ", width_text(spectrum), " dimensions hold ", percent_text(kEnergyShare)), [&] {
+      const std::vector<CurveAt> curve = energy_curve(spectrum);
+      const std::vector<PlotPoint> points = on_paper(curve, across, up);
+      plot.line(points, style, faint);
+      if (faint) return;  // single heads: too many
+      draw_values(&plot, curve, points, style, [&](const CurveAt& at) {
+        return join_text(name, ": ", percent_text(at.dimension, 0), " of the dimensions hold ",
+                         percent_text(at.value, 1));
+      });
+    });
   };
   for (size_t h = 0; h < layer.heads.size(); ++h) draw(join_text("head ", h + 1), layer.heads[h], kHead, true);
   draw("joint", layer.joint, kJoint, false);
@@ -126,6 +145,7 @@ std::vector<size_t> named_layers(size_t layers) {
 // The layers that are drawn, on paper.
 struct ValueLines {
   Scale across, up;
+  std::vector<std::vector<CurveAt>> curves;
   std::vector<std::vector<PlotPoint>> lines;
   std::vector<double> names;  // their heights
 };
@@ -139,11 +159,13 @@ ValueLines value_lines(const HeadAnalysis& analysis, const std::vector<size_t>& 
   }
   ValueLines made{.across = {.low = 0, .high = 100, .from = kLineFrame.left, .to = kLineFrame.right},
                   .up = {.low = least, .high = 1, .from = kLineFrame.bottom, .to = kLineFrame.top, .logarithmic = true},
+                  .curves = {},
                   .lines = {},
                   .names = {}};
   std::vector<PlotPoint> ends;
   for (const size_t i : shown) {
     std::vector<CurveAt> curve = value_curve(analysis.layer[i].stacked);
+    made.curves.push_back(curve);
     for (CurveAt& one : curve) one.value = std::max(one.value, least);
     made.lines.push_back(on_paper(curve, made.across, made.up));
     ends.push_back(made.lines.back().back());
@@ -181,7 +203,11 @@ HtmlFigure value_figure(const HeadAnalysis& analysis) {
               [&] {
                 const SeriesStyle style{static_cast<int>(k)};
                 plot.line(drawn.lines[k], style);
-                name_line_end(&plot, style, layer.layer, drawn.lines[k].back(), drawn.names[k]);
+                draw_values(&plot, drawn.curves[k], drawn.lines[k], style, [&](const CurveAt& at) {
+                  return join_text(layer.layer, ": ", format_fixed(at.value, 4), " of the largest at ",
+                                   percent_text(at.dimension, 0), " of the dimensions");
+                });
+                name_line_end(&plot, style, name_in_figure(layer.layer), drawn.lines[k].back(), drawn.names[k]);
               });
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);

@@ -2,7 +2,7 @@
 
 #include "headshare/base/number.h"
 #include "headshare/report/exports/exports.h"
-#include "headshare/report/statistics/variant_rows.h"
+#include "headshare/report/statistics/speeds.h"
 
 namespace headshare {
 namespace {
@@ -114,7 +114,8 @@ void add_quality(Line* line, const VariantRow& row, const std::vector<std::strin
   add_interval(line, "peop_low", "peop_high", row.peop.interval);
 }
 
-Line variant_line(const Results& results, const VariantRow& row, const std::vector<std::string>& scores) {
+Line variant_line(const Results& results, const VariantRow& row, const BusySpeeds& busy,
+                  const std::vector<std::string>& scores) {
   Line line;
   add_subject(&line, results);
   line.add("variant", row.variant);
@@ -139,6 +140,12 @@ Line variant_line(const Results& results, const VariantRow& row, const std::vect
   line.add_measured("decoding_tokens_per_second", row.decoding_tokens_per_second);
   line.add_measured("decoding_context", static_cast<double>(row.decoding_context));
   line.add_measured("outputs_per_second", row.outputs_per_second);
+  const auto add_busy = [&](const char* name, double speed, bool is_busy) {
+    line.add(name, speed <= 0 ? "" : is_busy ? "yes" : "no");
+  };
+  add_busy("training_on_busy_machine", row.training_tokens_per_second, busy.training);
+  add_busy("decoding_on_busy_machine", row.decoding_tokens_per_second, busy.decoding);
+  add_busy("outputs_on_busy_machine", row.outputs_per_second, busy.outputs);
   return line;
 }
 
@@ -192,6 +199,12 @@ void add_figures(Line* line, const Cell* cell, const std::vector<std::string>& s
   number("training_tokens_per_second", [](const Cell& c) { return c.training_tokens_per_second; });
   number("decoding_tokens_per_second", [](const Cell& c) { return c.decoding_tokens_per_second; });
   number("outputs_per_second", [](const Cell& c) { return c.outputs_per_second; });
+  const auto waited = [&](const char* name, std::optional<double> WaitShares::*share) {
+    line->add(name, cell == nullptr ? std::nullopt : cell->waited.*share);
+  };
+  waited("training_waited", &WaitShares::training);
+  waited("decoding_waited", &WaitShares::decoding);
+  waited("outputs_waited", &WaitShares::outputs);
   number("attention_memory_bytes", [](const Cell& c) { return static_cast<double>(c.attention_memory_bytes); });
   number("peak_memory_bytes", [](const Cell& c) { return static_cast<double>(c.peak_memory_bytes); });
   line->add("signature", cell == nullptr ? "" : cell->signature);
@@ -227,7 +240,9 @@ std::string variants_csv(const std::vector<Results>& all) {
   const std::vector<std::string> scores = score_names(all);
   std::string csv;
   for (const Results& results : all) {
-    for (const VariantRow& row : summarise(results)) append_line(&csv, variant_line(results, row, scores));
+    const std::vector<VariantRow> rows = summarise(results);
+    const BusySpeeds busy = busy_speeds(results, rows);
+    for (const VariantRow& row : rows) append_line(&csv, variant_line(results, row, busy, scores));
   }
   return csv;
 }

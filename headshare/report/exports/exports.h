@@ -19,11 +19,9 @@ std::string cells_csv(const std::vector<Results>& all);
 // The same with a line for each variant and task of a benchmark: "tasks.csv". Empty where there is none.
 std::string tasks_csv(const std::vector<Results>& all);
 
-// A table for \input, with the package booktabs; footnotes stand as comments above it. What a name holds
-// beside letters is escaped.
-std::string latex_table(const Results& results);
-
-// The benchmarks among them side by side, as the MHE paper has them; "" where these are no table.
-std::string latex_benchmarks_table(const std::vector<Results>& all);
+// Tables for \input between paragraphs, with the package booktabs: floats with a caption and a label ("tab:offsets"; a
+// second comparison of that name has "tab:offsets-2"). Footnotes stand as comments above them. What a name holds beside
+// letters is escaped. The benchmarks among them come first, side by side as the MHE paper has them.
+std::string latex_tables(const std::vector<Results>& all);
 
 }  // namespace headshare

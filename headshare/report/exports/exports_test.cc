@@ -98,7 +98,7 @@ TEST(CsvTest, QuotesNamesOfScores) {
 TEST(LatexTest, EscapesAndMarksTheBest) {
   Results results = example();
   results.cells[2].key.variant = results.planned[2].variant = "a&b%$#_{}~^\\<\"ü";
-  const std::string table = latex_table(results);
+  const std::string table = latex_tables({results});
   EXPECT_THAT(table, HasSubstr("a\\&b\\%\\$\\#\\_\\{\\}\\textasciitilde{}\\textasciicircum{}\\textbackslash{}"
                                "\\textless{}''? & $1$"));
   EXPECT_THAT(table, HasSubstr("\nmha & $2$ & $2{,}048$ & \\boldmath$7.78 \\pm0.55$ & -- &"));
@@ -109,15 +109,50 @@ TEST(LatexTest, EscapesAndMarksTheBest) {
 // The interval of an accuracy stands behind it; perplexities have that of their difference to mha.
 TEST(LatexTest, AccuraciesHaveTheirInterval) {
   const std::string table =
-      latex_table(accuracy_results({loss_cell("mha", 0, 1.0), loss_cell("mha", 1, 0.8), loss_cell("mha", 2, 0.9)}));
+      latex_tables({accuracy_results({loss_cell("mha", 0, 1.0), loss_cell("mha", 1, 0.8), loss_cell("mha", 2, 0.9)})});
   EXPECT_THAT(table, HasSubstr("\\boldmath$0.910 \\pm0.010$ $[0.885,\\,0.935]$ & "));
-  EXPECT_THAT(latex_table(example()), Not(HasSubstr("\\pm0.55$ $[")));
+  EXPECT_THAT(latex_tables({example()}), Not(HasSubstr("\\pm0.55$ $[")));
+}
+
+// What a paper needs around the numbers: a float that text can refer to, with another label for each.
+TEST(LatexTest, TablesHaveACaptionAndALabel) {
+  const std::string tables = latex_tables({example(), example()});
+  const auto count = [&](const std::string& part) {
+    size_t found = 0;
+    for (size_t at = tables.find(part); at != std::string::npos; at = tables.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\\begin{table}\n\\centering\n\\caption{Language model: Two seeds cannot separate noise"), 2u);
+  EXPECT_EQ(count("\\label{tab:language-model}\n\\begin{tabular}"), 1u);
+  EXPECT_EQ(count("\\label{tab:language-model-2}\n\\begin{tabular}"), 1u);
+  EXPECT_EQ(count("\\end{tabular}\n\\end{table}\n"), 2u);
+  const std::string tasks = latex_tables({tuned_results({tuned_cell("mha", 0, 40, 60)})});
+  EXPECT_THAT(tasks, HasSubstr("\\label{tab:glue}"));
+  EXPECT_THAT(tasks, HasSubstr("\\caption{GLUE: Tasks; the best in bold"));
+  EXPECT_THAT(tasks, HasSubstr("\\label{tab:glue-tasks}"));
+}
+
+// Two of three seeds are grey on the page, and every form says how many there are.
+TEST(FewerSeedsTest, SayHowManyThereAre) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 1, 2.1), loss_cell("mha", 2, 2.1),
+                                  loss_cell("mqa", 0, 2.2), loss_cell("mqa", 2, 2.3)});
+  add_failed(&results, {"mqa", "", 1}, "killed");
+  EXPECT_THAT(latex_tables({results}), HasSubstr("\nmqa & $2$ of $3$ & "));
+  const std::string page = html_report({results});
+  EXPECT_THAT(page, HasSubstr("<tr class=\"few\">"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"sub\">2 of 3 seeds</span>"));
+  EXPECT_THAT(page, HasSubstr("aria-label=\"mqa: test perplexity 9.50 ±0.67, mean of 2 of 3 planned seeds; "));
+  EXPECT_THAT(page, HasSubstr(">mqa, 2 of 3 seeds</text>"));  // beside its point
+  EXPECT_THAT(page, HasSubstr(">mqa 2/3</text>"));            // where there is less room
+  EXPECT_THAT(page, HasSubstr("class=\"m s2 grey\""));
+  EXPECT_THAT(page, Not(HasSubstr("class=\"m s0 grey\"")));
+  EXPECT_THAT(page, HasSubstr("Fewer seeds than planned: mqa (2 of 3)."));
 }
 
 // Each row has the columns that the head announces.
 TEST(LatexTest, RowsAreComplete) {
   for (const char* setting : {"", "learning-rate=0.001"}) {
-    const std::string table = latex_table(loss_results({loss_cell("mha", 0, 2.0, setting)}));
+    const std::string table = latex_tables({loss_results({loss_cell("mha", 0, 2.0, setting)})});
     const size_t begin = table.find("\\begin{tabular}{") + 16;
     const size_t columns = table.find('}', begin) - begin;
     const std::string row = table.substr(table.find("\nmha &"));
@@ -180,7 +215,7 @@ TEST(TasksOfABenchmarkTest, StandInEveryForm) {
   EXPECT_EQ(at(1, "score"), "41");
   EXPECT_EQ(at(4, "score"), "65");
   EXPECT_EQ(tasks_csv({example()}), "");
-  const std::string latex = latex_table(results);
+  const std::string latex = latex_tables({results});
   EXPECT_THAT(latex, HasSubstr("Scheme & cola & rte \\\\\n"));
   EXPECT_THAT(latex, HasSubstr("mha & \\boldmath$41.00 \\pm1.41$ & $60.00 \\pm0.00$"));
   const std::string page = html_report({results});
@@ -198,7 +233,7 @@ TEST(TasksOfABenchmarkTest, OfOneTaskTheMetricsStandSideBySide) {
     cell.tasks[0].metrics = {
         {.name = "exact", .value = 31.25}, {.name = "total", .value = 9}, {.name = "best_f1_thresh", .value = -2}};
   }
-  const std::string latex = latex_table(results);
+  const std::string latex = latex_tables({results});
   EXPECT_THAT(latex, HasSubstr("Scheme & exact \\\\\n")) << "a count and a threshold are no scores";
   EXPECT_THAT(latex, HasSubstr("31.25"));
 }

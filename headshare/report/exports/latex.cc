@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
 #include "headshare/report/statistics/task_columns.h"
@@ -12,6 +14,8 @@
 
 namespace headshare {
 namespace {
+
+constexpr const char* kNeeds = "% needs \\usepackage{booktabs}\n";
 
 // Every character that LaTeX reads as a command, as text.
 std::string escaped(const std::string& text) {
@@ -71,7 +75,8 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   }
   std::vector<std::string> cells = {escaped(row.variant)};
   if (any_setting(results)) cells.push_back(escaped(row.best.setting));
-  cells.push_back(number(std::to_string(row.best.seeds.size())));
+  const std::string seeds = number(std::to_string(row.best.seeds.size()));
+  cells.push_back(lacks_seeds(row.best) ? join_text(seeds, " of ", number(std::to_string(row.best.planned))) : seeds);
   cells.push_back(count(row.attention_parameters));
   cells.push_back(quality);
   std::string difference =
@@ -90,12 +95,43 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   return line + " \\\\\n";
 }
 
+// A float around a tabular, which `text` ends.
+std::string with_caption(const std::string& comments, const std::string& caption, const std::string& label,
+                         const std::string& text) {
+  return join_text(comments, "\\begin{table}\n\\centering\n\\caption{", caption, "}\n\\label{tab:", label, "}\n", text,
+                   "\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+}
+
+// What \label takes: small letters, digits and hyphens.
+std::string label_text(const std::string& name) {
+  std::string made;
+  for (const char c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 0x80;
+    made += plain ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : '-';
+  }
+  constexpr size_t kLongest = 40;
+  return made.empty() ? "comparison" : made.substr(0, kLongest);
+}
+
+// What was found, and what the numbers are.
+std::string caption_of(const Results& results, const std::vector<VariantRow>& rows) {
+  std::string text = join_text(subject_title(results.subject), ": ", comparison_finding(results, rows), ".");
+  if (most_seeds(rows) > 1) text += " Means with standard deviations over seeds.";
+  const bool intervals = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) {
+    return row.best.quality_interval || (row.against_reference && row.against_reference->interval());
+  });
+  if (intervals) text += " Brackets: 95% intervals.";
+  const bool few = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) { return lacks_seeds(row.best); });
+  if (few) text += " A row with fewer seeds than planned says how many it has.";
+  return escaped(text);
+}
+
 // Of a benchmark: a second table, a column for each task.
-std::string task_table(const Results& results, const std::vector<VariantRow>& rows) {
+std::string task_table(const Results& results, const std::vector<VariantRow>& rows, const std::string& label) {
   const std::vector<TaskColumn> columns = task_columns(results.subject, rows);
   if (columns.empty()) return "";
   std::string text =
-      "\n\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\n" + capitalised(noun(results));
+      "\\begin{tabular}{l" + std::string(columns.size(), 'r') + "}\n\\toprule\n" + capitalised(noun(results));
   for (const TaskColumn& one : columns) text += " & " + escaped(one.heading);
   text += " \\\\\n\\midrule\n";
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -106,36 +142,37 @@ std::string task_table(const Results& results, const std::vector<VariantRow>& ro
     }
     text += " \\\\\n";
   }
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  const std::string caption = join_text(subject_title(results.subject), ": ", task_table_title(results.subject),
+                                        "; the best in bold, with standard deviations over seeds.");
+  return with_caption("\n", escaped(caption), label + "-tasks", text);
 }
 
 // Lines of a comment; a line feed inside would end it.
 std::string comment(const std::string& text) { return "% " + printable(text) + "\n"; }
 
-}  // namespace
-
-std::string latex_table(const Results& results) {
+std::string latex_table(const Results& results, const std::string& label) {
   const std::vector<VariantRow> rows = summarise(results);
   const VariantRow* best = best_row(results, rows);
   const bool settings = any_setting(results);
-  std::string text = comment("headshare: " + results.subject.name + ", " + results.subject.data) +
-                     comment(headline(results, rows).text());
-  for (const std::string& note : footnotes(results, rows)) text += comment(note);
-  for (const std::string& note : failure_notes(results)) text += comment(note);
-  text += "% needs \\usepackage{booktabs}\n\\begin{tabular}{l" + std::string(settings ? "l" : "") + "rrrrrrrr}\n";
+  std::string notes = comment("headshare: " + results.subject.name + ", " + results.subject.data) +
+                      comment(headline(results, rows).text());
+  for (const std::string& note : footnotes(results, rows)) notes += comment(note);
+  for (const std::string& note : failure_notes(results)) notes += comment(note);
+  std::string text = "\\begin{tabular}{l" + std::string(settings ? "l" : "") + "rrrrrrrr}\n";
   text += "\\toprule\n" + capitalised(noun(results)) + std::string(settings ? " & Setting" : "") +
           " & Seeds & Attention & " + escaped(quality_name(results.subject)) + " & " +
           escaped(compared_name(results.subject)) + " & PRR & PEoP & Memory & Cache \\\\\n" +
           std::string(settings ? " &" : "") + " & & parameters & & minus " + escaped(results.references.quality) +
           " & & & saved & B/token \\\\\n\\midrule\n";
   for (const VariantRow& row : rows) text += row_text(results, row, &row == best);
-  return text + "\\bottomrule\n\\end{tabular}\n" + task_table(results, rows);
+  return with_caption(notes + kNeeds, caption_of(results, rows), label, text) + task_table(results, rows, label);
 }
 
+// The benchmarks side by side; "" where these are no table.
 std::string latex_benchmarks_table(const std::vector<Results>& all) {
   const BenchmarksTable table(all);
   if (!table.is_one()) return "";
-  std::string text = "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr";
+  std::string text = "\\begin{tabular}{lr";
   std::string names, columns;
   for (const Results* one : table.benchmarks()) {
     text += "rrr";
@@ -153,7 +190,21 @@ std::string latex_benchmarks_table(const std::vector<Results>& all) {
     }
     text += " \\\\\n";
   }
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  return with_caption(kNeeds, "The same encoders on every benchmark; the best in bold.", "benchmarks", text) + "\n";
+}
+
+}  // namespace
+
+std::string latex_tables(const std::vector<Results>& all) {
+  std::string tables;
+  std::map<std::string, int> seen;  // labels
+  for (const Results& results : all) {
+    const std::string name = label_text(results.subject.name);
+    const int number = ++seen[name];
+    tables +=
+        join_text(tables.empty() ? "" : "\n", latex_table(results, number == 1 ? name : join_text(name, "-", number)));
+  }
+  return latex_benchmarks_table(all) + tables;
 }
 
 }  // namespace headshare

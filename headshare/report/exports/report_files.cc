@@ -13,7 +13,7 @@ void write_reports(const fs::path& directory, const Results& results, ReportFile
     if (!results.subject.tasks.empty()) write_file(directory / "tasks.csv", tasks_csv({results}));
   }
   if (files.html) write_file(directory / "report.html", html_report({results}));
-  if (files.latex) write_file(directory / "table.tex", latex_table(results));
+  if (files.latex) write_file(directory / "table.tex", latex_tables({results}));
 }
 
 }  // namespace headshare

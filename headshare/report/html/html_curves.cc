@@ -6,15 +6,16 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
 struct Curve {
-  std::string variant;
-  std::vector<CurvePoint> mean;                // at the steps all seeds were evaluated at
-  std::vector<std::vector<CurvePoint>> seeds;  // each
+  const VariantRow* row;
+  std::vector<CurvePoint> mean;    // at the steps all seeds were evaluated at
+  std::vector<const Cell*> seeds;  // each with its own curve
 };
 
 std::vector<CurvePoint> mean_curve(const std::vector<const Cell*>& cells) {
@@ -40,8 +41,7 @@ std::vector<Curve> curves_of(const ReportView& view) {
   for (const VariantRow& row : view.rows) {
     if (!row.trained()) continue;
     const std::vector<const Cell*> cells = cells_of(view.results, row.variant, row.best.setting);
-    Curve curve{row.variant, mean_curve(cells), {}};
-    for (const Cell* cell : cells) curve.seeds.push_back(cell->curve);
+    Curve curve{&row, mean_curve(cells), cells};
     if (curve.mean.size() >= 2) curves.push_back(std::move(curve));
   }
   return curves;
@@ -77,8 +77,8 @@ CurveAxes curve_axes(const std::vector<Curve>& curves, bool by_time) {
       if (3 * axes.x(point) >= x_end) highest = std::max(highest, point.validation_loss);
     }
     highest = std::max(highest, curve.mean.back().validation_loss);
-    for (const auto& seed : curve.seeds) {
-      for (const CurvePoint& point : seed) losses.push_back(point.validation_loss);
+    for (const Cell* seed : curve.seeds) {
+      for (const CurvePoint& point : seed->curve) losses.push_back(point.validation_loss);
     }
   }
   axes.cut = std::erase_if(losses, [highest](double loss) { return loss > highest; }) > 0;
@@ -91,7 +91,7 @@ std::string curve_data(const std::vector<Curve>& curves, const std::string& capt
   std::set<int64_t> steps;
   std::vector<HtmlTable::Heading> headings = {{.text = "step"}};
   for (const Curve& curve : curves) {
-    headings.push_back({.text = curve.variant});
+    headings.push_back({.text = curve.row->variant});
     for (const CurvePoint& point : curve.mean) steps.insert(point.step);
   }
   HtmlTable table(headings);
@@ -121,12 +121,16 @@ std::string title_of(const ReportView& view, const std::vector<Curve>& curves) {
   return some_of(view.results, early == 0 ? curves.size() : early, curves.size()) + when;
 }
 
-std::string caption_of(const std::vector<Curve>& curves, const CurveAxes& axes) {
+std::string caption_of(const ReportView& view, const std::vector<Curve>& curves, const CurveAxes& axes) {
   const bool many_seeds =
       std::any_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.seeds.size() > 1; });
   return join_text("Validation loss in nats over ", axes.by_time ? "seconds of training" : "optimizer steps",
                    many_seeds ? ", mean over seeds; faint lines are the single seeds." : ".",
-                   axes.cut ? " The first losses lie above the figure." : "");
+                   axes.cut ? " The first losses lie above the figure." : "",
+                   axes.by_time && busy_speeds(view.results, view.rows).training
+                       ? " Busy machine: these seconds hold the time of other programs."
+                       : "",
+                   grey_caption(view.rows));
 }
 
 std::string point_text(const CurveAxes& axes, const CurvePoint& point) {
@@ -135,16 +139,32 @@ std::string point_text(const CurveAxes& axes, const CurvePoint& point) {
                                 : " at step " + std::to_string(point.step));
 }
 
+// The faint line of each seed; its last point shows where it ends.
+void draw_seeds(SvgPlot* plot, const CurveAxes& axes, const Curve& curve, SeriesStyle style) {
+  if (curve.seeds.size() < 2) return;
+  for (const Cell* seed : curve.seeds) {
+    if (seed->curve.empty()) continue;
+    const std::string text =
+        join_text(curve.row->variant, ", seed ", seed->key.seed, ": ", point_text(axes, seed->curve.back()));
+    plot->mark(text, [&] {
+      plot->line(axes.place(seed->curve), style, /*faint=*/true);
+      plot->dot(axes.place({seed->curve.back()}).front(), style);
+    });
+  }
+}
+
 void draw_curve(SvgPlot* plot, const ReportView& view, const CurveAxes& axes, const Curve& curve, double height) {
-  const SeriesStyle style = view.style(curve.variant);
+  const SeriesStyle style = view.style(curve.row->variant);
   const std::vector<PlotPoint> points = axes.place(curve.mean);
+  draw_seeds(plot, axes, curve, style);
   plot->line(points, style);
-  name_line_end(plot, view, curve.variant, points.back(), height);
+  name_line_end(plot, view, curve.row->variant, points.back(), height);
   plot->hit({kLineNames - 4, height - 8, SvgPlot::kWidth, height + 8});
   const size_t stride = (points.size() + kMostDots - 1) / kMostDots;
   for (size_t i = (points.size() - 1) % stride; i < points.size(); i += stride) {
     if (points[i].y < kLineFrame.top) continue;
-    plot->mark(join_text(curve.variant, ": ", point_text(axes, curve.mean[i])), [&] { plot->dot(points[i], style); });
+    plot->mark(join_text(curve.row->variant, ": ", point_text(axes, curve.mean[i])),
+               [&] { plot->dot(points[i], style); });
   }
 }
 
@@ -156,20 +176,17 @@ HtmlFigure curve_figure(const ReportView& view) {
   if (curves.empty()) return figure;
   const CurveAxes axes = curve_axes(curves, view.results.match == "time");
   figure.title = title_of(view, curves);
-  figure.caption = caption_of(curves, axes);
+  figure.caption = caption_of(view, curves, axes);
   SvgPlot plot(kFigureHeight, kLineFrame);
-  plot.x_axis(axes.across, axes.by_time ? "seconds of training" : "step");
+  const bool busy = axes.by_time && busy_speeds(view.results, view.rows).training;
+  plot.x_axis(axes.across, !axes.by_time ? "step" : busy ? "seconds of training, busy machine" : "seconds of training");
   plot.y_axis(axes.up, "validation loss (lower is better)");
   std::vector<PlotPoint> ends;
-  for (const Curve& curve : curves) {
-    ends.push_back(axes.place(curve.mean).back());
-    if (curve.seeds.size() < 2) continue;
-    for (const auto& seed : curve.seeds) plot.line(axes.place(seed), view.style(curve.variant), /*faint=*/true);
-  }
+  for (const Curve& curve : curves) ends.push_back(axes.place(curve.mean).back());
   const std::vector<double> heights = name_heights(ends);
   for (size_t i = 0; i < curves.size(); ++i) {
-    plot.mark(join_text(curves[i].variant, ": ", point_text(axes, curves[i].mean.back()), ", ",
-                        seeds_in_words(curves[i].seeds.size())),
+    plot.mark(join_text(curves[i].row->variant, ": ", point_text(axes, curves[i].mean.back()), ", ",
+                        seeds_in_words(curves[i].row->best)),
               [&] { draw_curve(&plot, view, axes, curves[i], heights[i]); });
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);

@@ -83,7 +83,7 @@ void draw_row(SvgPlot* plot, const ReportView& view, const VariantRow& row, cons
   const Subject& subject = view.results.subject;
   const Difference& d = *row.against_reference;
   plot->hit({0, y - kHalf, SvgPlot::kWidth, y + kHalf});
-  plot->text({kColumns.left - 10, y + 4}, name_in_figure(row.variant), "name", "end");
+  plot->text({kColumns.left - 10, y + 4}, view.name(row.variant), "name", "end");
   const std::optional<Interval> interval = d.interval();
   if (interval) draw_interval(plot, across, *interval, y);
   plot->marker({across(d.mean), y}, view.style(row.variant), 4.5);
@@ -120,7 +120,7 @@ HtmlFigure difference_figure(const ReportView& view) {
   if (rows.empty()) return figure;
   const Scale across = difference_scale(rows);
   figure.title = difference_finding(view.results, view.rows);
-  figure.caption = caption_of(view, rows, across);
+  figure.caption = caption_of(view, rows, across) + grey_caption(view.rows);
   const double bottom = kTop + kLane * static_cast<double>(rows.size());
   SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
   plot.x_axis(across, difference_heading(view.results));

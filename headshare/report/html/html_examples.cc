@@ -26,7 +26,7 @@ std::string example_table(const ReportView& view, size_t i) {
     return HtmlCell{"<span dir=\"auto\">" + escape_html(words) + "</span>"};
   };
   table.add({text_cell("source"), text(example.input)});
-  table.add({text_cell("reference"), text(example.reference)}, /*marked=*/true);
+  table.add({text_cell("reference"), text(example.reference)}, "best");
   for (const VariantRow& row : view.rows) {
     const Cell* cell = shown_cell(view.results, row);
     if (cell != nullptr) table.add({{view.key(row.variant)}, text(cell->examples.at(i))});

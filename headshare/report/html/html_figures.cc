@@ -24,7 +24,10 @@ std::optional<SeriesStyle> scheme_style(const std::string& scheme) {
   return SeriesStyle{static_cast<int>(known - kKnown.begin())};
 }
 
-SeriesStyle ReportView::style(const std::string& variant) const {
+namespace {
+
+// The style alone, whatever is known of its seeds.
+SeriesStyle plain_style(const std::vector<VariantRow>& rows, const std::string& variant) {
   const auto index_of = [](const std::string& name) {
     return static_cast<int>(std::find(kKnown.begin(), kKnown.end(), name) - kKnown.begin());
   };
@@ -47,6 +50,28 @@ SeriesStyle ReportView::style(const std::string& variant) const {
   return {static_cast<int>(kKnown.size() - free.size()) + number};  // behind the known ones: no two are the same
 }
 
+const VariantRow* row_of(const std::vector<VariantRow>& rows, const std::string& variant) {
+  const auto same = [&](const VariantRow& row) { return row.variant == variant; };
+  const auto found = std::find_if(rows.begin(), rows.end(), same);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+SeriesStyle ReportView::style(const std::string& variant) const {
+  SeriesStyle made = plain_style(rows, variant);
+  const VariantRow* row = row_of(rows, variant);
+  made.grey = row != nullptr && lacks_seeds(row->best);
+  return made;
+}
+
+std::string ReportView::name(const std::string& variant) const {
+  const VariantRow* row = row_of(rows, variant);
+  if (row == nullptr || !lacks_seeds(row->best)) return name_in_figure(variant);
+  constexpr size_t kRoom = 10;  // beside the number of seeds
+  return join_text(name_within(variant, kRoom), " ", row->best.seeds.size(), "/", row->best.planned);
+}
+
 std::string ReportView::key(const std::string& variant) const {
   return SvgPlot::key(style(variant)) + "<span class=\"scheme\">" + escape_html(variant) + "</span>";
 }
@@ -60,14 +85,17 @@ std::vector<double> name_heights(const std::vector<PlotPoint>& ends) {
 void name_line_end(SvgPlot* plot, SeriesStyle style, const std::string& name, PlotPoint end, double height) {
   plot->segment({end.x + 3, end.y}, {kLineNames - 4, height}, "leader");
   plot->marker({kLineNames + 4, height}, style, 4);
-  plot->text({kLineNames + 14, height + 4}, name_in_figure(name), "name");
+  plot->text({kLineNames + 14, height + 4}, name, "name");
 }
 
 void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height) {
-  name_line_end(plot, view.style(name), name, end, height);
+  name_line_end(plot, view.style(name), view.name(name), end, height);
 }
 
-std::string seeds_in_words(size_t seeds) { return seeds == 1 ? "one seed" : join_text("mean of ", seeds, " seeds"); }
+std::string grey_caption(const std::vector<VariantRow>& rows) {
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) { return lacks_seeds(row.best); });
+  return any ? " Grey: fewer seeds than planned." : "";
+}
 
 std::string some_of(const Results& results, size_t some, size_t all) {
   const std::string what = noun(results);

@@ -17,8 +17,9 @@ struct ReportView {
   const std::vector<VariantRow>& rows;
   std::string id;  // begins the ids of its elements
 
-  SeriesStyle style(const std::string& variant) const;
-  std::string key(const std::string& variant) const;  // marker and escaped name
+  SeriesStyle style(const std::string& variant) const;  // grey where seeds are missing
+  std::string key(const std::string& variant) const;    // marker and escaped name
+  std::string name(const std::string& variant) const;   // for a figure; "mqa 2/3" where seeds are missing
 };
 
 // How a scheme is drawn in every report; nothing for other names.
@@ -38,8 +39,8 @@ std::vector<double> name_heights(const std::vector<PlotPoint>& ends);
 void name_line_end(SvgPlot* plot, SeriesStyle style, const std::string& name, PlotPoint end, double height);
 void name_line_end(SvgPlot* plot, const ReportView& view, const std::string& name, PlotPoint end, double height);
 
-// What quality costs: quality against cache and against attention parameters, with the Pareto frontier; where the
-// variants differ in that cost.
+// What quality costs: quality against cache and against attention parameters, where the variants differ in that cost;
+// with the Pareto frontier where means_are_decided(). Variants of the same cost stand at the same x.
 std::vector<HtmlFigure> key_figures(const ReportView& view);
 
 // The others there is data for: differences to the reference, learning curves, seeds one by one, settings of a sweep.
@@ -51,10 +52,10 @@ HtmlFigure difference_figure(const ReportView& view);
 HtmlFigure seed_figure(const ReportView& view);
 HtmlFigure sweep_figure(const ReportView& view);
 
+// " Grey: fewer seeds than planned." where that is so of any row; "" else.
+std::string grey_caption(const std::vector<VariantRow>& rows);
+
 // "3 of 9 schemes have their", "Both schemes have their", "The scheme has its"
 std::string some_of(const Results& results, size_t some, size_t all);
-
-// "mean of 3 seeds", "one seed"
-std::string seeds_in_words(size_t seeds);
 
 }  // namespace headshare

@@ -138,6 +138,10 @@ std::string environments_html(const Json& environment) {
 std::string origin_html(const Results& results) {
   std::string made = results.command.empty() ? "" : commands_html(results.command);
   made += environments_html(results.environment);
+  if (!results.cells.empty() && !results.cells.front().signature.empty()) {
+    made += "<p>How " + escape_html(quality_name(results.subject)) + " was computed: <code>" +
+            escape_html(results.cells.front().signature) + "</code></p>\n";
+  }
   const std::string options = pairs_html(results.options);
   return options.empty() ? made : made + "<details><summary>All options</summary>\n" + options + "</details>\n";
 }

@@ -15,7 +15,7 @@ const char* const kPageScript =
     ;
 // Of kPageScript, for the content security policy: (echo; cat page.js) | openssl dgst -sha256 -binary | base64. The
 // tests of the page fail where it is another script's.
-const char* const kPageScriptHash = "SLjAXN8m8R6FgyVpzoro4Qc/kOwlqX2wttBkcMl6Th8=";
+const char* const kPageScriptHash = "HlRtUnFAtJioPHNCAtSkb4YjfsuHjhpG+HqQlqOEEkw=";
 
 }  // namespace
 

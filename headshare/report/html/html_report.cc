@@ -11,11 +11,13 @@
 #include "headshare/report/html/html_origin.h"
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/embedding_columns.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
 #include "headshare/report/statistics/option_names.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/task_columns.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -45,9 +47,7 @@ std::string facts_html(const Results& results, const std::vector<VariantRow>& ro
           fact("Seeds", std::to_string(seeds.size()));
   made += fact("Models", models) + fact("Held equal", results.match);
   if (!results.subject.tasks.empty()) made += fact("Tasks", std::to_string(results.subject.tasks.size()));
-  const std::string signature = results.cells.empty() ? "" : results.cells.front().signature;
-  made += fact("Measure", quality_name(results.subject) + (signature.empty() ? "" : " (" + signature + ")"),
-               /*wide=*/!signature.empty());
+  made += fact("Measure", quality_name(results.subject));
   return made + "</dl>\n";
 }
 
@@ -65,11 +65,17 @@ HtmlCell scheme_cell(const ReportView& view, const VariantRow& row, bool best) {
   HtmlCell cell{view.key(row.variant)};
   if (best) cell.html += "<span class=\"badge\">best</span>";
   for (const std::string& line :
-       {setting_text(row.best.setting),
+       {setting_text(row.best.setting), lacks_seeds(row.best) ? seeds_text(row.best) + " seeds" : std::string(),
         row.trained() ? std::string() : join_text("from ", row.weights_of, ", not trained")}) {
     if (!line.empty()) cell.html += "<span class=\"sub\">" + escape_html(line) + "</span>";
   }
   return cell;
+}
+
+// Of a row of a table: the best one stands out, one with fewer seeds than planned is grey.
+std::string row_css(const VariantRow& row, const VariantRow* best) {
+  return join_text(&row == best ? "best" : "", &row == best && lacks_seeds(row.best) ? " " : "",
+                   lacks_seeds(row.best) ? "few" : "");
 }
 
 HtmlCell retention_cell(const Retention& retention, int digits) {
@@ -133,7 +139,7 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
     cells.push_back(difference_cell(results.subject, row));
     cells.push_back(retention_cell(row.prr, 1));
     cells.push_back(retention_cell(row.peop, 2));
-    table.add(std::move(cells), &row == best);
+    table.add(std::move(cells), row_css(row, best));
   }
   return table.html(
       join_text("Quality, with differences to ", results.references.quality, " and ", results.references.peop),
@@ -156,7 +162,7 @@ std::string task_table(const ReportView& view, const VariantRow* best) {
       cells.push_back(
           with_second_line(std::move(cell), score.deviation ? "±" + format_fixed(*score.deviation, one.digits) : ""));
     }
-    table.add(std::move(cells), &view.rows[i] == best);
+    table.add(std::move(cells), row_css(view.rows[i], best));
   }
   return table.html(task_table_title(view.results.subject) + "; the best in bold, ± deviation over seeds",
                     /*sortable=*/true);
@@ -171,13 +177,25 @@ std::string embedding_table(const ReportView& view, const VariantRow* best) {
   HtmlTable table(headings);
   for (size_t i = 0; i < view.rows.size(); ++i) {
     std::vector<HtmlCell> cells = {scheme_cell(view, view.rows[i], false)};
-    for (const EmbeddingColumn& one : columns) cells.push_back(number_cell(one.texts[i], one.values[i]));
-    table.add(std::move(cells), &view.rows[i] == best);
+    for (const EmbeddingColumn& one : columns) {
+      cells.push_back(number_cell(one.texts[i], one.values[i]));
+      if (one.busy) cells.back().html = "<span class=\"busy\">" + cells.back().html + "</span>";
+    }
+    table.add(std::move(cells), row_css(view.rows[i], best));
   }
   return table.html("Token embeddings", /*sortable=*/true);
 }
 
+// Grey, with the warning below it, where it was measured on a busy machine.
+HtmlCell speed_cell(const VariantRow& row, double per_second, bool busy) {
+  HtmlCell cell = number_cell(rate_text(row, per_second), per_second > 0 ? std::optional(per_second) : std::nullopt);
+  if (!busy || per_second <= 0) return cell;
+  cell.html = "<span class=\"busy\">" + cell.html + "</span>";
+  return with_second_line(std::move(cell), kBusyMachine);
+}
+
 std::string cost_table(const ReportView& view, const VariantRow* best) {
+  const BusySpeeds busy = busy_speeds(view.results, view.rows);
   const bool decoding = any_decoding(view.results);
   const bool reads_source = any_source_cache(view.results);
   std::vector<HtmlTable::Heading> headings = {
@@ -200,7 +218,7 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
     };
     const bool differs = row.attention_parameters_effective != row.attention_parameters;
     const std::string peak = row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0);
-    const auto rate = [&](double value) { return number_cell(rate_text(row, value), positive(value)); };
+    const auto rate = [&](double value, bool busy) { return speed_cell(row, value, busy); };
     std::vector<HtmlCell> cells = {
         scheme_cell(view, row, false),
         with_second_line(count(row.attention_parameters),
@@ -212,10 +230,10 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
     if (decoding) cells.push_back(count(row.cache_bytes_per_token));
     if (reads_source) cells.push_back(count(row.source_cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
-    cells.push_back(rate(row.training_tokens_per_second));
-    if (decoding) cells.push_back(rate(row.decoding_tokens_per_second));
-    if (writes) cells.push_back(rate(row.outputs_per_second));
-    table.add(std::move(cells), &row == best);
+    cells.push_back(rate(row.training_tokens_per_second, busy.training));
+    if (decoding) cells.push_back(rate(row.decoding_tokens_per_second, busy.decoding));
+    if (writes) cells.push_back(rate(row.outputs_per_second, busy.outputs));
+    table.add(std::move(cells), row_css(row, best));
   }
   return table.html("Cost", /*sortable=*/true);
 }
@@ -240,11 +258,14 @@ std::string failed_html(const ReportView& view) {
 std::string key_figures_html(const ReportView& view) {
   const std::string figures = figures_html(key_figures(view));
   if (figures.empty()) return "";
-  return fmt::format(
-      "<h3 id=\"{0}-key\">Quality for its cost</h3>\n<p class=\"explains\">The stepped line is the Pareto frontier: no "
-      "{1} has both a smaller cost and a better mean than one on it (ringed and bold). The frontier compares means "
-      "only; neighbours on it need not differ significantly.</p>\n{2}",
-      view.id, noun(view.results), figures);
+  const std::string explained =
+      means_are_decided(view.results, view.rows)
+          ? join_text("The stepped line is the Pareto frontier: no ", noun(view.results),
+                      " has both a smaller cost and a better mean than one on it (ringed and bold). The frontier "
+                      "compares means only; neighbours on it need not differ significantly.")
+          : "No Pareto frontier is drawn: some of these means may stand in this order by chance.";
+  return fmt::format("<h3 id=\"{}-key\">Quality for its cost</h3>\n<p class=\"explains\">{}</p>\n{}", view.id,
+                     explained, figures);
 }
 
 std::string more_figures_html(const ReportView& view) {
@@ -306,7 +327,7 @@ std::string benchmarks_html(const BenchmarksTable& made_of) {
       cells.push_back(retention_cell(there->prr, 1));
       cells.push_back(retention_cell(there->peop, 2));
     }
-    table.add(std::move(cells), false);
+    table.add(std::move(cells));
   }
   return "<section id=\"benchmarks\" aria-labelledby=\"benchmarks-h\">\n<h2 id=\"benchmarks-h\">Side by side</h2>\n" +
          table.html("Every benchmark; the best in bold, ± deviation over seeds", /*sortable=*/true) + "</section>\n";

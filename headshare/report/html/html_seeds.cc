@@ -31,7 +31,7 @@ std::vector<Lane> lanes_of(const ReportView& view) {
 
 std::string lane_text(const Subject& subject, const Lane& lane) {
   std::string text = join_text(lane.row->variant, ": ", quality_name(subject), " ",
-                               quality_text(subject, lane.row->best.quality), ", ", seeds_in_words(lane.cells.size()));
+                               quality_text(subject, lane.row->best.quality), ", ", seeds_in_words(lane.row->best));
   if (lane.cells.size() > 1) {
     text += join_text("; from ", quality_text(subject, lane.row->best.quality.min), " to ",
                       quality_text(subject, lane.row->best.quality.max));
@@ -56,7 +56,7 @@ void draw_lane(SvgPlot* plot, const ReportView& view, const Lane& lane, const Sc
   const Subject& subject = view.results.subject;
   const Box& frame = plot->frame();
   plot->hit({0, y - kLane / 2, SvgPlot::kWidth, y + kLane / 2});
-  plot->text({frame.left - 10, y + 4}, name_in_figure(lane.row->variant), "name", "end");
+  plot->text({frame.left - 10, y + 4}, view.name(lane.row->variant), "name", "end");
   plot->segment({frame.left, y}, {frame.right, y}, "lane");
   const double mean = across(lane.row->best.quality.mean);
   plot->segment({mean, y - 11}, {mean, y + 11}, "mean");
@@ -78,7 +78,8 @@ HtmlFigure seed_figure(const ReportView& view) {
   const Subject& subject = view.results.subject;
   HtmlFigure figure{.id = view.id + "-seeds",
                     .title = seed_finding(view.results, view.rows),
-                    .caption = "One marker for each trained model; the upright line is the mean of its seeds.",
+                    .caption = "One marker for each trained model; the upright line is the mean of its seeds." +
+                               grey_caption(view.rows),
                     .svg = {},
                     .data = {}};
   const std::vector<Lane> lanes = lanes_of(view);

@@ -36,7 +36,7 @@ std::string sweep_data(const ReportView& view, const std::string& caption) {
                  number_cell(summary_text(setting.validation_loss, 4)),
                  number_cell(quality_text(view.results.subject, setting.quality)),
                  text_cell(chosen ? "yes" : "")},
-                chosen);
+                chosen ? "best" : "");
     }
   }
   return table.html(caption, /*sortable=*/false);
@@ -115,7 +115,7 @@ std::vector<Place> places_of(const VariantRow& row, const Axes& axes) {
 
 std::string value_text(const std::string& variant, const SettingRow& setting) {
   return join_text(variant, ", ", setting_text(setting.setting), ": validation loss ",
-                   summary_text(setting.validation_loss, 4), ", ", seeds_in_words(setting.seeds.size()));
+                   summary_text(setting.validation_loss, 4), ", ", seeds_in_words(setting));
 }
 
 void draw_variant(SvgPlot* plot, const ReportView& view, const VariantRow& row, const std::vector<Place>& places,
@@ -128,8 +128,9 @@ void draw_variant(SvgPlot* plot, const ReportView& view, const VariantRow& row, 
   plot->hit({kLineNames - 4, height - 8, SvgPlot::kWidth, height + 8});
   for (const Place& place : places) {
     plot->mark(value_text(row.variant, *place.setting), [&] {
-      if (place.setting->setting == row.best.setting) plot->marker(place.at, style);
-      plot->dot(place.at, style);
+      const SeriesStyle own{.index = style.index, .grey = lacks_seeds(*place.setting)};
+      if (place.setting->setting == row.best.setting) plot->marker(place.at, own);
+      plot->dot(place.at, own);
     });
   }
 }
@@ -179,7 +180,8 @@ HtmlFigure sweep_figure(const ReportView& view) {
   figure.title = title_of(view);
   figure.caption =
       "Mean validation loss of every setting. A marker shows the chosen one, with the lowest loss: the one in the "
-      "tables.";
+      "tables." +
+      grey_caption(view.rows);
   const SettingLabels labels(axes);
   SvgPlot plot(labels.name_y() + 12, kLineFrame);
   draw_axes(&plot, axes, labels);

@@ -40,7 +40,7 @@ HtmlCell number_cell(const std::string& text, std::optional<double> value) {
   return {escape_numbers(text), value};
 }
 
-void HtmlTable::add(std::vector<HtmlCell> cells, bool marked) { rows_.push_back({std::move(cells), marked}); }
+void HtmlTable::add(std::vector<HtmlCell> cells, const std::string& css) { rows_.push_back({std::move(cells), css}); }
 
 std::string HtmlTable::html(const std::string& caption, bool sortable) const {
   std::string made = fmt::format("<table{}><caption>{}</caption><thead><tr>", sortable ? " class=\"sortable\"" : "",
@@ -52,7 +52,7 @@ std::string HtmlTable::html(const std::string& caption, bool sortable) const {
   }
   made += "</tr></thead>\n<tbody>";
   for (const Row& row : rows_) {
-    made += row.marked ? "<tr class=\"best\">" : "<tr>";
+    made += row.css.empty() ? "<tr>" : fmt::format("<tr class=\"{}\">", row.css);
     for (size_t i = 0; i < row.cells.size(); ++i) {
       made += cell_html(row.cells[i], i == 0 ? "th" : "td", headings_[i].number);
     }

@@ -29,8 +29,8 @@ class HtmlTable {
 
   explicit HtmlTable(std::vector<Heading> headings) : headings_(std::move(headings)) {}
 
-  // The first cell is the row's heading.
-  void add(std::vector<HtmlCell> cells, bool marked = false);
+  // The first cell is the row's heading; `css` is the row's class.
+  void add(std::vector<HtmlCell> cells, const std::string& css = {});
 
   // In a region of its own that scrolls where the page is narrower, also by keyboard. `caption` names it.
   std::string html(const std::string& caption, bool sortable) const;
@@ -38,7 +38,7 @@ class HtmlTable {
  private:
   struct Row {
     std::vector<HtmlCell> cells;
-    bool marked = false;
+    std::string css;
   };
 
   std::vector<Heading> headings_;

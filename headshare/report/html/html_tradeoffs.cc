@@ -5,13 +5,13 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
-constexpr double kGap = 13;    // between points whose error bars overlap
 constexpr double kMarker = 7;  // half of what a marker takes
 constexpr double kRing = 8.5;  // around the markers of the frontier
 
@@ -30,46 +30,66 @@ struct Point {
   PlotPoint at;
   double top, bottom;  // of its error bar
   bool on_frontier;
-  bool moved = false;  // aside, because another one is there
+  double cap;  // half the width of its error bar's ends
 };
 
 double deviation_of(const VariantRow& row) { return row.best.quality.deviation.value_or(0); }
 
 // What is counted, and how points are drawn.
-std::string caption_of(const ReportView& view, const CostAxis& axis, bool moved) {
+std::string caption_of(const ReportView& view, const CostAxis& axis) {
   const bool bars =
       std::any_of(view.rows.begin(), view.rows.end(), [](const VariantRow& row) { return deviation_of(row) > 0; });
   return join_text(axis.what, bars ? " Bars: one standard deviation over seeds." : " One seed each.",
-                   moved ? " Points that would hide each other stand side by side." : "");
+                   grey_caption(view.rows));
 }
 
 std::string value_text(const ReportView& view, const CostAxis& axis, const Point& point) {
   const VariantRow& row = *point.row;
   return join_text(row.variant, ": ", quality_name(view.results.subject), " ",
-                   quality_text(view.results.subject, row.best.quality), ", ", seeds_in_words(row.best.seeds.size()),
-                   "; ", count_text(static_cast<int64_t>(axis.cost(row))), " ", axis.unit,
+                   quality_text(view.results.subject, row.best.quality), ", ", seeds_in_words(row.best), "; ",
+                   count_text(static_cast<int64_t>(axis.cost(row))), " ", axis.unit,
                    point.on_frontier ? "; on the Pareto frontier" : "");
 }
 
 std::string data_table(const ReportView& view, const CostAxis& axis, const Rows& rows, const Rows& frontier,
                        const std::string& caption) {
-  HtmlTable table({{.text = noun(view.results), .number = false},
-                   {.text = axis.axis},
-                   {.text = quality_name(view.results.subject)},
-                   {.text = "seeds"},
-                   {.text = "on the frontier", .number = false}});
+  std::vector<HtmlTable::Heading> headings = {{.text = noun(view.results), .number = false},
+                                              {.text = axis.axis},
+                                              {.text = quality_name(view.results.subject)},
+                                              {.text = "seeds"}};
+  if (!frontier.empty()) headings.push_back({.text = "on the frontier", .number = false});
+  HtmlTable table(headings);
   for (const VariantRow* row : rows) {
     const bool on = std::find(frontier.begin(), frontier.end(), row) != frontier.end();
-    table.add({{view.key(row->variant)},
-               number_cell(count_text(static_cast<int64_t>(axis.cost(*row)))),
-               number_cell(quality_text(view.results.subject, row->best.quality)),
-               number_cell(seeds_text(row->best)),
-               text_cell(on ? "yes" : "")});
+    std::vector<HtmlCell> cells = {{view.key(row->variant)},
+                                   number_cell(count_text(static_cast<int64_t>(axis.cost(*row)))),
+                                   number_cell(quality_text(view.results.subject, row->best.quality)),
+                                   number_cell(seeds_text(row->best))};
+    if (!frontier.empty()) cells.push_back(text_cell(on ? "yes" : ""));
+    table.add(std::move(cells));
   }
   return table.html(caption, /*sortable=*/false);
 }
 
-// Both axes; the points where they are drawn, apart where one would hide another.
+// Bars that overlap at nearly one x have ends of different widths, the longest bar the narrowest: each shows.
+void widen_caps(std::vector<Point>* points) {
+  constexpr double kNear = 8, kStep = 2, kWidest = 11;
+  std::vector<Point*> longest;
+  for (Point& point : *points) longest.push_back(&point);
+  const auto length = [](const Point* point) { return point->bottom - point->top; };
+  std::stable_sort(longest.begin(), longest.end(),
+                   [&](const Point* a, const Point* b) { return length(a) > length(b); });
+  for (size_t i = 0; i < longest.size(); ++i) {
+    const auto overlaps =
+        std::count_if(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(i), [&](const Point* other) {
+          return std::abs(other->at.x - longest[i]->at.x) < kNear && other->top < longest[i]->bottom &&
+                 longest[i]->top < other->bottom;
+        });
+    longest[i]->cap = std::min(3 + kStep * static_cast<double>(overlaps), kWidest);
+  }
+}
+
+// Both axes; the points exactly where their numbers are: the same cost is the same place.
 std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const CostAxis& axis, const Rows& rows,
                                 const Rows& frontier) {
   std::vector<double> xs, ys;
@@ -85,25 +105,18 @@ std::vector<Point> place_points(SvgPlot* plot, const ReportView& view, const Cos
   const bool lower = view.results.subject.direction == Direction::kLowerIsBetter;
   plot->y_axis(up, quality_name(view.results.subject) + (lower ? " (lower is better)" : " (higher is better)"));
   std::vector<Point> points;
-  std::vector<Upright> uprights;
   for (const VariantRow* row : rows) {
     const double mean = row->best.quality.mean;
     const double deviation = deviation_of(*row);
     const bool on = std::find(frontier.begin(), frontier.end(), row) != frontier.end();
-    points.push_back({row, {across(axis.cost(*row)), up(mean)}, up(mean + deviation), up(mean - deviation), on});
-    const Point& made = points.back();
-    uprights.push_back(
-        {made.at.x, std::min(made.top, made.at.y - kMarker), std::max(made.bottom, made.at.y + kMarker)});
+    points.push_back({row, {across(axis.cost(*row)), up(mean)}, up(mean + deviation), up(mean - deviation), on, 3});
   }
-  const std::vector<double> places = dodge(uprights, kGap, kScatterFrame.left + kMarker, kScatterFrame.right - kMarker);
-  for (size_t i = 0; i < points.size(); ++i) {
-    points[i].moved = std::abs(points[i].at.x - places[i]) > 1;
-    points[i].at.x = places[i];
-  }
+  widen_caps(&points);
   return points;
 }
 
-// From the cheapest on: level until the next one is reached, then up to it; at last level to the end.
+// From the cheapest on: level until the next one is reached, then up to it; at last level to the end. Empty without a
+// frontier.
 std::vector<PlotPoint> stepped_line(const std::vector<Point>& points) {
   std::vector<PlotPoint> line;
   for (const Point& point : points) {
@@ -111,16 +124,24 @@ std::vector<PlotPoint> stepped_line(const std::vector<Point>& points) {
     if (!line.empty()) line.push_back({point.at.x, line.back().y});
     line.push_back(point.at);
   }
-  line.push_back({kScatterFrame.right, line.back().y});
+  if (!line.empty()) line.push_back({kScatterFrame.right, line.back().y});
   return line;
+}
+
+std::string label_of(const VariantRow& row) {
+  constexpr size_t kRoom = 22;
+  if (!lacks_seeds(row.best)) return shortened(row.variant, kRoom);
+  return join_text(name_within(row.variant, kRoom - 9), ", ", seeds_text(row.best), " seeds");
 }
 
 std::vector<PlacedLabel> place_names(const std::vector<Point>& points, const std::vector<PlotPoint>& line) {
   std::vector<LabelRequest> names;
   std::vector<Box> obstacles;
   for (const Point& point : points) {
-    names.push_back({point.at.x, point.at.y, shortened(point.row->variant, 22)});
-    if (point.bottom > point.top) obstacles.push_back({point.at.x - 4, point.top, point.at.x + 4, point.bottom});
+    names.push_back({point.at.x, point.at.y, label_of(*point.row)});
+    if (point.bottom > point.top) {
+      obstacles.push_back({point.at.x - point.cap - 1, point.top, point.at.x + point.cap + 1, point.bottom});
+    }
   }
   for (size_t i = 1; i < line.size(); ++i) {
     obstacles.push_back({std::min(line[i - 1].x, line[i].x) - 2, std::min(line[i - 1].y, line[i].y) - 2,
@@ -137,12 +158,11 @@ void draw_point(SvgPlot* plot, const ReportView& view, const Point& point, const
         at, {std::clamp(at.x, label.box.left, label.box.right), std::clamp(at.y, label.box.top, label.box.bottom)},
         "leader");
   }
-  if (point.bottom > point.top) plot->vertical_bar(at.x, point.top, point.bottom, style);
+  if (point.bottom > point.top) plot->vertical_bar(at.x, point.top, point.bottom, style, point.cap);
   if (point.on_frontier) plot->ring(at, kRing);
   plot->marker(at, style);
   plot->hit({at.x - kMarker, at.y - kMarker, at.x + kMarker, at.y + kMarker});
-  plot->text({label.x, label.y}, shortened(point.row->variant, 22), point.on_frontier ? "name strong" : "name",
-             label.anchor);
+  plot->text({label.x, label.y}, label_of(*point.row), point.on_frontier ? "name strong" : "name", label.anchor);
 }
 
 // Empty where the variants do not differ in that cost.
@@ -150,14 +170,16 @@ HtmlFigure tradeoff_figure(const ReportView& view, const CostAxis& axis) {
   HtmlFigure figure{.id = view.id + "-" + axis.id, .title = {}, .caption = {}, .svg = {}, .data = {}};
   const Rows rows = rows_by_cost(view.rows, axis.cost);
   if (rows.empty() || axis.cost(*rows.front()) == axis.cost(*rows.back())) return figure;
-  const Rows frontier = pareto_frontier(view.results.subject, view.rows, axis.cost);
+  Rows frontier;  // of means that are decided
+  if (means_are_decided(view.results, view.rows)) {
+    frontier = pareto_frontier(view.results.subject, view.rows, axis.cost);
+  }
   figure.title = frontier_finding(view.results, view.rows, frontier, axis.name);
   SvgPlot plot(kFigureHeight, kScatterFrame);
   const std::vector<Point> points = place_points(&plot, view, axis, rows, frontier);
-  const bool moved = std::any_of(points.begin(), points.end(), [](const Point& point) { return point.moved; });
-  figure.caption = caption_of(view, axis, moved);
+  figure.caption = caption_of(view, axis);
   const std::vector<PlotPoint> line = stepped_line(points);
-  plot.path(line, "frontier");
+  if (!line.empty()) plot.path(line, "frontier");
   const std::vector<PlacedLabel> labels = place_names(points, line);
   for (size_t i = 0; i < points.size(); ++i) {
     plot.mark(value_text(view, axis, points[i]), [&] { draw_point(&plot, view, points[i], labels[i]); });

@@ -36,28 +36,36 @@ tip.className = "tip";
 tip.hidden = true;
 tip.setAttribute("aria-hidden", "true");
 document.body.append(tip);
-for (const mark of document.querySelectorAll(".mark")) {
-  const title = mark.querySelector(":scope > title");
-  mark.setAttribute("aria-label", title.textContent);
-  title.remove();
-}
-const show = (mark) => {
-  tip.hidden = !mark;
-  if (!mark) return;
-  tip.textContent = mark.getAttribute("aria-label");
-  const at = mark.getBoundingClientRect();
+for (const title of document.querySelectorAll(".mark > title")) title.remove();
+// Beside the first of the marks, at its point where it has one; each mark has a line of text.
+const show = (marks) => {
+  tip.hidden = marks.length === 0;
+  if (tip.hidden) return;
+  tip.textContent = marks.map((mark) => mark.getAttribute("aria-label")).join("\n");
+  const at = (marks[0].querySelector(":scope > .m, :scope > .dot") ?? marks[0]).getBoundingClientRect();
   const wide = document.documentElement.clientWidth;
   const left = Math.min(Math.max(8, (at.left + at.right - tip.offsetWidth) / 2), wide - tip.offsetWidth - 8);
   const above = at.top - tip.offsetHeight - 8;
   tip.style.left = `${left + scrollX}px`;
   tip.style.top = `${(above < 0 ? at.bottom + 8 : above) + scrollY}px`;
 };
-const markAt = (event) => event.target.closest?.(".mark");
-document.addEventListener("pointerover", (event) => show(markAt(event) ?? markAt({ target: document.activeElement })));
-document.addEventListener("focusin", (event) => show(markAt(event)));
-document.addEventListener("focusout", () => show(null));
+const markOf = (element) => element.closest?.(".mark");
+const focused = () => [markOf(document.activeElement)].filter(Boolean);
+// Points at one place hide one another: all of them are told. A mark inside another one tells more than that one.
+const pointed = (event) => {
+  const marks = [...new Set(document.elementsFromPoint(event.clientX, event.clientY).map(markOf).filter(Boolean))];
+  return marks.filter((mark) => !marks.some((other) => other !== mark && mark.contains(other)));
+};
+for (const moved of ["pointerover", "pointermove"]) {
+  document.addEventListener(moved, (event) => {
+    const marks = pointed(event).slice(0, 8);
+    show(marks.length ? marks : focused());
+  });
+}
+document.addEventListener("focusin", () => show(focused()));
+document.addEventListener("focusout", () => show([]));
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") show(null);
+  if (event.key === "Escape") show([]);
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   const outer = document.activeElement.closest(".mark[tabindex='0']");
   if (!step || !outer) return;

@@ -113,8 +113,9 @@ bool one_table(const Results& a, const Results& b, const nlohmann::json& usual) 
 // Without what depends on the clock, the machine and the directory, and what only the newer format records.
 nlohmann::ordered_json lasting(const Cell& cell) {
   nlohmann::ordered_json object = to_json(cell);
-  for (const char* name : {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second",
-                           "outputs_per_second", "attention_memory_bytes", "peak_memory_bytes", "model", "options"}) {
+  for (const char* name :
+       {"training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "outputs_per_second", "waited",
+        "attention_memory_bytes", "peak_memory_bytes", "model", "options"}) {
     object.erase(name);
   }
   for (auto& point : object["curve"]) point.erase("seconds");

@@ -9,6 +9,7 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/json_reader.h"
 #include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
@@ -78,6 +79,22 @@ nlohmann::ordered_json to_json(const std::vector<Score>& scores) {
     if (one.interval) list.back()["interval"] = {one.interval->low, one.interval->high};
   }
   return list;
+}
+
+WaitShares waits_from_json(const nlohmann::json& object, const std::string& where) {
+  const JsonReader read(object, where);
+  const auto share = [&](const char* key) {
+    return read.has(key) ? std::optional(read.number_from(key, 0)) : std::nullopt;
+  };
+  return {.training = share("training"), .decoding = share("decoding"), .outputs = share("outputs")};
+}
+
+nlohmann::ordered_json to_json(const WaitShares& waited) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  if (waited.training) object["training"] = *waited.training;
+  if (waited.decoding) object["decoding"] = *waited.decoding;
+  if (waited.outputs) object["outputs"] = *waited.outputs;
+  return object;
 }
 
 // Format 2 had a key for each of these.
@@ -387,6 +404,7 @@ nlohmann::ordered_json to_json(const Cell& c) {
   if (!c.block_targets.empty()) object["block_targets"] = c.block_targets;
   if (c.source_cache_bytes_per_token > 0) object["source_cache_bytes_per_token"] = c.source_cache_bytes_per_token;
   if (c.outputs_per_second > 0) object["outputs_per_second"] = c.outputs_per_second;
+  if (c.waited != WaitShares()) object["waited"] = to_json(c.waited);
   if (!c.examples.empty()) object["examples"] = c.examples;
   if (c.encoder_seed) object["encoder_seed"] = *c.encoder_seed;
   if (!c.tasks.empty()) {
@@ -427,6 +445,7 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .decoding_tokens_per_second = read.number_from("decoding_tokens_per_second", 0),
           .decoding_context = read.integer("decoding_context", 0),
           .outputs_per_second = read.has("outputs_per_second") ? read.number_from("outputs_per_second", 0) : 0,
+          .waited = read.has("waited") ? waits_from_json(read.object("waited"), read.name("waited")) : WaitShares(),
           .attention_memory_bytes = read.integer("attention_memory_bytes", 0),
           .peak_memory_bytes = read.integer("peak_memory_bytes", 0),
           .curve = read.list("curve", point_from_json),
@@ -447,6 +466,7 @@ nlohmann::ordered_json to_json(const Results& results) {
   object["reference"] = results.references.quality;
   object["peop_reference"] = results.references.peop;
   if (!results.looks.empty()) object["looks"] = results.looks;
+  if (const BusySpeeds busy = busy_speeds(results, rows); busy.any()) object["busy_speeds"] = names_of(busy);
   for (const char* list : {"variants", "rows", "planned", "failed", "cells"})
     object[list] = nlohmann::ordered_json::array();
   object["environment"] = results.environment;

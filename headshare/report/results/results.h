@@ -101,6 +101,17 @@ struct TunedTask {
   std::optional<Coverage> coverage = {};  // of the part that is scored; its score is of Subject::full_scale
 };
 
+// How long threads of the program stood ready and waited for a core while a speed was measured, all threads together,
+// as a share of that time: 0 on a machine that does nothing else. Nothing where it is not known, as in files from
+// before.
+struct WaitShares {
+  std::optional<double> training = {};
+  std::optional<double> decoding = {};
+  std::optional<double> outputs = {};
+
+  bool operator==(const WaitShares&) const = default;
+};
+
 // One trained model; of a benchmark an encoder's models for all tasks.
 struct Cell {
   CellKey key;
@@ -140,6 +151,7 @@ struct Cell {
   double decoding_tokens_per_second = 0;
   int64_t decoding_context = 0;        // tokens in the cache while decoding was timed, one sequence
   double outputs_per_second = 0;       // of what it wrote to be scored: sentences of a translation, in batches
+  WaitShares waited = {};              // of the three speeds
   int64_t attention_memory_bytes = 0;  // one attention sub-layer in a training step, measured by allocation
   int64_t peak_memory_bytes = 0;       // of the whole process that trained it
   std::vector<CurvePoint> curve = {};

@@ -49,6 +49,21 @@ TEST(ResultsTest, ReadsWhatItWrote) {
   EXPECT_EQ(to_text(to_json(read)), to_text(to_json(results)));
 }
 
+// How long threads waited for a core; files from before have no such key.
+TEST(ResultsTest, HoldsWhatSpeedsWaited) {
+  Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2)});
+  EXPECT_FALSE(written(results)["cells"][0].contains("waited"));
+  results.cells[0].waited = {.training = 0.25, .outputs = 0};
+  const Json object = written(results);
+  EXPECT_EQ(object["cells"][0]["waited"], Json({{"training", 0.25}, {"outputs", 0}}));
+  const Results read = results_from_json(object, "r");
+  EXPECT_EQ(read.cells[0].waited, results.cells[0].waited);
+  EXPECT_EQ(read.cells[1].waited, WaitShares());
+  Json wrong = object;
+  wrong["cells"][0]["waited"]["training"] = -1;
+  EXPECT_THAT(error_message([&] { results_from_json(wrong, "r"); }), HasSubstr("training"));
+}
+
 TEST(ResultsTest, TasksOfABenchmark) {
   Results results = tuned_results({tuned_cell("mha", 0, 40, 60), tuned_cell("sha", 0, 30, 64)});
   results.cells[0].tasks[0].metrics[0].value = std::nan("");

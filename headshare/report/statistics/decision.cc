@@ -18,6 +18,26 @@ Decision decide(const Results& results, const std::vector<VariantRow>& rows, con
   return decision;
 }
 
+Rows undecided_rows(const Results& results, const std::vector<VariantRow>& rows, const VariantRow& reference) {
+  const Verdicts verdicts = verdicts_of(results.subject, rows);
+  Rows undecided = decide(results, rows, reference).undecided;
+  for (const VariantRow* row : verdicts.level) {
+    const bool known = std::find(undecided.begin(), undecided.end(), row) != undecided.end();
+    if (!known && !keeps_quality(results, reference, *row)) undecided.push_back(row);
+  }
+  for (const VariantRow& row : rows) {
+    const bool judged = row.against_reference && row.against_reference->interval();
+    if (row.finished() && row.trained() && &row != &reference && !judged) undecided.push_back(&row);
+  }
+  return undecided;
+}
+
+bool means_are_decided(const Results& results, const std::vector<VariantRow>& rows) {
+  const VariantRow* reference = reference_row(results, rows);
+  return reference != nullptr && reference->best.seeds.size() >= kFewestToJudge &&
+         undecided_rows(results, rows, *reference).empty();
+}
+
 std::optional<int64_t> seeds_to_decide(const Results& results, const VariantRow& reference, const Rows& undecided,
                                        int64_t most, size_t more_looks) {
   const double confidence = judging_confidence(results.looks.size() + more_looks);

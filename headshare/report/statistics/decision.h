@@ -16,6 +16,14 @@ struct Decision {
 };
 Decision decide(const Results& results, const std::vector<VariantRow>& rows, const VariantRow& reference);
 
+// Those whose quality the headline calls undecided: too few seeds judge them, or they are not significantly different
+// from the reference and may lose the margin, or the interval of a cheaper one holds the margin.
+Rows undecided_rows(const Results& results, const std::vector<VariantRow>& rows, const VariantRow& reference);
+
+// Whether the means of all finished variants may be ordered into a Pareto frontier: the reference is there and no other
+// one is undecided.
+bool means_are_decided(const Results& results, const std::vector<VariantRow>& rows);
+
 // Seeds that would decide every undecided row if means and deviations stay as they are; nothing where `most` would not
 // do. After so many more looks at the data than Results::looks has.
 std::optional<int64_t> seeds_to_decide(const Results& results, const VariantRow& reference, const Rows& undecided,

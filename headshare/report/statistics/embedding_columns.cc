@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "headshare/base/error.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -64,9 +65,11 @@ std::vector<EmbeddingColumn> embedding_columns(const Results& results, const std
   add("peak memory", [](const VariantRow& row) {
     return Shown{row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : "-", positive(row.peak_memory_bytes)};
   });
-  add("training " + training_unit(results.subject) + "/s", [](const VariantRow& row) {
-    return Shown{rate_text(row, row.training_tokens_per_second), positive(row.training_tokens_per_second)};
+  const bool busy = busy_speeds(results, rows).training;
+  add("training " + training_unit(results.subject) + "/s", [busy](const VariantRow& row) {
+    return Shown{speed_text(row, row.training_tokens_per_second, busy), positive(row.training_tokens_per_second)};
   });
+  columns.back().busy = busy;
   return columns;
 }
 

@@ -12,6 +12,7 @@ struct EmbeddingColumn {
   std::string heading;                             // "embedding parameters"
   std::vector<std::string> texts = {};             // of each row; "-" where there is none
   std::vector<std::optional<double>> values = {};  // to sort by
+  bool busy = false;                               // speeds of a busy machine
 };
 
 // Empty where embeddings are not compared. Memory and speed stand here again, beside what they buy.

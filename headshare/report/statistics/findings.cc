@@ -4,13 +4,15 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
 namespace {
 
-constexpr size_t kMostNamed = 3;     // in one title
-constexpr size_t kLongestName = 24;  // characters
+constexpr size_t kMostNamed = 3;      // in one title
+constexpr size_t kMostUndecided = 5;  // likewise, where the title says nothing else of them
+constexpr size_t kLongestName = 24;   // characters
 
 // Variants as the subject of a sentence: "sha", "mqa and sha", "8 schemes". A variant may have any name.
 std::string subject_of(const Results& results, const Rows& rows, size_t most_named = kMostNamed) {
@@ -35,6 +37,14 @@ std::string loss_text(const Subject& subject, const VariantRow& reference, const
   return "about " + (low == high ? low : low + " to " + high);
 }
 
+// "three seeds" where the differences of all have so many, else "these seeds".
+std::string seeds_of(const Rows& rows) {
+  const int64_t seeds = rows.front()->against_reference->seeds;
+  const bool same = std::all_of(rows.begin(), rows.end(),
+                                [seeds](const VariantRow* row) { return row->against_reference->seeds == seeds; });
+  return same ? number_of_seeds(static_cast<size_t>(seeds)) : "these seeds";
+}
+
 std::string judged_finding(const Results& results, const VariantRow& reference, const Verdicts& verdicts) {
   const Subject& subject = results.subject;
   Rows keep, lose, undecided;
@@ -46,18 +56,18 @@ std::string judged_finding(const Results& results, const VariantRow& reference, 
   }
   std::string title;
   // `what` is said of those; the first part names the reference.
-  const auto add = [&](const Rows& those, const std::string& what, const char* to, const char* before = "",
-                       const char* after = "") {
+  const auto add = [&](const Rows& those, const std::string& what, const char* to) {
     if (those.empty()) return;
-    title += join_text(title.empty() ? "" : "; ", before, subject_of(results, those), what,
-                       title.empty() ? to + reference.variant : "", after);
+    title += join_text(title.empty() ? "" : "; ", subject_of(results, those), what,
+                       title.empty() ? to + reference.variant : "");
   };
   const std::string limit = percent_text(margin_share(results));
   add(verdicts.better, verb(verdicts.better, " is significantly better", " are significantly better"), " than ");
   add(keep, verb(keep, " loses less than ", " lose less than ") + limit, " against ");
   add(lose, verb(lose, " loses ", " lose ") + loss_text(subject, reference, lose), " against ");
-  add(undecided, " a loss of " + limit, " against ", title.empty() ? "For " : "for ", " is not excluded");
-  return title;
+  if (undecided.empty()) return title;
+  return join_text(title, title.empty() ? "Undecided: " : "; undecided: ", seeds_of(undecided), " cannot tell ",
+                   subject_of(results, undecided, kMostUndecided), " apart from ", reference.variant);
 }
 
 }  // namespace
@@ -113,10 +123,13 @@ std::string difference_finding(const Results& results, const std::vector<Variant
 
 std::string frontier_finding(const Results& results, const std::vector<VariantRow>& rows, const Rows& frontier,
                              const std::string& cost) {
-  const size_t seeds = most_seeds(rows);
-  if (seeds < kFewestToJudge) {
-    return join_text(seeds == 1 ? "One seed" : "Two seeds", " cannot tell which ", noun(results),
-                     "s are on the Pareto frontier against ", cost);
+  const VariantRow* reference = reference_row(results, rows);
+  if (reference == nullptr) {
+    return join_text(results.references.quality, " is missing, so no Pareto frontier against ", cost, " can be judged");
+  }
+  if (!means_are_decided(results, rows)) {
+    return join_text("Undecided: ", number_of_seeds(most_seeds(rows)), " cannot tell which ", noun(results),
+                     "s lie on the Pareto frontier against ", cost);
   }
   const bool alone = frontier.size() == 1;
   const std::string members = subject_of(results, frontier, kMostNamed + 2);

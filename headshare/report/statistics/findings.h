@@ -14,13 +14,16 @@ std::string few_seeds_text(size_t seeds);
 // compare.
 std::string plan_caveat(size_t variants, size_t seeds);
 
-// "gqa and mqa lose less than 2% against mha; sha loses about 5%; for skv a loss of 2% is not excluded"
+// "gqa and mqa lose less than 2% against mha; sha loses about 5%; undecided: three seeds cannot tell skv apart from
+// mha". What is undecided is never called equal.
 std::string comparison_finding(const Results& results, const std::vector<VariantRow>& rows);
 
 // "sha is significantly worse than mha; mqa is not significantly different"
 std::string difference_finding(const Results& results, const std::vector<VariantRow>& rows);
 
-// "mqa and mha lie on the Pareto frontier against cache"; `cost` names the cost.
+// "mqa and mha lie on the Pareto frontier against cache"; `cost` names the cost. Where means_are_decided() does not
+// hold, no frontier is announced: "Undecided: three seeds cannot tell which schemes lie on the Pareto frontier against
+// cache".
 std::string frontier_finding(const Results& results, const std::vector<VariantRow>& rows, const Rows& frontier,
                              const std::string& cost);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/statistics/decision.h"
 
 namespace headshare {
 namespace {
@@ -28,9 +29,10 @@ TEST(FindingsTest, SayWhatIsKeptLostAndUndecided) {
   EXPECT_EQ(compared(three_seeds(0.005, 0.05)), "mqa loses less than 2% against mha; sha loses about 5%");
   EXPECT_EQ(compared(three_seeds(0.05, 0.1)), "mqa and sha lose about 5% to 11% against mha");
   EXPECT_EQ(compared(three_seeds(-0.1, 0.012)),
-            "mqa is significantly better than mha; for sha a loss of 2% is not excluded");
-  EXPECT_EQ(compared(three_seeds(0.012, 0.1)), "sha loses about 11% against mha; for mqa a loss of 2% is not excluded");
-  EXPECT_EQ(compared(three_seeds(0.012, 0.012)), "For mqa and sha a loss of 2% against mha is not excluded");
+            "mqa is significantly better than mha; undecided: three seeds cannot tell sha apart from mha");
+  EXPECT_EQ(compared(three_seeds(0.012, 0.1)),
+            "sha loses about 11% against mha; undecided: three seeds cannot tell mqa apart from mha");
+  EXPECT_EQ(compared(three_seeds(0.012, 0.012)), "Undecided: three seeds cannot tell mqa and sha apart from mha");
 }
 
 // Whatever the numbers are.
@@ -45,7 +47,8 @@ TEST(FindingsTest, OneSeedAndTwoClaimNothing) {
     EXPECT_EQ(comparison_finding(results, rows), sentence);
     EXPECT_EQ(difference_finding(results, rows), sentence);
     EXPECT_EQ(frontier_finding(results, rows, {&rows[0]}, "cache"),
-              std::string(few) + " cannot tell which schemes are on the Pareto frontier against cache");
+              std::string("Undecided: ") + (most == 0 ? "one seed" : "two seeds") +
+                  " cannot tell which schemes lie on the Pareto frontier against cache");
   }
 }
 
@@ -139,6 +142,42 @@ TEST(ParetoTest, RewrittenWeightsAreAsGoodAsTheirOrigin) {
   EXPECT_EQ(frontier_finding(results, rows, {&rows[0]}, "cache"), "Only mha lies on the Pareto frontier against cache");
   EXPECT_EQ(frontier_finding(results, rows, {&rows[0], &rows[1]}, "cache"),
             "mha and mqa lie on the Pareto frontier against cache");
+}
+
+// Means that the headline calls undecided may stand in their order by chance.
+TEST(ParetoTest, NoFrontierOfUndecidedMeans) {
+  const auto title = [](const Results& results) {
+    const std::vector<VariantRow> rows = summarise(results);
+    return frontier_finding(results, rows, {&rows[0]}, "cache");
+  };
+  const Results decided = three_seeds(0.005, 0.1);
+  EXPECT_TRUE(means_are_decided(decided, summarise(decided)));
+  EXPECT_EQ(title(decided), "Only mha lies on the Pareto frontier against cache");
+  const std::string undecided =
+      "Undecided: three seeds cannot tell which schemes lie on the Pareto frontier against cache";
+  EXPECT_EQ(title(three_seeds(0.012, 0.1)), undecided);  // not significantly different, and may lose 2%
+  EXPECT_EQ(title(three_seeds(0.025, 0.1)), undecided);  // significantly worse, and may lose less than 2%
+  Results without = decided;
+  without.references.quality = "gqa";
+  EXPECT_EQ(title(without), "gqa is missing, so no Pareto frontier against cache can be judged");
+  Results few = decided;
+  std::erase_if(few.cells, [](const Cell& cell) { return cell.key.variant == "sha" && cell.key.seed > 0; });
+  EXPECT_EQ(title(few), undecided);  // one seed of sha judges nothing
+}
+
+// However many seeds: what was not shown to differ was not shown to be equal.
+TEST(FindingsTest, UndecidedSaysHowManySeeds) {
+  Results results = three_seeds(0.012, 0.012);
+  for (const int64_t seed : {3, 4}) {
+    for (const char* scheme : {"mha", "mqa", "sha"}) {
+      const double away = 0.012 + 0.06 * (static_cast<double>(seed) - 3.5);
+      results.cells.push_back(loss_cell(scheme, seed, std::string(scheme) == "mha" ? 2.0 : 2.0 + away));
+      results.planned.push_back(results.cells.back().key);
+    }
+  }
+  EXPECT_EQ(compared(results), "Undecided: five seeds cannot tell mqa and sha apart from mha");
+  std::erase_if(results.cells, [](const Cell& cell) { return cell.key.variant == "sha" && cell.key.seed > 3; });
+  EXPECT_EQ(compared(results), "Undecided: these seeds cannot tell mqa and sha apart from mha");
 }
 
 TEST(PlanCaveatTest, SaysWhatFewSeedsCannotDecide) {

@@ -36,23 +36,29 @@ std::string no_best_sentence() {
 std::string separation_sentence(const Results& results, const Verdicts& verdicts) {
   const std::string& reference = results.references.quality;
   if (verdicts.judged() == 0) return "";
+  const std::string unjudged = verdicts.unjudged.empty()
+                                   ? ""
+                                   : join_text(" Not judged, for want of ", kFewestToJudge,
+                                               " seeds: ", list_text(names_of(verdicts.unjudged)), ".");
   if (verdicts.better.empty() && verdicts.worse.empty()) {
     return verdicts.level.size() == 1
                ? join_text(" ", verdicts.level[0]->variant, " is not significantly different from ", reference,
-                           ": the interval of its difference contains 0.")
-               : join_text(" No ", noun(results), " is significantly different from ", reference,
-                           ": the interval of every difference contains 0.");
+                           ": the interval of its difference contains 0.", unjudged)
+               : join_text(" No ", verdicts.unjudged.empty() ? "" : "judged ", noun(results),
+                           " is significantly different from ", reference,
+                           ": the interval of every difference contains 0.", unjudged);
   }
   std::string text;
   if (!verdicts.better.empty()) {
     text += join_text(" Significantly better than ", reference, ": ", list_text(names_of(verdicts.better)), ".");
   }
   if (!verdicts.worse.empty()) {
-    text += verdicts.level.empty() && verdicts.better.empty() && verdicts.worse.size() > 1
+    const bool all = verdicts.level.empty() && verdicts.better.empty() && verdicts.unjudged.empty();
+    text += all && verdicts.worse.size() > 1
                 ? join_text(" Every other ", noun(results), " is significantly worse than ", reference, ".")
                 : join_text(" Significantly worse than ", reference, ": ", list_text(names_of(verdicts.worse)), ".");
   }
-  return text;
+  return text + unjudged;
 }
 
 std::string percent_of(double part, double whole) { return percent_text(part / whole, 0); }
@@ -81,14 +87,17 @@ std::string cheapest_text(const Results& results, const VariantRow& reference, c
                           difference_interval_text(subject, row.against_reference->interval()), ".");
 }
 
-constexpr size_t kMostNamed = 3;  // in one sentence
+constexpr size_t kMostNamed = 3;    // in one sentence
+constexpr size_t kMostListed = 10;  // in brackets
 
 // Of those that may or may not be within the margin: which, and how many seeds would tell.
 std::string undecided_text(const Results& results, const VariantRow& reference, const Rows& undecided) {
-  const std::string which = undecided.size() <= kMostNamed
-                                ? list_text(names_of(undecided), "or")
-                                : join_text("any of ", undecided.size(), " ", noun(results),
-                                            "s with fewer attention parameters than ", reference.variant);
+  const std::string which =
+      undecided.size() <= kMostNamed
+          ? list_text(names_of(undecided), "or")
+          : join_text("any of ", undecided.size(), " ", noun(results), "s with fewer attention parameters than ",
+                      reference.variant,
+                      undecided.size() <= kMostListed ? join_text(" (", list_text(names_of(undecided)), ")") : "");
   std::string text =
       join_text(" Whether ", which, " loses less than ", margin_text(results, reference), " is not decided");
   const size_t more_looks = results.looks.empty() ? 0 : 1;
@@ -174,12 +183,26 @@ bool shares_encoders(const Results& results) {
   });
 }
 
-std::vector<std::string> caveats_of(const Results& results, const Verdicts& verdicts, size_t seeds) {
+// "Fewer seeds than planned: mqa (2 of 3). ..."; "" where every variant that has any has all.
+std::string missing_seeds_text(const std::vector<VariantRow>& rows) {
+  std::vector<std::string> names;
+  for (const VariantRow& row : rows) {
+    if (lacks_seeds(row.best)) names.push_back(join_text(row.variant, " (", seeds_text(row.best), ")"));
+  }
+  if (names.empty()) return "";
+  const std::string which =
+      names.size() <= kMostListed ? list_text(names) : join_text(names.size(), " of ", rows.size(), " rows");
+  return join_text("Fewer seeds than planned: ", which, ". Their numbers are provisional, and reports show them grey.");
+}
+
+std::vector<std::string> caveats_of(const Results& results, const std::vector<VariantRow>& rows,
+                                    const Verdicts& verdicts, size_t seeds) {
   std::vector<std::string> caveats;
   if (!is_complete(results)) {
     caveats.push_back(join_text("Partial: ", results.cells.size(), " of ", plural(results.planned.size(), "model"),
                                 " finished so far; figures will change."));
   }
+  if (const std::string fewer = missing_seeds_text(rows); !fewer.empty()) caveats.push_back(fewer);
   if (!results.failed.empty()) {
     caveats.push_back(plural(results.failed.size(), "model") + " failed, for the reasons listed below.");
   }
@@ -211,7 +234,7 @@ Headline headline(const Results& results, const std::vector<VariantRow>& rows) {
   if (!finished) {
     const bool all_failed = !results.planned.empty() && is_complete(results);
     return {.finding = all_failed ? "Every model failed." : "No model is finished yet.",
-            .caveats = caveats_of(results, {}, 0)};
+            .caveats = caveats_of(results, rows, {}, 0)};
   }
   const size_t seeds = most_seeds(rows);
   const VariantRow* reference = reference_row(results, rows);
@@ -223,7 +246,7 @@ Headline headline(const Results& results, const std::vector<VariantRow>& rows) {
   } else {
     finding += separation_sentence(results, verdicts) + cheapest_sentence(results, rows, *reference, verdicts);
   }
-  return {.finding = finding, .caveats = caveats_of(results, verdicts, seeds)};
+  return {.finding = finding, .caveats = caveats_of(results, rows, verdicts, seeds)};
 }
 
 }  // namespace headshare

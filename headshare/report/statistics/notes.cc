@@ -6,6 +6,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/report/statistics/option_names.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/verdicts.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -148,35 +149,6 @@ std::string steps_and_seconds(const Results& results, const std::vector<VariantR
                       format_duration(median(seconds)));
   }
   return text;
-}
-
-// How many times as fast the fastest seed of a variant was as its slowest; 1 where no variant has two seeds.
-double largest_speed_ratio(const Results& results, const std::vector<VariantRow>& rows) {
-  double largest = 1;
-  for (const VariantRow& row : rows) {
-    if (!row.finished() || !row.trained()) continue;
-    std::vector<double> speeds;
-    for (const Cell* cell : cells_of(results, row.variant, row.best.setting)) {
-      if (cell->training_tokens_per_second > 0) speeds.push_back(cell->training_tokens_per_second);
-    }
-    if (speeds.empty()) continue;
-    const auto [slowest, fastest] = std::minmax_element(speeds.begin(), speeds.end());
-    largest = std::max(largest, *fastest / *slowest);
-  }
-  return largest;
-}
-
-// How far the speeds can be trusted: variants are trained in turns, seed after seed.
-std::string speed_note(const Results& results, const std::vector<VariantRow>& rows) {
-  constexpr double kBusy = 1.25;
-  const bool seeds =
-      std::any_of(rows.begin(), rows.end(), [](const VariantRow& row) { return row.best.seeds.size() > 1; });
-  if (!seeds) return "Speeds are of one run each: whatever else the machine did meanwhile is in them.";
-  const double ratio = largest_speed_ratio(results, rows);
-  const std::string spread = join_text("Speeds are medians over seeds; training speeds of one ", noun(results),
-                                       " differ by up to ", percent_text(ratio - 1), " between its seeds.");
-  return ratio < kBusy ? spread
-                       : spread + " The machine was busy: measure again on an idle one before comparing speeds.";
 }
 
 void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows, std::vector<std::string>* notes) {

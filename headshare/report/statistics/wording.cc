@@ -43,12 +43,16 @@ std::string noun(const Results& results) {
 }
 
 std::string score_heading(const std::string& name) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
-      {{"bits-per-byte", "bits per byte"}, {"bleu", "BLEU"}, {"chrf", "chrF"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 5> kNames = {{{"bits-per-byte", "bits per byte"},
+                                                                          {"bleu", "BLEU"},
+                                                                          {"chrf", "chrF"},
+                                                                          {"masked-perplexity", "masked perplexity"},
+                                                                          {"three-way-loss", "three-way loss"}}};
+  const std::string plain = name.substr(0, name.find('|'));
   for (const auto& [key, heading] : kNames) {
-    if (name == key) return heading;
+    if (plain == key) return heading;
   }
-  return name;
+  return plain;
 }
 
 std::string score_text(const SettingRow& row, const std::string& name) {
@@ -165,6 +169,24 @@ std::string bytes_text(double bytes) {
 std::string seeds_text(const SettingRow& row) {
   const auto finished = static_cast<int64_t>(row.seeds.size());
   return finished == row.planned ? std::to_string(finished) : join_text(finished, " of ", row.planned);
+}
+
+bool lacks_seeds(const SettingRow& row) {
+  return !row.seeds.empty() && static_cast<int64_t>(row.seeds.size()) < row.planned;
+}
+
+std::string seeds_in_words(const SettingRow& row) {
+  const size_t finished = row.seeds.size();
+  if (lacks_seeds(row)) {
+    return join_text(finished == 1 ? "one" : join_text("mean of ", finished), " of ", row.planned, " planned seeds");
+  }
+  return finished == 1 ? "one seed" : join_text("mean of ", finished, " seeds");
+}
+
+std::string number_of_seeds(size_t seeds) {
+  constexpr std::array kWords = {"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"};
+  return (seeds < kWords.size() ? std::string(kWords[seeds]) : std::to_string(seeds)) +
+         (seeds == 1 ? " seed" : " seeds");
 }
 
 std::string p_text(double p_value) {

@@ -30,12 +30,16 @@ std::string bytes_text(double bytes);                                    // "1.5
 std::string rate_text(const VariantRow& row, double per_second);         // "1,204", "as mha", "-"
 std::string count_text(int64_t count);                                   // "27,648", "-" for 0
 std::string seeds_text(const SettingRow& row);                           // "3", "2 of 3"
-std::string p_text(double p_value);                                      // "0.03", "< 0.001"
+bool lacks_seeds(const SettingRow& row);            // some are finished, and fewer than planned: shown grey
+std::string seeds_in_words(const SettingRow& row);  // "mean of 3 seeds", "one seed", "mean of 2 of 3 planned seeds"
+std::string number_of_seeds(size_t seeds);          // "one seed", "three seeds", "12 seeds"
+std::string p_text(double p_value);                 // "0.03", "< 0.001"
 
 // What the rows are: "scheme" where each variant is named after its scheme and is nothing else, else "variant".
 std::string noun(const Results& results);
 
-std::string score_heading(const std::string& name);                               // "bits per byte", "BLEU"
+// "bits per byte", "BLEU"; of a signature ("bleu|nrefs:1|...") its first part.
+std::string score_heading(const std::string& name);
 std::string score_text(const SettingRow& row, const std::string& name);           // "1.234 ±0.005", "-" without it
 std::string score_interval_text(const SettingRow& row, const std::string& name);  // "[56.10, 57.71]", "" without one
 

@@ -152,40 +152,4 @@ std::vector<double> spread(const std::vector<double>& wished, double gap, double
   return heights;
 }
 
-std::vector<double> dodge(const std::vector<Upright>& bars, double gap, double low, double high) {
-  std::vector<double> places;
-  std::vector<size_t> group;  // bars of one group are spread together
-  for (const Upright& bar : bars) {
-    places.push_back(bar.x);
-    group.push_back(group.size());
-  }
-  const auto clash = [&](size_t i, size_t j) {
-    return group[i] != group[j] && std::abs(places[i] - places[j]) < gap && bars[i].top < bars[j].bottom &&
-           bars[j].top < bars[i].bottom;
-  };
-  const auto spread_group = [&](size_t which) {
-    std::vector<double> wished;
-    for (size_t i = 0; i < bars.size(); ++i) {
-      if (group[i] == which) wished.push_back(bars[i].x);
-    }
-    const std::vector<double> made = spread(wished, gap, low, high);
-    for (size_t i = 0, at = 0; i < bars.size(); ++i) {
-      if (group[i] == which) places[i] = made[at++];
-    }
-  };
-  // What clashes becomes one group, whose new places may clash with others; each round leaves one group less.
-  for (bool again = true; again;) {
-    again = false;
-    for (size_t i = 0; i < bars.size() && !again; ++i) {
-      for (size_t j = 0; j < i && !again; ++j) {
-        if (!clash(i, j)) continue;
-        std::replace(group.begin(), group.end(), group[i], size_t{group[j]});
-        spread_group(group[j]);
-        again = true;
-      }
-    }
-  }
-  return places;
-}
-
 }  // namespace headshare

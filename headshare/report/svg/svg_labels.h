@@ -39,13 +39,4 @@ std::vector<PlacedLabel> place_labels(const std::vector<LabelRequest>& requests,
 // that allows, within [low, high] if they fit.
 std::vector<double> spread(const std::vector<double>& wished, double gap, double low, double high);
 
-// Something upright: a point with its error bar.
-struct Upright {
-  double x = 0, top = 0, bottom = 0;
-};
-
-// Places along x within [low, high], as near to the wished ones as it allows, so that no two that overlap in height are
-// nearer than `gap`: none hides another.
-std::vector<double> dodge(const std::vector<Upright>& bars, double gap, double low, double high);
-
 }  // namespace headshare

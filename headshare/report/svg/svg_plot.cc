@@ -18,7 +18,9 @@ constexpr std::array<const char*, kMarkers> kDashes = {"",    "7 3", "2 3",     
                                                        "7 3", "2 3", "9 3 2 3", "",        "7 3"};
 
 // The eleventh series has the first one's colour and the second one's shape, and so on: a hundred differ.
-int colour_of(SeriesStyle style) { return style.index % kMarkers; }
+std::string colour_of(SeriesStyle style) {
+  return fmt::format("s{}{}", style.index % kMarkers, style.grey ? " grey" : "");
+}
 int shape_of(SeriesStyle style) { return (style.index + style.index / kMarkers) % kMarkers; }
 
 std::string star(double x, double y, double r) {
@@ -38,7 +40,7 @@ std::string polygon(const std::string& points, const std::string& css) {
 
 // Ten shapes, filled, hollow and crossed, which differ without their colours, too.
 std::string shape(double x, double y, double r, SeriesStyle style) {
-  const std::string full = fmt::format("m s{}", colour_of(style));
+  const std::string full = "m " + colour_of(style);
   const std::string hollow = full + " h";
   switch (shape_of(style)) {
     case 0:
@@ -170,8 +172,9 @@ void SvgPlot::mark(const std::string& text, const std::function<void()>& draw) {
   draw();
   --depth_;
   const bool has_marks = body_.find("<g class=\"mark\"", begin) != std::string::npos;
-  body_.insert(begin, fmt::format("<g class=\"mark\" tabindex=\"{}\" role=\"{}\"><title>{}</title>\n",
-                                  depth_ == 0 ? 0 : -1, has_marks ? "group" : "img", escape_html(text)));
+  body_.insert(begin,
+               fmt::format("<g class=\"mark\" tabindex=\"{0}\" role=\"{1}\" aria-label=\"{2}\"><title>{2}</title>\n",
+                           depth_ == 0 ? 0 : -1, has_marks ? "group" : "img", escape_html(text)));
   body_ += "</g>\n";
 }
 
@@ -190,7 +193,7 @@ void SvgPlot::line(const std::vector<PlotPoint>& points, SeriesStyle style, bool
   // A nested <svg> clips what leaves the frame, without an id for a clip path.
   body_ += fmt::format(
       "<svg x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{3:.1f}\" "
-      "viewBox=\"{0:.1f} {1:.1f} {2:.1f} {3:.1f}\"><polyline class=\"l s{4}{5}\"{6} points=\"{7}\"/></svg>\n",
+      "viewBox=\"{0:.1f} {1:.1f} {2:.1f} {3:.1f}\"><polyline class=\"l {4}{5}\"{6} points=\"{7}\"/></svg>\n",
       frame_.left, frame_.top, frame_.right - frame_.left, frame_.bottom - frame_.top, colour_of(style),
       faint ? " faint" : "", dashes, list);
 }
@@ -204,12 +207,12 @@ void SvgPlot::ring(PlotPoint around, double radius) {
 
 void SvgPlot::dot(PlotPoint at, SeriesStyle style) {
   body_ +=
-      fmt::format("<circle class=\"dot s{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>\n", colour_of(style), at.x, at.y);
+      fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>\n", colour_of(style), at.x, at.y);
 }
 
-void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style) {
-  body_ += fmt::format("<path class=\"e s{}\" d=\"M{:.1f} {:.1f}h6m-3 0V{:.1f}m-3 0h6\"/>\n", colour_of(style), x - 3,
-                       y1, y2);
+void SvgPlot::vertical_bar(double x, double y1, double y2, SeriesStyle style, double cap) {
+  body_ += fmt::format("<path class=\"e {0}\" d=\"M{1:.1f} {2:.1f}h{5:.1f}m-{4:.1f} 0V{3:.1f}m-{4:.1f} 0h{5:.1f}\"/>\n",
+                       colour_of(style), x - cap, y1, y2, cap, 2 * cap);
 }
 
 void SvgPlot::cell(const Box& box, const std::string& css, double strength) {

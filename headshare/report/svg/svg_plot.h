@@ -17,6 +17,7 @@ std::string escape_html(const std::string& text);
 // that are not known by name get what others leave free, or share.
 struct SeriesStyle {
   int index = 0;
+  bool grey = false;  // keeps its marker and dashes, not its colour: what stands there is not to be relied on
 };
 
 struct PlotPoint {
@@ -38,17 +39,19 @@ class SvgPlot {
   void x_name(double y, const std::string& label);  // the name alone: below the frame's middle, inside the figure
   void y_axis(const Scale& scale, const std::string& label);
 
-  // What `draw` draws is one thing with a value: `text` shows when it is pointed at or focused (page.js; without it,
-  // the browser's own tooltip). It can be reached by Tab; a mark inside another one by the arrow keys.
+  // What `draw` draws is one thing with a value: `text` is its name for screen readers and shows when it is pointed at
+  // or focused (page.js; without it, the browser's own tooltip). It can be reached by Tab; a mark inside another one by
+  // the arrow keys.
   void mark(const std::string& text, const std::function<void()>& draw);
   void hit(const Box& box);  // where a mark can be pointed at, beside what can be seen of it
 
   void line(const std::vector<PlotPoint>& points, SeriesStyle style, bool faint = false);  // inside the frame only
   void marker(PlotPoint at, SeriesStyle style, double size = 5);
   void ring(PlotPoint around, double radius);
-  void dot(PlotPoint at, SeriesStyle style);                             // shows only when its mark does
-  void vertical_bar(double x, double y1, double y2, SeriesStyle style);  // an error bar with caps
-  void cell(const Box& box, const std::string& css, double strength);    // of a heat map; strength from 0 to 1
+  void dot(PlotPoint at, SeriesStyle style);  // shows only when its mark does
+  // An error bar with caps. Where several stand at one x, caps of different widths show where each ends.
+  void vertical_bar(double x, double y1, double y2, SeriesStyle style, double cap = 3);
+  void cell(const Box& box, const std::string& css, double strength);  // of a heat map; strength from 0 to 1
   void cells(const std::vector<Box>& boxes, const std::string& css, double strength);  // many alike, as one path
   void segment(PlotPoint from, PlotPoint to, const std::string& css);
   void path(const std::vector<PlotPoint>& points, const std::string& css);

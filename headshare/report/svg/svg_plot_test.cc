@@ -103,23 +103,6 @@ TEST(LabelsTest, SpreadKeepsOrderDistanceAndBounds) {
   EXPECT_TRUE(spread({}, 16, 0, 200).empty());
 }
 
-TEST(DodgeTest, NothingHidesAnother) {
-  // Two at one place, a third that the second is moved onto, one above all of them, one apart.
-  const std::vector<Upright> bars = {{100, 50, 90}, {100, 60, 80}, {110, 55, 70}, {100, 10, 30}, {200, 50, 90}};
-  const std::vector<double> places = dodge(bars, 12, 0, 300);
-  for (size_t i = 0; i < bars.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const bool beside = bars[i].top < bars[j].bottom && bars[j].top < bars[i].bottom;
-      EXPECT_TRUE(!beside || std::abs(places[i] - places[j]) >= 12 - 1e-9) << i << " " << j;
-    }
-  }
-  EXPECT_LT(places[0], places[1]);
-  EXPECT_LT(places[1], places[2]);
-  EXPECT_EQ(places[3], 100);  // nothing hides these
-  EXPECT_EQ(places[4], 200);
-  EXPECT_THAT(dodge({{2, 0, 9}, {2, 0, 9}}, 12, 0, 300), ElementsAre(6, 18));  // within the frame
-}
-
 // A mark inside another one is reached by the arrow keys alone.
 TEST(SvgPlotTest, MarksHaveTheirValue) {
   SvgPlot plot(100, {0, 0, 10, 10});
@@ -129,9 +112,13 @@ TEST(SvgPlotTest, MarksHaveTheirValue) {
   });
   plot.mark("mqa: 2", [&] { plot.marker({3, 3}, {1}); });
   const std::string svg = plot.svg("id", "title", "desc");
-  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"group\"><title>mha: &lt;1&gt;</title>"));
-  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"-1\" role=\"img\"><title>seed 0: 1</title>"));
-  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"img\"><title>mqa: 2</title>"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"group\" aria-label=\"mha: "
+                             "&lt;1&gt;\"><title>mha: &lt;1&gt;</title>"));
+  EXPECT_THAT(
+      svg,
+      HasSubstr("<g class=\"mark\" tabindex=\"-1\" role=\"img\" aria-label=\"seed 0: 1\"><title>seed 0: 1</title>"));
+  EXPECT_THAT(svg,
+              HasSubstr("<g class=\"mark\" tabindex=\"0\" role=\"img\" aria-label=\"mqa: 2\"><title>mqa: 2</title>"));
 }
 
 // The labels below the axis, and whether each stays clear of the next.
@@ -190,6 +177,14 @@ TEST(SvgPlotTest, TextIsNeverMarkup) {
   EXPECT_THAT(svg, HasSubstr("&lt;/svg&gt;&lt;script&gt;"));
   EXPECT_THAT(svg, HasSubstr("&lt;title&gt;"));
   EXPECT_THAT(svg, Not(HasSubstr("<script")));
+}
+
+// What is not to be relied on keeps its shape.
+TEST(SvgPlotTest, GreyKeepsTheMarker) {
+  std::string grey = SvgPlot::key({.index = 4, .grey = true});
+  EXPECT_THAT(grey, HasSubstr("class=\"m s4 grey\""));
+  grey.erase(grey.find(" grey"), 5);
+  EXPECT_EQ(grey, SvgPlot::key({4}));
 }
 
 TEST(SvgPlotTest, TenSchemesHaveTenMarkers) {
