@@ -6,6 +6,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "headshare/base/json_input.h"
 #include "headshare/cli/terminal/terminal.h"
 
 namespace headshare {
@@ -20,7 +21,8 @@ std::string place(const fs::path& path, const YAML::Mark& mark) {
 
 std::string scalar(const YAML::Node& node, const std::string& where, const std::string& name) {
   if (!node.IsScalar()) {
-    throw UsageError(join_text(where, ": '", name, "' ", node.IsNull() ? "has no value" : "takes plain values only"));
+    throw UsageError(
+        join_text(where, ": ", brief_text(name), " ", node.IsNull() ? "has no value" : "takes plain values only"));
   }
   return node.Scalar();
 }
