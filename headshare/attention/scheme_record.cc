@@ -4,6 +4,7 @@
 
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 
 namespace headshare {
@@ -37,7 +38,7 @@ const SchemeRecord& scheme_record(const std::string& name) {
   const std::vector<std::string> known = scheme_names();
   std::string list;
   for (const std::string& one : known) list += (list.empty() ? "" : "|") + one;
-  throw Error(join_text("scheme must be one of ", list, ", not '", name, "'", did_you_mean(name, known)));
+  throw Error(join_text("scheme must be one of ", list, ", not ", brief_text(name), did_you_mean(name, known)));
 }
 
 bool is_trained(const std::string& scheme) {

@@ -5,8 +5,10 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/number.h"
+#include "headshare/base/visible.h"
 
 namespace headshare {
 namespace {
@@ -34,10 +36,11 @@ template <class Number>
 Number parse_number(const std::string& name, const std::string& text, const FieldOptions& options) {
   const std::optional<Number> value = number_in<Number>(std::string_view(text).substr(text.starts_with('+') ? 1 : 0));
   const bool whole = std::is_integral_v<Number>;
-  HS_CHECK(value, name, " must be ", whole ? "a whole number" : "a number", ", not '", text, "'");
+  HS_CHECK(value, name, " must be ", whole ? "a whole number" : "a number", ", not ", brief_text(text));
   const auto number = static_cast<double>(*value);
-  HS_CHECK(std::isfinite(number), name, " must be finite, not '", text, "'");
-  HS_CHECK(number >= options.min && number <= options.max, name, " must be ", range_text(options), ", not ", text);
+  HS_CHECK(std::isfinite(number), name, " must be finite, not ", brief_text(text));
+  HS_CHECK(number >= options.min && number <= options.max, name, " must be ", range_text(options), ", not ",
+           shortened(text, 60));
   return *value;
 }
 
@@ -133,7 +136,7 @@ Field field(std::string name, bool* target, std::string help, FieldOptions optio
   made.parse = [target, name = made.name](const std::string& text) {
     const bool yes = text == "true" || text == "yes" || text == "on" || text == "1";
     const bool no = text == "false" || text == "no" || text == "off" || text == "0";
-    HS_CHECK(yes || no, name, " must be true or false, not '", text, "'");
+    HS_CHECK(yes || no, name, " must be true or false, not ", brief_text(text));
     *target = yes;
   };
   made.value = [target] { return nlohmann::json(*target); };
@@ -176,7 +179,7 @@ Field enum_field(std::string name, std::string help, const std::vector<std::stri
     const std::string wanted = canonical_name(text);
     const auto found = std::find_if(choices.begin(), choices.end(),
                                     [&](const std::string& choice) { return canonical_name(choice) == wanted; });
-    HS_CHECK(found != choices.end(), name, " must be one of ", range, ", not '", text, "'",
+    HS_CHECK(found != choices.end(), name, " must be one of ", range, ", not ", brief_text(text),
              did_you_mean(text, choices));
     set(static_cast<size_t>(found - choices.begin()));
   };
@@ -213,7 +216,7 @@ void set_field(Fields& fields, const std::string& name, const std::string& text,
   if (found == nullptr) {
     std::vector<std::string> known;
     for (const Field& one : fields) known.push_back(one.name);
-    throw Error(join_text(where, ": unknown option '", name, "'", did_you_mean(canonical_name(name), known)));
+    throw Error(join_text(where, ": unknown option ", brief_text(name), did_you_mean(canonical_name(name), known)));
   }
   try {
     found->parse(text);

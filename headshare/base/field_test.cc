@@ -107,7 +107,7 @@ TEST(FieldTest, UnknownNamesAreRefusedWithTheNearest) {
   SampleOptions options;
   Fields list = fields(options);
   EXPECT_EQ(error_message([&] { set_field(list, "layer", "2", "c.yaml:3"); }),
-            "c.yaml:3: unknown option 'layer'; did you mean 'layers'?");
+            "c.yaml:3: unknown option 'layer' (did you mean 'layers'?)");
 }
 
 TEST(FieldTest, BadValuesNameTheRange) {

@@ -33,7 +33,36 @@ std::string brief_reason(std::string reason) {
   return text;
 }
 
-std::string named(const std::string& key, const std::string& where) { return where + ": '" + key + "'"; }
+// Called by the parser: refuses nesting that is too deep (printing recurses: a million brackets would overflow the
+// stack), and a key twice in one object, of which the parser would keep the last. `whose` ends the sentences.
+class StrictParse {
+ public:
+  StrictParse(std::string where, size_t deepest, std::string whose)
+      : where_(std::move(where)), deepest_(deepest), whose_(std::move(whose)) {}
+
+  bool operator()(int /*depth*/, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      keys_.emplace_back();
+      HS_CHECK(keys_.size() <= deepest_, where_, ": JSON nested deeper than ", deepest_, " levels", whose_);
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys_.pop_back();
+    } else if (event == Event::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      HS_CHECK(keys_.back().insert(key).second, where_, ": ", brief_text(key), " stands twice in one JSON object",
+               whose_);
+    }
+    return true;
+  }
+
+ private:
+  std::string where_;
+  size_t deepest_;
+  std::string whose_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects and lists around the current position
+};
+
+std::string named(const std::string& key, const std::string& where) { return where + ": " + brief_text(key); }
 
 }  // namespace
 
@@ -44,23 +73,8 @@ Error json_error(const std::string& where, size_t bytes, const nlohmann::json::e
 }
 
 nlohmann::json parse_json_input(std::string_view text, const std::string& where) {
-  constexpr size_t kDeepest = 32;
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::unordered_set<std::string>> keys;  // of the objects and lists around the current position
-  const auto watch = [&](int, Event event, nlohmann::json& parsed) {
-    if (event == Event::object_start || event == Event::array_start) {
-      keys.emplace_back();
-      HS_CHECK(keys.size() <= kDeepest, where, ": JSON nested deeper than ", kDeepest, " levels");
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys.pop_back();
-    } else if (event == Event::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      HS_CHECK(keys.back().insert(key).second, where, ": '", key, "' stands twice in one JSON object");
-    }
-    return true;
-  };
   try {
-    return nlohmann::json::parse(text, watch);
+    return nlohmann::json::parse(text, StrictParse(where, 32, ""));
   } catch (const nlohmann::json::exception& error) {
     throw json_error(where, text.size(), error);
   }
@@ -71,13 +85,9 @@ nlohmann::json read_json_input(const fs::path& path, uint64_t most_bytes) {
 }
 
 nlohmann::json read_json_file(const fs::path& path, uint64_t most_bytes, const std::string& advice) {
-  constexpr int kDeepest = 64;  // printing recurses: a million brackets would overflow the stack
-  const auto check_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    HS_CHECK(depth <= kDeepest, path.string(), " is nested deeper than ", kDeepest,
-             " levels: headshare did not write it");
-    return true;
-  };
-  nlohmann::json object = nlohmann::json::parse(read_file(path, most_bytes), check_depth, /*allow_exceptions=*/false);
+  nlohmann::json object =
+      nlohmann::json::parse(read_file(path, most_bytes), StrictParse(path.string(), 64, ": headshare did not write it"),
+                            /*allow_exceptions=*/false);
   HS_CHECK(!object.is_discarded(), path.string(), " is not JSON: ", advice);
   HS_CHECK(object.is_object(), path.string(), " is not a JSON object: ", advice);
   return object;
@@ -90,7 +100,7 @@ nlohmann::json json_or_discarded(std::string_view text) {
 const nlohmann::json& json_member(const nlohmann::json& object, const std::string& key, const std::string& where) {
   HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
   const auto found = object.find(key);
-  HS_CHECK(found != object.end(), where, ": has no '", key, "'");
+  HS_CHECK(found != object.end(), where, ": has no ", brief_text(key));
   return *found;
 }
 
@@ -127,7 +137,7 @@ const std::string& json_string(const nlohmann::json& object, const std::string& 
 
 const std::string& json_filled(const nlohmann::json& object, const std::string& key, const std::string& where) {
   const std::string& text = json_string(object, key, where);
-  HS_CHECK(!is_blank(text), where, ": '", key, "' is empty");
+  HS_CHECK(!is_blank(text), where, ": ", brief_text(key), " is empty");
   return text;
 }
 
@@ -164,7 +174,7 @@ void refuse_unknown_keys(const nlohmann::json& object, const std::vector<std::st
                          const std::string& where) {
   HS_CHECK(object.is_object(), where, ": must be a JSON object, not ", brief_json(object));
   for (const auto& [key, value] : object.items()) {
-    HS_CHECK(std::find(known.begin(), known.end(), key) != known.end(), where, ": unknown key '", key, "'",
+    HS_CHECK(std::find(known.begin(), known.end(), key) != known.end(), where, ": unknown key ", brief_text(key),
              did_you_mean(key, known));
   }
 }

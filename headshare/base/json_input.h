@@ -27,7 +27,8 @@ nlohmann::json read_json_input(const fs::path& path, uint64_t most_bytes);
 Error json_error(const std::string& where, size_t bytes, const nlohmann::json::exception& error);
 
 // The object in a file that headshare wrote. Throws Error naming the path, followed by `advice`, when the file holds no
-// object. Also refuses nesting so deep that printing the object would overflow the stack.
+// object. Also refuses a key twice in one object, and nesting so deep that printing the object would overflow the
+// stack.
 nlohmann::json read_json_file(const fs::path& path, uint64_t most_bytes,
                               const std::string& advice = "it is damaged, or was never finished");
 

@@ -72,7 +72,10 @@ TEST(JsonInputTest, OurOwnFilesAreObjects) {
   EXPECT_EQ(refused("{\"a\": "), file.string() + " is not JSON: delete it");
   EXPECT_EQ(refused("[1]"), file.string() + " is not a JSON object: delete it");
   EXPECT_THAT(refused("{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}"),
-              StartsWith(file.string() + " is nested deeper than 64 levels"));
+              StartsWith(file.string() + ": JSON nested deeper than 64 levels: headshare did not write it"));
+  EXPECT_EQ(refused(R"({"model": {"layers": 2, "heads": 4, "layers": 3}})"),
+            file.string() + ": 'layers' stands twice in one JSON object: headshare did not write it");
+  EXPECT_EQ(refused(R"({"a": {"layers": 2}, "b": [{"layers": 2}, {"layers": 3}]})"), "no error");
   EXPECT_THAT(refused(std::string((1 << 20) + 1, ' ')), HasSubstr(file.string()));
   EXPECT_EQ(refused("{\"a\": 1}"), "no error");
   EXPECT_EQ(read_json_file(file, 1 << 20), nlohmann::json({{"a", 1}}));

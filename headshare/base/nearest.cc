@@ -1,6 +1,7 @@
 #include "headshare/base/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <utility>
 
@@ -22,24 +23,56 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+namespace {
+
+// Lower case, with '-' for '_'.
+std::string plain_letters(std::string_view name) {
+  std::string plain(name);
+  for (char& c : plain) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+// Whether `longer` is `shorter` and more words.
+bool has_first_words(std::string_view longer, std::string_view shorter) {
+  return !shorter.empty() && longer.size() > shorter.size() + 1 && longer.starts_with(shorter) &&
+         longer[shorter.size()] == '-';
+}
+
+// The only known name that has the same first words; "" where there are several.
+std::string of_the_same_words(std::string_view name, const std::vector<std::string>& known) {
+  std::string found;
+  for (const std::string& candidate : known) {
+    const std::string other = plain_letters(candidate);
+    if (!has_first_words(name, other) && !has_first_words(other, name)) continue;
+    if (!found.empty()) return "";
+    found = candidate;
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   constexpr size_t kLongestCompared = 100;  // beyond this nobody mistyped a name of ours
+  constexpr size_t kLettersPerSlip = 6;
   if (name.size() > kLongestCompared) return "";
+  const std::string plain = plain_letters(name);
   std::string best;
-  int best_distance = static_cast<int>(std::max<size_t>(name.size(), 3)) / 3 + 1;
+  int best_distance =
+      static_cast<int>(std::min(name.size() / kLettersPerSlip + 2, name.size()));  // one letter is right
   for (const std::string& candidate : known) {
-    const int distance = edit_distance(name, candidate);
+    const int distance = edit_distance(plain, plain_letters(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }
   }
-  return best;
+  return best.empty() ? of_the_same_words(plain, known) : best;
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
   const std::string nearest = nearest_name(name, known);
-  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
 }
 
 }  // namespace headshare

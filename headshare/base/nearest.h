@@ -10,10 +10,13 @@ namespace headshare {
 // Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other, in bytes.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The known name nearest to `name`, or "" when none is near (more than a third of the letters differ).
+// The known name nearest to `name`: one that differs in a letter or two, three in long names; else the only one of
+// which `name` has the first words ("match" for "match-time"), or that begins with it. "" when none is near. Case, and
+// '-' or
+// '_', are no difference.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
-// "; did you mean 'x'?" or "" when nothing is near: appended to the errors about unknown names.
+// " (did you mean 'x'?)" or "" when nothing is near: stands behind an unknown name. A sentence may go on after it.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace headshare

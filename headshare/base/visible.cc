@@ -1,5 +1,6 @@
 #include "headshare/base/visible.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -70,6 +71,31 @@ std::string written_out(std::string_view text, bool one_line) {
 std::string visible(std::string_view text) { return written_out(text, /*one_line=*/false); }
 
 std::string visible_line(std::string_view text) { return written_out(text, /*one_line=*/true); }
+
+std::string shortened(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto within = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80; };
+  size_t head = most / 5 * 4;
+  size_t tail = text.size() - (most - head);
+  while (head > 0 && within(head)) --head;
+  while (tail < text.size() && within(tail)) ++tail;
+  std::string out(text.substr(0, head));
+  out += " ...(" + std::to_string(tail - head) + " bytes)... ";
+  return out += text.substr(tail);
+}
+
+std::string message_line(std::string_view message) {
+  constexpr size_t kLongestWord = 500;
+  constexpr size_t kLongestMessage = 4000;
+  const std::string line = visible_line(message);
+  std::string out;
+  for (size_t at = 0; at < line.size();) {
+    const size_t end = std::min(line.find(' ', at), line.size() - 1) + 1;
+    out += shortened(std::string_view(line).substr(at, end - at), kLongestWord);
+    at = end;
+  }
+  return shortened(out, kLongestMessage);
+}
 
 std::string visible_json(std::string_view json) {
   std::string out;

@@ -2,6 +2,7 @@
 // move the cursor, rename the window or hide what was written.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,15 @@ std::string visible(std::string_view text);
 
 // The same on one line: line feed and tab become "\n" and "\t".
 std::string visible_line(std::string_view text);
+
+// Valid UTF-8 of more than `most` bytes with " ...(N bytes)... " in place of its middle, by whole characters; else as
+// it is. Four fifths of what stays are from its beginning.
+std::string shortened(std::string_view text, size_t most);
+
+// A message as the program prints it: visible_line(), and nobody has to scroll. What has no blank (a path, a value)
+// keeps 500 bytes, the message 4,000. Values that stand in messages are shorter than that where brief_text() quotes
+// them.
+std::string message_line(std::string_view message);
 
 // JSON with DEL and the C1 set as \u007f and so on, which JSON allows raw: still JSON, and the same values.
 std::string visible_json(std::string_view json);

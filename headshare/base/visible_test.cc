@@ -32,6 +32,25 @@ TEST(VisibleTest, BytesThatAreNoUtf8AreWrittenOut) {
   EXPECT_EQ(visible("\xE4\xB8 \xF0\x9F\x1B"), "\\xe4\\xb8 \\xf0\\x9f\\x1b");
 }
 
+TEST(VisibleTest, LongTextLosesItsMiddle) {
+  EXPECT_EQ(shortened("abcdefghij", 10), "abcdefghij");
+  EXPECT_EQ(shortened("abcdefghijk", 10), "abcdefgh ...(1 bytes)... jk");
+  EXPECT_EQ(shortened("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", 5), "\xC3\xA9\xC3\xA9 ...(6 bytes)... ");
+}
+
+TEST(VisibleTest, NoMessageIsAScreenful) {
+  const std::string message = "no model at /a/b: it does not exist";
+  EXPECT_EQ(message_line(message), message);
+  const std::string word = message_line("no model at " + std::string(70000, 'x') + ": it does not exist");
+  EXPECT_LT(word.size(), 600);
+  EXPECT_TRUE(word.starts_with("no model at xxx") && word.ends_with("xxx: it does not exist")) << word;
+  std::string words = "unexpected argument '";
+  for (int i = 0; i < 30000; ++i) words += "a ";
+  const std::string cut = message_line(words + "'; `--help` shows what it takes");
+  EXPECT_LT(cut.size(), 4100);
+  EXPECT_TRUE(cut.ends_with("`--help` shows what it takes"));
+}
+
 TEST(VisibleTest, TwiceIsAsOnce) {
   for (const char* text : {"\x1B[0m", "\xFF", "\xC2\x85", "a\nb"}) {
     EXPECT_EQ(visible(visible(text)), visible(text));

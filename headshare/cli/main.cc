@@ -9,6 +9,7 @@
 #include <string>
 
 #include "headshare/base/file.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -90,7 +91,7 @@ const Verb& find_verb(const std::string& name) {
     known.emplace_back(verb.name);
   }
   throw UsageError(
-      join_text("unknown verb '", name, "'", did_you_mean(name, known), "; `headshare --help` lists them"));
+      join_text("unknown verb ", brief_text(name), did_you_mean(name, known), "; `headshare --help` lists them"));
 }
 
 // Threads that wait for each other spin before they sleep: libgomp's default of 300,000 turns (milliseconds)

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/compare/variants.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
@@ -50,7 +51,7 @@ std::vector<EmbeddingChoice> chosen_embeddings(const ComparisonOptions& options)
   std::vector<std::string> known = {kAll};
   for (const EmbeddingChoice& one : embedding_choices()) known.push_back(one.name);
   for (const std::string& name : options.embeddings) {
-    HS_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "--embeddings: there is no '", name, "'",
+    HS_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "--embeddings: there is no ", brief_text(name),
              did_you_mean(name, known), "; there are ", list_text(known));
   }
   const auto named = [&](const std::string& name) {

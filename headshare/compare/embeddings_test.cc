@@ -92,7 +92,7 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
     return error_message([&] { check_comparison(options); });
   };
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.embeddings = {"hash-md-prj"}; }),
-              HasSubstr("there is no 'hash-md-prj'; did you mean 'hash-md-proj'"));
+              HasSubstr("there is no 'hash-md-prj' (did you mean 'hash-md-proj'?); there are"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "mlm"; }), HasSubstr("--task is mlm; use --task three-way"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "offsets"; }), HasSubstr("compares encoders"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.language.tokenizer.kind = TokenizerKind::kHashMd; }),

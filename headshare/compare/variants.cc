@@ -5,6 +5,10 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
+#include "headshare/base/visible.h"
 #include "headshare/compare/embeddings.h"
 
 namespace headshare {
@@ -31,7 +35,7 @@ void check_name(const std::string& name, const std::vector<Variant>& others) {
   const auto allowed = [&](char c) { return plain(c) || c == '-' || c == '.' || c == '+'; };
   HS_CHECK(
       !name.empty() && name.size() <= kLongestName && plain(name[0]) && std::all_of(name.begin(), name.end(), allowed),
-      "--variants: '", name, "' is no name for a variant; use 1 to ", kLongestName,
+      "--variants: ", brief_text(name), " is no name for a variant; use 1 to ", kLongestName,
       " letters, digits, '_', '-', '.' or '+', a letter or digit first");
   const std::vector<std::string> schemes = scheme_names();
   HS_CHECK(std::find(schemes.begin(), schemes.end(), name) == schemes.end(), "--variants: ", name,
@@ -95,9 +99,10 @@ nlohmann::json varied(ComparisonOptions options) { return to_json(varied_fields(
 std::string chosen_reference(const std::string& option, const std::string& name, const std::string& scheme,
                              const std::vector<Variant>& among) {
   if (!name.empty()) {
-    std::string names;
-    for (const Variant& one : among) names += (names.empty() ? "" : ", ") + one.name;
-    HS_CHECK(find_variant(among, name) != nullptr, "--", option, " ", name, " is not among what is compared: ", names);
+    std::vector<std::string> names;
+    for (const Variant& one : among) names.push_back(one.name);
+    HS_CHECK(find_variant(among, name) != nullptr, "--", option, " ", shortened(name, 60), did_you_mean(name, names),
+             " is not among what is compared: ", list_text(names));
     return name;
   }
   if (find_variant(among, scheme) != nullptr) return scheme;

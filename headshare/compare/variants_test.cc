@@ -102,7 +102,7 @@ TEST(ChosenReferencesTest, AreNamedOrFoundByTheirScheme) {
   options.reference = options.peop_reference = "mqa";
   EXPECT_EQ(chosen_references(options, variants), (References{.quality = "mqa", .peop = "mqa"}));
   options.reference = "c";
-  EXPECT_THAT(error_message([&] { chosen_references(options, variants); }), HasSubstr("compared: mqa, a, b"));
+  EXPECT_THAT(error_message([&] { chosen_references(options, variants); }), HasSubstr("compared: mqa, a and b"));
   EXPECT_EQ(chosen_references(small_diagnostic({"mqa"}), chosen_variants(small_diagnostic({"mqa"}))), References());
 }
 

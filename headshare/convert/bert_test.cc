@@ -186,6 +186,35 @@ TEST_F(BertTest, HeadsOfAnotherProblemAreRefused) {
   EXPECT_THAT(refused(1, "single_label_classification"), HasSubstr("with 1 output; "));
 }
 
+TEST_F(BertTest, TheNumberOfLabelsGivesTheClassesWithoutNames) {
+  FakeBert fake = classifier("BertForSequenceClassification", 5);
+  EXPECT_EQ(std::get<EncoderOptions>(open(fake).options).task_head.labels.size(), 5u);
+  fake.config.erase("id2label");
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("has shape [5, 6], the configuration asks for [2, 6]"));
+  fake.config["num_labels"] = 5;
+  const TaskHeadOptions head = std::get<EncoderOptions>(open(fake).options).task_head;
+  EXPECT_EQ(head.outputs, 5);
+  EXPECT_TRUE(head.labels.empty());
+  for (const nlohmann::json& none : {nlohmann::json(0), nlohmann::json("many"), nlohmann::json(2.5)}) {
+    fake.config["num_labels"] = none;
+    EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("config.json: num_labels")) << none;
+  }
+}
+
+TEST_F(BertTest, TiedWeightsMayHaveEitherName) {
+  FakeBert fake;
+  const std::string embedding = "bert.embeddings.word_embeddings.weight";
+  const Tensor table = fake.tensors.at(embedding);
+  fake.tensors["cls.predictions.decoder.weight"] = table.clone();
+  fake.tensors.erase(embedding);
+  EXPECT_EQ(distance(model_tensors(*read_encoder(open(fake))).at("token_embedding"), table), 0);
+  fake.tensors.erase("cls.predictions.decoder.weight");
+  EXPECT_THAT(
+      error_message([&] { open(fake); }),
+      HasSubstr("'embeddings.word_embeddings.weight' is missing, which the BERT that config.json describes has; nor "
+                "is there a copy of it, cls.predictions.decoder.weight"));
+}
+
 TEST_F(BertTest, AMultipleChoiceHeadGivesEveryChoiceANumber) {
   FakeBert fake = classifier("BertForMultipleChoice", 1);
   fake.config.erase("id2label");  // transformers' default is 2, which says nothing about this head

@@ -250,12 +250,122 @@ TEST_F(TranslatorTest, ReadsMarks) {
   EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("generation_config.json: bad_words_ids"));
 }
 
-TEST_F(TranslatorTest, MBartStartsWithTheFirstTokenWhereNoneIsNamed) {
-  FakeTranslator fake("mbart");
-  fake.config["decoder_start_token_id"] = nullptr;
-  EXPECT_EQ(options_of(fake).marks.start, 0);
+// transformers 5 reads config.json only where there is no generation_config.json.
+TEST_F(TranslatorTest, GenerationConfigAloneCountsWhereItIsThere) {
+  FakeTranslator fake("bart");
+  fake.config["bad_words_ids"] = {{1}};
+  fake.config["forced_bos_token_id"] = 4;
+  fake.config["forced_eos_token_id"] = 2;
+  fake.config["num_beams"] = 4;
+  generation({{"decoder_start_token_id", 5}, {"eos_token_id", 6}});
+  const TargetMarks marks = options_of(fake).marks;
+  EXPECT_EQ(marks.start, 5);
+  EXPECT_EQ(marks.end, 6);
+  EXPECT_FALSE(marks.forced_first || marks.forced_last || marks.never_produced);
+  EXPECT_THAT(open(fake).notes, IsEmpty());
+  generation({{"bos_token_id", 3}, {"eos_token_id", 6}, {"forced_eos_token_id", nullptr}});
+  EXPECT_EQ(options_of(fake).marks.start, 3) << "as generate() has it";
+  EXPECT_FALSE(options_of(fake).marks.forced_last);
+  // generate() refuses a file that names no start, and never ends without an end.
+  generation({{"num_beams", 2}});
+  EXPECT_EQ(options_of(fake).marks.start, 10);
+  EXPECT_EQ(options_of(fake).marks.end, 0);
+  EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("eos_token_id is missing: transformers would never end a target; "
+                                                      "token 0 ends one here"),
+                                            HasSubstr("num_beams 2")));
+}
+
+TEST_F(TranslatorTest, AnOldKeyForcesTheFirstToken) {
+  FakeTranslator fake("bart");
+  fake.config["force_bos_token_to_be_generated"] = true;
+  EXPECT_FALSE(options_of(fake).marks.forced_first) << "bos_token_id is not there";
   fake.config["bos_token_id"] = 3;
-  EXPECT_EQ(options_of(fake).marks.start, 3);
+  fake.config["forced_bos_token_id"] = 4;
+  EXPECT_EQ(options_of(fake).marks.forced_first, 3);
+  fake.config["force_bos_token_to_be_generated"] = false;
+  EXPECT_EQ(options_of(fake).marks.forced_first, 4);
+  fake.config["force_bos_token_to_be_generated"] = true;
+  generation({{"bos_token_id", 5}, {"eos_token_id", 0}});
+  EXPECT_FALSE(options_of(fake).marks.forced_first) << "it is a key of config.json alone";
+}
+
+TEST_F(TranslatorTest, OneTokenIsNeverProducedByWhicheverKey) {
+  const auto never = [&](const nlohmann::json& generation_config) {
+    generation(generation_config);
+    return options_of(FakeTranslator("marian")).marks.never_produced;
+  };
+  EXPECT_EQ(never({{"eos_token_id", 0}, {"suppress_tokens", {8}}}), 8);
+  EXPECT_EQ(never({{"eos_token_id", 0}, {"suppress_tokens", {8}}, {"bad_words_ids", {{8}, {0}}}}), 8) << "0 is the end";
+  EXPECT_EQ(never({{"eos_token_id", 0}, {"bad_words_ids", {{8}, {1, 2}}}}), 8);
+  EXPECT_THAT(open(FakeTranslator("marian")).notes, ElementsAre(HasSubstr("sequences of tokens are not kept")));
+  EXPECT_FALSE(never({{"eos_token_id", 0}, {"suppress_tokens", {8, 7}}, {"begin_suppress_tokens", {1}}}));
+  EXPECT_THAT(open(FakeTranslator("marian")).notes,
+              ElementsAre(HasSubstr("suppress_tokens [8,7]: none of these is kept"),
+                          HasSubstr("begin_suppress_tokens [1]: headshare has no such rule")));
+}
+
+// A decoder's key that is absent is not the encoder's value: 16 heads and 4,096 for both families.
+TEST_F(TranslatorTest, EachSideHasTheFamilysDefaults) {
+  FakeTranslator fake("marian");
+  fake.config.erase("decoder_attention_heads");
+  EXPECT_THAT(error_message([&] { open(fake); }),
+              HasSubstr("decoder_attention_heads is 16 (by default) and encoder_attention_heads 2"));
+  fake.config["decoder_attention_heads"] = 2;
+  fake.config.erase("decoder_ffn_dim");
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("decoder_ffn_dim is 4096 (by default)"));
+}
+
+class MBartTest : public TranslatorTest {
+ protected:
+  void tokenizer(const nlohmann::json& config, const std::string& file) {
+    make_directories(directory());
+    write_file(directory() / "tokenizer_config.json", config.dump());
+    write_file(directory() / "tokenizer.json", file);
+  }
+};
+
+TEST_F(MBartTest, ALanguageIsNamedByTheStartOrTheFirstToken) {
+  FakeTranslator fake("mbart");
+  EXPECT_EQ(options_of(fake).marks.start, 10) << "mBART";
+  fake.config["decoder_start_token_id"] = 0;  // the end
+  EXPECT_THAT(error_message([&] { open(fake); }),
+              HasSubstr("does not say in which language the model writes: mBART begins a target with the token of its "
+                        "language. Put the token's id into"));
+  fake.config["forced_bos_token_id"] = 7;
+  EXPECT_EQ(options_of(fake).marks.start, 0) << "mBART-50";
+  EXPECT_EQ(options_of(fake).marks.forced_first, 7);
+  fake.config.erase("forced_bos_token_id");
+  fake.config.erase("decoder_start_token_id");
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("config.json: forced_bos_token_id (mBART-50)"));
+  generation({{"eos_token_id", 0}, {"decoder_start_token_id", 4}});
+  EXPECT_EQ(options_of(fake).marks.start, 4);
+}
+
+TEST_F(MBartTest, TheTokenizerNamesALanguage) {
+  FakeTranslator fake("mbart");
+  fake.config.erase("decoder_start_token_id");
+  const std::string pieces = R"({"model": {"vocab": [["<s>", 0.0], ["a", -1.0], ["ro_RO", 0.0]]}})";
+  tokenizer({{"tgt_lang", "ro_RO"}}, pieces);
+  EXPECT_EQ(options_of(fake).marks.start, 2);
+  EXPECT_FALSE(options_of(fake).marks.forced_first);
+  EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("targets are in ro_RO (token 2), the tgt_lang of")));
+  fake.config["decoder_start_token_id"] = 0;  // </s>, as mBART-50 begins
+  EXPECT_EQ(options_of(fake).marks.start, 0);
+  EXPECT_EQ(options_of(fake).marks.forced_first, 2);
+  tokenizer({{"tgt_lang", "fr_XX"}}, R"({"added_tokens": [{"id": 9, "content": "fr_XX"}], "model": {"vocab": {}}})");
+  EXPECT_EQ(options_of(fake).marks.forced_first, 9);
+  tokenizer({{"tgt_lang", "fr_XX"}}, R"({"model": {"vocab": {"a": 0, "fr_XX": 1}}})");
+  EXPECT_EQ(options_of(fake).marks.forced_first, 1);
+  for (const std::string& damaged :
+       {std::string("3"), std::string(R"({"added_tokens": 3})"), std::string(R"({"model": 4})"), pieces,
+        std::string(R"({"added_tokens": [{"id": 99, "content": "fr_XX"}]})")}) {
+    tokenizer({{"tgt_lang", "fr_XX"}}, damaged);
+    EXPECT_THAT(error_message([&] { open(fake); }),
+                HasSubstr("tgt_lang is 'fr_XX', and tokenizer.json has no such token among the model's 11"))
+        << damaged;
+  }
+  tokenizer({{"tgt_lang", 3}}, pieces);
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("tgt_lang must be a text"));
 }
 
 TEST_F(TranslatorTest, NotesSayWhatIsNotKept) {
@@ -263,12 +373,10 @@ TEST_F(TranslatorTest, NotesSayWhatIsNotKept) {
   EXPECT_THAT(open(fake).notes, IsEmpty());
   fake.config["activation_dropout"] = 0.1;
   fake.config["decoder_layerdrop"] = 0.05;
-  fake.config["bad_words_ids"] = {{1}, {2}};
-  fake.config["forced_eos_token_id"] = 5;
-  generation({{"num_beams", 4}, {"no_repeat_ngram_size", 3}});
+  generation({{"eos_token_id", 0}, {"num_beams", 4}, {"no_repeat_ngram_size", 3}, {"bad_words_ids", {{1}, {2}}}});
   EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("activation_dropout 0.1 and decoder_layerdrop 0.05 is not kept"),
                                             HasSubstr("the files suggest num_beams 4 and no_repeat_ngram_size 3"),
-                                            HasSubstr("bad_words_ids [[1],[2]] is not kept")));
+                                            HasSubstr("bad_words_ids [[1],[2]]: none of these is kept")));
 }
 
 TEST_F(TranslatorTest, MarianSaysWhatItsTextNeeds) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/convert/hf/directory.h"
 #include "headshare/models/checkpoint.h"
@@ -28,7 +29,7 @@ const ForeignFormat& find_format(const std::string& name) {
   }
   std::string list;
   for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-  throw Error(join_text("unknown format '", name, "'", did_you_mean(name, known), "; --from takes ", list));
+  throw Error(join_text("unknown format ", brief_text(name), did_you_mean(name, known), "; --from takes ", list));
 }
 
 namespace {

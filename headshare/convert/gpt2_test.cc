@@ -10,6 +10,7 @@
 namespace headshare {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr int64_t kE = FakeGpt2::kE;
@@ -192,7 +193,10 @@ TEST_F(Gpt2Test, WrongSizesAreFoundBeforeAnythingIsAllocated) {
   EXPECT_THAT(config_refusal("n_positions", 9),
               HasSubstr("wpe.weight' has shape [8, 6], the configuration asks for [9"));
   EXPECT_THAT(config_refusal("n_inner", 25), HasSubstr("mlp.c_fc.weight' has shape [6, 24]"));
-  EXPECT_THAT(config_refusal("n_layer", 3), HasSubstr("tensor 'h.2.ln_1.weight' is missing; did you mean"));
+  EXPECT_THAT(
+      config_refusal("n_layer", 3),
+      HasSubstr("tensor 'h.2.ln_1.weight' is missing (and 11 others), which the GPT-2 that config.json describes has; "
+                "config.json and the weights must be of one model"));
   EXPECT_THAT(config_refusal("n_layer", 1), HasSubstr("12 tensors are not part of the GPT-2 that config.json"));
 }
 
@@ -211,6 +215,53 @@ TEST_F(Gpt2Test, TensorsThatDoNotFitAreNamed) {
                 fake.at("h.0.attn.c_attn.weight") = at::ones({3 * kE, kE});
               }),
               HasSubstr("'transformer.h.0.attn.c_attn.weight' has shape [18, 6], the configuration asks for [6, 18]"));
+}
+
+TEST_F(Gpt2Test, TiedWeightsMayHaveEitherName) {
+  FakeGpt2 fake;
+  const Tensor table = fake.at("wte.weight");
+  fake.tensors["lm_head.weight"] = table.clone();
+  fake.tensors.erase("transformer.wte.weight");
+  const ForeignModel foreign = open(fake);
+  EXPECT_EQ(distance(model_tensors(*read_decoder(foreign)).at("token_embedding"), table), 0);
+  EXPECT_THAT(foreign.unused, testing::IsEmpty());
+  fake.tensors.erase("lm_head.weight");
+  EXPECT_THAT(
+      error_message([&] { open(fake); }),
+      HasSubstr("tensor 'wte.weight' is missing, which the GPT-2 that config.json describes has; nor is there a "
+                "copy of it, lm_head.weight"));
+}
+
+// Of the tensors that are there only those that GPT-2 has not can be meant.
+TEST_F(Gpt2Test, TheMessageOfAMissingTensorNamesItsCause) {
+  const auto renamed = [](const std::function<std::string(const std::string&)>& name_of) {
+    FakeGpt2 fake;
+    NamedTensors tensors;
+    for (const auto& [name, tensor] : fake.tensors) tensors[name_of(name)] = tensor;
+    fake.tensors = tensors;
+    return fake;
+  };
+  EXPECT_THAT(
+      error_message([&] {
+        open(renamed([](const std::string& name) { return name == "transformer.wte.weight" ? "wtx.weight" : name; }));
+      }),
+      AllOf(HasSubstr("tensor 'wte.weight' is missing,"), HasSubstr("lm_head.weight; instead there is 'wtx.weight'"),
+            testing::Not(HasSubstr("wpe"))));
+  EXPECT_THAT(error_message([&] { open(renamed([](const std::string& name) { return "module." + name; })); }),
+              AllOf(HasSubstr("is missing (and 27 others)"), HasSubstr("it stands there as 'module.transformer.w"),
+                    HasSubstr("save the model without the prefix 'module.transformer.'")));
+  EXPECT_THAT(
+      error_message([&] {
+        open(renamed([](const std::string& name) { return name == "transformer.ln_f.bias" ? "quux" : name; }));
+      }),
+      HasSubstr("tensor 'ln_f.bias' is missing, which the GPT-2 that config.json describes has; 1 tensor is there "
+                "that it has not, the first is 'quux'"));
+  FakeGpt2 untied;
+  untied.config["tie_word_embeddings"] = false;
+  EXPECT_THAT(
+      error_message([&] { open(untied); }),
+      HasSubstr("'lm_head.weight' is missing, which the GPT-2 that config.json describes has; config.json says that "
+                "it is not the embedding: if it is, set tie_word_embeddings to true there"));
 }
 
 TEST_F(Gpt2Test, NotAModel) {

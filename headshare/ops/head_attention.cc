@@ -54,7 +54,8 @@ const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, 
   }
   std::string known;
   for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
-  throw Error(join_text("HEADSHARE_BACKEND=", name, " names no backend", did_you_mean(name, names), " Known: ", known));
+  throw Error(
+      join_text("HEADSHARE_BACKEND=", name, " names no backend", did_you_mean(name, names), "; known are ", known));
 }
 
 }  // namespace

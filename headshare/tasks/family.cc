@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/tasks/families.h"
 
@@ -71,7 +72,7 @@ const TaskFamily& task_family(const std::string& task) {
       known.push_back(name);
     }
   }
-  throw Error(join_text("there is no task '", task, "'", did_you_mean(task, known)));
+  throw Error(join_text("there is no task ", brief_text(task), did_you_mean(task, known)));
 }
 
 const TaskFamily& scoring_family(const ModelOptions& model) {

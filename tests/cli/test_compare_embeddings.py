@@ -95,7 +95,7 @@ def test_refusals(run, refused, text, tmp_path):
     error = refused(2, "compare", "--task", "mlm", "--embeddings", "all", *flags)
     one_line_error(error, "--task is mlm; use --task three-way")
     error = refused(2, "compare", "--task", "three-way", "--embeddings", "hash-md-prj", *flags)
-    one_line_error(error, "there is no 'hash-md-prj'; did you mean 'hash-md-proj'?; there are all, wordpiece, hash-md-emb")
+    one_line_error(error, "there is no 'hash-md-prj' (did you mean 'hash-md-proj'?); there are all, wordpiece, hash-md-emb")
     hashed = ("--task", "three-way", "--embeddings", "hash-md-proj,trigram")
     error = refused(2, "compare", *hashed, "--vocabulary-size", 99, *flags)
     one_line_error(error, "--vocabulary-size, --min-count and --cased are for the embedding wordpiece")

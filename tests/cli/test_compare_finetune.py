@@ -162,7 +162,7 @@ def test_variants_are_pre_trained_and_fine_tuned(run, refused, text, tmp_path):
     one_line_error(error, "--variants is of pre-training")
     before = (again / "results.json").read_bytes()
     error = refused(1, "compare", *QUICK, *flags, "--encoders", out / "encoders", "--reference", "x", "--out", again, "--overwrite")
-    one_line_error(error, "--reference x is not among what is compared: mha, rms, wide")
+    one_line_error(error, "--reference x is not among what is compared: mha, rms and wide")
     assert (again / "results.json").read_bytes() == before
 
 

@@ -55,10 +55,13 @@ def test_help_fits_the_screen(run, width):
     assert "prints one table of quality and cost" in words
 
 
-def test_unknown_verbs(refused):
+def test_unknown_verbs(run, refused):
     assert "did you mean 'cost'?" in refused(2, "csot")
     assert "did you mean" not in refused(2, "quantise")
     assert "unknown verb" in refused(2, "x" * 100_000)
+    for call in (["x" * 100_000], ["info", "x" * 100_000], ["score", "glue", "x " * 50_000], ["cost", "--schemes", "x" * 100_000]):
+        done = run(*call, check=False)
+        assert done.returncode in (1, 2) and len(done.stderr) < 1000, call
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -46,4 +46,4 @@ def test_cost_of_what_train_does_not_know(run, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("layers: 3\nd-modell: 64\n")
     done = run("cost", path, check=False)
-    assert done.returncode == 2 and f"{path}:2: unknown option 'd-modell'; did you mean 'd-model'?" in done.stderr
+    assert done.returncode == 2 and f"{path}:2: unknown option 'd-modell' (did you mean 'd-model'?)" in done.stderr

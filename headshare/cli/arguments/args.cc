@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/visible.h"
 #include "headshare/cli/arguments/config_file.h"
 #include "headshare/cli/terminal/terminal.h"
 
@@ -143,9 +145,8 @@ void Arguments::refuse_flag(const std::string& name) const {
   known.insert(known.end(), {kConfig, kHelp, kFullHelp});
   const bool negated = name.starts_with("no-");
   const std::string nearest = nearest_name(negated ? name.substr(3) : name, known);
-  throw UsageError(join_text("unknown option --", name,
-                             nearest.empty() ? "" : join_text("; did you mean --", negated ? "no-" : "", nearest, "?"),
-                             nearest.empty() ? "; `headshare " : " `headshare ", page_.verb,
+  const std::string hint = nearest.empty() ? "" : join_text(" (did you mean --", negated ? "no-" : "", nearest, "?)");
+  throw UsageError(join_text("unknown option --", shortened(name, 60), hint, "; `headshare ", page_.verb,
                              " --help-all` lists them"));
 }
 
@@ -212,7 +213,7 @@ void Arguments::take_positional(const std::string& word) {
   }
   if (positionals_taken_ == page_.positionals.size()) {
     const bool switch_value = word == "true" || word == "false" || word == "True" || word == "False";
-    throw UsageError(join_text("unexpected argument '", word, "'; ",
+    throw UsageError(join_text("unexpected argument ", brief_text(word), "; ",
                                switch_value ? "a switch is written --name, --no-name or --name=false"
                                             : "`headshare " + page_.verb + " --help` shows what it takes"));
   }
@@ -227,17 +228,18 @@ void Arguments::read_config(const std::string& path) {
       std::vector<std::string> groups;
       for (const OptionGroup& group : page_.groups) groups.push_back(group_name(group.heading));
       if (std::find(groups.begin(), groups.end(), group_name(setting.group)) == groups.end()) {
-        throw UsageError(join_text(setting.where, ": unknown group '", setting.group, "' around '", setting.name, "'",
-                                   did_you_mean(setting.group, groups)));
+        throw UsageError(join_text(setting.where, ": unknown group ", brief_text(setting.group), " around ",
+                                   brief_text(setting.name), did_you_mean(setting.group, groups)));
       }
     }
     Field* field = find(setting.name);
     if (field == nullptr) {
-      throw UsageError(join_text(setting.where, ": unknown option '", setting.name, "'",
+      throw UsageError(join_text(setting.where, ": unknown option ", brief_text(setting.name),
                                  did_you_mean(plain_name("--" + setting.name), known_names())));
     }
     if (!seen.insert(field->name).second) {
-      throw UsageError(join_text(setting.where, ": '", setting.name, "' sets ", field->name, " a second time"));
+      throw UsageError(
+          join_text(setting.where, ": ", brief_text(setting.name), " sets ", field->name, " a second time"));
     }
     try {
       field->parse(setting.text);

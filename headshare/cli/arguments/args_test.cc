@@ -102,7 +102,7 @@ TEST_F(ArgumentsTest, ListFlagsAddUp) {
 }
 
 TEST_F(ArgumentsTest, MistakesNameTheWayOut) {
-  EXPECT_THAT(refusal({"m", "--layer", "2"}), HasSubstr("unknown option --layer; did you mean --layers?"));
+  EXPECT_THAT(refusal({"m", "--layer", "2"}), HasSubstr("unknown option --layer (did you mean --layers?); `headshare"));
   EXPECT_THAT(refusal({"m", "--no-tye"}), HasSubstr("did you mean --no-tie?"));
   EXPECT_THAT(refusal({"m", "-x"}), HasSubstr("unknown option --x"));
   EXPECT_THAT(refusal({"m", "--no-layers"}), HasSubstr("--no-layers is not possible: --layers takes a value"));
@@ -113,6 +113,22 @@ TEST_F(ArgumentsTest, MistakesNameTheWayOut) {
   EXPECT_THAT(refusal({}), HasSubstr("MODEL is missing: a model"));
   EXPECT_THAT(refusal({"m", "x", "y"}), HasSubstr("unexpected argument 'y'"));
   EXPECT_THAT(refusal({"m", "x", "--tie", "false"}), HasSubstr("--no-name"));
+}
+
+TEST_F(ArgumentsTest, LongValuesAreNotPrintedWhole) {
+  const std::string text(70000, 'x');
+  const std::string key(1000, 'x');  // YAML has no longer ones
+  for (const Words& words : {Words{"m", "--layers", text}, Words{"m", "--tie=" + text}, Words{"m", "--shape", text},
+                             Words{"m", "--" + text}, Words{"m", "x", text}, Words{"m", "--layers", "0." + text},
+                             Words{"m", "--config", write("a.yaml", key + ": 1\n")},
+                             Words{"m", "--config", write("b.yaml", key + ": {layers: 2}\n")},
+                             Words{"m", "--config", write("c.yaml", "layers: " + text + "\n")}}) {
+    const std::string message = refusal(words);
+    EXPECT_THAT(message, HasSubstr("xxxx"));
+    EXPECT_LT(message.size(), 400) << message;
+  }
+  EXPECT_THAT(refusal({"m", "--layers", std::string(70000, '0') + "9"}), HasSubstr("must be 1..8, not 0000"));
+  EXPECT_LT(refusal({"m", "--layers", std::string(70000, '0') + "9"}).size(), 400);
 }
 
 TEST_F(ArgumentsTest, YamlFlatOrGrouped) {
@@ -134,11 +150,11 @@ TEST_F(ArgumentsTest, YamlFlatOrGrouped) {
 
 TEST_F(ArgumentsTest, YamlMistakesNameTheLine) {
   const auto refused = [&](const std::string& content) { return refusal({"m", "--config", write("a.yaml", content)}); };
-  EXPECT_THAT(refused("layers: 2\nlayrs: 3\n"), HasSubstr("a.yaml:2: unknown option 'layrs'; did you mean 'layers'?"));
+  EXPECT_THAT(refused("layers: 2\nlayrs: 3\n"), HasSubstr("a.yaml:2: unknown option 'layrs' (did you mean 'layers'?)"));
   EXPECT_THAT(refused("layers: 2\n\nn_layer: 2\n"), HasSubstr("a.yaml:3: 'n_layer' sets layers a second time"));
   EXPECT_THAT(refused("layers: 2\nlayers: 2\n"), HasSubstr("a.yaml:2"));
   EXPECT_THAT(refused("modle:\n  layers: 2\n"),
-              HasSubstr("unknown group 'modle' around 'layers'; did you mean 'model'?"));
+              HasSubstr("unknown group 'modle' around 'layers' (did you mean 'model'?)"));
   EXPECT_THAT(refused("layers: 99\n"), HasSubstr("a.yaml:1: layers must be 1..8, not 99"));
   EXPECT_THAT(refused("layers:\n"), HasSubstr("'layers' has no value"));
   EXPECT_THAT(refused("model:\n  layers: {a: 1}\n"), HasSubstr("plain values only"));

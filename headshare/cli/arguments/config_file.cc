@@ -6,6 +6,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "headshare/base/json_input.h"
 #include "headshare/base/number.h"
 #include "headshare/cli/terminal/terminal.h"
 
@@ -30,7 +31,8 @@ bool is_ambiguous(const YAML::Node& node) {
 
 std::string scalar(const YAML::Node& node, const std::string& where, const std::string& name) {
   if (!node.IsScalar()) {
-    throw UsageError(join_text(where, ": '", name, "' ", node.IsNull() ? "has no value" : "takes plain values only"));
+    throw UsageError(
+        join_text(where, ": ", brief_text(name), " ", node.IsNull() ? "has no value" : "takes plain values only"));
   }
   if (is_ambiguous(node)) {
     throw UsageError(join_text(where, ": '", name, "' is ", node.Scalar(),

@@ -46,7 +46,7 @@ void print_message(const char* kind, const char* colour, std::string_view text) 
   hide_progress();
   const bool in_colour = coloured(Stream::kError);
   const std::string line =
-      join_text(in_colour ? colour : "", kind, ":", in_colour ? kPlain : "", " ", visible_line(text), "\n");
+      join_text(in_colour ? colour : "", kind, ":", in_colour ? kPlain : "", " ", message_line(text), "\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -4,6 +4,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/bench/attention_bench.h"
 #include "headshare/bench/attention_grid.h"
@@ -264,7 +265,7 @@ int run_bench(const Words& words) {
   if (!arguments.parse(words)) return kOk;
   const bool attention = options.question == "attention";
   if (!attention && options.question != "products") {
-    throw UsageError(join_text("headshare bench measures attention or products, not '", options.question, "'",
+    throw UsageError(join_text("headshare bench measures attention or products, not ", brief_text(options.question),
                                did_you_mean(options.question, {"attention", "products"})));
   }
   if (!attention) refuse_attention_cases(arguments, &options);

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/placeholder.h"
@@ -213,8 +214,13 @@ void check_target(const std::string& to) {
   std::vector<std::string> known;
   for (const ForeignFormat& format : foreign_formats()) known.push_back(format.name);
   if (std::find(known.begin(), known.end(), to) != known.end()) return;
-  for (const std::string& scheme : sharing_schemes()) known.push_back(scheme);
-  throw Error(join_text("--to takes ", list_text(known, "or"), ", not '", to, "'", did_you_mean(to, known)));
+  std::vector<std::string> schemes = known;
+  for (const std::string& scheme : sharing_schemes()) {
+    known.push_back(scheme);
+    schemes.push_back(scheme.substr(0, scheme.find(':')));
+  }
+  throw Error(join_text("--to takes ", list_text(known, "or"), ", not ", brief_text(to),
+                        did_you_mean(to.substr(0, to.find(':')), schemes)));
 }
 
 // Fills a directory for transformers.

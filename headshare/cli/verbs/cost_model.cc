@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/cli/terminal/units.h"
 #include "headshare/cli/verbs/train_command.h"
@@ -225,15 +226,15 @@ void take_model(CostOptions* options) {
 Sweep parse_sweep(const std::string& text, Fields model) {
   if (text.empty()) return {};
   const size_t equals = text.find('=');
-  HS_CHECK(equals != std::string::npos, "--sweep is written NAME=VALUE,VALUE,..., such as heads=4,8,16; not '", text,
-           "'");
+  HS_CHECK(equals != std::string::npos, "--sweep is written NAME=VALUE,VALUE,..., such as heads=4,8,16; not ",
+           brief_text(text));
   std::vector<std::string> values;
   field("sweep", &values, "").parse(text.substr(equals + 1));
   HS_CHECK(!values.empty(), "--sweep ", text, " has no values");
   std::vector<std::string> known;
   for (const Field& one : model) known.push_back(one.name);
   const Field* found = find_field(model, text.substr(0, equals));
-  HS_CHECK(found != nullptr, "--sweep: unknown option '", text.substr(0, equals), "'",
+  HS_CHECK(found != nullptr, "--sweep: unknown option ", brief_text(text.substr(0, equals)),
            did_you_mean(text.substr(0, equals), known));
   return {found->name, values};
 }

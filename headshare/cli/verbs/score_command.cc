@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/placeholder.h"
@@ -147,7 +148,7 @@ void check_options(const Arguments& arguments, const ScoreOptions& o) {
   std::vector<std::string> questions = {"squad", "glue", "superglue"};
   questions.insert(questions.end(), translation_questions().begin(), translation_questions().end());
   HS_CHECK(std::find(questions.begin(), questions.end(), o.question) != questions.end(), "headshare score scores ",
-           list_text(questions, "or"), ", not '", o.question, "'", did_you_mean(o.question, questions));
+           list_text(questions, "or"), ", not ", brief_text(o.question), did_you_mean(o.question, questions));
   HS_CHECK(!o.gold.empty() || !is_translation(o), "--reference is missing: which file has the right translations?");
   HS_CHECK(!o.gold.empty(), "--gold is missing: which file has the right answers?");
   check_translation_options(arguments, o.question, o.translation, o.predictions.size());

@@ -102,10 +102,7 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
   }
   if (!options.masked_head) return;
   if (!options.tie_embeddings) return mapping->leave_out("predictions.bias");
-  const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
-  mapping->leave_out_copy("predictions.decoder.weight", {options.vocabulary, *options.embedding_width},
-                          taken.at("token_embedding"), tied);
-  mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kOutputBias), tied);
+  mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kOutputBias));
 }
 
 // What differs in training.
@@ -144,7 +141,7 @@ ForeignModel map_albert(const std::shared_ptr<const HfDirectory>& directory) {
   options.task_head = read_pooled_head(*directory, mapping, "pooler.weight", kMultipleChoice);
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);
+  const auto taken = take_encoder(tensor_names(options, mapping), options, "predictions.decoder.weight", &mapping);
   foreign.notes = training_notes(*directory, options);
   if (mapping.has("sop_classifier.classifier.weight")) {
     foreign.notes.emplace_back("the sentence-order head (sop_classifier) is left out: headshare has none");

@@ -1,6 +1,7 @@
 #include "headshare/convert/hf/bart.h"
 
 #include "headshare/convert/hf/encoder_decoder_family.h"
+#include "headshare/convert/hf/target_language.h"
 
 namespace headshare {
 namespace {
@@ -36,7 +37,7 @@ EncoderDecoderFamily mbart() {
   family.with_head = "MBartForConditionalGeneration";
   family.plain = "MBartModel";
   family.defaults.norms = NormPlacement::kBefore;
-  family.defaults.marks.start = -1;  // a language's token, which config.json has to name
+  family.defaults.marks.start = -1;  // a language's token: target_language.h
   return family;
 }
 
@@ -57,7 +58,9 @@ ForeignModel map_bart(const std::shared_ptr<const HfDirectory>& directory) {
 }
 
 ForeignModel map_mbart(const std::shared_ptr<const HfDirectory>& directory) {
-  return map_with_tokenizer(directory, mbart());
+  ForeignModel foreign = map_with_tokenizer(directory, mbart());
+  take_target_language(*directory, &foreign);
+  return foreign;
 }
 
 }  // namespace headshare

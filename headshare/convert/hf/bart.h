@@ -11,7 +11,7 @@ EncoderDecoderOptions bart_options(const HfConfig& config);
 EncoderDecoderOptions mbart_options(const HfConfig& config);
 
 // Read a directory of BartForConditionalGeneration or BartModel, and of mBART's likewise. Throw Error as map_gpt2()
-// does.
+// does; mBART's also where no file says in which language it writes.
 ForeignModel map_bart(const std::shared_ptr<const HfDirectory>& directory);
 ForeignModel map_mbart(const std::shared_ptr<const HfDirectory>& directory);
 

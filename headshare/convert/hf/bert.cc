@@ -90,10 +90,7 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
   mapping->leave_out("cls.seq_relationship.bias");
   if (!options.masked_head) return;
   if (!options.tie_embeddings) return mapping->leave_out(join_text(kHead, "bias"));
-  const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
-  mapping->leave_out_copy(join_text(kHead, "decoder.weight"), {options.vocabulary, options.attention.d_model},
-                          taken.at("token_embedding"), tied);
-  mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kOutputBias), tied);
+  mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kOutputBias));
 }
 
 }  // namespace
@@ -118,7 +115,7 @@ ForeignModel map_bert(const Directory& directory) {
   for (auto& [theirs, ours] : names) {
     if (ours == kOutputBias) theirs = output_bias_name(kHead, options, mapping);
   }
-  const auto taken = take_encoder(names, options, &mapping);
+  const auto taken = take_encoder(names, options, join_text(kHead, "decoder.weight"), &mapping);
   if (mapping.has("cls.seq_relationship.weight")) {
     foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
   }

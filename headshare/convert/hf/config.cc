@@ -60,7 +60,6 @@ void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields op
   for (const HfKey& key : keys) {
     const nlohmann::json& value = either_value(config, key.theirs, key.general);
     const std::string where = config.config_key(key.theirs);
-    HS_CHECK(!key.required || !value.is_null(), where, " is missing, and the model's shape depends on it");
     if (!value.is_null()) set_field(options, key.ours, field_text(value, where), where);
   }
 }

@@ -21,6 +21,8 @@ class HfConfig {
 
   // The value of `key`, or null where it is absent.
   const nlohmann::json& value(const std::string& key) const;
+  // Whether the file has the key, perhaps with null: where a family has a default, null can mean something else.
+  bool has(const std::string& key) const { return config_.contains(key); }
   // The class of transformers that wrote the model, where the file names one.
   std::optional<std::string> architecture() const;
   // A truth value, `otherwise` where it is absent.
@@ -37,15 +39,14 @@ class HfConfig {
 struct HfKey {
   const char* theirs;
   const char* ours;
-  bool required = false;
   const char* general = nullptr;  // the general name that transformers also accepts for it
 };
 
 // The value of a key under either of its names; null where both are absent. Throws Error where they disagree.
 const nlohmann::json& either_value(const HfConfig& config, const std::string& theirs, const char* general);
 
-// Sets our options from the keys that the configuration has. Throws Error, naming file and key, for a value that is not
-// the option's, and for a required key that is missing.
+// Sets our options from the keys that the configuration has; the others keep what they have, which is to be the default
+// of the family's class in transformers. Throws Error, naming file and key, for a value that is not the option's.
 void read_keys(const HfConfig& config, const std::vector<HfKey>& keys, Fields options);
 
 // resolve(), with errors led by the file.

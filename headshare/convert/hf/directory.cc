@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
 #include "headshare/convert/hf/albert.h"
 #include "headshare/convert/hf/bart.h"
 #include "headshare/convert/hf/bert.h"
@@ -113,7 +114,8 @@ ForeignModel open_hf(const ForeignSource& source) {
   std::vector<std::string> known;
   for (const auto& [name, map] : families) known.push_back(name);
   HS_CHECK(family != families.end(), directory->config_key("model_type"), " is ", brief_json(type),
-           "; headshare converts models of type ", list_text(known));
+           did_you_mean(type.is_string() ? type.get<std::string>() : "", known), "; headshare converts models of type ",
+           list_text(known));
   return family->second(directory);
 }
 

@@ -14,9 +14,9 @@ constexpr const char* kQuestions = "DistilBertForQuestionAnswering";
 const std::vector<HfKey>& number_keys() {
   static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
                                           {"max_position_embeddings", "context"},
-                                          {"dim", "d-model"},
-                                          {"n_layers", "layers"},
-                                          {"n_heads", "heads"},
+                                          {"dim", "d-model", "hidden_size"},
+                                          {"n_layers", "layers", "num_hidden_layers"},
+                                          {"n_heads", "heads", "num_attention_heads"},
                                           {"hidden_dim", "feed-forward-width"},
                                           {"dropout", "dropout"},
                                           {"attention_dropout", "attention-dropout"},
@@ -98,12 +98,7 @@ ForeignModel map_distilbert(const std::shared_ptr<const HfDirectory>& directory)
   }
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  const auto taken = take_encoder(tensor_names(options), options, &mapping);
-  if (options.masked_head && options.tie_embeddings) {
-    mapping.leave_out_copy("vocab_projector.weight", {options.vocabulary, options.attention.d_model},
-                           taken.at("token_embedding"),
-                           "but config.json ties them; set tie_word_embeddings to false there");
-  }
+  take_encoder(tensor_names(options), options, "vocab_projector.weight", &mapping);
   mapping.leave_out("embeddings.position_ids");
   const bool questions = options.task_head.kind == TaskHeadKind::kToken;
   note_head_dropout(*directory, questions ? "qa_dropout" : "seq_classif_dropout", questions ? 0.1 : 0.2, options,

@@ -1,12 +1,16 @@
-#include <map>
+#include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/encoder_decoder_family.h"
+#include "headshare/convert/hf/generation_config.h"
 
 namespace headshare {
 namespace {
+
+constexpr const char* kStart = "decoder_start_token_id";
+constexpr const char* kEnd = "eos_token_id";
 
 const std::vector<HfKey>& number_keys() {
   static const std::vector<HfKey> keys = {
@@ -39,17 +43,20 @@ void refuse_other_blocks(const HfConfig& config, const EncoderDecoderFamily& fam
   }
 }
 
-// Sets an option of both sides from the decoder's key; sides that differ have no place in ours.
-void refuse_unequal_sides(const HfConfig& config, const EncoderDecoderOptions& encoder) {
-  EncoderDecoderOptions decoder = encoder;
+// Sides that differ have no place in ours. A decoder's key that is absent has the family's default, not the encoder's
+// value.
+void refuse_unequal_sides(const HfConfig& config, const EncoderDecoderOptions& encoder,
+                          const EncoderDecoderOptions& defaults) {
+  EncoderDecoderOptions decoder = defaults;
   const HfKey heads = {.theirs = "decoder_attention_heads", .ours = "heads"};
   const HfKey width = {.theirs = "decoder_ffn_dim", .ours = "feed-forward-width"};
   read_keys(config, {heads, width}, stored_fields(decoder));
+  const auto origin = [&](const HfKey& key) { return config.value(key.theirs).is_null() ? " (by default)" : ""; };
   HS_CHECK(decoder.attention.heads == encoder.attention.heads, config.config_key(heads.theirs), " is ",
-           decoder.attention.heads, " and encoder_attention_heads ", encoder.attention.heads,
+           decoder.attention.heads, origin(heads), " and encoder_attention_heads ", encoder.attention.heads,
            "; headshare has models with as many heads on both sides");
   HS_CHECK(decoder.feed_forward_width == encoder.feed_forward_width, config.config_key(width.theirs), " is ",
-           *decoder.feed_forward_width, " and encoder_ffn_dim ", *encoder.feed_forward_width,
+           *decoder.feed_forward_width, origin(width), " and encoder_ffn_dim ", *encoder.feed_forward_width,
            "; headshare has models with one width of feed-forward parts");
 }
 
@@ -67,64 +74,31 @@ void read_vocabularies(const HfConfig& config, const EncoderDecoderFamily& famil
   o->share_embeddings = o->share_embeddings && o->tie_embeddings;
 }
 
-// The files that may name a token, the one that counts more first.
-class MarkFiles {
- public:
-  explicit MarkFiles(const HfConfig& config) : config_(config) {
-    const fs::path file = config.file().parent_path() / "generation_config.json";
-    if (path_exists(file)) generation_.emplace(file);
-  }
+// transformers' generate() begins with decoder_start_token_id, else with bos_token_id. Where its file names neither it
+// stops; what it trains with stands in config.json, or is the family's.
+int64_t read_start(const HfConfig& config, const HfGeneration& generation, const EncoderDecoderFamily& family) {
+  std::optional<int64_t> start = generation.id(kStart);
+  if (!start) start = generation.id("bos_token_id");
+  if (!start) start = token_id(config, kStart);
+  if (!start && family.defaults.marks.start >= 0) start = family.defaults.marks.start;
+  HS_CHECK(start || family.first_token, generation.key(kStart), " is missing: the token before a target is not known");
+  return start ? *start : *family.first_token;
+}
 
-  // A token's id; a list of one id is that.
-  std::optional<int64_t> id(const std::string& key) const {
-    const auto& [file, value] = find(key);
-    if (value.is_null()) return std::nullopt;
-    const std::string where = file.config_key(key);
-    HS_CHECK(!value.is_array() || value.size() == 1, where, " is ", brief_json(value),
-             "; headshare has one such token");
-    return json_id(value.is_array() ? value.front() : value, where);
-  }
-
-  // The one token of the list of words that are never produced; other words have no place in ours.
-  std::optional<int64_t> never_produced() const {
-    const auto& [file, value] = find("bad_words_ids");
-    if (value.is_null()) return std::nullopt;
-    const std::string where = file.config_key("bad_words_ids");
-    for (const nlohmann::json& word : json_list(value, where)) {
-      for (const nlohmann::json& id : json_list(word, where)) json_id(id, where);
-    }
-    const bool is_one = value.size() == 1 && value.front().size() == 1;
-    return is_one ? std::optional<int64_t>(json_id(value.front().front(), where)) : std::nullopt;
-  }
-
-  struct Found {
-    const HfConfig& file;
-    const nlohmann::json& value;
-  };
-  Found find(const std::string& key) const {
-    if (generation_ && !generation_->value(key).is_null()) return {*generation_, generation_->value(key)};
-    return {config_, config_.value(key)};
-  }
-
- private:
-  const HfConfig& config_;
-  std::optional<HfConfig> generation_;
-};
+// Where generation_config.json names no end, transformers would never stop: config.json's counts.
+int64_t read_end(const HfConfig& config, const HfGeneration& generation, int64_t otherwise) {
+  const std::optional<int64_t> named = generation.id(kEnd);
+  return named ? *named : token_id(config, kEnd).value_or(otherwise);
+}
 
 void read_marks(const HfConfig& config, const EncoderDecoderFamily& family, TargetMarks* marks) {
-  const MarkFiles files(config);
-  const std::optional<int64_t> start = files.id("decoder_start_token_id");
-  if (start) marks->start = *start;
-  if (marks->start < 0) {  // as transformers' generate() has it
-    const std::optional<int64_t> first = files.id("bos_token_id");
-    HS_CHECK(first || family.first_token, config.config_key("decoder_start_token_id"),
-             " is missing: the token before a target is not known");
-    marks->start = first ? *first : *family.first_token;
-  }
-  marks->end = files.id("eos_token_id").value_or(marks->end);
-  marks->forced_first = files.id("forced_bos_token_id");
-  marks->forced_last = files.id("forced_eos_token_id");
-  marks->never_produced = files.never_produced();
+  const HfGeneration generation(config);
+  marks->start = read_start(config, generation, family);
+  marks->end = read_end(config, generation, marks->end);
+  marks->forced_first = generation.forced_first();
+  marks->forced_last = generation.id("forced_eos_token_id");
+  const std::vector<int64_t> never = generation.never_produced(marks->end);
+  if (never.size() == 1) marks->never_produced = never.front();
 }
 
 // "dropout 0.1 and encoder_layerdrop 0.05" of the keys that are numbers other than 0; "" where there are none.
@@ -150,7 +124,7 @@ EncoderDecoderOptions encoder_decoder_options(const HfConfig& config, const Enco
   EncoderDecoderOptions options = family.defaults;
   options.scale_init = false;  // init_std is theirs
   read_keys(config, number_keys(), stored_fields(options));
-  refuse_unequal_sides(config, options);
+  refuse_unequal_sides(config, options, family.defaults);
   read_vocabularies(config, family, &options);
   options.activation = read_activation(config, "activation_function", options.activation);
   options.scale_embeddings = config.flag("scale_embedding", options.scale_embeddings);
@@ -166,22 +140,12 @@ std::vector<std::string> encoder_decoder_notes(const HfConfig& config, const Enc
     notes.push_back(join_text("training differs: headshare has no dropout inside feed-forward parts and of layers, so ",
                               training, " is not kept"));
   }
-  const MarkFiles files(config);
-  std::vector<std::string> search;
-  for (const char* key : {"num_beams", "length_penalty", "no_repeat_ngram_size", "repetition_penalty", "min_length",
-                          "max_length", "early_stopping"}) {
-    const nlohmann::json& value = files.find(key).value;
-    if (!value.is_null()) search.push_back(join_text(key, " ", brief_json(value)));
+  const HfGeneration generation(config);
+  if (generation.has_own_file() && generation.value(kEnd).is_null()) {
+    notes.push_back(join_text(generation.key(kEnd), " is missing: transformers would never end a target; token ",
+                              options.marks.end, " ends one here"));
   }
-  if (!search.empty()) {
-    notes.push_back(
-        join_text("how to search for a target is no part of a headshare model; the files suggest ", list_text(search)));
-  }
-  const nlohmann::json& bad = files.find("bad_words_ids").value;
-  if (!bad.is_null() && !options.marks.never_produced) {
-    notes.push_back(join_text("bad_words_ids ", brief_json(bad),
-                              " is not kept: headshare can leave out one token, not several or sequences"));
-  }
+  for (std::string& one : generation_notes(generation, options.marks)) notes.push_back(std::move(one));
   return notes;
 }
 

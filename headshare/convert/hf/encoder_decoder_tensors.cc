@@ -1,7 +1,5 @@
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "headshare/base/error.h"
 #include "headshare/convert/hf/encoder_decoder_family.h"
 #include "headshare/convert/hf/encoder_tensors.h"
@@ -15,7 +13,6 @@ constexpr const char* kSource = "encoder.embed_tokens.weight";
 constexpr const char* kTarget = "decoder.embed_tokens.weight";
 constexpr const char* kOutput = "lm_head.weight";
 constexpr const char* kOutputBias = "final_logits_bias";
-constexpr const char* kTiedAdvice = "but config.json ties them; set tie_word_embeddings to false there";
 
 // "model.encoder.x" and "encoder.x" are one: with and without the output layer around the model.
 std::string plain_name(const std::string& full) {
@@ -75,30 +72,23 @@ std::string in_first_block(const std::string& ours) {
   return ours;
 }
 
-// One tensor, by whichever of its names is there first, and the others as copies of it.
-void take_tied(const std::vector<const char*>& names, const std::vector<int64_t>& shape, const std::string& target,
-               HfMapping* mapping) {
-  const auto found = std::find_if(names.begin(), names.end(), [&](const char* name) { return mapping->has(name); });
-  const std::string full = mapping->take(found == names.end() ? names.front() : *found, shape);
-  mapping->add(full, "", target, [from = mapping->shared_directory(), full] { return from->read(full); });
-  for (const char* name : names) mapping->leave_out_copy(name, shape, full, kTiedAdvice);
-}
-
 // transformers reads `shared` where it ties all embeddings; else each side has its own, and the output layer too.
 void take_embeddings(const EncoderDecoderOptions& o, HfMapping* mapping) {
   const std::vector<int64_t> shape = {o.vocabulary, o.attention.d_model};
   if (o.share_embeddings && o.tie_embeddings) {
-    return take_tied({kShared, kSource, kTarget, kOutput}, shape, "token_embedding", mapping);
+    mapping->copy_tied({kShared, kSource, kTarget, kOutput}, shape, "token_embedding");
+    return;
   }
   if (o.share_embeddings) {
-    take_tied({kShared}, shape, "token_embedding", mapping);
+    mapping->copy(kShared, shape, "token_embedding");
   } else {
     mapping->copy(kSource, {o.source_vocabulary, o.attention.d_model}, "source_embedding");
-    o.tie_embeddings ? take_tied({kTarget, kOutput}, shape, "token_embedding", mapping)
-                     : mapping->copy(kTarget, shape, "token_embedding");
+    mapping->copy_tied(
+        o.tie_embeddings ? std::vector<std::string>{kTarget, kOutput} : std::vector<std::string>{kTarget}, shape,
+        "token_embedding");
     mapping->leave_out(kShared);
   }
-  if (!o.tie_embeddings) mapping->copy(kOutput, shape, "output_embedding");
+  if (!o.tie_embeddings) mapping->copy(kOutput, shape, "output_embedding", kUntiedAdvice);
 }
 
 void take_learned_positions(const EncoderDecoderOptions& o, int64_t unused, HfMapping* mapping) {

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 
@@ -68,18 +70,28 @@ std::map<std::string, std::string> take_named(const TensorNames& names,
                                               HfMapping* mapping) {
   std::map<std::string, std::string> taken;
   for (const auto& [theirs, ours] : names) {
-    const std::string full = mapping->take(theirs, shape_of(ours));
+    const std::string full =
+        mapping->take(theirs, shape_of(ours), ours.ends_with("output_embedding") ? kUntiedAdvice : "");
     taken.emplace(ours, full);
     mapping->add(full, "", ours, [from = mapping->shared_directory(), full] { return from->read(full); });
   }
   return taken;
 }
 
-std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
-                                                HfMapping* mapping) {
+std::map<std::string, std::string> take_encoder(TensorNames names, const EncoderOptions& options,
+                                                const std::string& output_layer, HfMapping* mapping) {
   const auto of_first = shapes(options);
-  return take_named(
-      names, [&](const std::string& ours) { return of_first.at(in_first_block(ours)); }, mapping);
+  const auto shape_of = [&](const std::string& ours) { return of_first.at(in_first_block(ours)); };
+  std::map<std::string, std::string> taken;
+  const std::string ours = "token_embedding";
+  const auto embedding =
+      std::find_if(names.begin(), names.end(), [&](const auto& name) { return name.second == ours; });
+  if (options.masked_head && options.tie_embeddings && embedding != names.end()) {
+    taken.emplace(ours, mapping->copy_tied({embedding->first, output_layer}, shape_of(ours), ours));
+    names.erase(embedding);
+  }
+  taken.merge(take_named(names, shape_of, mapping));
+  return taken;
 }
 
 EncoderOptions base_encoder() {
@@ -123,6 +135,7 @@ std::string output_bias_name(const std::string& head, const EncoderOptions& opti
 
 TaskHeadOptions read_classes(const HfConfig& config) {
   TaskHeadOptions head{.kind = TaskHeadKind::kText, .outputs = 2};
+  read_keys(config, {{"num_labels", "outputs"}}, {field("outputs", &head.outputs, "", {.min = 1, .max = 1 << 20})});
   const nlohmann::json& names = config.value("id2label");
   if (names.is_null()) return head;
   const std::string where = config.config_key("id2label");

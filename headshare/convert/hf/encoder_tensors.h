@@ -29,9 +29,10 @@ std::map<std::string, std::string> take_named(const TensorNames& names,
                                               const std::function<std::vector<int64_t>(const std::string&)>& shape_of,
                                               HfMapping* mapping);
 
-// The same for an encoder's.
-std::map<std::string, std::string> take_encoder(const TensorNames& names, const EncoderOptions& options,
-                                                HfMapping* mapping);
+// The same for an encoder's. Where the head's output layer is the token embedding, files may have it under either name,
+// that of `output_layer` too.
+std::map<std::string, std::string> take_encoder(TensorNames names, const EncoderOptions& options,
+                                                const std::string& output_layer, HfMapping* mapping);
 
 // BERT-base, whose sizes the configurations of its relatives default to.
 EncoderOptions base_encoder();
@@ -48,7 +49,8 @@ TaskHeadOptions read_pooled_head(const HfDirectory& directory, const HfMapping& 
 // without, transformers adds the decoder's and ignores the other.
 std::string output_bias_name(const std::string& head, const EncoderOptions& options, const HfMapping& tensors);
 
-// The classes' names are id2label's values, in the order of its keys 0, 1, ...; transformers' default is two.
+// The classes' names are id2label's values, in the order of its keys 0, 1, ...; without it num_labels counts them, and
+// transformers' default is two.
 TaskHeadOptions read_classes(const HfConfig& config);
 
 // Where a task's head has a dropout of its own, `key` of the configuration (`usual` where it does not say, null: that

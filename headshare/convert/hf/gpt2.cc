@@ -15,7 +15,7 @@ namespace {
 using Directory = std::shared_ptr<const HfDirectory>;
 
 // GPT2Config's keys.
-const std::vector<HfKey>& keys() {
+const std::vector<HfKey>& gpt2_keys() {
   static const std::vector<HfKey> list = {
       {.theirs = "vocab_size", .ours = "vocabulary"},
       {.theirs = "n_positions", .ours = "context", .general = "max_position_embeddings"},
@@ -56,14 +56,12 @@ class Gpt2Mapping {
 
   void map_embeddings(const DecoderOptions& options) {
     const std::vector<int64_t> shape = {options.vocabulary, E_};
-    const std::string embedding = mapping_.take("wte.weight", shape);
-    mapping_.add(embedding, "", "token_embedding", [from = directory_, embedding] { return from->read(embedding); });
     mapping_.copy("wpe.weight", {options.context, E_}, "position_embedding");
-    if (!options.tie_embeddings) {
-      mapping_.copy("lm_head.weight", shape, "output_embedding");
+    if (options.tie_embeddings) {
+      mapping_.copy_tied({"wte.weight", "lm_head.weight"}, shape, "token_embedding");
     } else {
-      mapping_.leave_out_copy("lm_head.weight", shape, embedding,
-                              "but config.json ties them; set tie_word_embeddings to false there");
+      mapping_.copy("wte.weight", shape, "token_embedding");
+      mapping_.copy("lm_head.weight", shape, "output_embedding", kUntiedAdvice);
     }
   }
 
@@ -82,8 +80,8 @@ class Gpt2Mapping {
     const std::string bias = mapping_.take(joint + ".bias", {3 * E_});
     for (const auto& [name, index] : {std::pair("query", 0), {"key", 1}, {"value", 2}}) {
       const Part part{.first = index * E_, .count = E_, .factor = index == 0 ? query_factor : 1};
-      add(weight, part, scheme + name + ".weight");
-      add(bias, part, scheme + name + ".bias");
+      add(weight, part, scheme + name + ".weight", /*transposed=*/true);
+      add(bias, part, scheme + name + ".bias", /*transposed=*/false);
     }
     linear(source + "attn.c_proj", E_, E_, scheme + "output");
     map_norm(source + "ln_2", target + "feed_forward_norm");
@@ -103,23 +101,22 @@ class Gpt2Mapping {
  private:
   // Conv1D [in, out] and its bias.
   void linear(const std::string& source, int64_t in, int64_t out, const std::string& target) {
-    add(mapping_.take(source + ".weight", {in, out}), {}, target + ".weight");
-    add(mapping_.take(source + ".bias", {out}), {}, target + ".bias");
+    add(mapping_.take(source + ".weight", {in, out}), {}, target + ".weight", /*transposed=*/true);
+    add(mapping_.take(source + ".bias", {out}), {}, target + ".bias", /*transposed=*/false);
   }
 
   // A Conv1D's weight, which is transposed, or its bias.
-  void add(const std::string& full, const Part& part, const std::string& target) {
-    const bool is_weight = directory_->tensors().at(full).shape.size() == 2;
+  void add(const std::string& full, const Part& part, const std::string& target, bool transposed) {
     std::vector<std::string> steps;
     if (part.count > 0) steps.push_back(join_text("columns ", part.first, "..", part.first + part.count - 1));
-    if (is_weight) steps.push_back("transposed");
+    if (transposed) steps.push_back("transposed");
     if (part.factor != 1) steps.push_back(join_text("times ", part.factor));
     std::string taken;
     for (const std::string& step : steps) taken += (taken.empty() ? "" : ", ") + step;
-    mapping_.add(full, taken, target, [from = directory_, full, part, is_weight] {
+    mapping_.add(full, taken, target, [from = directory_, full, part, transposed] {
       Tensor values = from->read(full);
       if (part.count > 0) values = values.narrow(-1, part.first, part.count);
-      if (is_weight) values = values.t();
+      if (transposed) values = values.t();
       return part.factor == 1 ? values : values * part.factor;
     });
   }
@@ -137,7 +134,7 @@ DecoderOptions gpt2_options(const HfConfig& config) {
   // GPT2Config's defaults, where they are not ours.
   DecoderOptions options{.context = 1024, .layers = 12, .dropout = 0.1};
   options.attention = {.d_model = 768, .heads = 12, .projection_bias = true, .attention_dropout = 0.1};
-  read_keys(config, keys(), stored_fields(options));
+  read_keys(config, gpt2_keys(), stored_fields(options));
   options.activation = read_activation(config, "activation_function", ActivationKind::kGeluTanh);
   options.tie_embeddings = config.flag("tie_word_embeddings", true);
   if (!config.flag("scale_attn_weights", true)) options.attention.scale = 1;

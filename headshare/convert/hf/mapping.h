@@ -11,6 +11,10 @@
 
 namespace headshare {
 
+// What may be wrong where the weights of an output layer are missing.
+inline constexpr const char* kUntiedAdvice =
+    "; config.json says that it is not the embedding: if it is, set tie_word_embeddings to true there";
+
 class HfMapping {
  public:
   // `plain_name` gives the names by which tensors are asked for: without the prefix that some checkpoints have. Throws
@@ -20,11 +24,18 @@ class HfMapping {
 
   bool has(const std::string& name) const { return left_.contains(name); }
 
-  // Ticks a tensor off after checking its shape; returns its full name. Throws Error when it is not there.
-  std::string take(const std::string& name, const std::vector<int64_t>& shape);
+  // Ticks a tensor off after checking its shape; returns its full name. One that is not there is "" and noted:
+  // finish(), which knows what was there instead, refuses it, with `advice` (a sentence that goes on: "; ...").
+  std::string take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice = "");
 
   // Ours is the foreign tensor as it stands.
-  void copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& target);
+  void copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& target,
+            const std::string& advice = "");
+
+  // Ours is the one tensor that stands under some of these names; the first one counts, and the others must be equal.
+  // Returns the full name of that.
+  std::string copy_tied(const std::vector<std::string>& names, const std::vector<int64_t>& shape,
+                        const std::string& target);
 
   // Ours is made from the tensor that take() gave; `taken` says how.
   void add(const std::string& full, const std::string& taken, const std::string& target, std::function<Tensor()> read);
@@ -35,12 +46,12 @@ class HfMapping {
   // Sets aside the tensor that take() gave, which says nothing new.
   void put_aside(const std::string& full) { unused_.push_back(full); }
 
-  // Sets aside a second copy of the tensor `of` (a full name). Throws Error where it differs; `way_out` ends the
-  // sentence.
-  void leave_out_copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& of,
-                      const std::string& way_out);
+  // Sets aside a second copy of the tensor `of` (a full name) which config.json ties to it. Throws Error where it
+  // differs.
+  void leave_out_copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& of);
 
-  // Hands over what was mapped. Throws Error when tensors are left; `what` names the model they are no part of.
+  // Hands over what was mapped. Throws Error for tensors that were missing and for those that are left; `what` names
+  // the model: "GPT-2".
   void finish(const std::string& what, ForeignModel* foreign);
 
   const HfDirectory& directory() const { return *directory_; }
@@ -48,8 +59,17 @@ class HfMapping {
   std::string where() const { return directory_->path().string(); }
 
  private:
+  struct Missing {
+    std::string name, advice;
+  };
+
+  std::string missing_text(const std::string& what) const;
+  // What stands in place of a missing tensor.
+  std::string instead_of(const std::string& name) const;
+
   std::shared_ptr<const HfDirectory> directory_;
   std::map<std::string, std::string> left_;  // plain name -> full name, of tensors not yet mapped
+  std::vector<Missing> missing_;
   std::vector<MappedTensor> mapped_;
   std::vector<std::string> unused_;
 };

@@ -49,7 +49,7 @@ EncoderOptions read_options(const HfConfig& config, bool hashes_words) {
                                 "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
   refuse_other_encoders(config, "RoBERTa");
   EncoderOptions options = base_encoder();
-  options.vocabulary = 50265;
+  options.vocabulary = config.value("model_type") == "xlm-roberta" ? 30522 : 50265;  // of their classes
   options.embedding.kind = hashformer_embedding(config, hashes_words);
   read_keys(config, keys_of(options), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and RoBERTa has at least 1");
@@ -139,17 +139,14 @@ ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
   if (is_hashed(options.embedding)) foreign.tokenizer.clear();  // the files do not say which hash the model has
-  const auto taken = take_encoder(tensor_names(options, mapping), options, &mapping);
+  const auto taken = take_encoder(tensor_names(options, mapping), options, "lm_head.decoder.weight", &mapping);
   take_positions(options, &mapping);
   mapping.leave_out("embeddings.position_ids");
   for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
     if (options.pooler) mapping.leave_out(unread);
   }
   if (options.masked_head && options.tie_embeddings) {
-    const std::string tied = "but config.json ties them; set tie_word_embeddings to false there";
-    mapping.leave_out_copy("lm_head.decoder.weight", {options.vocabulary, options.attention.d_model},
-                           taken.at("token_embedding"), tied);
-    mapping.leave_out_copy("lm_head.decoder.bias", {options.vocabulary}, taken.at("masked_head.output_bias"), tied);
+    mapping.leave_out_copy("lm_head.decoder.bias", {options.vocabulary}, taken.at("masked_head.output_bias"));
   } else if (options.masked_head) {
     mapping.leave_out("lm_head.bias");
   }

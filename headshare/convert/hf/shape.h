@@ -13,7 +13,7 @@ struct HfShape {
   std::string model_type = {};
   bool output_bias = true;   // false: where our options have biases, the model has none on output projections
   int64_t fixed_tables = 0;  // of sinusoids, which are parameters there
-  int64_t unused_rows = 0;   // of position embeddings, which no token ever has
+  int64_t unused_rows = 0;   // of embeddings, which no token ever has
   std::vector<std::string> notes = {};  // sentences: what is counted otherwise than one may think
 };
 

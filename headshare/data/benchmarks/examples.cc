@@ -161,7 +161,8 @@ int32_t find_label(const std::string& text, const std::vector<std::string>& labe
   const auto found = std::find(labels.begin(), labels.end(), text);
   if (found != labels.end()) return static_cast<int32_t>(found - labels.begin());
   std::string hint = text.size() < 3 ? "" : did_you_mean(text, labels);  // any digit is near to any other
-  if (text.starts_with('"')) hint = "; quotes are letters in TSV: was the file written with quoting?";
+  if (text.starts_with('"'))
+    hint = "; quotes are letters in TSV; if the file was written with quoting, read it as tsv-quoted";
   throw Error(join_text(where, ": unknown label ", brief_text(text), hint, "; known are ", listed(labels)));
 }
 

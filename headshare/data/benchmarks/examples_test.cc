@@ -87,7 +87,7 @@ TEST_F(ExamplesTest, MistakesNameFileAndLine) {
     return error_message([&] { glue("rte", "index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n" + row); });
   };
   EXPECT_THAT(refused("1\ta\tb\tentailmnt\n"),
-              AllOf(HasSubstr("f.tsv:3: unknown label 'entailmnt'; did you mean 'entailment'?"),
+              AllOf(HasSubstr("f.tsv:3: unknown label 'entailmnt' (did you mean 'entailment'?); known"),
                     HasSubstr("known are entailment, not_entailment")));
   EXPECT_THAT(refused("1\ta\tb\t\"entailment\"\n"), HasSubstr("quotes are letters in TSV"));
   EXPECT_THAT(refused("1\t \tb\tentailment\n"), HasSubstr("f.tsv:3: the text (column 'sentence1') is empty"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 
 namespace headshare {
@@ -192,8 +193,8 @@ const TaskInfo& find_task(Suite suite, const std::string& name) {
   const std::vector<std::string> known = task_names(suite);
   std::string list;
   for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-  throw Error(
-      join_text(suite_name(suite), " has no task '", name, "'", did_you_mean(name, known), "; its tasks are ", list));
+  throw Error(join_text(suite_name(suite), " has no task ", brief_text(name), did_you_mean(name, known),
+                        "; its tasks are ", list));
 }
 
 fs::path find_task_file(const TaskInfo& task, const fs::path& root, TaskPart part) {

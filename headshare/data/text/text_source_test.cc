@@ -143,7 +143,7 @@ TEST_F(TextSourceTest, BytesThatAreNotTextFollowThePolicy) {
 TEST_F(TextSourceTest, JsonMistakesNameTheLine) {
   EXPECT_THAT(refusal("x.jsonl", "{\"text\":\"a\"}\n{\"text\":"), HasSubstr("x.jsonl:2: not a JSON"));
   EXPECT_THAT(refusal("x.jsonl", "{\"txt\":\"a\"}"),
-              HasSubstr("x.jsonl:1: the record has no 'text'; did you mean 'txt'"));
+              HasSubstr("x.jsonl:1: the record has no 'text' (did you mean 'txt'?); name"));
   EXPECT_THAT(refusal("x.jsonl", "\n{\"text\":1}"), HasSubstr("x.jsonl:2: 'text' must be text, not number"));
   EXPECT_THAT(refusal("x.jsonl", "[1]"), HasSubstr("x.jsonl:1: a JSON object was expected, not [1]"));
   EXPECT_THAT(refusal("x.jsonl", "{\"text\":\"a\\u0000\"}"), HasSubstr("x.jsonl:1: the text is not text: a NUL byte"));

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/json_reader.h"
+#include "headshare/report/results/check_results.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/variant_rows.h"
@@ -49,11 +48,19 @@ FailedCell failed_from_json(const nlohmann::json& object, const std::string& whe
   return {.key = key_from_json(object, where), .reason = JsonReader(object, where).text("reason")};
 }
 
+// Below 0 by no more than rounding: the loss of a model that errs nowhere is 0.
+double loss_from_json(const JsonReader& read, const char* key) {
+  constexpr double kRounding = 1e-6;
+  const double loss = read.number(key);
+  HS_CHECK(loss >= -kRounding, read.name(key), " must be at least 0, not ", loss);
+  return loss;
+}
+
 CurvePoint point_from_json(const nlohmann::json& object, const std::string& where) {
   const JsonReader read(object, where);
   return {.step = read.integer("step", 0),
           .seconds = read.number_from("seconds", 0),
-          .validation_loss = read.number("validation_loss"),
+          .validation_loss = loss_from_json(read, "validation_loss"),
           .validation_score = read.optional_number("validation_score")};
 }
 
@@ -116,7 +123,7 @@ TunedTask task_from_json(const nlohmann::json& object, const std::string& where)
           .examples = read.integer("examples", 1),
           .learning_rate = read.number_from("learning_rate", 0),
           .best_epoch = read.number_from("best_epoch", 0),
-          .validation_loss = read.number("validation_loss"),
+          .validation_loss = loss_from_json(read, "validation_loss"),
           .coverage = read.has("coverage")
                           ? std::optional(coverage_from_json(read.object("coverage"), read.name("coverage")))
                           : std::nullopt};
@@ -195,7 +202,7 @@ Subject subject_from_json(const nlohmann::json& object, const std::string& where
           .full_scale = read.has("full_scale") ? read.number_from("full_scale", 1) : 1,
           .tasks = texts_from_json(read, "tasks"),
           .task_chances = task_chances_from_json(read),
-          .unknown_share = read.optional_number("unknown_share").value_or(0),
+          .unknown_share = read.has("unknown_share") ? read.number_from("unknown_share", 0) : 0,
           .fingerprint = read.has("fingerprint") ? read.text("fingerprint") : "",
           .examples = read.has("examples") ? read.list("examples", example_from_json) : std::vector<WrittenExample>(),
           .encoders = read.has("encoders") ? read.text("encoders") : ""};
@@ -250,53 +257,6 @@ nlohmann::ordered_json to_json(const Variant& v) {
 std::string weights_of(const JsonReader& read) {
   if (read.has("trained")) return read.flag("trained") ? "" : "mha";
   return read.has("weights_of") ? read.text("weights_of") : "";
-}
-
-void check_variants(const Results& results, const std::string& where) {
-  for (size_t i = 0; i < results.variants.size(); ++i) {
-    const std::string& name = results.variants[i].name;
-    const auto same = [&](const Variant& other) { return other.name == name; };
-    HS_CHECK(std::count_if(results.variants.begin(), results.variants.end(), same) == 1, where, ": \"variants\" holds ",
-             name, " twice");
-  }
-}
-
-// Each cell is planned, and finished or failed at most once.
-void check_grid(const Results& results, const std::string& where) {
-  std::map<std::tuple<std::string, std::string, int64_t>, int> seen;
-  const auto entry = [](const CellKey& key) { return std::tuple(key.variant, key.setting, key.seed); };
-  for (const CellKey& key : results.planned) {
-    HS_CHECK(seen.emplace(entry(key), 0).second, where, ": \"planned\" holds ", name_of(key), " twice");
-  }
-  const auto count = [&](const CellKey& key, const char* list) {
-    const auto found = seen.find(entry(key));
-    HS_CHECK(found != seen.end(), where, ": ", list, " holds ", name_of(key), ", which is not planned");
-    HS_CHECK(++found->second == 1, where, ": ", name_of(key), " is there twice");
-  };
-  for (const Cell& cell : results.cells) count(cell.key, "\"cells\"");
-  for (const FailedCell& cell : results.failed) count(cell.key, "\"failed\"");
-}
-
-// Each cell has written something for each example, where there are any.
-void check_examples(const Results& results, const std::string& where) {
-  const size_t wanted = results.subject.examples.size();
-  for (const Cell& cell : results.cells) {
-    HS_CHECK(cell.examples.size() == wanted, where, ": ", name_of(cell.key), " has ", cell.examples.size(),
-             " \"examples\" and \"subject\" has ", wanted);
-  }
-}
-
-// Each cell of a benchmark has all of its tasks.
-void check_tasks(const Results& results, const std::string& where) {
-  const std::vector<std::string>& tasks = results.subject.tasks;
-  const size_t chances = results.subject.task_chances.size();
-  HS_CHECK(chances == 0 || chances == tasks.size(), where, ": the \"task_chances\" of \"subject\" are ", chances,
-           ", its \"tasks\" ", tasks.size());
-  for (const Cell& cell : results.cells) {
-    const bool same = std::equal(cell.tasks.begin(), cell.tasks.end(), tasks.begin(), tasks.end(),
-                                 [](const TunedTask& task, const std::string& name) { return task.task == name; });
-    HS_CHECK(same, where, ": the \"tasks\" of ", name_of(cell.key), " are not those of \"subject\"");
-  }
 }
 
 std::vector<int64_t> block_targets(const JsonReader& read) {
@@ -429,8 +389,8 @@ Cell cell_from_json(const nlohmann::json& object, const std::string& where) {
           .cache_bytes_per_token = read.integer("cache_bytes_per_token", 0),
           .source_cache_bytes_per_token =
               read.has("source_cache_bytes_per_token") ? read.integer("source_cache_bytes_per_token", 0) : 0,
-          .validation_loss = read.number("validation_loss"),
-          .test_loss = read.number("test_loss"),
+          .validation_loss = loss_from_json(read, "validation_loss"),
+          .test_loss = loss_from_json(read, "test_loss"),
           .quality = read.number("quality"),
           .signature = read.text("signature"),
           .scores = read.has("scores") ? read.list("scores", score_from_json) : scores_of_format_2(read),
@@ -505,10 +465,7 @@ Results results_from_json(const nlohmann::json& object, const std::string& where
     results.references = {.quality = read.text("reference"), .peop = read.text("peop_reference")};
   }
   if (read.has("looks")) results.looks = looks_from_json(object["looks"], where);
-  check_variants(results, where);
-  check_grid(results, where);
-  check_tasks(results, where);
-  check_examples(results, where);
+  check_results(results, where);
   return results;
 }
 

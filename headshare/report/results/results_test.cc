@@ -196,6 +196,13 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
       {"/cells/0/attention_parameters", 0, "f.json: cells[0]: \"attention_parameters\" must be at least 1, not 0"},
       {"/cells/0/test_loss", nullptr, "f.json: cells[0]: \"test_loss\" is not a number"},
       {"/cells/0/test_loss", 1e300, "f.json: cells[0]: \"test_loss\" is 1e+300, which nothing can have measured"},
+      {"/cells/0/test_loss", -0.5, "f.json: cells[0]: \"test_loss\" must be at least 0, not -0.5"},
+      {"/cells/1/validation_loss", -2, "f.json: cells[1]: \"validation_loss\" must be at least 0, not -2"},
+      {"/cells/0/curve/1/validation_loss", -1, "cells[0]: curve[1]: \"validation_loss\" must be at least 0, not -1"},
+      {"/cells/0/quality", 1.5, "f.json: the \"quality\" of mha seed 0 is 1.5; \"accuracy\" is from -1 to 1"},
+      {"/cells/0/best_step", 101, "f.json: the \"best_step\" of mha seed 0 is 101, of 100 \"steps\""},
+      {"/subject/unknown_share", 1.5, "f.json: subject: \"unknown_share\" must be at most 1, not 1.5"},
+      {"/subject/unknown_share", -0.5, "f.json: subject: \"unknown_share\" must be at least 0, not -0.5"},
       {"/cells/0/blocks/2", "x", "f.json: cells[0]: blocks[2] is not a number"},
       {"/cells/0/block_targets", {1, 2}, "f.json: cells[0]: \"block_targets\" has 2 numbers, and there are 4 blocks"},
       {"/cells/0/block_targets", {1, 2, 3, 0}, "f.json: cells[0]: block_targets[3] is not a whole number above 0"},
@@ -216,6 +223,16 @@ TEST(ResultsTest, NamesFileAndKeyOfWhatIsWrong) {
   }
 }
 
+TEST(ResultsTest, PerplexitiesAreNotBelowZero) {
+  Json object = written(loss_results({loss_cell("mha", 0, 2.0)}));
+  object["cells"][0]["quality"] = -7.4;
+  EXPECT_EQ(error_message([&] { results_from_json(object, "f.json"); }),
+            "f.json: the \"quality\" of mha seed 0 is -7.4; \"perplexity\" is at least 0");
+  object["cells"][0]["quality"] = 1e6;
+  object["cells"][0]["test_loss"] = -1e-9;  // of a model that errs nowhere
+  EXPECT_EQ(error_message([&] { results_from_json(object, "f.json"); }), "no error");
+}
+
 TEST(ResultsTest, RefusesWhatIsNoJson) {
   TemporaryDirectory directory;
   const fs::path file = directory / "results.json";
@@ -226,6 +243,8 @@ TEST(ResultsTest, RefusesWhatIsNoJson) {
     EXPECT_EQ(error_message([&] { read_results(file); }),
               file.string() + " is not JSON: it is damaged, or was never finished");
   }
+  write_file(file, R"({"cells": [{"seed": 1, "test_loss": 2, "test_loss": 1}]})");
+  EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr("'test_loss' stands twice in one JSON object"));
   write_file(file, "[1]");
   EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr("is not a JSON object"));
   // Printing it would need a stack frame for each of a million brackets.

@@ -5,6 +5,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/tasks/finetune/jobs.h"
@@ -72,8 +73,8 @@ std::string resolved_name(const std::string& name) {
     list += (list.empty() ? "" : ", ") + one;
     near.push_back(one.substr(one.find('/') + 1));
   }
-  throw Error(
-      join_text("there is no task '", name, "'", did_you_mean(name, near), "; known are glue, superglue, ", list));
+  throw Error(join_text("there is no task ", brief_text(name), did_you_mean(name, near),
+                        "; known are glue, superglue, ", list));
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+#include "headshare/convert/hf/target_language.h"
+
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/convert/hf/generation_config.h"
+
+namespace headshare {
+namespace {
+
+constexpr uint64_t kMostTokenizerBytes = 64 << 20;
+constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+
+// The id of a token in a tokenizer.json: among those added, or in the vocabulary, which is a list or an object.
+std::optional<int64_t> id_of(const std::string& token, const fs::path& file) {
+  if (!path_exists(file)) return std::nullopt;
+  const nlohmann::json object = read_json_input(file, kMostTokenizerBytes);
+  if (!object.is_object()) return std::nullopt;
+  for (const nlohmann::json& one : object.value("added_tokens", nlohmann::json::array())) {
+    if (one.is_object() && one.value("content", nlohmann::json()) == token) return json_count(one, "id");
+  }
+  const nlohmann::json model = object.value("model", nlohmann::json());
+  const nlohmann::json vocabulary = model.is_object() ? model.value("vocab", nlohmann::json()) : nlohmann::json();
+  if (vocabulary.is_object()) return json_count(vocabulary, token.c_str());
+  for (size_t i = 0; vocabulary.is_array() && i < vocabulary.size(); ++i) {
+    if (vocabulary[i].is_array() && !vocabulary[i].empty() && vocabulary[i].front() == token) return i;
+  }
+  return std::nullopt;
+}
+
+// "ro_RO"; "" where the tokenizer's configuration names no language.
+std::string named_language(const fs::path& directory) {
+  const fs::path file = directory / kTokenizerConfig;
+  if (!path_exists(file)) return "";
+  const HfConfig config(file);
+  const nlohmann::json& language = config.value("tgt_lang");
+  return language.is_null() ? "" : json_string(language, config.config_key("tgt_lang"));
+}
+
+}  // namespace
+
+void take_target_language(const HfDirectory& directory, ForeignModel* foreign) {
+  TargetMarks& marks = std::get<EncoderDecoderOptions>(foreign->options).marks;
+  const HfGeneration generation(directory);
+  const bool starts = generation.id("decoder_start_token_id").has_value();
+  if (marks.forced_first || (starts && marks.start != marks.end)) return;
+  const std::string ids =
+      join_text(generation.key("forced_bos_token_id"), " (mBART-50) or decoder_start_token_id (mBART)");
+  const std::string language = named_language(directory.path());
+  HS_CHECK(
+      !language.empty(), directory.path().string(),
+      " does not say in which language the model writes: mBART begins a target with the token of its language. Put "
+      "the token's id into ",
+      ids, ", or the language into ", kTokenizerConfig, " (\"tgt_lang\": \"ro_RO\")");
+  const std::optional<int64_t> id = id_of(language, directory.path() / "tokenizer.json");
+  const int64_t vocabulary = std::get<EncoderDecoderOptions>(foreign->options).vocabulary;
+  HS_CHECK(id && *id < vocabulary, (directory.path() / kTokenizerConfig).string(), ": tgt_lang is ",
+           brief_text(language), ", and tokenizer.json has no such token among the model's ", vocabulary,
+           "; put the token's id into ", ids);
+  (starts ? marks.forced_first.emplace() : marks.start) = *id;
+  foreign->notes.push_back(
+      join_text("targets are in ", language, " (token ", *id, "), the tgt_lang of ", kTokenizerConfig));
+}
+
+}  // namespace headshare
