@@ -18,12 +18,12 @@ void refuse_other_data(const TaskOptions& options, const TaskOptions& untouched)
                options.task, "; leave it out");
     }
   };
-  const LabelledData data = fine_tuning_task(options.task).data;
-  if (data != LabelledData::kAnswersInTexts) {
+  const DataLayout data = fine_tuning_task(options.task).data;
+  if (data != DataLayout::kAnswersInTexts) {
     refuse(fields(given.job.windows), "answers in texts");
     refuse(fields(given.job.answers), "answers in texts");
   }
-  if (data != LabelledData::kOwnTable) refuse(fields(given.job.table), "a table of your own");
+  if (data != DataLayout::kOwnTable) refuse(fields(given.job.table), "a table of your own");
 }
 
 class FineTuningFamily : public TaskFamily {

@@ -10,15 +10,15 @@ namespace headshare {
 const std::vector<FineTuningTask>& fine_tuning_tasks() {
   constexpr const char* kJudge = "Judge sentences, pairs of sentences and passages: each task has a model of its own.";
   static const std::vector<FineTuningTask> all = {
-      {.name = "glue", .sentence = kJudge, .data = LabelledData::kSuite},
-      {.name = "superglue", .sentence = kJudge, .data = LabelledData::kSuite},
+      {.name = "glue", .sentence = kJudge, .data = DataLayout::kSuite},
+      {.name = "superglue", .sentence = kJudge, .data = DataLayout::kSuite},
       {.name = "squad",
        .sentence = "Find the answer to a question in a paragraph, or see that it has none.",
-       .data = LabelledData::kAnswersInTexts,
+       .data = DataLayout::kAnswersInTexts,
        .measure = "F1"},
-      {.name = "classify", .sentence = "Tell the class of a text.", .data = LabelledData::kOwnTable},
-      {.name = "pair", .sentence = "Tell the class of a pair of texts.", .data = LabelledData::kOwnTable},
-      {.name = "regress", .sentence = "Give a text its number.", .data = LabelledData::kOwnTable}};
+      {.name = "classify", .sentence = "Tell the class of a text.", .data = DataLayout::kOwnTable},
+      {.name = "pair", .sentence = "Tell the class of a pair of texts.", .data = DataLayout::kOwnTable},
+      {.name = "regress", .sentence = "Give a text its number.", .data = DataLayout::kOwnTable}};
   return all;
 }
 
@@ -62,7 +62,7 @@ std::string in_fine_tuning_words(const std::string& message) {
 std::vector<std::string> fine_tuning_jobs(const TaskOptions& options) {
   const std::vector<std::string>& chosen = options.own<FineTuningOptions>().tasks;
   const std::string& name = options.task;
-  HS_CHECK(chosen.empty() || fine_tuning_task(name).data == LabelledData::kSuite,
+  HS_CHECK(chosen.empty() || fine_tuning_task(name).data == DataLayout::kSuite,
            "--tasks chooses among the tasks of glue and superglue; --task ", name, " is a single one");
   if (chosen.empty()) return expand_job_names({name});
   std::vector<std::string> full;

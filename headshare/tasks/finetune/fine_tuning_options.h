@@ -11,13 +11,13 @@
 namespace headshare {
 
 // Where the labelled examples are.
-enum class LabelledData { kSuite, kAnswersInTexts, kOwnTable };
+enum class DataLayout { kSuite, kAnswersInTexts, kOwnTable };
 
 // What --task names: GLUE, SuperGLUE, SQuAD, or a table of the user's own.
 struct FineTuningTask {
   std::string name;      // "glue"
   std::string sentence;  // what it asks of the models
-  LabelledData data;
+  DataLayout data;
   std::string measure = "score";
 };
 

@@ -14,7 +14,7 @@ TEST(FineTuningTaskTest, EverySuiteTaskAndTableIsAJob) {
   for (const FineTuningTask& one : fine_tuning_tasks()) {
     TaskOptions options;
     options.task = one.name;
-    EXPECT_EQ(fine_tuning_jobs(options).size() > 1, one.data == LabelledData::kSuite) << one.name;
+    EXPECT_EQ(fine_tuning_jobs(options).size() > 1, one.data == DataLayout::kSuite) << one.name;
     EXPECT_FALSE(one.sentence.empty());
   }
 }
