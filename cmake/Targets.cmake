@@ -1,49 +1,92 @@
-# hs_library(NAME SOURCES ... LINKS ... [TORCH]): headshare::NAME, one static library per folder.
-# LINKS names the folders of lower rank (and outside libraries) it may use. Header-only folders
-# list their headers.
+# hs_library(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]): headshare::NAME, one static library per folder.
+# LINKS names the folders of lower rank (and outside libraries) it may use. ALONE names sources that are
+# never compiled together with others. Header-only folders list their headers.
 function(hs_library name)
-  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
   add_library(headshare_${name} STATIC ${arg_SOURCES})
   add_library(headshare::${name} ALIAS headshare_${name})
   set_target_properties(headshare_${name} PROPERTIES EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   target_link_libraries(headshare_${name} PUBLIC headshare_options ${arg_LINKS}
                         PRIVATE $<BUILD_INTERFACE:headshare_warnings>)
-  hs_use_torch(headshare_${name} "${arg_TORCH}")
+  hs_precompiled(headshare_${name} "${arg_TORCH}")
+  hs_in_groups(headshare_${name} "${arg_ALONE}")
   set_property(GLOBAL APPEND PROPERTY HEADSHARE_LIBRARIES headshare_${name})
 endfunction()
 
-# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH]): the folder's unit tests as one program.
+# hs_test(FOLDER SOURCES ... [LINKS ...] [TORCH] [ALONE ...]): the folder's unit tests as one program.
 function(hs_test name)
   if(NOT HEADSHARE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE headshare::${name} ${arg_LINKS} GTest::gmock GTest::gtest_main
                         headshare_warnings)
-  hs_use_torch(${name}_test "${arg_TORCH}")
+  hs_precompiled(${name}_test "${arg_TORCH}" TEST)
+  hs_in_groups(${name}_test "${arg_ALONE}")
   target_compile_definitions(${name}_test PRIVATE HEADSHARE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
 
-function(hs_use_torch target wanted)
-  if(wanted)
-    target_link_libraries(${target} PUBLIC headshare::torch)
-    target_precompile_headers(${target} REUSE_FROM headshare_torch_pch)
-    get_target_property(type ${target} TYPE)
-    if(type STREQUAL "EXECUTABLE")
-      # The header was compiled with -fPIC; with CMake's -fPIE for programs g++ would read it anew.
-      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(${target} PRIVATE -fPIC)
-    endif()
-  endif()
+# hs_program(NAME SOURCES ... LINKS ... [TORCH] [ALONE ...]): a program, such as headshare or a tool of the tests.
+function(hs_program name)
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;LINKS;ALONE" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} headshare_options headshare_warnings)
+  hs_precompiled(${name} "${arg_TORCH}")
+  hs_in_groups(${name} "${arg_ALONE}")
 endfunction()
 
-# One precompiled header for everything that includes libtorch: 20 s a file become 5 s.
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cc CONTENT "")
-add_library(headshare_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
-target_link_libraries(headshare_torch_pch PRIVATE headshare_options headshare_warnings headshare::torch
-                      nlohmann_json::nlohmann_json fmt::fmt)
-target_precompile_headers(headshare_torch_pch PRIVATE
-  <torch/nn/module.h> <torch/nn/cloneable.h> <torch/autograd.h> <ATen/ATen.h> <nlohmann/json.hpp>
-  <functional> <map> <memory> <optional> <string> <vector>)
+# Sources are compiled in groups: most of a file's time goes into the headers that all files share, above all into the
+# templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042). Names in unnamed
+# namespaces are therefore unique within a folder. CMake leaves sources out that have compile options of their own.
+option(HEADSHARE_GROUPS "Compile the sources of a folder in groups" ON)
+function(hs_in_groups target alone)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADSHARE_GROUPS} UNITY_BUILD_BATCH_SIZE 12)
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# Four precompiled headers: with libtorch or without, for tests (with gmock) or not. Tests are compiled with -O1, which
+# takes half the time of -O3.
+set(plain_headers <nlohmann/json.hpp> <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
+set(torch_headers <torch/nn/module.h> <torch/nn/cloneable.h> <torch/autograd.h> <ATen/ATen.h> ${plain_headers})
+function(hs_header name)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  target_link_libraries(${name} PRIVATE headshare_options headshare_warnings nlohmann_json::nlohmann_json)
+  if(name MATCHES "torch")
+    target_link_libraries(${name} PRIVATE headshare::torch fmt::fmt)
+  endif()
+  if(name MATCHES "test")
+    target_link_libraries(${name} PRIVATE GTest::gmock)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+hs_header(headshare_plain_header ${plain_headers})
+hs_header(headshare_torch_header ${torch_headers})
+if(HEADSHARE_TESTS)
+  hs_header(headshare_plain_test_header ${plain_headers} <gmock/gmock.h>)
+  hs_header(headshare_torch_test_header ${torch_headers} <gmock/gmock.h>)
+endif()
+
+# hs_precompiled(TARGET TORCH|"" [TEST]): the target's precompiled header, and libtorch where it is wanted.
+function(hs_precompiled target torch)
+  if(torch)
+    target_link_libraries(${target} PUBLIC headshare::torch)
+    set(kind torch)
+  else()
+    set(kind plain)
+  endif()
+  if("TEST" IN_LIST ARGN)
+    string(APPEND kind _test)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM headshare_${kind}_header)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The header was compiled with -fPIC; with CMake's -fPIE for programs g++ would read it anew.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+endfunction()

@@ -54,7 +54,7 @@ std::string named_files(const TaskFiles& files) {
 
 std::vector<BenchmarkTask> read_benchmark(const Rehearsal& rehearsal) {
   const ComparisonOptions& options = rehearsal.options;
-  const bool suite = fine_tuning_task(options.task).data == LabelledData::kSuite;
+  const bool suite = fine_tuning_task(options.task).data == DataLayout::kSuite;
   std::vector<BenchmarkTask> tasks;
   for (const std::string& name : fine_tuning_jobs(options)) {
     try {

@@ -99,6 +99,9 @@ class Arguments {
   // Whether a flag or the YAML file set this option.
   bool given(const std::string& name) const { return given_.contains(name); }
 
+  // Throws UsageError for one of these options that was given an empty value: it would do nothing.
+  void refuse_empty(const std::vector<std::string>& names);
+
   // Every option with its present value, as YAML with comments that --config reads back.
   void write_resolved(const fs::path& path) const;
 

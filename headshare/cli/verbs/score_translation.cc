@@ -295,7 +295,7 @@ void score_translations(const std::string& question, const TranslationOptions& o
   std::vector<std::string> inputs = references;
   inputs.insert(inputs.end(), systems.begin(), systems.end());
   HS_CHECK(std::count(inputs.begin(), inputs.end(), "-") <= 1, "standard input (-) can be one of the files only");
-  References known = read_parallel_segments(inputs);
+  ReferenceTexts known = read_parallel_segments(inputs);
   const auto first = known.begin() + static_cast<ptrdiff_t>(references.size());
   const std::vector<Segments> outputs(std::make_move_iterator(first), std::make_move_iterator(known.end()));
   known.resize(references.size());

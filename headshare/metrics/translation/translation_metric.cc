@@ -7,7 +7,7 @@ namespace headshare {
 
 std::string TranslationMetric::detail(std::span<const MixedNumber>) const { return ""; }
 
-SegmentTable TranslationMetric::measure(const Segments& system, const References& references) const {
+SegmentTable TranslationMetric::measure(const Segments& system, const ReferenceTexts& references) const {
   HS_CHECK(!system.empty(), name(), " needs at least one segment");
   HS_CHECK(!references.empty(), name(), " needs at least one reference");
   for (size_t r = 0; r < references.size(); ++r) {

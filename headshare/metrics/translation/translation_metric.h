@@ -12,8 +12,8 @@
 
 namespace headshare {
 
-using Segments = std::vector<std::string>;  // lines of valid UTF-8
-using References = std::vector<Segments>;   // one or more translations of each segment: [reference][segment]
+using Segments = std::vector<std::string>;     // lines of valid UTF-8
+using ReferenceTexts = std::vector<Segments>;  // one or more translations of each segment: [reference][segment]
 
 // A few numbers of each segment; whole numbers, but for TER's mean length of several references.
 struct SegmentTable {
@@ -49,7 +49,7 @@ class TranslationMetric {
   virtual std::string detail(std::span<const MixedNumber> sums) const;
 
   // Throws Error unless there is a segment and every reference has as many as the system.
-  SegmentTable measure(const Segments& system, const References& references) const;
+  SegmentTable measure(const Segments& system, const ReferenceTexts& references) const;
 
  protected:
   virtual std::unique_ptr<RowReader> reader() const = 0;

@@ -107,10 +107,10 @@ TEST(MixedNumberTest, SinglesAreContagious) {
 }
 
 const Segments kSystem = {"the cat sat on the mat", "hello world", ""};
-const References kReferences = {{"the cat is on the mat", "hello there world", ""},
-                                {"there is a cat on the mat", "hello world", "x"}};
+const ReferenceTexts kReferences = {{"the cat is on the mat", "hello there world", ""},
+                                    {"there is a cat on the mat", "hello world", "x"}};
 
-double score_of(const TranslationMetric& metric, const References& references) {
+double score_of(const TranslationMetric& metric, const ReferenceTexts& references) {
   return metric.score(column_sums(metric.measure(kSystem, references))).value;
 }
 

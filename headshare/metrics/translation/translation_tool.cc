@@ -127,7 +127,7 @@ std::vector<SystemResult> results_of(const TranslationMetric& metric, const std:
 
 Json score(const Json& request) {
   const std::unique_ptr<TranslationMetric> metric = metric_of(request);
-  const References references = request["references"];
+  const ReferenceTexts references = request["references"];
   const std::vector<Segments> systems = request["systems"];
   Json answer = {{"name", metric->name()},
                  {"signature", signature(*metric, {.references = references.size(), .version = "test"})},

@@ -135,7 +135,7 @@ std::string latex_table(const Results& results) {
 std::string latex_benchmarks_table(const std::vector<Results>& all) {
   const BenchmarksTable table(all);
   if (!table.is_one()) return "";
-  std::string text = "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr";
+  std::string text = std::string(kLatexMark) + "benchmarks\n% needs \\usepackage{booktabs}\n\\begin{tabular}{lr";
   std::string names, columns;
   for (const Results* one : table.benchmarks()) {
     text += "rrr";
