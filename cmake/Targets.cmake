@@ -38,7 +38,7 @@ function(hs_program name)
 endfunction()
 
 # Sources are compiled in groups: most of a file's time goes into the headers that all files share, above all into the
-# templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042). Names in unnamed
+# templates of libtorch's headers, which g++ instantiates in every file anew (docs/design/042-compiled-in-groups.md). Names in unnamed
 # namespaces are therefore unique within a folder. CMake leaves sources out that have compile options of their own.
 option(HEADSHARE_GROUPS "Compile the sources of a folder in groups" ON)
 function(hs_in_groups target alone)

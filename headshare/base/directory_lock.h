@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headshare/base/file.h"
+#include "headshare/base/made_directories.h"
 
 namespace headshare {
 
@@ -11,7 +12,8 @@ class DirectoryLock {
   // the lock, or nothing can be written there.
   explicit DirectoryLock(fs::path path);
 
-  // Removes a directory that it created and that nothing was put into: a mistake in the call leaves nothing.
+  // A mistake in the call leaves nothing: removes the lock that it created unless the directory was marked meanwhile
+  // (output_mark.h), then the directories that it created and that nothing was put into.
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
@@ -19,8 +21,11 @@ class DirectoryLock {
   const fs::path& path() const { return path_; }
 
  private:
+  bool take();
+
   fs::path path_;
-  bool created_;
+  MadeDirectories made_;
+  bool created_ = false;  // the lock
   int descriptor_ = -1;
 };
 

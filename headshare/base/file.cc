@@ -7,20 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
+#include "headshare/base/unfinished.h"
 
 namespace headshare {
 namespace {
 
 constexpr std::string_view kPartial = ".partial-";
-constexpr auto kRested = std::chrono::hours(1);
 
 // A file descriptor that closes itself.
 class Descriptor {
@@ -49,13 +47,6 @@ int open_for_reading(const fs::path& path, struct stat* status) {
   return descriptor;
 }
 
-void sync_directory_of(const fs::path& path) {
-  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a directory; the rename itself has happened by then.
-  if (descriptor.get() >= 0) ::fsync(descriptor.get());
-}
-
 }  // namespace
 
 std::string read_file(const fs::path& path, uint64_t most) {
@@ -79,17 +70,17 @@ void check_readable(const fs::path& path) {
   const Descriptor descriptor(open_for_reading(path, &status));
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(partial_name(path_)) {
-  std::error_code ignored;
-  HS_CHECK(!fs::is_directory(path_, ignored), "cannot write ", path_.string(), ": it is a directory");
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+AtomicFile::AtomicFile(fs::path path) : path_(written_path(path)) {
+  const std::string kind = irregular_kind(path_);
+  HS_CHECK(kind.empty(), "cannot write ", path_.string(), ": it is ", kind);
+  descriptor_ = open_unfinished(path_, &temporary_);
   if (descriptor_ < 0) fail("create", errno);
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(const char* action, int error_number) const {
@@ -98,25 +89,14 @@ void AtomicFile::fail(const char* action, int error_number) const {
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t count = ::write(descriptor_, from, bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write", errno);
-    from += count;
-    bytes -= static_cast<size_t>(count);
-    written_ += static_cast<uint64_t>(count);
-  }
+  if (!write_all(descriptor_, data, bytes, &written_)) fail("write", errno);
 }
 
 void AtomicFile::commit(const fs::path& name) {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail("flush", errno);
-  const int closed = ::close(std::exchange(descriptor_, -1));
-  if (closed != 0 || ::rename(temporary_.c_str(), name.c_str()) != 0) {
-    const int error_number = errno;
-    ::unlink(temporary_.c_str());
-    fail("finish", error_number);
-  }
+  if (!flush_unfinished(descriptor_)) fail("flush", errno);
+  const int error_number = name_unfinished(descriptor_, temporary_, name, Replace::kFile);
+  if (error_number != 0) fail("finish", error_number);
+  ::close(std::exchange(descriptor_, -1));
   sync_directory_of(name);
 }
 
@@ -172,14 +152,6 @@ bool name_matches(const std::string& name, const std::vector<std::string>& patte
 
 namespace {
 
-bool is_gone(int64_t process) { return ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH; }
-
-bool has_rested(const fs::directory_entry& entry) {
-  std::error_code code;
-  const auto time = entry.is_symlink(code) ? fs::file_time_type::min() : fs::last_write_time(entry.path(), code);
-  return !code && fs::file_time_type::clock::now() - time > kRested;
-}
-
 // `chosen` tells from a directory's entry, and what its name says, whether it goes.
 template <class Chosen>
 void remove_chosen(const fs::path& directory, Chosen chosen) {
@@ -212,7 +184,7 @@ void sweep_partials(const fs::path& directory, const std::vector<std::string>& p
 
 void replace_directory(const fs::path& fresh, const fs::path& target) {
   if (!path_exists(target)) return rename_durably(fresh, target);
-  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+  if (exchange_names(fresh, target)) {
     sync_directory_of(target);
     discard(fresh);
     return;

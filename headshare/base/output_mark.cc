@@ -75,6 +75,7 @@ void OutputMark::check() const {
 }
 
 void OutputMark::set() const {
+  check();  // again: minutes may have passed
   const nlohmann::ordered_json mark = {{"about", "headshare wrote the files of these names; --overwrite deletes them"},
                                        {"verb", kind_.verb},
                                        {"names", kind_.all()}};

@@ -43,8 +43,8 @@ class OutputMark {
   // Throws Error when one of OwnNames::names is taken by something that this verb did not write here.
   void check() const;
 
-  // Marks the directory, before anything else is written into it, and deletes unfinished files of our names there: this
-  // process holds the directory's lock, so whoever wrote them is gone.
+  // Marks the directory, before anything else is written into it, or throws as check() does; and deletes unfinished
+  // files of our names there: this process holds the directory's lock, so whoever wrote them is gone.
   void set() const;
 
   // Deletes what this verb wrote here, but for the names in `keep`; the mark stays. Nothing where it did not begin.

@@ -95,8 +95,35 @@ TEST_F(OutputMarkTest, OnlyItsOwnUnfinishedFilesAreRemoved) {
   mark().set();
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(home_.path())) left.push_back(entry.path().filename());
-  EXPECT_THAT(left, testing::UnorderedElementsAre(kMarkFile, ".lock", "notes.txt.partial-1",
-                                                  "result.json.partial-notes", "other.json.partial-1"));
+  EXPECT_THAT(left, testing::UnorderedElementsAre(kMarkFile, "notes.txt.partial-1", "result.json.partial-notes",
+                                                  "other.json.partial-1"));
+}
+
+TEST_F(OutputMarkTest, WhatAppearedBeforeTheMarkIsSomebodyElses) {
+  mark().check();
+  write("result.json");
+  EXPECT_THAT(error_message([&] { mark().set(); }), HasSubstr("would be lost"));
+  EXPECT_FALSE(fs::exists(home_ / kMarkFile));
+  mark().clear();
+  EXPECT_TRUE(fs::exists(home_ / "result.json"));
+}
+
+TEST_F(OutputMarkTest, ALockStaysOnlyWhereSomethingWasBegun) {
+  write("theirs");
+  { const DirectoryLock lock(home_.path()); }
+  EXPECT_FALSE(fs::exists(home_ / ".lock"));
+  { const DirectoryLock lock(home_ / "a" / "b"); }
+  EXPECT_FALSE(fs::exists(home_ / "a"));
+  {
+    const DirectoryLock lock(home_.path());
+    EXPECT_THAT(error_message([&] { const DirectoryLock second(home_.path()); }), HasSubstr("in use by another"));
+    EXPECT_TRUE(fs::exists(home_ / ".lock"));
+    mark().set();
+  }
+  EXPECT_TRUE(fs::exists(home_ / ".lock"));
+  fs::remove(home_ / kMarkFile);
+  { const DirectoryLock lock(home_.path()); }
+  EXPECT_TRUE(fs::exists(home_ / ".lock")) << "it was there before";
 }
 
 }  // namespace

@@ -143,10 +143,11 @@ int explain(const c10::Error& error) {
   return kFailure;
 }
 
-// A file must not get the number of a closed standard stream: messages would land in it.
+// A file must not get the number of a closed standard stream: messages would land in it. The streams are opened the
+// wrong way round, so that reading and writing them fail as they do when a stream is closed.
 void open_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(stream, F_GETFD) == -1) ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    if (::fcntl(stream, F_GETFD) == -1) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 

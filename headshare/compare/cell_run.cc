@@ -201,8 +201,6 @@ Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path
   // The best model stays; the optimizer's moments, three times its size, are of no more use.
   RunDirectory run(own);
   for (const char* kind : {"step", "stopped"}) run.drop(kind);
-  std::error_code ignored;
-  fs::remove(run.checkpoints() / "last", ignored);
   return cell;
 }
 

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
+#include "headshare/base/made_directories.h"
+#include "headshare/base/output_file.h"
 
 namespace headshare {
-
-enum class Overwrite { kNo, kYes };
 
 // A kind of directory that may be replaced when overwriting is on.
 struct OutputKind {
@@ -20,13 +20,36 @@ struct OutputKind {
 OutputKind headshare_output();     // a model's files
 OutputKind hugging_face_output();  // what write_bert() and write_hf_tokenizer() write
 
-// Throws Error when nothing may be written to `path`: it exists, and overwriting is off or what is there is more than
-// an output of this kind. Call it before the long work.
-void check_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind);
+class OutputDirectory {
+ public:
+  // Checks before the long work. Throws Error when nothing may be written to `path`: it exists and overwriting is off
+  // or what is there is more than an output of this kind, or another process is writing it.
+  OutputDirectory(const fs::path& path, Overwrite overwrite, OutputKind kind);
 
-// Lets `write` fill a new directory beside `path` and renames it into place. What stood there is replaced when
-// `overwrite` allows.
-void write_output(const fs::path& path, Overwrite overwrite, const OutputKind& kind,
-                  const std::function<void(const fs::path&)>& write);
+  // Deletes what was not finished.
+  ~OutputDirectory();
+  OutputDirectory(const OutputDirectory&) = delete;
+  OutputDirectory& operator=(const OutputDirectory&) = delete;
+
+  // Creates the directory that will have the name `path`, beside it. From here on other processes are refused.
+  void begin();
+
+  // Lets `fill` fill the directory, begun here at the latest, and renames it into place. What stands there is replaced
+  // when overwriting is on and it is an output of this kind; what appeared meanwhile stays. Throws Error.
+  void write(const std::function<void(const fs::path&)>& fill);
+
+ private:
+  void check_name() const;
+  void check_writers() const;
+  void check_replaceable(const fs::path& there) const;
+  void replace() const;
+
+  fs::path path_;
+  Overwrite overwrite_;
+  OutputKind kind_;
+  fs::path partial_;
+  std::optional<MadeDirectories> parents_;  // once it has begun
+  int descriptor_ = -1;                     // of partial_: its lock says that this process is alive
+};
 
 }  // namespace headshare

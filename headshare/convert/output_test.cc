@@ -28,7 +28,9 @@ class OutputTest : public testing::Test {
   }
   std::string write(const fs::path& path, Overwrite overwrite, const Tokenizer* tokenizer = nullptr) const {
     return error_message([&] {
-      write_output(path, overwrite, headshare_output(), [&](const fs::path& to) { save_model(to, model_, tokenizer); });
+      OutputDirectory(path, overwrite, headshare_output()).write([&](const fs::path& to) {
+        save_model(to, model_, tokenizer);
+      });
     });
   }
   fs::path out() const { return temporary_.path() / "out"; }
@@ -68,8 +70,9 @@ TEST_F(OutputTest, OverwritesOnlyModelsAndOnlyWhenAsked) {
 TEST_F(OutputTest, OverwritesHuggingFaceDirectoriesOfItsOwnOnly) {
   const auto write_foreign = [&](const std::string& config) {
     return error_message([&] {
-      write_output(out(), Overwrite::kYes, hugging_face_output(),
-                   [&](const fs::path& to) { write_file(to / "config.json", config); });
+      OutputDirectory(out(), Overwrite::kYes, hugging_face_output()).write([&](const fs::path& to) {
+        write_file(to / "config.json", config);
+      });
     });
   };
   EXPECT_EQ(write_foreign("{}"), "no error");
@@ -91,6 +94,39 @@ TEST_F(OutputTest, AFailureLeavesNothingBehind) {
   const Large large;
   EXPECT_THAT(write(out(), Overwrite::kNo, &large), HasSubstr("has 257 tokens, the model only 256"));
   EXPECT_THAT(names(temporary_.path()), ElementsAre("file"));
+}
+
+TEST_F(OutputTest, WhatAppearsMeanwhileStays) {
+  for (const Overwrite overwrite : {Overwrite::kNo, Overwrite::kYes}) {
+    OutputDirectory output(out(), overwrite, headshare_output());
+    const std::string message = error_message([&] {
+      output.write([&](const fs::path& to) {
+        save_model(to, model_, nullptr);
+        make_directories(out());
+        write_file(out() / "thesis.tex", "years of work");
+      });
+    });
+    EXPECT_THAT(message, HasSubstr(overwrite == Overwrite::kNo ? "appeared during this call" : "more than a model"));
+    EXPECT_EQ(read_file(out() / "thesis.tex"), "years of work");
+    EXPECT_THAT(names(out()), ElementsAre("thesis.tex"));
+    fs::remove_all(out());
+  }
+  OutputDirectory output(out(), Overwrite::kNo, headshare_output());
+  const std::string message = error_message([&] {
+    output.write([&](const fs::path&) { make_directories(out()); });  // an empty one is somebody's too
+  });
+  EXPECT_THAT(message, HasSubstr("appeared during this call"));
+  EXPECT_THAT(names(out()), testing::IsEmpty());
+}
+
+TEST_F(OutputTest, OneProcessAtATimeWritesAName) {
+  OutputDirectory first(out() / "deep", Overwrite::kYes, headshare_output());
+  first.begin();
+  EXPECT_THAT(write(out() / "deep", Overwrite::kYes), HasSubstr("is being written by another headshare process"));
+  first.write([&](const fs::path& to) { save_model(to, model_, nullptr); });
+  EXPECT_EQ(write(out() / "deep", Overwrite::kYes), "no error");
+  { OutputDirectory(out() / "a" / "b", Overwrite::kNo, headshare_output()).begin(); }
+  EXPECT_THAT(names(out()), ElementsAre("deep"));
 }
 
 }  // namespace

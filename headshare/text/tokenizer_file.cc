@@ -159,9 +159,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, con
   return std::make_unique<BpeTokenizer>(bpe_from_hf_json(object, where, beside), where);
 }
 
-void save_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
-  write_file(path, tokenizer.to_json().dump(1) + "\n");
-}
+std::string tokenizer_text(const Tokenizer& tokenizer) { return tokenizer.to_json().dump(1) + "\n"; }
+
+void save_tokenizer(const Tokenizer& tokenizer, const fs::path& path) { write_file(path, tokenizer_text(tokenizer)); }
 
 std::string fingerprint(const Tokenizer& tokenizer) {
   char digits[17];

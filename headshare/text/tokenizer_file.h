@@ -28,7 +28,10 @@ std::string sentencepiece_advice(const std::filesystem::path& folder);
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
                                                const std::vector<AddedToken>& beside = {});
 
-// Writes to_json() under `path`, atomically.
+// What a tokenizer.json of ours holds.
+std::string tokenizer_text(const Tokenizer& tokenizer);
+
+// Writes it under `path`, atomically.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
 // 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints.

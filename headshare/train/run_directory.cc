@@ -123,7 +123,17 @@ fs::path RunDirectory::publish(const std::string& kind, int64_t step, int64_t ke
 }
 
 void RunDirectory::drop(const std::string& kind) {
-  for (const fs::path& one : published(kind)) discard(one);
+  const std::vector<fs::path> dropped = published(kind);
+  for (const char* name : {"last", "best"}) {
+    const fs::path link = checkpoints() / name;
+    std::error_code code;
+    const fs::path target = checkpoints() / fs::read_symlink(link, code);
+    if (code) continue;  // no link
+    // A link to nothing cannot be copied, so the link goes first.
+    const bool leads_to_one = std::find(dropped.begin(), dropped.end(), target) != dropped.end();
+    if (leads_to_one || !is_folder(target)) fs::remove(link, code);
+  }
+  for (const fs::path& one : dropped) discard(one);
 }
 
 void RunDirectory::clear() {

@@ -51,7 +51,7 @@ class RunDirectory {
   fs::path publish(const std::string& kind, int64_t step, int64_t keep, const std::string& link,
                    const std::function<void(const fs::path&)>& write);
 
-  // Deletes every directory of a kind.
+  // Deletes every directory of a kind, and links to what is gone.
   void drop(const std::string& kind);
 
   // Checkpoints of steps, oldest first, without "stopped" ones.

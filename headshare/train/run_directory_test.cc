@@ -125,6 +125,19 @@ TEST(RunDirectoryTest, ALinkToNothingIsNoCheckpoint) {
   EXPECT_FALSE(run.last_checkpoint());
 }
 
+TEST(RunDirectoryTest, WhatIsDroppedLeavesNoLinkToNothing) {
+  const TemporaryDirectory home;
+  RunDirectory run(home.path());
+  run.publish("best", 1, 1, "best", content("1"));
+  run.publish("step", 2, 2, "last", content("2"));
+  run.drop("stopped");
+  EXPECT_THAT(names_in(run.checkpoints()), UnorderedElementsAre("last", "best", "best-00000001", "step-00000002"));
+  run.drop("step");
+  EXPECT_THAT(names_in(run.checkpoints()), UnorderedElementsAre("best", "best-00000001"));
+  run.drop("best");
+  EXPECT_TRUE(fs::is_empty(run.checkpoints()));
+}
+
 TEST(RunDirectoryTest, OneProcessAtATime) {
   const TemporaryDirectory home;
   {
@@ -143,10 +156,11 @@ TEST(RunDirectoryTest, OneProcessAtATime) {
 
 TEST(RunDirectoryTest, AMistakeInTheCallLeavesNoDirectory) {
   const TemporaryDirectory home;
-  { const RunDirectory run(home / "new"); }
-  EXPECT_FALSE(fs::exists(home / "new"));
-  { const RunDirectory run(home.path()); }  // was there before
-  EXPECT_TRUE(fs::exists(home.path()));
+  { const RunDirectory run(home / "deep" / "new" / ""); }
+  EXPECT_FALSE(fs::exists(home / "deep"));
+  make_directories(home / "theirs");
+  { const RunDirectory run(home / "theirs"); }
+  EXPECT_TRUE(fs::is_empty(home / "theirs"));
   {
     const RunDirectory run(home / "used");
     write_file(home / "used" / "resolved.yaml", "");

@@ -1,5 +1,6 @@
 """Kills and disk errors at changes of the disk in train, finetune and compare: what is gone on with ends as if nothing
-had happened, and a disk that fails is an error that says so.
+had happened, and a disk that fails is an error that says so. Verbs that write files at once (tokenize, report, convert)
+leave whole files or nothing, and what they may not replace stays.
 
 A spread of the operations by default; HEADSHARE_EVERY_OPERATION=1 attacks each (half an hour).
 """
@@ -8,7 +9,9 @@ import json
 import shutil
 
 import pytest
+import report_cases as cases
 from faults import Faults, for_each, spread
+from tiny_model import write_model
 from training import TINY, losses, sentences
 
 pytestmark = pytest.mark.slow
@@ -165,7 +168,7 @@ def verbs_with(kind):
 
 def test_every_kind_of_operation_is_counted(attacked):
     counted = {operation.split()[0] for operation in attacked("train").operations}
-    for needed in ({"open", "open64"}, {"write"}, {"fsync"}, {"rename"}, {"mkdir"}, {"symlink"}, {"unlink", "unlinkat"}):
+    for needed in ({"open", "open64"}, {"write"}, {"fsync"}, {"linkat"}, {"rename"}, {"mkdir"}, {"symlink"}, {"unlink", "unlinkat"}):
         assert counted & needed, counted
 
 
@@ -215,3 +218,82 @@ def test_a_short_write_goes_on(attacked):
         this.compare(below)
 
     this.attack_all("short", check)
+
+
+# --- Verbs that write their files at once ---------------------------------------------------------------------------
+
+
+class AtOnce:
+    """A verb, its output, and a folder for each attack: new files, or in place of earlier ones."""
+
+    def __init__(self, verb, again, program, library, home):
+        self.verb, self.again, self.program, self.library, self.home = verb, again, program, library, home
+        below, faults = self.begin("whole")
+        done = faults.run(program, *self.command(below))
+        assert done.returncode == 0, done.stderr
+        self.operations, self.outcome = faults.operations(), self.files(below)
+
+    def begin(self, name):
+        below = self.home / name
+        below.mkdir()
+        faults = Faults(self.library, below, self.home / f"{name}.log")
+        if self.again:
+            done = faults.run(self.program, *self.command(below, replace=False))
+            assert done.returncode == 0, done.stderr
+        return below, faults
+
+    def command(self, below, replace=None):
+        call = {
+            "tokenize": ["--tokenizer", "words", "--text", self.home / "text.txt", "--write-model", below / "words.json"],
+            "report": [self.home / "comparison", "--csv", "--latex", "--out", below / "new"],
+            "convert": [self.home / "model", below / "new", "--to", "mqa"],
+        }[self.verb]
+        return [self.verb, *call, *(["--overwrite"] if (self.again if replace is None else replace) else [])]
+
+    def files(self, below):
+        return {str(path.relative_to(below)): path.read_bytes() for path in below.rglob("*") if path.is_file()}
+
+    def attack(self, kind, number):
+        below, faults = self.begin(f"{kind}-{number}")
+        done = faults.run(self.program, *self.command(below), kind=kind, at=number)
+        left = {name: content for name, content in self.files(below).items() if ".partial-" not in name}
+        assert left.items() <= self.outcome.items(), f"half of {sorted(left)}"
+        assert not self.again or kind == "kill" or left == self.outcome, "what was there is lost"
+        if kind == "kill":
+            assert done.returncode == -9, done.stderr
+        elif done.returncode == 1:
+            one_clear_error(done.stderr, self.verb)
+            assert not list(below.rglob("*.partial-*"))
+        if done.returncode != 0:
+            done = Faults(self.library, below / "none", self.home / "unused.log").run(
+                self.program, *self.command(below, replace=True)
+            )
+        assert done.returncode == 0 and self.files(below) == self.outcome, done.stderr
+        shutil.rmtree(below)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["new", "again"])
+@pytest.mark.parametrize("verb", ["tokenize", "report", "convert"])
+def test_files_are_whole_or_absent(program, library, tmp_path, verb, again):
+    (tmp_path / "text.txt").write_bytes(sentences(3000))
+    write_model(tmp_path / "model", layers=1)
+    cases.save(tmp_path / "comparison", cases.results(cases.grid(["mha"], seeds=[0])))
+    this = AtOnce(verb, again, program, library, tmp_path)
+    for kind, most in (("kill", 5),) if again else (("kill", 6), ("eio", 2), ("full", 1)):
+        for_each(spread(this.operations, most), lambda number, kind=kind: this.attack(kind, number))
+
+
+def test_a_file_system_without_modern_calls_has_the_same_rules(program, library, tmp_path):
+    (tmp_path / "text.txt").write_bytes(sentences(3000))
+    write_model(tmp_path / "model", layers=1)
+    below = tmp_path / "below"
+    below.mkdir()
+    faults = Faults(library, below, tmp_path / "log")
+    tokenize = ["tokenize", "--tokenizer", "words", "--text", tmp_path / "text.txt", "--write-model", below / "words.json"]
+    convert = ["convert", tmp_path / "model", below / "new", "--to", "mqa"]
+    for call in (tokenize, convert):
+        for more, code in (([], 0), ([], 1), (["--overwrite"], 0)):
+            done = faults.run(program, *call, *more, kind="plain")
+            assert done.returncode == code, done.stderr
+            assert not list(below.rglob("*.partial-*"))
+    assert sorted(path.name for path in below.iterdir()) == ["new", "words.json"]

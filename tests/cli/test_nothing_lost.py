@@ -138,7 +138,7 @@ def test_files_of_others_stay(refused, text, tmp_path, verb, name, overwrite):
     message = refused(1, verb, *TINY, *schemes, "--steps", 2, "--text", text, "--out", out, *overwrite)
     one_line_error(message, out / name, "--out")
     assert content_of(out / name) == "the user's own\n"
-    assert sorted(path.name for path in out.iterdir() if path.name != ".lock") == [name]
+    assert [path.name for path in out.iterdir()] == [name]
 
 
 @pytest.fixture
@@ -168,12 +168,14 @@ def test_finetune_leaves_files_of_others(run, refused, encoder, table, tmp_path,
         message = refused(1, *call, "--out", out, *more)
         assert str(out / name) in message and "would be lost" in message
     assert content_of(out / name) == "the user's own\n"
+    assert [path.name for path in out.iterdir()] == [name]
 
 
 def test_finetune_takes_a_lock(run, refused, encoder, table, tmp_path):
     out = tmp_path / "out"
     call = ["finetune", encoder, "--task", "classify", *table, "--epochs", 1, "--seeds", 1]
     run(*call, "--out", out)
+    assert not [path for path in out.rglob("*") if not path.exists()], "a link to nothing: cp -rL would fail"
     with open(out / ".lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for how in ("--overwrite", "--resume"):

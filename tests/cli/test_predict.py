@@ -1,6 +1,7 @@
 """predict: a fine-tuned model labels new rows just as finetune did."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -69,6 +70,12 @@ def test_a_file_of_answers(run, refused, tuned, tmp_path):
     summary = json.loads(done.stdout)
     assert summary["rows"] == 30 and 0 <= summary["scores"]["accuracy"] <= 1
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 30
+    rows_before = (folder / "test.tsv").read_bytes()
+    assert "is read" in refused(1, "predict", model, folder / "test.tsv", "--out", folder / "test.tsv", "--overwrite")
+    os.mkfifo(tmp_path / "pipe")
+    assert "named pipe" in refused(1, "predict", model, folder / "test.tsv", "--out", tmp_path / "pipe", "--overwrite")
+    assert (tmp_path / "pipe").is_fifo() and (folder / "test.tsv").read_bytes() == rows_before
+    (tmp_path / "pipe").unlink()
     missing = tmp_path / "none" / "answers.tsv"
     assert "no directory" in refused(1, "predict", model, folder / "test.tsv", "--out", missing)
     assert [path.name for path in tmp_path.iterdir()] == ["answers.tsv"]

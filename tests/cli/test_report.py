@@ -122,7 +122,7 @@ def test_other_comparisons_become_sections(run, tmp_path):
     assert (tmp_path / "table.tex").read_text().count("\\begin{tabular}") == 2
     subjects = [row["subject"] for row in csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text()))]
     assert subjects == ["language-model", "language-model", "offsets"]
-    both = json.loads(run("report", text, offsets, "--out", tmp_path, "--json").stdout)
+    both = json.loads(run("report", text, offsets, "--out", tmp_path, "--overwrite", "--json").stdout)
     assert [one["subject"]["name"] for one in both] == ["language-model", "offsets"]
 
 

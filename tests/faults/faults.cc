@@ -10,6 +10,7 @@
 //                          torn   half of a write, then SIGKILL; SIGKILL before any other call
 //                          eio    this call fails with EIO
 //                          short  a write writes only half and says so, which is no failure
+//                          plain  no call fails, but the file system has neither O_TMPFILE nor renameat2's flags
 //                          full   from this call on, whatever needs space fails with ENOSPC
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -118,6 +119,17 @@ ssize_t write_by_fate(const char* call, int descriptor, size_t bytes, const Writ
   return written;
 }
 
+bool makes_file(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+// A file system that has neither files without names nor the flags of renameat2.
+bool is_plain(const std::string& path) { return variable("HEADSHARE_FAULT_KIND") == "plain" && is_watched(path); }
+
+bool lacks(const std::string& path, int error_number) {
+  if (!is_plain(path)) return false;
+  errno = error_number;
+  return true;
+}
+
 bool opens_for_writing(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0; }
 
 }  // namespace
@@ -125,14 +137,16 @@ bool opens_for_writing(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (f
 // Every name that the C library gives these calls; ours go on to it.
 extern "C" {
 
-#define OPEN(name, parameters, directory, arguments)                                                           \
-  int name parameters {                                                                                        \
-    va_list rest;                                                                                              \
-    va_start(rest, flags);                                                                                     \
-    const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;                       \
-    va_end(rest);                                                                                              \
-    if (opens_for_writing(flags) && fails(#name, path_at(directory, path), (flags & O_CREAT) != 0)) return -1; \
-    return NEXT(name) arguments;                                                                               \
+#define OPEN(name, parameters, directory, arguments)                                   \
+  int name parameters {                                                                \
+    va_list rest;                                                                      \
+    va_start(rest, flags);                                                             \
+    const mode_t mode = makes_file(flags) ? va_arg(rest, mode_t) : 0;                  \
+    va_end(rest);                                                                      \
+    const std::string where = path_at(directory, path);                                \
+    if ((flags & O_TMPFILE) == O_TMPFILE && lacks(where, EOPNOTSUPP)) return -1;       \
+    if (opens_for_writing(flags) && fails(#name, where, makes_file(flags))) return -1; \
+    return NEXT(name) arguments;                                                       \
   }
 OPEN(open, (const char* path, int flags, ...), AT_FDCWD, (path, flags, mode))
 OPEN(open64, (const char* path, int flags, ...), AT_FDCWD, (path, flags, mode))
@@ -193,6 +207,11 @@ int link(const char* from, const char* to) noexcept {
   return fails("link", path_at(AT_FDCWD, to), true) ? -1 : NEXT(link)(from, to);
 }
 
+int linkat(int old_directory, const char* from, int directory, const char* to, int flags) noexcept {
+  if (fails("linkat", path_at(directory, to), true)) return -1;
+  return NEXT(linkat)(old_directory, from, directory, to, flags);
+}
+
 int rename(const char* from, const char* to) noexcept {
   return fails("rename", path_at(AT_FDCWD, to)) ? -1 : NEXT(rename)(from, to);
 }
@@ -200,6 +219,7 @@ int renameat(int old_directory, const char* from, int directory, const char* to)
   return fails("renameat", path_at(directory, to)) ? -1 : NEXT(renameat)(old_directory, from, directory, to);
 }
 int renameat2(int old_directory, const char* from, int directory, const char* to, unsigned flags) noexcept {
+  if (flags != 0 && lacks(path_at(directory, to), EINVAL)) return -1;
   if (fails("renameat2", path_at(directory, to))) return -1;
   return NEXT(renameat2)(old_directory, from, directory, to, flags);
 }

@@ -22,7 +22,7 @@ void read_reports(const fs::path& folder) {
   may_refuse([&] { use(merge_results({{"one", results}, {"two", again}}).size()); });
   use(html_report({results, again}).size());
   use(variants_csv({results}).size() + cells_csv({results}).size() + tasks_csv({results}).size());
-  use(latex_table(results).size() + latex_benchmarks_table({results, again}).size());
+  use(latex_tables({results, again}).size());
 }
 
 void read_metrics(const fs::path& folder) {

@@ -207,6 +207,7 @@ size_t Arguments::parse_flag(const Words& words, size_t at) {
 void Arguments::take_positional(const std::string& word) {
   std::vector<std::string>* rest = page_.positionals.empty() ? nullptr : page_.positionals.back().all;
   if (rest != nullptr && positionals_taken_ + 1 >= page_.positionals.size()) {
+    if (word.empty()) throw UsageError(join_text(page_.positionals.back().name, " is empty"));
     rest->push_back(word);
     positionals_taken_ = page_.positionals.size();
     return;
@@ -217,7 +218,9 @@ void Arguments::take_positional(const std::string& word) {
                                switch_value ? "a switch is written --name, --no-name or --name=false"
                                             : "`headshare " + page_.verb + " --help` shows what it takes"));
   }
-  *page_.positionals[positionals_taken_++].target = word;
+  const Positional& next = page_.positionals[positionals_taken_++];
+  if (word.empty()) throw UsageError(join_text(next.name, " is empty: ", next.help));
+  *next.target = word;
 }
 
 void Arguments::read_config(const std::string& path) {
@@ -309,6 +312,14 @@ bool Arguments::parse(const Words& words) {
     throw UsageError(join_text(missing.name, " is missing: ", missing.help));
   }
   return true;
+}
+
+void Arguments::refuse_empty(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (given(name) && find(name)->value() == "") {
+      throw UsageError(join_text("--", name, " is empty: give it a path, or leave it out"));
+    }
+  }
 }
 
 void Arguments::write_resolved(const fs::path& path) const {

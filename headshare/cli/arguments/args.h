@@ -115,6 +115,9 @@ class Arguments {
   // Throws UsageError for the first of these options that was asked for: "--NAME " + `why` + "; leave it out".
   void refuse_idle(const std::vector<std::string>& names, const std::string& why) const;
 
+  // Throws UsageError for one of these options that was given an empty value: it would do nothing.
+  void refuse_empty(const std::vector<std::string>& names);
+
   // The options that no YAML file set, in the order of --help-all.
   std::vector<std::string> not_configured() const;
 

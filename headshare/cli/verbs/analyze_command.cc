@@ -3,6 +3,7 @@
 
 #include "headshare/analyze/analyze_model.h"
 #include "headshare/base/error.h"
+#include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/inputs/sample_text.h"
 #include "headshare/cli/tables/analysis_table.h"
@@ -21,6 +22,7 @@ struct AnalyzeOptions {
   std::vector<std::string> text;
   int64_t text_tokens = 8192;
   std::string html;
+  bool overwrite = false;
   bool json = false;
   AnalysisOptions analysis;
 };
@@ -31,6 +33,7 @@ Fields own_fields(AnalyzeOptions& o) {
           "text", &o.text,
           "text like what the model reads: shows where heads look, and weighs maps and errors by what layers read")),
       naming_file(field("html", &o.html, "write a page with all figures to this file")),
+      field("overwrite", &o.overwrite, "replace the file of --html where it exists already"),
       field("json", &o.json, "print one JSON object, with all spectra and similarities"),
       field("key-widths", &o.analysis.widths,
             "widths to try for collaborative attention; default: 3/4, 1/2 and 1/4 of the full one",
@@ -43,22 +46,19 @@ Fields own_fields(AnalyzeOptions& o) {
   };
 }
 
-// Before the long work.
-void check_page(const std::string& html) {
-  if (html.empty()) return;
-  const fs::path path(html);
-  HS_CHECK(!fs::is_directory(path), "--html ", html, " is a directory; name a file in it, such as ",
-           (path / "heads.html").string());
-  const bool page = path.extension() == ".html" || path.extension() == ".htm";
-  HS_CHECK(page || !fs::exists(path), "--html ", html, " is there already and is no .html file; choose another name");
-  const fs::path folder = path.parent_path();
-  HS_CHECK(folder.empty() || fs::is_directory(folder), "--html ", html, ": there is no directory ", folder.string());
+// Checked before the long work; nothing without --html.
+std::optional<OutputFile> page_file(const AnalyzeOptions& o) {
+  if (o.html.empty()) return std::nullopt;
+  OutputFile page(o.html, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
+  page.check_is_none_of(o.text);
+  return page;
 }
 
-void check_text_options(const Arguments& arguments, const AnalyzeOptions& options) {
+void check_options(const Arguments& arguments, const AnalyzeOptions& options) {
   for (const char* name : {"text-tokens", "map-tokens"}) {
     HS_CHECK(!options.text.empty() || !arguments.given(name), "--", name, " needs --text");
   }
+  HS_CHECK(!options.overwrite || !options.html.empty(), "--overwrite needs --html");
 }
 
 template <class Options>
@@ -98,16 +98,15 @@ int run_analyze(const Words& words) {
   arguments.example("analyze run", "by its weights alone");
   arguments.example("analyze run --text book.txt --html heads.html", "on a text, with a page of figures");
   if (!arguments.parse(words)) return kOk;
-  as_usage([&] {
-    check_page(options.html);
-    check_text_options(arguments, options);
-  });
+  arguments.refuse_empty({"html"});
+  as_usage([&] { check_options(arguments, options); });
+  const std::optional<OutputFile> page = page_file(options);
   catch_interrupts();
   const HeadAnalysis analysis = analyze(options);
   // First what cannot fail: a page that cannot be written loses nothing.
   options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
-  if (!options.html.empty()) {
-    write_file(options.html, analysis_page(analysis));
+  if (page) {
+    page->write(analysis_page(analysis));
     print_status("wrote " + options.html);
   }
   return kOk;

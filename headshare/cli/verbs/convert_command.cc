@@ -155,7 +155,8 @@ void save_converted(const fs::path& to, const ForeignModel& foreign, const Token
 
 int convert_from(const ConvertOptions& options) {
   const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
-  if (!options.dry_run) check_output(options.out, overwrite_of(options), headshare_output());
+  std::optional<OutputDirectory> out;
+  if (!options.dry_run) out.emplace(options.out, overwrite_of(options), headshare_output());
   const ForeignModel foreign = format.open({options.source, names_hash(options.tokenizer)});
   const TokenizerPair tokenizers = find_tokenizers(options, foreign);
   const Tokenizer* tokenizer = tokenizers.target.get();
@@ -173,13 +174,12 @@ int convert_from(const ConvertOptions& options) {
                                       "--tokenizer PATH")
                           : advice);
   }
-  if (options.dry_run) {
+  if (!out) {
     print_mapping(foreign);
     print(summary(foreign.options) + "; nothing was written\n");
     return kOk;
   }
-  write_output(options.out, overwrite_of(options), headshare_output(),
-               [&](const fs::path& to) { save_converted(to, foreign, tokenizers); });
+  out->write([&](const fs::path& to) { save_converted(to, foreign, tokenizers); });
   print(summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
 }
@@ -270,9 +270,9 @@ int convert_to(const ConvertOptions& options) {
     print(summary(written) + "; nothing was written\n");
     return kOk;
   }
-  check_output(options.out, overwrite_of(options), hugging_face_output());
+  OutputDirectory out(options.out, overwrite_of(options), hugging_face_output());
   const auto write = options.words.empty() ? writer_of_tables(directory) : writer_of_words(directory, list.words);
-  write_output(options.out, overwrite_of(options), hugging_face_output(), write);
+  out.write(write);
   print(summary(written) + "; written to " + options.out + "\n");
   return kOk;
 }

@@ -212,7 +212,7 @@ Model converted(const Model& source, const Conversion& conversion, ConversionRep
 // Where the result goes, and the checkpoint that it is made from.
 struct Destination {
   std::string out;
-  Overwrite overwrite;
+  OutputDirectory& directory;
   fs::path source;
 };
 
@@ -226,7 +226,7 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
     notice(
         "stopped: the layer at hand keeps its best result so far; later layers were not improved and are less exact");
   }
-  write_output(to.out, to.overwrite, headshare_output(), [&](const fs::path& directory) {
+  to.directory.write([&](const fs::path& directory) {
     save_model(directory, target, tokenizers);
     // What it was fine-tuned for, without which `predict` cannot use it.
     const fs::path note = to.source / kTaskNoteFile;
@@ -286,10 +286,11 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   std::error_code ignored;
   HS_CHECK(!fs::equivalent(directory, out, ignored), out,
            " is the model itself, which is not overwritten; choose another name");
-  check_output(out, overwrite, headshare_output());
+  OutputDirectory written(out, overwrite, headshare_output());
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
-  const Destination destination{out, overwrite, directory};
+  written.begin();
+  const Destination destination{out, written, directory};
   if (is_encoder_decoder(stored)) return convert_translator(directory, conversion, destination);
   if (is_causal(stored)) return convert<Decoder>(directory, std::get<DecoderOptions>(stored), conversion, destination);
   return convert<Encoder>(directory, std::get<EncoderOptions>(stored), conversion, destination);

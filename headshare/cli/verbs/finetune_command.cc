@@ -230,8 +230,9 @@ int finetune(FineTuneCommand& command) {
   warn_if_no_faster(command.tuning.precision, device);
   command.tuning.precision = resolve_precision(command.tuning.precision, device);
   const FineTuneGrid grid = command.grid();
-  const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
   const DirectoryLock lock(grid.out);
+  check_grid(grid);
+  const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
   begin_grid(grid, jobs, trained.directory);
   const nlohmann::ordered_json options = write_resolved(command);
   GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);

@@ -1,6 +1,7 @@
 // headshare predict: labels new rows with a fine-tuned model.
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/terminal/interrupt.h"
@@ -25,7 +26,7 @@ struct PredictOptions {
 Fields own_fields(PredictOptions& o) {
   return {
       naming_file(field("out", &o.out, "write the answers into this file instead of standard output")),
-      field("overwrite", &o.overwrite, "replace --out where it is there already"),
+      field("overwrite", &o.overwrite, "replace the file of --out where it exists already"),
       field("json", &o.json, "one JSON object a line for each row, with the probability of every class"),
   };
 }
@@ -204,12 +205,12 @@ void refuse_columns(const Arguments& arguments, const std::string& model) {
   }
 }
 
-void check_out(const PredictOptions& options) {
-  if (options.out.empty()) return;
-  HS_CHECK(options.overwrite || !path_exists(options.out), "--out ", options.out,
-           " is there already; --overwrite replaces it, or choose another name");
-  const fs::path folder = fs::absolute(options.out).parent_path();
-  HS_CHECK(path_exists(folder), "--out ", options.out, ": there is no directory ", folder.string());
+// Checked before the long work; nothing without --out.
+std::optional<OutputFile> answers_file(const PredictOptions& o) {
+  if (o.out.empty()) return std::nullopt;
+  OutputFile file(o.out, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
+  file.check_is_none_of({o.file});
+  return file;
 }
 
 }  // namespace
@@ -238,18 +239,18 @@ int run_predict(const Words& words) {
       "JSON file in SQuAD's form and answers with a piece of the text; null_odds above 0 mean that no answer is "
       "likelier.");
   if (!arguments.parse(words)) return kOk;
-  if (options.out.empty() && options.overwrite)
-    arguments.refuse_idle({"overwrite"}, "is about --out, which is not given");
+  arguments.refuse_empty({"out"});
+  if (options.out.empty()) arguments.refuse_idle({"overwrite"}, "is about --out, which is not given");
   if (!options.columns.score) arguments.refuse_idle({"label-column"}, "is not read with --no-score");
-  check_out(options);
+  const std::optional<OutputFile> out = answers_file(options);
   catch_interrupts();
   TunedEncoder model = open_tuned(options.model_path, start_runtime(options.runtime));
   const bool questions = model.answers_questions();
   if (questions) refuse_columns(arguments, options.model_path);
   const Answered answered =
       questions ? answer_questions(std::move(model), options) : answer_rows(std::move(model), options);
-  if (!options.out.empty()) {
-    write_file(options.out, answered.text);
+  if (out) {
+    out->write(answered.text);
   } else {
     options.json ? print_json(answered.text) : print(answered.text);
     flush_output();

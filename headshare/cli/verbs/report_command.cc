@@ -2,7 +2,11 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
+#include "headshare/base/made_directories.h"
+#include "headshare/base/output_file.h"
+#include "headshare/base/output_mark.h"
 #include "headshare/base/placeholder.h"
+#include "headshare/base/unfinished.h"
 #include "headshare/base/visible.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/tables/comparison_table.h"
@@ -10,6 +14,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/compare/options.h"
 #include "headshare/report/exports/exports.h"
+#include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/merge_results.h"
 #include "headshare/report/statistics/wording.h"
@@ -22,6 +27,7 @@ struct ReportOptions {
   std::string out;
   bool latex = false;
   bool csv = false;
+  bool overwrite = false;
   bool json = false;
 
   Arguments arguments() {
@@ -32,8 +38,10 @@ struct ReportOptions {
                                   {.aliases = {"output-dir"}})),
                 field("latex", &latex, "also table.tex beside it, for the package booktabs"),
                 field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
+                field("overwrite", &overwrite,
+                      "replace an earlier report elsewhere than in DIR, where it is made again anyway"),
                 field("json", &json, "print the results, merged, instead of tables")});
-    made.common({"out", "latex", "csv", "json"});
+    made.common({"out", "latex", "csv", "overwrite", "json"});
     made.example("report comparison", "the tables, and comparison/report.html again");
     made.example("report comparison offsets --out both.html", "two comparisons on one page");
     made.note(
@@ -75,35 +83,81 @@ std::vector<Results> read_all(const Words& directories) {
   return all;
 }
 
+// The directory of a comparison, named itself or by its results.json.
+fs::path comparison_of(const std::string& given) {
+  const fs::path path(given);
+  return fs::is_directory(path) ? path : path.parent_path();
+}
+
+// Whether --out names a file and not a directory for it.
+bool names_page(const ReportOptions& options) {
+  const fs::path out(options.out);
+  return (out.extension() == ".html" || out.extension() == ".htm") && !fs::is_directory(out);
+}
+
 // Where the page goes; everything else goes beside it.
 fs::path page_path(const ReportOptions& options) {
   if (options.out.empty()) {
     if (options.directories.size() > 1) {
       throw UsageError("--out is missing: where should the report of several comparisons go?");
     }
-    const fs::path only(options.directories.front());
-    return (fs::is_directory(only) ? only : only.parent_path()) / "report.html";
+    return comparison_of(options.directories.front()) / "report.html";
   }
-  const fs::path out(options.out);
-  const bool is_page = (out.extension() == ".html" || out.extension() == ".htm") && !fs::is_directory(out);
-  return is_page ? out : out / "report.html";
+  return names_page(options) ? fs::path(options.out) : options.out / fs::path("report.html");
 }
 
-void write_and_tell(const fs::path& path, const std::string& content) {
-  write_file(path, content);
-  print_status("wrote " + path.string());
+// One of the files to write: where, and what it will hold.
+struct ReportFile {
+  OutputFile file;
+  std::string (*content)(const std::vector<Results>& all);
+};
+
+// What stands in the directory of a comparison under the names of its files is made again.
+class Home {
+ public:
+  Home(const ReportOptions& options, const fs::path& directory) : overwrite_(options.overwrite) {
+    std::error_code code;
+    own_ = options.directories.size() == 1 &&
+           fs::equivalent(directory_of(comparison_of(options.directories.front()) / "report.html"), directory, code);
+    marked_ = own_ && OutputMark(directory, {.verb = "compare", .what = "", .names = {}}).begun();
+  }
+
+  // `named`: the user chose the name, and --overwrite is about that file.
+  OutputFile file(const fs::path& path, const char* mark, bool named) const {
+    const bool any = marked_ || (named && overwrite_);
+    return {path, own_ || overwrite_ ? Overwrite::kYes : Overwrite::kNo, any ? "" : mark};
+  }
+
+ private:
+  bool overwrite_;
+  bool own_;     // the files go beside the results of the one comparison
+  bool marked_;  // and `compare` wrote that directory
+};
+
+// All are looked at before the first is written.
+std::vector<ReportFile> report_files(const ReportOptions& options, const std::vector<Results>& all,
+                                     const fs::path& page) {
+  const Home home(options, directory_of(page));
+  std::vector<ReportFile> files;
+  files.push_back({home.file(page, kPageMark, names_page(options)), html_report});
+  const auto beside = [&](const char* name, const char* mark, auto* content) {
+    files.push_back({home.file(page.parent_path() / name, mark, /*named=*/false), content});
+  };
+  if (options.csv) {
+    beside("results.csv", kCsvMark, variants_csv);
+    beside("cells.csv", kCsvMark, cells_csv);
+    if (!tasks_csv(all).empty()) beside("tasks.csv", kCsvMark, tasks_csv);
+  }
+  if (options.latex) beside("table.tex", kLatexMark, latex_tables);
+  return files;
 }
 
 void write_files(const ReportOptions& options, const std::vector<Results>& all, const fs::path& page) {
-  const fs::path directory = page.parent_path();
-  if (!directory.empty()) make_directories(directory);
-  write_and_tell(page, html_report(all));
-  if (options.csv) {
-    write_and_tell(directory / "results.csv", variants_csv(all));
-    write_and_tell(directory / "cells.csv", cells_csv(all));
-    if (const std::string tasks = tasks_csv(all); !tasks.empty()) write_and_tell(directory / "tasks.csv", tasks);
+  const MadeDirectories made(directory_of(page));
+  for (const ReportFile& one : report_files(options, all, page)) {
+    one.file.write(one.content(all));
+    print_status("wrote " + one.file.path().string());
   }
-  if (options.latex) write_and_tell(directory / "table.tex", latex_tables(all));
 }
 
 // One object; of comparisons that cannot be one table a list.
@@ -131,6 +185,7 @@ int run_report(const Words& words) {
   ReportOptions options;
   Arguments arguments = options.arguments();
   if (!arguments.parse(words)) return kOk;
+  arguments.refuse_empty({"out"});
   const fs::path page = page_path(options);
   const std::vector<Results> all = read_all(options.directories);
   write_files(options, all, page);

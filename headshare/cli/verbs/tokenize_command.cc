@@ -1,6 +1,7 @@
 // headshare tokenize: what a tokenizer makes of each line of a text.
 #include <algorithm>
 
+#include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/inputs/model_input.h"
 #include "headshare/cli/terminal/progress.h"
@@ -22,6 +23,7 @@ struct TokenizeOptions {
   TokenizerOptions training;
   DataOptions data;
   std::string write_model;
+  bool overwrite = false;
   bool json = false;
 };
 
@@ -50,6 +52,7 @@ Fields own_fields(TokenizeOptions& o) {
           field("write-model", &o.write_model,
                 "write the tokenizer to this file instead of reading text: NAME.model as SentencePiece's programs read "
                 "it, any other name as our tokenizer.json")),
+      field("overwrite", &o.overwrite, "replace the file of --write-model where it exists already"),
       field("json", &o.json, "print one JSON object a line for each line"),
   };
 }
@@ -119,12 +122,17 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
   return train_on_text(training, o.data, show_reading(line), TextIsFor::kTokenizer);
 }
 
-void write_tokenizer(const Tokenizer& tokenizer, const fs::path& path) {
-  if (path.extension() == ".model") {
-    save_sentencepiece_model(tokenizer, path.string());
-  } else {
-    save_tokenizer(tokenizer, path);
-  }
+// Checked before the long work; nothing without --write-model.
+std::optional<OutputFile> model_file(const TokenizeOptions& o) {
+  if (o.write_model.empty()) return std::nullopt;
+  OutputFile file(o.write_model, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
+  file.check_is_none_of(o.data.text);
+  file.check_is_none_of({o.tokenizer});
+  return file;
+}
+
+std::string file_content(const Tokenizer& tokenizer, const fs::path& path) {
+  return path.extension() == ".model" ? sentencepiece_file(tokenizer, path) : tokenizer_text(tokenizer);
 }
 
 // Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
@@ -151,9 +159,12 @@ class LinePrinter {
  public:
   LinePrinter(std::unique_ptr<Tokenizer> tokenizer, bool json) : tokenizer_(std::move(tokenizer)), json_(json) {}
 
-  void line(std::string_view text) {
+  TokensWithSpans encode(std::string_view text) {
     renew_table();
-    const TokensWithSpans tokens = tokenizer_->encode_with_spans(text);
+    return tokenizer_->encode_with_spans(text);
+  }
+
+  void print_line(const TokensWithSpans& tokens) const {
     json_ ? print_object(tokens) : print_tokens(tokens);
     flush_output();
   }
@@ -213,11 +224,13 @@ void tokenize(const std::string& file, LinePrinter* printer) {
   LineReader reader(file);
   while (auto line = reader.next()) {
     if (line->ends_with('\r')) line->remove_suffix(1);
+    TokensWithSpans tokens;
     try {
-      printer->line(*line);
+      tokens = printer->encode(*line);
     } catch (const Error& error) {
       throw Error(reader.where() + ": " + error.what());
     }
+    printer->print_line(tokens);
   }
 }
 
@@ -229,7 +242,7 @@ int run_tokenize(const Words& words) {
   arguments.any_number("FILE", "text, plain or .gz; - or none is standard input", &options.files);
   arguments.group("Tokens", own_fields(options));
   arguments.group("Training the tokenizer", training_fields(options));
-  arguments.common({"tokenizer", "text", "vocabulary-size", "write-model", "json"});
+  arguments.common({"tokenizer", "text", "vocabulary-size", "write-model", "overwrite", "json"});
   arguments.example("tokenize --tokenizer hash-md --json notes.txt", "hashes of words, with all 128 bits");
   arguments.example("tokenize --tokenizer runs/bert <notes.txt", "the tokens that a model sees");
   arguments.example("tokenize --tokenizer wordpiece --text corpus.txt --vocabulary-size 4096 --write-model pieces.json",
@@ -239,6 +252,7 @@ int run_tokenize(const Words& words) {
       "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
       "13 chunks, as HashFormers' Pool numbers them.");
   if (!arguments.parse(words)) return kOk;
+  arguments.refuse_empty({"write-model"});
   as_usage([&] {
     HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
     for (const char* name : {"jsonl-field", "invalid-utf8", "allow-binary"}) {
@@ -247,12 +261,14 @@ int run_tokenize(const Words& words) {
     }
     HS_CHECK(options.write_model.empty() || options.files.empty(),
              "--write-model reads no text; leave the files out, or --write-model");
+    HS_CHECK(!options.overwrite || !options.write_model.empty(), "--overwrite needs --write-model");
     check_standard_input(options);
     return kOk;
   });
+  const std::optional<OutputFile> file = model_file(options);
   std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options);
-  if (!options.write_model.empty()) {
-    write_tokenizer(*tokenizer, options.write_model);
+  if (file) {
+    file->write(file_content(*tokenizer, options.write_model));
     return kOk;
   }
   LinePrinter printer(std::move(tokenizer), options.json);

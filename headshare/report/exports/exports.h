@@ -8,6 +8,10 @@
 
 namespace headshare {
 
+// What tells our files from others: the names that every CSV file begins with, and the comment that leads a table.
+inline constexpr const char* kCsvMark = "subject,data,match,measure,part,variant,";
+inline constexpr const char* kLatexMark = "% headshare: ";
+
 // RFC 4180: a line per variant (summarise's rows) below a line of names; what is not known stays empty.
 // Several results stand below one another, distinguished by the columns `subject` and `data`. A text that a spreadsheet
 // would take for a formula (it begins with =, +, -, @, tab or CR and is no number) has an apostrophe before it.

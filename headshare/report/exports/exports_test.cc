@@ -6,6 +6,7 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/report/exports/report_files.h"
+#include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/results_cases.h"
 
@@ -17,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 Results example() {
   Results results = loss_results({loss_cell("mha", 0, 2.0), loss_cell("mha", 1, 2.1), loss_cell("mhe_mul", 0, 2.2),
@@ -93,6 +95,17 @@ TEST(CsvTest, QuotesNamesOfScores) {
     EXPECT_THAT(records, Each(SizeIs(records[0].size())));
     EXPECT_EQ(std::stod(field_of(records, 1, "'=cmd(\"a\", 1)")), 0.5);
   }
+}
+
+// By which `report --overwrite` tells our files from others.
+TEST(MarkTest, LeadsEveryFile) {
+  const std::vector<Results> all = {example()};
+  const std::vector<Results> tasks = {tuned_results({tuned_cell("mha", 0, 40, 60)})};
+  for (const std::string& csv : {variants_csv(all), cells_csv(all), tasks_csv(tasks)}) {
+    EXPECT_THAT(csv, StartsWith(kCsvMark));
+  }
+  EXPECT_THAT(latex_tables(all), StartsWith(kLatexMark));
+  EXPECT_LT(html_report(all).find(kPageMark), 200u);
 }
 
 TEST(LatexTest, EscapesAndMarksTheBest) {

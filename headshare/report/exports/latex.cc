@@ -190,7 +190,9 @@ std::string latex_benchmarks_table(const std::vector<Results>& all) {
     }
     text += " \\\\\n";
   }
-  return with_caption(kNeeds, "The same encoders on every benchmark; the best in bold.", "benchmarks", text) + "\n";
+  return with_caption(join_text(kLatexMark, "benchmarks\n", kNeeds),
+                      "The same encoders on every benchmark; the best in bold.", "benchmarks", text) +
+         "\n";
 }
 
 }  // namespace

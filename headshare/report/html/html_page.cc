@@ -20,11 +20,11 @@ const char* const kPageScriptHash = "HlRtUnFAtJioPHNCAtSkb4YjfsuHjhpG+HqQlqOEEkw
 }  // namespace
 
 std::string html_page(const std::string& title, const std::string& body, const std::string& footer) {
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'sha256-";
+  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
+                     std::string(kPageMark) +
+                     "\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                     "style-src 'unsafe-inline'; script-src 'sha256-";
   page += std::string(kPageScriptHash) + "'\">\n<title>" + escape_html(title) + "</title>\n<style>" + kPageStyle +
           "</style>\n</head>\n<body>\n<main>\n" + body + "</main>\n<footer class=\"foot\">" + footer +
           " This page loads nothing.</footer>\n<script>";

@@ -6,6 +6,9 @@
 
 namespace headshare {
 
+// What tells our pages from others, near their beginning.
+inline constexpr const char* kPageMark = "<meta name=\"generator\" content=\"headshare\">";
+
 // The whole file. `title` is text; `body` and `footer` are markup, in which every text from outside is escaped already.
 std::string html_page(const std::string& title, const std::string& body, const std::string& footer);
 

@@ -75,12 +75,15 @@ FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>&
   return jobs;
 }
 
-void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint) {
-  const OutputMark mark = fine_tuning_mark(grid.out);
-  mark.check();
+void check_grid(const FineTuneGrid& grid) {
+  fine_tuning_mark(grid.out).check();
   const bool begun = path_exists(grid.out / kResolvedFile);
   HS_CHECK(!begun || grid.resume || grid.overwrite, grid.out.string(),
            " holds a fine-tuning already; --resume continues it, --overwrite deletes it, or choose another --out");
+}
+
+void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint) {
+  const OutputMark mark = fine_tuning_mark(grid.out);
   if (!grid.resume) mark.clear();  // also what a call noted that ended before it wrote its options
   mark.set();
   note_weights(grid.out, checkpoint);

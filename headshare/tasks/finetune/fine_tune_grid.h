@@ -35,8 +35,10 @@ using FineTuneJobs = std::vector<std::unique_ptr<FineTuneJob>>;
 FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>& tasks, const LoadedEncoder& trained,
                        c10::Device device);
 
-// Refuses what an earlier call left in grid.out, goes on with it or deletes it, and notes what the models will be made
-// of. The directory is locked.
+// Refuses what stands in grid.out and may not be replaced. The directory is locked.
+void check_grid(const FineTuneGrid& grid);
+
+// Goes on with what an earlier call left in grid.out or deletes it, and notes what the models will be made of.
 void begin_grid(const FineTuneGrid& grid, const FineTuneJobs& jobs, const fs::path& checkpoint);
 
 // Trains what is not finished. A learning rate at which training diverges is left out with a notice. Throws Interrupted

@@ -67,6 +67,12 @@ void load_best(Task& task, const TrainResult& result) {
   load_tensors(*task.model(), read_tensors(weights), weights.string());
 }
 
+// A finished model needs no more than its best checkpoint.
+void drop_finished(RunDirectory& home, bool keep_model) {
+  for (const char* kind : {"step", "stopped"}) home.drop(kind);
+  if (!keep_model) home.drop("best");
+}
+
 }  // namespace
 
 Fields fields(TuningOptions& o) {
@@ -144,8 +150,11 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
                      const std::function<bool()>& stop_requested) {
   for (const fs::path& folder : {directory, directory / "checkpoints"}) remove_partials(folder);  // of a killed call
   const fs::path finished = directory / "result.json";
-  if (fs::exists(finished)) return read_result(finished);
   RunDirectory home(directory);
+  if (fs::exists(finished)) {
+    drop_finished(home, keep_model);  // a call that was killed meanwhile did not
+    return read_result(finished);
+  }
   const TrainOptions options = train_options(run);
   const std::unique_ptr<Task> task =
       run.job.start(static_cast<uint64_t>(run.seed), run.device, training_shape(options));
@@ -167,8 +176,7 @@ TunedModel fine_tune(const FineTuneRun& run, const fs::path& directory, bool kee
   model.parts = run.job.judge(
       *task, directory, [observer](int64_t done, int64_t total) { observer->on_evaluation_progress(done, total); });
   write_file(finished, to_json(model).dump(2) + "\n");
-  for (const char* kind : {"step", "stopped"}) home.drop(kind);
-  if (!keep_model) home.drop("best");
+  drop_finished(home, keep_model);
   return model;
 }
 

@@ -226,14 +226,14 @@ TEST(SentencePieceTest, ASavedTokenizerIsTheSame) {
   const std::string model = trained(SentencePieceModel::kUnigram);
   const SentencePieceTokenizer tokenizer(model, "x");
   save_tokenizer(tokenizer, folder.path() / "tokenizer.json");
-  save_sentencepiece_model(tokenizer, folder.path() / "pieces.model");
+  write_file(folder.path() / "pieces.model", sentencepiece_file(tokenizer, "pieces.model"));
   const auto read = load_tokenizer(folder.path() / "tokenizer.json");
   EXPECT_EQ(fingerprint(*read), fingerprint(tokenizer));
   EXPECT_EQ(read->encode("A man is climbing."), tokenizer.encode("A man is climbing."));
   EXPECT_EQ(read_file(folder.path() / "pieces.model"), model);
   EXPECT_EQ(fingerprint(*load_tokenizer(folder.path() / "pieces.model")), fingerprint(tokenizer));
   const auto bytes = train_on({.kind = TokenizerKind::kBytes}, {});
-  EXPECT_THAT(error_message([&] { save_sentencepiece_model(*bytes, folder.path() / "b.model"); }),
+  EXPECT_THAT(error_message([&] { sentencepiece_file(*bytes, "b.model"); }),
               HasSubstr("'bytes' is no SentencePiece model"));
   EXPECT_FALSE(fs::exists(folder.path() / "b.model"));
 }
@@ -257,8 +257,7 @@ TEST(SentencePieceTest, AVocabularyGivesOtherIds) {
   EXPECT_EQ(tokenizer->spelling(5), "▁of");
   EXPECT_THAT(error_message([&] { tokenizer->spelling(7); }), HasSubstr("the id 7"));
   EXPECT_EQ(fingerprint(*tokenizer_from_json(tokenizer->to_json(), "again")), fingerprint(*tokenizer));
-  EXPECT_THAT(error_message([&] { save_sentencepiece_model(*tokenizer, folder.path() / "x.model"); }),
-              HasSubstr("a vocabulary of its own"));
+  EXPECT_THAT(error_message([&] { sentencepiece_file(*tokenizer, "x.model"); }), HasSubstr("a vocabulary of its own"));
   const std::pair<const char*, const char*> mistakes[] = {{R"({"<unk>": 0, "a": 2})", "the id 2"},
                                                           {R"({"<unk>": 0, "a": 0})", "same id, 0"},
                                                           {R"({"<unk>": 0, "a": -1})", "the id of 'a'"},

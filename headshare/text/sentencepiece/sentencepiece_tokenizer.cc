@@ -275,13 +275,13 @@ std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const fs::path& model
 
 bool is_sentencepiece_name(const fs::path& path) { return path.extension() == ".model" || path.extension() == ".spm"; }
 
-void save_sentencepiece_model(const Tokenizer& tokenizer, const fs::path& path) {
+std::string sentencepiece_file(const Tokenizer& tokenizer, const fs::path& path) {
   const auto* pieces = dynamic_cast<const SentencePieceTokenizer*>(&tokenizer);
   HS_CHECK(pieces != nullptr, "the tokenizer '", tokenizer.kind(),
            "' is no SentencePiece model; only those of kind 'sentencepiece' can be written as one");
   HS_CHECK(!pieces->has_vocabulary(), path.string(),
            ": the tokenizer numbers pieces by a vocabulary of its own, which a SentencePiece model cannot hold");
-  write_file(path, pieces->model());
+  return pieces->model();
 }
 
 }  // namespace headshare

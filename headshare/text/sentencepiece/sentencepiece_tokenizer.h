@@ -77,8 +77,8 @@ std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const std::filesystem
 // Whether a file of this name is taken for a model: it ends in .model or .spm.
 bool is_sentencepiece_name(const std::filesystem::path& path);
 
-// Writes the model's bytes as a file that other programs with SentencePiece read, atomically. Throws Error for another
-// kind of tokenizer, and for one with a vocabulary of its own, whose ids the file would not have.
-void save_sentencepiece_model(const Tokenizer& tokenizer, const std::filesystem::path& path);
+// The bytes of the model as a file that other programs with SentencePiece read. Throws Error, naming the file, for
+// another kind of tokenizer, and for one with a vocabulary of its own, whose ids the file would not have.
+std::string sentencepiece_file(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
 }  // namespace headshare
