@@ -230,7 +230,7 @@ TEST_F(ArgumentsTest, HelpOfOneGroup) {
   EXPECT_THAT(help, Not(HasSubstr("--layers")));
   EXPECT_EQ(group_help_text(page, "model", 80).find("Model\n"), 0U);
   EXPECT_THAT(error_message([&] { group_help_text(page, "modell", 80); }),
-              HasSubstr("try has no group of options 'modell'; did you mean 'model'?; its groups are model and "
+              HasSubstr("try has no group of options 'modell' (did you mean 'model'?); its groups are model and "
                         "how-to-train"));
   // What stands behind --help-all is no argument of the call, also where other options decide the defaults.
   EXPECT_TRUE(arguments_->parse_for_help({"--help-all", "model", "--layers", "2"}));
