@@ -32,7 +32,7 @@ std::string plain_letters(std::string_view name) {
   return plain;
 }
 
-// Whether `longer` is `shorter` and more words.
+// Tells whether `longer` is `shorter` and more words.
 bool has_first_words(std::string_view longer, std::string_view shorter) {
   return !shorter.empty() && longer.size() > shorter.size() + 1 && longer.starts_with(shorter) &&
          longer[shorter.size()] == '-';

@@ -14,7 +14,7 @@ Field naming_directory(Field text);
 Field naming_path(Field text);
 Field naming_model(Field text);
 
-// Whether a field's range is one of these.
+// Tells whether a field's range is one of these.
 bool is_placeholder(const std::string& range);
 
 }  // namespace headshare

@@ -36,10 +36,10 @@ bool lock_unfinished(int descriptor);
 // Deletes what killed processes left of `path` (path.partial-PID). True when a living process still writes it.
 bool sweep_unfinished(const fs::path& path);
 
-// Whether no process of this machine has that number.
+// Tells whether no process of this machine has that number.
 bool is_gone(int64_t process);
 
-// Whether nobody wrote to it for an hour: what another machine writes changes sooner.
+// Tells whether nobody wrote to it for an hour: what another machine writes changes sooner.
 bool has_rested(const fs::directory_entry& entry);
 
 // "" for a regular file, else what the name stands for: "a directory", "a device".

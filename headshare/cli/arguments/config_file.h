@@ -27,7 +27,7 @@ std::vector<Setting> read_settings(const fs::path& path);
 // how many there are.
 std::string settings_text(const std::string& title, const std::vector<OptionGroup>& groups);
 
-// Whether a verb wrote this file, with every option that it has.
+// Tells whether a verb wrote this file, with every option that it has.
 bool is_written_by_us(const fs::path& path);
 
 // What tells whether a file that settings_text() wrote is whole.

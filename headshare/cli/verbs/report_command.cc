@@ -89,7 +89,7 @@ fs::path comparison_of(const std::string& given) {
   return fs::is_directory(path) ? path : path.parent_path();
 }
 
-// Whether --out names a file and not a directory for it.
+// Tells whether --out names a file and not a directory for it.
 bool names_page(const ReportOptions& options) {
   const fs::path out(options.out);
   return (out.extension() == ".html" || out.extension() == ".htm") && !fs::is_directory(out);

@@ -31,7 +31,7 @@ struct TrainCommand {
   Fields run_fields();
 };
 
-// Whether a run of this task trains a tokenizer.
+// Tells whether a run of this task trains a tokenizer.
 bool trains_tokenizer(const TaskOptions& task);
 
 // Throws UsageError for an option that would change nothing: a user who sets it believes that it matters. Not for a run

@@ -22,7 +22,7 @@ class HfGeneration {
   const nlohmann::json& value(const std::string& key) const { return source().value(key); }
   // The file that counts and the key, to lead messages.
   std::string key(const std::string& name) const { return source().config_key(name); }
-  // Whether the file that counts is generation_config.json.
+  // Tells whether the file that counts is generation_config.json.
   bool has_own_file() const { return own_.has_value(); }
 
   // token_id() in the file that counts.

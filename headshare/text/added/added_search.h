@@ -40,10 +40,10 @@ class AddedSearch {
 
   bool may_begin_with(char byte) const { return begins_[static_cast<unsigned char>(byte)]; }
 
-  // Whether a token's text begins in `piece` and ends there, or could end behind it.
+  // Tells whether a token's text begins in `piece` and ends there, or could end behind it.
   bool may_begin_in(std::string_view piece) const;
 
-  // Whether a token's text begins in the first `bytes` bytes of `text`.
+  // Tells whether a token's text begins in the first `bytes` bytes of `text`.
   bool begins_within(std::string_view text, size_t bytes) const;
 
  private:

@@ -27,7 +27,7 @@ class PieceTrie {
     }
   }
 
-  // Whether `text` begins with a string, or a string with `text`.
+  // Tells whether `text` begins with a string, or a string with `text`.
   bool meets(std::string_view text) const {
     uint32_t node = 0;
     for (size_t i = 0; i < text.size() && !nodes_.empty(); ++i) {

@@ -28,7 +28,7 @@ struct UnigramDefinition {
   std::vector<NormalStep> steps;  // of normalisation
 };
 
-// Whether a special token of this text has a role.
+// Tells whether a special token of this text has a role.
 bool has_unigram_role(std::string_view text);
 
 // Text is normalised and cut into words, each of which begins with U+2581; a word is the pieces whose scores sum to the
@@ -77,7 +77,7 @@ class UnigramTokenizer : public Tokenizer {
   std::string_view white() const;                  // before these characters text may be cut into pieces, where
   bool white_parts_words() const;                  // they end words also when they are normalised
   size_t next_piece(std::string_view rest) const;  // its length
-  // Whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
+  // Tells whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
   bool token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const;
   // Text without plain added tokens, of which `offset` bytes stand before it.
   void encode_normalised(std::string_view text, size_t offset, const AddedSearch& normalized, const Visit& visit) const;

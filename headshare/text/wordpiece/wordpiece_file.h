@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// Whether a special token of this text has a role.
+// Tells whether a special token of this text has a role.
 bool has_bert_role(std::string_view token);
 
 // BERT's normalization for a vocabulary with or without case: lower case goes without accents.

@@ -80,7 +80,7 @@ class WordPieceTokenizer : public Tokenizer {
                    std::vector<int32_t>* ids) const;
   bool encode_piece(std::string_view rest, size_t bytes, const AddedSearch& normalized, Worker* worker,
                     std::vector<int32_t>* ids) const;
-  // Whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
+  // Tells whether the text of a normalised token may begin in the first `bytes` bytes of `rest`, which are a piece.
   bool token_may_begin(std::string_view rest, size_t bytes, const AddedSearch& normalized) const;
   // Appends the ids of a text with normalised added tokens, and, unless `spans` is null, where they stand in the text
   // that `offset` bytes stand before.
