@@ -125,7 +125,9 @@ def test_translation(program, data, tmp_path):
     pytest.importorskip("sentencepiece")
     rows = question("translation", program, tmp_path / "out.json")
     by_name = {name: [row for row in rows if row["name"] == name] for name in ("translating", "training step", "sources")}
-    assert sum(map(len, by_name.values())) == len(rows) and all(row["median_ms"] > 0 for row in rows)
+    assert sum(map(len, by_name.values())) == len(rows)
+    # The time of a quick run's sources is a difference of two small times: below zero on a busy machine.
+    assert all(row["median_ms"] > 0 for name in ("translating", "training step") for row in by_name[name])
     amx = common.has_amx()
     ours = [row for row in by_name["translating"] if row["contender"] == "headshare"]
     others = [row for row in by_name["translating"] if row["contender"] != "headshare"]

@@ -39,7 +39,7 @@ def rows_of(results):
 def without_times(value):
     """Results less what depends on the clock and the machine."""
     times = {"seconds", "training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "environment"}
-    times |= {"outputs_per_second", "peak_memory_bytes", "command"}
+    times |= {"outputs_per_second", "busy_speeds", "waited", "peak_memory_bytes", "command"}
     if isinstance(value, dict):
         return {key: without_times(one) for key, one in value.items() if key not in times}
     return [without_times(one) for one in value] if isinstance(value, list) else value

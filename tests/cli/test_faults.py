@@ -38,7 +38,8 @@ def library(build_dir):
 
 def without_times(value):
     """Results less what depends on the clock, the machine or the folder."""
-    names = ("seconds", "per_second", "environment", "peak_memory", "command", "out", "train", "validation")
+    names = ("seconds", "per_second", "busy_speeds", "waited", "environment", "peak_memory", "command")
+    names += ("out", "train", "validation")
     if isinstance(value, dict):
         return {key: without_times(one) for key, one in value.items() if not key.endswith(names) and "/" not in str(one)}
     return [without_times(one) for one in value] if isinstance(value, list) else value
