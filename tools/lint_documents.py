@@ -20,6 +20,7 @@ OURS = (".h", ".cc", ".cu", ".inc", ".py", ".md", ".cmake")
 OTHERS = ("ATen/", "torch/", "c10/", "nlohmann/", "build/", ".venv/")
 PLACEHOLDER = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
 MADE_UP = "tests/docs/test_lint_documents.py"  # names files of a repository of its own
+LONGEST_RESULT = 300  # lines of a page of docs/results/
 CHECKED = (".h", ".cc", ".cu", ".py", ".md", ".txt", ".yaml", ".cmake")
 
 
@@ -144,6 +145,8 @@ def check(path, text):
     """(line, what) for each breach in a file that git tracks."""
     if path == "docs/design/README.md":
         yield from check_decisions(text)
+    if path.startswith("docs/results/") and path.endswith(".md") and (lines := text.count("\n")) > LONGEST_RESULT:
+        yield LONGEST_RESULT, f"{lines} lines: a page of results has at most {LONGEST_RESULT}; one question, one page"
     if path.endswith(".md"):
         yield from check_links(path, text)
         yield from check_named_paths(path, text)

@@ -86,3 +86,10 @@ def test_comments_name_documents_that_exist(found, path):
 def test_every_decision_is_listed(found):
     assert found("docs/design/README.md", "[001](001-first.md)") == []
     assert found("docs/design/README.md", "") == [(1, "does not list 001-first.md")]
+
+
+def test_a_page_of_results_is_short(found):
+    assert found("docs/results/long.md", "line\n" * 300) == []
+    ((line, what),) = found("docs/results/long.md", "line\n" * 301)
+    assert line == 300 and "301 lines" in what
+    assert found("docs/long.md", "line\n" * 301) == []
