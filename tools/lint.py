@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+import lint_documents
+
 HARD_LIMIT = 600  # lines
 CODE = (".h", ".cc", ".cu", ".py")
 CXX = (".h", ".cc", ".cu")
@@ -23,9 +25,6 @@ PRINTING = re.compile(
 )
 NOTE = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HAC[K])\b(?!\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:hom[e]|roo[t]|tm[p]|wor[k]|User[s])/")
-FENCE = re.compile(r"\s*(```|~~~)")
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
-NAMED_PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)")
 # Comments, character and string literals (raw ones too): what rules about code do not look into.
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|\bR"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
@@ -110,26 +109,6 @@ def check_text(path, text):
             breach(path, number, f"'{found[0]}...' is a path of one machine")
 
 
-def check_markdown(path, text):
-    here = pathlib.Path(path).parent
-    fenced = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if FENCE.match(line):
-            fenced = not fenced
-        if fenced:
-            continue
-        for target in LINK.findall(line):
-            file = target.split("#")[0]
-            if re.match(r"\w+:", target) or not file:
-                continue
-            if not (here / file).exists():
-                breach(path, number, f"the link to {target} leads nowhere")
-        if path == "docs/paper-map.md":
-            for name in NAMED_PATH.findall(line):
-                if not pathlib.Path(name).exists():
-                    breach(path, number, f"names {name}, which does not exist")
-
-
 def main():
     ranks, with_torch = read_layers()
     for path in tracked_files():
@@ -144,8 +123,8 @@ def main():
             check_code(path, text)
         if path.startswith("headshare/") and path.count("/") >= 2 and path.endswith(CXX + ("CMakeLists.txt",)):
             check_layers(path, text, ranks, with_torch)
-        if path.endswith(".md"):
-            check_markdown(path, text)
+        for line, what in lint_documents.check(path, text):
+            breach(path, line, what)
     return 1 if breaches else 0
 
 

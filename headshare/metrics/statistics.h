@@ -64,7 +64,7 @@ struct JudgedDifference {
 // Bonferroni's correction is for k. A deviation of three values is a poor estimate, hence the pooled one, and never
 // less than it. The degrees of freedom are between those of one list and of k independent ones, because the lists share
 // their reference and may scatter differently. With one list it is Student's paired t-test. How often an interval errs,
-// and what it sees: tools/simulate_intervals.py and docs/design/025-judging-differences.md.
+// and what it sees: studies/simulate_intervals.py and docs/design/025-judging-differences.md.
 std::vector<std::optional<JudgedDifference>> judge_differences(const std::vector<std::vector<double>>& lists,
                                                                double confidence = kConfidence);
 

@@ -1,3 +1,4 @@
+// A model in evaluation mode for as long as something is scored.
 #pragma once
 
 #include <torch/nn/module.h>

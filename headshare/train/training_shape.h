@@ -1,3 +1,4 @@
+// How much memory a training step takes, as far as the options of the loop decide it.
 #pragma once
 
 #include "headshare/models/size.h"

@@ -1,4 +1,4 @@
-"""tools/judging.py, which marks the tables of docs/results, judges as the program does."""
+"""studies/judging.py, which marks the tables of docs/results, judges as the program does."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "studies"))
 import comparison_results  # noqa: E402
 import judging  # noqa: E402
 

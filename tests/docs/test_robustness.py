@@ -1,4 +1,4 @@
-"""tools/robustness: the typing errors that fine-tuned encoders are scored on."""
+"""studies/robustness: the typing errors that fine-tuned encoders are scored on."""
 
 import importlib.machinery
 import importlib.util
@@ -10,8 +10,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def tool(root):
-    sys.path.insert(0, str(root / "tools"))
-    loader = importlib.machinery.SourceFileLoader("robustness", str(root / "tools/robustness"))
+    sys.path.insert(0, str(root / "studies"))
+    loader = importlib.machinery.SourceFileLoader("robustness", str(root / "studies/robustness"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("robustness", loader))
     loader.exec_module(module)
     return module

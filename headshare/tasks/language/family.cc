@@ -45,8 +45,8 @@ class LanguageFamily : public TaskFamily {
   void set_defaults(const TaskOptions&, TaskOptions*, TrainOptions*) const override {}
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     set_text_preset(preset, options, train);
-    // Within a preset's steps ALiBi learns text that learned positions do not begin to (docs/results/README.md), and
-    // every scheme takes it, unlike rotary positions.
+    // Within a preset's steps ALiBi learns text that learned positions do not begin to
+    // (docs/results/hyper-parameters.md), and every scheme takes it, unlike rotary positions.
     options->language.model.positions = PositionKind::kAlibi;
   }
   void check(const TaskOptions& options, const TaskOptions&) const override {

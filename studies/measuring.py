@@ -1,4 +1,4 @@
-"""What the tools that measure trained models share: where those are, the program that ran, and results whole or not at all.
+"""What the studies that measure trained models share: where those are, the program that ran, and results whole or not at all.
 
 HEADSHARE_EXPERIMENTS=DIR   where models are kept, else build/experiments
 HEADSHARE_PROGRAM=FILE      the program, else build/headshare

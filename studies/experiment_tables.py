@@ -1,4 +1,4 @@
-"""Tables of docs/results/README.md: what the queue's comparisons (docs/results/compare/NAME.json) found.
+"""Tables of docs/results/: what the queue's comparisons (docs/results/compare/NAME.json) found.
 
 Each function returns Markdown. An unfinished comparison has no row, column or figure.
 """
@@ -14,6 +14,7 @@ from table_parts import (
     ARROWS,
     CEILING,
     HOME,
+    RESULTS,
     SMALLEST_ACCURACY,
     SMALLEST_LOSS,
     SMALLEST_SCORE,
@@ -29,7 +30,7 @@ from table_parts import (
     with_interval,
 )
 
-LIST = HOME.parents[2] / "headshare/attention/schemes.inc"
+LIST = RESULTS.parents[1] / "headshare/attention/schemes.inc"
 # The schemes that are trained: el_lossless computes with mha's weights.
 SCHEMES = tuple(name for name in re.findall(r"^HS_SCHEME\((\w+)\)", LIST.read_text(), re.MULTILINE) if name != "el_lossless")
 TASKS = ("offsets", "recall", "induction", "dyck")
@@ -360,7 +361,7 @@ def at_chance():
 
 def squad():
     """How many answers mha's encoder finds in paragraphs, by passes over the questions."""
-    results = json.loads((HOME.parent / "squad.json").read_text())
+    results = json.loads((RESULTS / "squad.json").read_text())
     model = results["tasks"][0]["models"][0]
     each = model["steps"] / results["options"]["epochs"]
     body = [[f"{one['step'] / each:.0f}", f"{one['exact_match']:.1f}", f"{one['f1']:.1f}"] for one in results["evaluations"]]
@@ -372,10 +373,10 @@ QUEUE_GROUPS = {"embeddings": "token embeddings", "multi30k": "translation", "wi
 
 
 def queue_time():
-    """What `tools/experiments --time` forecast, by what lines are about, and how long their models trained, one core each, as the
+    """What `studies/experiments --time` forecast, by what lines are about, and how long their models trained, one core each, as the
     machines of that time were busy."""
     forecast = dict.fromkeys(["attention schemes", *QUEUE_GROUPS.values()], 0.0)
-    for name, hours in re.findall(r"^(\S+) +([\d.]+) core-hours$", (HOME.parent / "queue-time.txt").read_text(), re.MULTILINE):
+    for name, hours in re.findall(r"^(\S+) +([\d.]+) core-hours$", (RESULTS / "queue-time.txt").read_text(), re.MULTILINE):
         group = next((what for begin, what in QUEUE_GROUPS.items() if name.startswith(begin)), "attention schemes")
         forecast[group] += float(hours)
     ran = {}

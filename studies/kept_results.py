@@ -5,7 +5,7 @@ Blocks and learning curves are most of a file: blocks serve bootstrap intervals 
 are drawn. No other number is rounded.
 Of a sweep only the chosen settings keep theirs and their learning curves: no page draws the others.
 
-    tools/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
+    studies/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """
 
 import json
@@ -30,7 +30,7 @@ def from_here(value):
     return os.path.relpath(value, ROOT) if inside else value
 
 
-# Where tools/experiments kept the models is this machine's own affair.
+# Where studies/experiments kept the models is this machine's own affair.
 text = sys.stdin.read()
 if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
     text = text.replace(kept, "build/experiments")

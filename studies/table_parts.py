@@ -1,4 +1,4 @@
-"""What the tables of docs/results/README.md are made of: comparisons of the queue as they are kept, and figures as text."""
+"""What the tables of docs/results/ are made of: results as they are kept, and figures as text."""
 
 import pathlib
 import statistics
@@ -6,7 +6,17 @@ import statistics
 import comparison_results
 import judging
 
-HOME = pathlib.Path(__file__).resolve().parents[1] / "docs/results/compare"
+RESULTS = pathlib.Path(__file__).resolve().parents[1] / "docs/results"
+HOME = RESULTS / "compare"
+
+
+def tables_of_files(functions):
+    """{name: a table without arguments} of {function: the files NAME of docs/results/NAME.json that it takes}."""
+
+    def from_files(function, names):
+        return lambda: function(*(comparison_results.read(RESULTS / f"{name}.json") for name in names))
+
+    return {function.__name__: from_files(function, names) for function, names in functions.items()}
 
 
 def table(headings, rows):

@@ -1,10 +1,10 @@
-"""Tables of docs/results/README.md: token embeddings."""
+"""Tables of docs/results/: token embeddings."""
 
 import json
 import statistics
 
 import judging
-from table_parts import ARROWS, HOME, load, settings_of, table, title_of, with_deviation, with_interval
+from table_parts import ARROWS, RESULTS, load, settings_of, table, title_of, with_deviation, with_interval
 
 
 def embedding_rates():
@@ -79,7 +79,7 @@ ROBUST_TASK = "sst-2"  # the one task that every kind learns: a model at chance 
 
 def robustness():
     """Accuracy on SST-2 where one word in ten has a typing error, or is one that no training text has."""
-    results = json.loads((HOME.parent / "robustness.json").read_text())
+    results = json.loads((RESULTS / "robustness.json").read_text())
     scores, means = {}, {}  # of (variant, change) by seed: on that task, and over all
     for one in results["scores"]:
         key, value = (one["variant"], one["change"]), 100 * one["metrics"]["score"]

@@ -1,10 +1,10 @@
-"""Tables of docs/results/README.md: what trained models lose when their heads share."""
+"""Tables of docs/results/: what trained models lose when their heads share."""
 
 import json
 import statistics
 
 import judging
-from table_parts import ARROWS, HOME, SMALLEST_LOSS, load, spread, table, title_of, with_deviation, with_interval
+from table_parts import ARROWS, RESULTS, SMALLEST_LOSS, load, spread, table, title_of, with_deviation, with_interval
 
 
 def named(target):
@@ -13,9 +13,9 @@ def named(target):
 
 
 def compressed(name="encoders"):
-    """What a study of tools/compression found: losses of converted, healed and freshly trained models by target. Of each
-    column of differences the intervals hold for all targets at once."""
-    results = json.loads((HOME.parent / f"compression-{name}.json").read_text())
+    """The losses of a study of studies/compression: converted, healed and freshly trained models by target. The intervals of
+    a column of differences hold for all targets at once."""
+    results = json.loads((RESULTS / f"compression-{name}.json").read_text())
     targets = {}
     for cell in results["cells"]:
         source = results["source_losses"][cell["seed"]]
@@ -63,7 +63,7 @@ def compressed_language_models():
 
 def converted_translators():
     """What trained translators lose when their heads share, and what a short second training gives back."""
-    results = json.loads((HOME.parent / "converted-translators.json").read_text())
+    results = json.loads((RESULTS / "converted-translators.json").read_text())
     targets = {}
     for cell in results["cells"]:
         targets.setdefault(cell["target"], []).append(cell)
@@ -89,7 +89,7 @@ def converted_translators():
 def converted_tasks():
     """Scores of fine-tuned encoders whose heads were made to share, mean over seeds. Of each column of differences the
     intervals hold for all targets of a task at once."""
-    results = json.loads((HOME.parent / "converted-tasks.json").read_text())
+    results = json.loads((RESULTS / "converted-tasks.json").read_text())
     sources = {(one["task"], one["seed"]): one for one in results["sources"]}
     body = []
     for task in dict.fromkeys(one["task"] for one in results["sources"]):

@@ -1,0 +1,111 @@
+"""Tables of the README and of docs/results/: what `make demo` shows, and what sharing heads pays."""
+
+import judging
+from speed_parts import machine, ours
+from table_parts import retention, table, tables_of_files, with_deviation, with_interval
+
+
+def size_of(results):
+    options = results["options"]
+    plural = "s" if options["layers"] > 1 else ""
+    return (
+        f"{options['layers']} layer{plural} of {options['d-model']}, {options['heads']} heads, {options['steps']} steps, "
+        f"{options['seeds']} seeds; {machine(results['environment'])}, {results['environment']['threads']} threads, "
+        f"commit {results['environment']['commit']}."
+    )
+
+
+def demo_text(results):
+    rows = [
+        [
+            f"`{row['scheme']}`",
+            f"{row['attention_parameters']:,}",
+            with_deviation(row["quality"], 1),
+            retention(row["prr"], 1),
+            retention(row["peop"], 2),
+            f"{row['cache_bytes_per_token']:,}",
+            f"{row['training_tokens_per_second']:,.0f}" if row["trained"] else "as mha",
+        ]
+        for row in results["rows"]
+    ]
+    busy = " (busy machine)" if "training" in results.get("busy_speeds", []) else ""
+    headings = ["scheme", "attention parameters", "test perplexity", "PRR", "PEoP", "cache bytes/token", f"training tokens/s{busy}"]
+    return table(headings, rows) + "\n\n" + size_of(results)
+
+
+def demo_offsets(results):
+    found = judging.differences(results)
+    rows = [
+        [
+            f"`{row['scheme']}`",
+            f"{row['attention_parameters']:,}",
+            with_deviation(row["quality"], 3),
+            with_interval(found.get(row["variant"]), 3),
+            f"{row['attention_memory_saved_percent']:.0f} %",
+        ]
+        for row in results["rows"]
+        if row["trained"]
+    ]
+    headings = ["scheme", "attention parameters", "accuracy", "difference to mha", "attention memory saved"]
+    note = f"All {len(found)} intervals hold together with {judging.CONFIDENCE:.0%} confidence ([rule](../design/025-judging-differences.md))."
+    return table(headings, rows) + f"\n\n{note} {size_of(results)}"
+
+
+def demo_decides(results):
+    """The README's form of demo_offsets: what is significant, and what a decoder keeps."""
+    found = judging.differences(results)
+    rows = [
+        [
+            f"`{row['scheme']}`",
+            f"{row['attention_parameters']:,}",
+            with_deviation(row["quality"], 3),
+            with_interval(found.get(row["variant"]), 3),
+            f"{row['cache_bytes_per_token']:,}",
+        ]
+        for row in results["rows"]
+        if row["trained"]
+    ]
+    headings = ["scheme", "attention parameters", "accuracy", "difference to mha", "cache bytes/token"]
+    return table(headings, rows) + f"\n\n{size_of(results)}"
+
+
+def steps_of(results):
+    return results["options"]["steps"]
+
+
+def payoff(text, offsets, decode, steps):
+    """The first screen of the README: what sharing heads saves and what it costs."""
+    quality = {row["scheme"]: row for row in text["rows"]}
+    accuracy = {row["scheme"]: f"{row['quality']['mean']:.2f}" for row in offsets["rows"] if row["quality"]}
+    cached = {row["scheme"]: row for row in ours(decode, threads=2)}
+    faster = cached["mhe_mul"]["ratio_to_mha"]
+    smaller = cached["mha"]["cache_bytes"] / cached["mhe_mul"]["cache_bytes"]
+    gpt2 = [row for row in ours(steps, width=768, precision="fp32", dropout=0.0, threads=2) if row.get("model", "gpt2") == "gpt2"]
+    step = {row["scheme"]: min(row["ratio_to_transformers_eager"], row["ratio_to_transformers_sdpa"]) for row in gpt2}
+    share = quality["mhe_mul"]["attention_parameters"] / quality["mha"]["attention_parameters"]
+
+    def kept(scheme):
+        return retention(quality[scheme]["prr"], 1) + " %"
+
+    return "\n".join(
+        (
+            f"- **Cache.** With 12 heads MHE-MUL caches 1/{smaller:.0f} of mha's bytes and decodes a token against a long cache "
+            f"{faster:.1f} times as fast.",
+            f"- **Quality.** On the demo's text MHE-MUL keeps {kept('mhe_mul')} of mha's quality with {100 * share:.0f} % of its "
+            f"attention parameters; gqa keeps {kept('gqa')}, MHE-ADD {kept('mhe_add')}, one shared head {kept('sha')} (PRR, 95 % "
+            f"interval over three seeds).",
+            f"- **One shared head is not always enough.** The task `offsets` asks for four places at once. After {steps_of(offsets)} "
+            f"steps mha reaches an accuracy of {accuracy['mha']}, MHE-MUL {accuracy['mhe_mul']}, sha {accuracy['sha']}.",
+            f"- **Speed.** A training step of GPT-2's shape is {step['mha']:.1f} times as fast as transformers' with mha, "
+            f"{step['mhe_add']:.1f} times with MHE-ADD, on the same two cores ({machine(steps['environment'])}; the faster of "
+            f"transformers' eager and sdpa).",
+        )
+    )
+
+
+TABLES = tables_of_files({
+    demo_text: ["demo_text"],
+    demo_offsets: ["demo_offsets"],
+    demo_decides: ["demo_offsets"],
+    payoff: ["demo_text", "demo_offsets", "bench_decode", "training_step"],
+})
