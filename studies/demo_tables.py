@@ -2,7 +2,7 @@
 
 import judging
 from speed_parts import machine, ours
-from table_parts import retention, table, tables_of_files, with_deviation, with_interval
+from table_parts import ARROWS, retention, table, tables_of_files, with_deviation, with_interval
 
 
 def size_of(results):
@@ -16,11 +16,16 @@ def size_of(results):
 
 
 def demo_text(results):
+    found = judging.differences(results)
+
+    def arrow(row):  # the differences are of losses: more is worse
+        return ARROWS[-found[row["variant"]].direction] if row["variant"] in found else ""
+
     rows = [
         [
             f"`{row['scheme']}`",
             f"{row['attention_parameters']:,}",
-            with_deviation(row["quality"], 1),
+            with_deviation(row["quality"], 1) + arrow(row),
             retention(row["prr"], 1),
             retention(row["peop"], 2),
             f"{row['cache_bytes_per_token']:,}",
@@ -54,12 +59,17 @@ def demo_offsets(results):
 def demo_decides(results):
     """The README's form of demo_offsets: what is significant, and what a decoder keeps."""
     found = judging.differences(results)
+
+    def difference(row):
+        one = found.get(row["variant"])
+        return with_interval(one, 3, ARROWS[one.direction] if one else "")
+
     rows = [
         [
             f"`{row['scheme']}`",
             f"{row['attention_parameters']:,}",
             with_deviation(row["quality"], 3),
-            with_interval(found.get(row["variant"]), 3),
+            difference(row),
             f"{row['cache_bytes_per_token']:,}",
         ]
         for row in results["rows"]
