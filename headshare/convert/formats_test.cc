@@ -94,7 +94,11 @@ TEST(FormatsTest, AToyFormatGivesBackWhatItWasGiven) {
 TEST(FormatsTest, ADivergedModelIsNotWritten) {
   DecoderOptions options = small_options("mha");
   const Decoder model = small_decoder(options);
-  ModelToWrite written{.options = model->options(), .tensors = model_tensors(*model)};
+  const auto tokenizer =
+      std::make_shared<CharacterTokenizer>(std::vector<int32_t>{'a'}, CharacterTokenizer::Options{}, "");
+  ModelToWrite written{.options = model->options(),
+                       .tensors = model_tensors(*model),
+                       .tokenizers = {.source = tokenizer, .target = tokenizer}};
   written.tensors["norm.weight"] = at::full({16}, std::nanf(""));
   const TemporaryDirectory folder;
   EXPECT_THAT(error_message([&] { write_toy(written, folder.path()); }),
