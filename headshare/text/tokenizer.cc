@@ -34,6 +34,27 @@ int32_t require_special(const Tokenizer& tokenizer, SpecialToken role, const std
   return *id;
 }
 
+std::optional<Vocabulary> Tokenizer::vocabulary() const {
+  if (words() != nullptr) return std::nullopt;
+  std::vector<std::string> tokens;
+  for (int32_t id = 0; id < vocabulary_size(); ++id) tokens.push_back(spelling(id));
+  return vocabulary_of(tokens, {}, {});
+}
+
+Vocabulary Tokenizer::vocabulary_of(const std::vector<std::string>& tokens, const std::vector<int32_t>& special_ids,
+                                    const std::vector<AddedToken>& added) const {
+  Vocabulary vocabulary{.added = added};
+  for (const std::string& token : tokens) vocabulary.tokens.push_back({.spelling = token});
+  const auto mark = [&](int32_t id, TokenKind kind) { vocabulary.tokens.at(static_cast<size_t>(id)).kind = kind; };
+  for (const int32_t id : special_ids) mark(id, TokenKind::kSpecial);
+  for (const AddedToken& one : added) mark(one.id, one.special ? TokenKind::kSpecial : TokenKind::kAdded);
+  for (const SpecialToken role : kRoles) {
+    const std::optional<int32_t> id = special(role);
+    if (id) mark(*id, role == SpecialToken::kUnknown ? TokenKind::kUnknown : TokenKind::kSpecial);
+  }
+  return vocabulary;
+}
+
 std::vector<int32_t> Tokenizer::encode_with_special(std::string_view text) const {
   std::vector<AddedToken> specials;
   for (const SpecialToken role : kRoles) {

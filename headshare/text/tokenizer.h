@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headshare/text/vocabulary.h"
+
 namespace headshare {
 
 // What a special token is for.
@@ -87,8 +89,16 @@ class Tokenizer {
   // no part of to_json: tokenizers with the same settings are equal, whatever they have seen.
   virtual WordTable* words() const { return nullptr; }
 
+  // The vocabulary as values; nothing for kinds that number words as they see them.
+  virtual std::optional<Vocabulary> vocabulary() const;
+
   // The whole tokenizer as JSON, with a format version: what `tokenizer.json` in a checkpoint holds.
   virtual nlohmann::json to_json() const = 0;
+
+ protected:
+  // A vocabulary of these tokens. Those of `special_ids`, of `added`, and those with roles are no ordinary ones.
+  Vocabulary vocabulary_of(const std::vector<std::string>& tokens, const std::vector<int32_t>& special_ids,
+                           const std::vector<AddedToken>& added) const;
 };
 
 // The token of this role; throws Error led by `where`, which names the file or what needs the token,

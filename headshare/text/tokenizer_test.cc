@@ -71,6 +71,38 @@ TEST(TokenizerTest, RolesAreThoseOfTheVocabulary) {
                     HasSubstr("wordpiece")));
 }
 
+// What a writer of another format asks for, against what the tokenizer does.
+TEST(TokenizerTest, TheVocabularySpellsEveryToken) {
+  for (const auto& tokenizer : samples()) {
+    const std::optional<Vocabulary> vocabulary = tokenizer->vocabulary();
+    ASSERT_TRUE(vocabulary.has_value()) << tokenizer->kind();
+    ASSERT_EQ(static_cast<int64_t>(vocabulary->tokens.size()), tokenizer->vocabulary_size()) << tokenizer->kind();
+    for (int32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
+      EXPECT_EQ(vocabulary->tokens[static_cast<size_t>(id)].spelling, tokenizer->spelling(id)) << tokenizer->kind();
+    }
+  }
+  EXPECT_FALSE(train_on({.kind = TokenizerKind::kHashMd}, {})->vocabulary().has_value());
+}
+
+TEST(TokenizerTest, TheVocabularyOfBpeHasMergesAndAddedTokens) {
+  BpeDefinition definition = dynamic_cast<const BpeTokenizer&>(*samples()[3]).definition();
+  const auto id = static_cast<int32_t>(definition.tokens.size());
+  definition.tokens.emplace_back("<tool>");
+  definition.special.push_back(id);
+  definition.added = {{.id = id, .text = "<tool>", .strips_left = true}};
+  const Vocabulary vocabulary = *BpeTokenizer(definition).vocabulary();
+  EXPECT_EQ(vocabulary.merges, definition.merges);
+  EXPECT_THAT(vocabulary.scores, testing::IsEmpty());
+  EXPECT_EQ(vocabulary.added, definition.added);
+  const auto spelling = [&](int32_t token) { return vocabulary.tokens[static_cast<size_t>(token)].spelling; };
+  ASSERT_FALSE(vocabulary.merges.empty());
+  for (const auto& [left, right, result] : vocabulary.merges)
+    EXPECT_EQ(spelling(left) + spelling(right), spelling(result));
+  EXPECT_EQ(vocabulary.tokens[0].kind, TokenKind::kSpecial);  // <|endoftext|>
+  EXPECT_EQ(vocabulary.tokens[1].kind, TokenKind::kOrdinary);
+  EXPECT_EQ(vocabulary.tokens.back().kind, TokenKind::kAdded);
+}
+
 TEST(TokenizerTest, TokensSayWhetherTheyContinueAWord) {
   const auto all = samples();
   EXPECT_THAT(error_message([&] { all[0]->continues_word(65); }), HasSubstr("'bytes' do not tell"));

@@ -1,9 +1,9 @@
 // Models: our checkpoints, Hugging Face's GPT-2 and BERT, the shapes of others, the state of a training run.
 #include <ATen/ATen.h>
 
-#include "headshare/convert/foreign.h"
+#include "headshare/convert/formats.h"
 #include "headshare/convert/hf/shape.h"
-#include "headshare/convert/testing.h"
+#include "headshare/convert/hf/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
 #include "headshare/text/simple/byte_tokenizer.h"

@@ -171,3 +171,18 @@ def test_an_encoder_of_one_segment(run, encoder, tmp_path):
     encoded = tokenizer("the number one", "two", return_tensors="pt")
     assert set(encoded) == {"input_ids", "attention_mask"}
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "hf")(**encoded)
+
+
+def test_a_trained_decoder_goes_on_with_text_as_transformers_does(run, encoder, tmp_path):
+    flags = ["--scheme", "mha", "--projection-bias", "--vocabulary-size", 300, "--steps", 60, "--learning-rate", 3e-3]
+    text = ("--text", encoder.parent / "text.txt", "--init-deviation", 0.1)
+    run("train", *text, "--out", tmp_path / "run", *flags, *SMALL, env={"HEADSHARE_CACHE": str(tmp_path / "cache")})
+    run("convert", "--to", "hf", tmp_path / "run", tmp_path / "hf")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "hf").eval()
+    assert model.config.eos_token_id == tokenizer.eos_token_id == 0
+    prompt = "one then"
+    ours = run("generate", tmp_path / "run", "--prompt", prompt, "--max-new-tokens", 12, "--greedy", "--echo").stdout
+    given = tokenizer(prompt, return_tensors="pt")
+    theirs = tokenizer.decode(model.generate(**given, max_new_tokens=12, do_sample=False)[0])
+    assert ours.strip() == theirs.strip() and len(theirs) > len(prompt)

@@ -1,4 +1,4 @@
-"""`headshare convert --from hf`: a random transformers GPT-2 keeps its logits, loss and gradients."""
+"""`headshare convert --from hf`: a random transformers GPT-2 keeps its logits, loss and gradients, and `--to hf` gives it back."""
 
 import gzip
 import json
@@ -95,6 +95,15 @@ def test_logits_and_loss(run, ours, tmp_path, changes):
     run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
     ids = random_ids(model)
     assert_same_outputs(model, ours(tmp_path / "ours", ids), ids)
+    # And back: the same model, loaded without a word of complaint.
+    run("convert", "--to", "hf", tmp_path / "ours", tmp_path / "back")
+    back, notes = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "back", output_loading_info=True)
+    assert not any(notes[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")), notes
+    with torch.no_grad():
+        # The name that is written for tanh stands for another implementation of it.
+        assert (back.eval()(ids).logits - model(ids).logits).abs().max() < 1e-5
+    for key in (*SIZES, "resid_pdrop", "embd_pdrop", "attn_pdrop", "layer_norm_epsilon", "tie_word_embeddings"):
+        assert getattr(back.config, key) == getattr(model.config, key), key
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/convert/output.h"
+#include "headshare/convert/output/output_directory.h"
 #include "headshare/convert/reparametrise/compress_model.h"
 #include "headshare/convert/share/share_model.h"
 

@@ -3,32 +3,42 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/encoder_tensors.h"
+#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
 
-constexpr const char* kMasked = "AlbertForMaskedLM";
-constexpr const char* kPreTraining = "AlbertForPreTraining";
-constexpr const char* kClassification = "AlbertForSequenceClassification";
-constexpr const char* kMultipleChoice = "AlbertForMultipleChoice";
-constexpr const char* kQuestions = "AlbertForQuestionAnswering";
-constexpr const char* kOutputBias = "masked_head.output_bias";
+constexpr const char* kAlbertMasked = "AlbertForMaskedLM";
+constexpr const char* kAlbertPreTraining = "AlbertForPreTraining";
+constexpr const char* kAlbertClassification = "AlbertForSequenceClassification";
+constexpr const char* kAlbertMultipleChoice = "AlbertForMultipleChoice";
+constexpr const char* kAlbertQuestions = "AlbertForQuestionAnswering";
+constexpr const char* kAlbertOutputLayer = "predictions.decoder.weight";
+constexpr const char* kAlbertOutputBias = "masked_head.output_bias";
 
-const TensorNames& block_parts() {
-  static const TensorNames parts = {{"albert_layers.0.attention.query", "attention.scheme.query"},
-                                    {"albert_layers.0.attention.key", "attention.scheme.key"},
-                                    {"albert_layers.0.attention.value", "attention.scheme.value"},
-                                    {"albert_layers.0.attention.dense", "attention.scheme.output"},
-                                    {"albert_layers.0.attention.LayerNorm", "attention_norm"},
-                                    {"albert_layers.0.ffn", "feed_forward.expand"},
-                                    {"albert_layers.0.ffn_output", "feed_forward.contract"},
-                                    {"albert_layers.0.full_layer_layer_norm", "feed_forward_norm"}};
+const BlockParts& albert_block_parts() {
+  static const BlockParts parts = {{"albert_layers.0.attention.query", "attention.scheme.query"},
+                                   {"albert_layers.0.attention.key", "attention.scheme.key"},
+                                   {"albert_layers.0.attention.value", "attention.scheme.value"},
+                                   {"albert_layers.0.attention.dense", "attention.scheme.output"},
+                                   {"albert_layers.0.attention.LayerNorm", "attention_norm"},
+                                   {"albert_layers.0.ffn", "feed_forward.expand"},
+                                   {"albert_layers.0.ffn_output", "feed_forward.contract"},
+                                   {"albert_layers.0.full_layer_layer_norm", "feed_forward_norm"}};
   return parts;
 }
 
-std::string plain_name(const std::string& full) {
+std::string without_albert(const std::string& full) {
   constexpr std::string_view kPrefix = "albert.";
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
+}
+
+// AlbertConfig's numbers.
+std::vector<HfKey> albert_keys() {
+  std::vector<HfKey> keys = bert_keys();
+  keys.push_back({"embedding_size", "embedding-width"});
+  keys.push_back({"num_hidden_groups", "layer-groups"});
+  return keys;
 }
 
 // AlbertConfig's defaults: albert-xxlarge.
@@ -55,15 +65,13 @@ void check_groups(const HfConfig& config, const EncoderOptions& options) {
 }
 
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config) {
+EncoderOptions read_albert(const HfConfig& config) {
   refuse_what_we_lack(config);
-  refuse_other_classes(config, {"AlbertModel", kMasked, kPreTraining, kClassification, kMultipleChoice, kQuestions});
+  refuse_other_classes(config, {"AlbertModel", kAlbertMasked, kAlbertPreTraining, kAlbertClassification,
+                                kAlbertMultipleChoice, kAlbertQuestions});
   refuse_other_encoders(config, "ALBERT");
   EncoderOptions options = albert_defaults();
-  std::vector<HfKey> keys = bert_keys();
-  keys.push_back({"embedding_size", "embedding-width"});
-  keys.push_back({"num_hidden_groups", "layer-groups"});
-  read_keys(config, keys, stored_fields(options));
+  read_keys(config, albert_keys(), stored_fields(options));
   for (const auto& [key, value] :
        {std::pair("embedding_size", options.embedding_width), std::pair("num_hidden_groups", options.layer_groups)}) {
     HS_CHECK(value, config.config_key(key), " is ", brief_json(config.value(key)), ", not a number");
@@ -75,38 +83,42 @@ EncoderOptions read_options(const HfConfig& config) {
   return options;
 }
 
-TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors) {
-  TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
-                       {"embeddings.position_embeddings.weight", "position_embedding"},
-                       {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
-  add_pair("embeddings.LayerNorm", "embedding_norm", &names);
-  add_pair("encoder.embedding_hidden_mapping_in", "embedding_projection", &names);
-  add_blocks("encoder.albert_layer_groups.", block_parts(), own_layers(options), &names);
-  if (options.pooler) add_pair("pooler", "pooler", &names);
-  if (options.task_head.kind == TaskHeadKind::kText) add_pair("classifier", "task_head.output", &names);
-  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
-  if (!options.masked_head) return names;
-  add_pair("predictions.dense", "masked_head.dense", &names);
-  add_pair("predictions.LayerNorm", "masked_head.norm", &names);
-  if (!options.tie_embeddings) names.emplace_back("predictions.decoder.weight", "masked_head.output_embedding");
-  names.emplace_back(output_bias_name("predictions.", options, tensors), kOutputBias);
-  return names;
+// Every tensor of ours and its name without the prefix "albert.".
+TensorPlaces albert_places(const EncoderOptions& options) {
+  const bool tied = options.masked_head && options.tie_embeddings;
+  TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
+                          .ours = "token_embedding",
+                          .copies = tied ? std::vector<std::string>{kAlbertOutputLayer} : std::vector<std::string>{}},
+                         {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"},
+                         {.theirs = "embeddings.token_type_embeddings.weight", .ours = "segment_embedding"}};
+  add_pair("embeddings.LayerNorm", "embedding_norm", &places);
+  add_pair("encoder.embedding_hidden_mapping_in", "embedding_projection", &places);
+  add_blocks("encoder.albert_layer_groups.", albert_block_parts(), own_layers(options), &places);
+  if (options.pooler) add_pair("pooler", "pooler", &places);
+  if (options.task_head.kind == TaskHeadKind::kText) add_pair("classifier", "task_head.output", &places);
+  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &places);
+  if (!options.masked_head) return places;
+  add_pair("predictions.dense", "masked_head.dense", &places);
+  add_pair("predictions.LayerNorm", "masked_head.norm", &places);
+  if (!options.tie_embeddings) places.push_back({.theirs = kAlbertOutputLayer, .ours = "masked_head.output_embedding"});
+  places.push_back({.theirs = "predictions.bias", .ours = kAlbertOutputBias});
+  return places;
 }
 
 // What repeats other tensors, belongs to the sentence-order task or is no parameter.
-void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
-                        HfMapping* mapping) {
+void leave_out_the_rest_of_albert(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
+                                  HfMapping* mapping) {
   for (const char* unread : {"embeddings.position_ids", "embeddings.token_type_ids", "sop_classifier.classifier.weight",
                              "sop_classifier.classifier.bias"}) {
     mapping->leave_out(unread);
   }
   if (!options.masked_head) return;
   if (!options.tie_embeddings) return mapping->leave_out("predictions.bias");
-  mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kOutputBias));
+  mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kAlbertOutputBias));
 }
 
 // What differs in training.
-std::vector<std::string> training_notes(const HfDirectory& directory, const EncoderOptions& options) {
+std::vector<std::string> albert_training_notes(const HfDirectory& directory, const EncoderOptions& options) {
   std::vector<std::string> notes;
   if (options.dropout > 0) {
     notes.push_back(
@@ -116,39 +128,83 @@ std::vector<std::string> training_notes(const HfDirectory& directory, const Enco
   if (options.task_head.kind == TaskHeadKind::kText) {
     note_head_dropout(directory, "classifier_dropout_prob", 0.1, options, &notes);
   }
-  if (directory.architecture() == kMultipleChoice) notes.push_back(multiple_choice_note(kMultipleChoice));
+  if (directory.architecture() == kAlbertMultipleChoice) notes.push_back(multiple_choice_note(kAlbertMultipleChoice));
   return notes;
+}
+
+EncoderOptions albert_options(const HfConfig& config) {
+  EncoderOptions options = read_albert(config);
+  const std::string name = config.architecture().value_or("AlbertModel");
+  options.masked_head = name == kAlbertMasked || name == kAlbertPreTraining;
+  options.pooler = name != kAlbertMasked && name != kAlbertQuestions;
+  if (name == kAlbertQuestions) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
+  if (name == kAlbertMultipleChoice) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
+  if (name == kAlbertClassification) options.task_head = read_classes(config);
+  return resolve_read(config, options);
+}
+
+HfShape albert_shape(const HfConfig& config, const std::string& type) {
+  return encoder_shape(config, type, "AlbertModel", albert_options(config));
+}
+
+ForeignModel open_albert(const std::shared_ptr<const HfDirectory>& directory) {
+  HfMapping mapping(directory, without_albert);
+  EncoderOptions options = read_albert(*directory);
+  options.pooler = mapping.has("pooler.weight");
+  options.masked_head = mapping.has("predictions.dense.weight");
+  options.task_head = read_pooled_head(*directory, mapping, "pooler.weight", kAlbertMultipleChoice);
+  options = resolve_read(*directory, options);
+  ForeignModel foreign{.options = options};
+  TensorPlaces places = albert_places(options);
+  for (TensorPlace& place : places) {
+    if (place.ours == kAlbertOutputBias) place.theirs = output_bias_name("predictions.", options, mapping);
+  }
+  const auto taken = take_places(places, options, &mapping);
+  foreign.notes = albert_training_notes(*directory, options);
+  if (mapping.has("sop_classifier.classifier.weight")) {
+    foreign.notes.emplace_back("the sentence-order head (sop_classifier) is left out: headshare has none");
+  }
+  leave_out_the_rest_of_albert(options, taken, &mapping);
+  mapping.finish("ALBERT", &foreign);
+  return foreign;
+}
+
+std::string why_not_albert(const ModelOptions& options) {
+  const auto& o = std::get<EncoderOptions>(options);
+  const std::string why = why_not_bert_form(o, {.name = "ALBERT", .shares_layers = true, .factorised = true});
+  if (!why.empty()) return why;
+  if (o.three_way_head) return "the encoder has a head of three-way classification, which ALBERT has no place for";
+  if (o.layer_groups && o.embedding_width) return "";
+  return "the encoder's layers share no parameters, or its embedding is not factorised, and ALBERT has both "
+         "(--layer-groups, --embedding-width)";
+}
+
+HfContent albert_content(const ModelToWrite& model) {
+  const auto& options = std::get<EncoderOptions>(model.options);
+  const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
+  HfContent content;
+  content.tensors = fill_places(albert_places(options), model, has_head ? "albert." : "",
+                                {"predictions.", "classifier.", "qa_outputs."});
+  if (options.masked_head && !options.tie_embeddings) {
+    content.tensors["predictions.decoder.bias"] = model.tensors.at(kAlbertOutputBias);
+  }
+  content.config = begin_encoder_config("albert", architecture_of("Albert", options), albert_keys(), options);
+  content.config["hidden_act"] = activation_name(options.activation);
+  content.config["inner_group_num"] = 1;
+  content.config["classifier_dropout_prob"] = options.dropout;
+  return content;
 }
 
 }  // namespace
 
-EncoderOptions albert_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config);
-  const std::string name = config.architecture().value_or("AlbertModel");
-  options.masked_head = name == kMasked || name == kPreTraining;
-  options.pooler = name != kMasked && name != kQuestions;
-  if (name == kQuestions) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (name == kMultipleChoice) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
-  if (name == kClassification) options.task_head = read_classes(config);
-  return resolve_read(config, options);
-}
-
-ForeignModel map_albert(const std::shared_ptr<const HfDirectory>& directory) {
-  HfMapping mapping(directory, plain_name);
-  EncoderOptions options = read_options(*directory);
-  options.pooler = mapping.has("pooler.weight");
-  options.masked_head = mapping.has("predictions.dense.weight");
-  options.task_head = read_pooled_head(*directory, mapping, "pooler.weight", kMultipleChoice);
-  options = resolve_read(*directory, options);
-  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  const auto taken = take_encoder(tensor_names(options, mapping), options, "predictions.decoder.weight", &mapping);
-  foreign.notes = training_notes(*directory, options);
-  if (mapping.has("sop_classifier.classifier.weight")) {
-    foreign.notes.emplace_back("the sentence-order head (sop_classifier) is left out: headshare has none");
-  }
-  leave_out_the_rest(options, taken, &mapping);
-  mapping.finish("ALBERT", &foreign);
-  return foreign;
+HfModelType albert_type() {
+  return {.name = "albert",
+          .models = {"ALBERT"},
+          .kind = "encoder",
+          .shape = albert_shape,
+          .open = open_albert,
+          .why_not_write = why_not_albert,
+          .content = albert_content};
 }
 
 }  // namespace headshare

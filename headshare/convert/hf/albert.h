@@ -2,18 +2,12 @@
 // AlbertForPreTraining, AlbertForSequenceClassification, AlbertForMultipleChoice and AlbertForQuestionAnswering.
 #pragma once
 
-#include <memory>
-
-#include "headshare/convert/foreign.h"
-#include "headshare/convert/hf/directory.h"
+#include "headshare/convert/hf/model_type.h"
 
 namespace headshare {
 
-// The options of a configuration alone, as bert_options().
-EncoderOptions albert_options(const HfConfig& config);
-
-// The model as our encoder: BERT's form with a factorised embedding and layers that share their parameters in groups.
-// Throws Error as map_bert() does, and for groups of several inner layers or of unequal length.
-ForeignModel map_albert(const std::shared_ptr<const HfDirectory>& directory);
+// BERT's form with a factorised embedding and layers that share their parameters in groups. Both directions, as
+// bert_type(); groups of several inner layers or of unequal length are refused.
+HfModelType albert_type();
 
 }  // namespace headshare

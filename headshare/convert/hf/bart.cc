@@ -41,26 +41,32 @@ EncoderDecoderFamily mbart() {
   return family;
 }
 
-ForeignModel map_with_tokenizer(const std::shared_ptr<const HfDirectory>& directory,
-                                const EncoderDecoderFamily& family) {
-  ForeignModel foreign = map_encoder_decoder(directory, family);
-  foreign.tokenizer = directory->tokenizer();
+HfShape bart_shape(const HfConfig& config, const std::string& type) {
+  return encoder_decoder_shape(type, encoder_decoder_options(config, bart()));
+}
+
+HfShape mbart_shape(const HfConfig& config, const std::string& type) {
+  return encoder_decoder_shape(type, encoder_decoder_options(config, mbart()));
+}
+
+ForeignModel open_bart(const std::shared_ptr<const HfDirectory>& directory) {
+  return open_encoder_decoder(directory, bart());
+}
+
+ForeignModel open_mbart(const std::shared_ptr<const HfDirectory>& directory) {
+  ForeignModel foreign = open_encoder_decoder(directory, mbart());
+  take_target_language(*directory, &foreign);
   return foreign;
 }
 
 }  // namespace
 
-EncoderDecoderOptions bart_options(const HfConfig& config) { return encoder_decoder_options(config, bart()); }
-EncoderDecoderOptions mbart_options(const HfConfig& config) { return encoder_decoder_options(config, mbart()); }
-
-ForeignModel map_bart(const std::shared_ptr<const HfDirectory>& directory) {
-  return map_with_tokenizer(directory, bart());
+HfModelType bart_type() {
+  return {.name = "bart", .models = {"BART"}, .kind = "encoder-decoder", .shape = bart_shape, .open = open_bart};
 }
 
-ForeignModel map_mbart(const std::shared_ptr<const HfDirectory>& directory) {
-  ForeignModel foreign = map_with_tokenizer(directory, mbart());
-  take_target_language(*directory, &foreign);
-  return foreign;
+HfModelType mbart_type() {
+  return {.name = "mbart", .models = {"mBART"}, .kind = "encoder-decoder", .shape = mbart_shape, .open = open_mbart};
 }
 
 }  // namespace headshare

@@ -1,22 +1,15 @@
 #include "headshare/convert/hf/bert.h"
 
-#include <ATen/ATen.h>
-
-#include <map>
-#include <utility>
-
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/encoder_tensors.h"
-#include "headshare/convert/hf/mapping.h"
+#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
 
-using Directory = std::shared_ptr<const HfDirectory>;
-using Names = TensorNames;
-
 constexpr const char* kHead = "cls.predictions.";
+constexpr const char* kOutputLayer = "cls.predictions.decoder.weight";
 constexpr const char* kOutputBias = "masked_head.output_bias";
 constexpr const char* kMultipleChoice = "BertForMultipleChoice";
 
@@ -26,22 +19,25 @@ std::string task_head_name(TaskHeadKind kind) {
 }
 
 // Every tensor of ours and its name in BertForMaskedLM without the prefix "bert.".
-Names tensor_names(const EncoderOptions& options) {
-  Names names = {{"embeddings.word_embeddings.weight", "token_embedding"},
-                 {"embeddings.position_embeddings.weight", "position_embedding"},
-                 {"embeddings.token_type_embeddings.weight", "segment_embedding"}};
-  const auto pair = [&](const std::string& theirs, const std::string& ours) { add_pair(theirs, ours, &names); };
+TensorPlaces bert_places(const EncoderOptions& options) {
+  const bool tied = options.masked_head && options.tie_embeddings;
+  TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
+                          .ours = "token_embedding",
+                          .copies = tied ? std::vector<std::string>{kOutputLayer} : std::vector<std::string>{}},
+                         {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"},
+                         {.theirs = "embeddings.token_type_embeddings.weight", .ours = "segment_embedding"}};
+  const auto pair = [&](const std::string& theirs, const std::string& ours) { add_pair(theirs, ours, &places); };
   pair("embeddings.LayerNorm", "embedding_norm");
-  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
+  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &places);
   if (options.pooler) pair("pooler.dense", "pooler");
   if (options.task_head.kind != TaskHeadKind::kNone) pair(task_head_name(options.task_head.kind), "task_head.output");
   if (options.three_way_head) pair("classifier", "three_way_head.output");
-  if (!options.masked_head) return names;
+  if (!options.masked_head) return places;
   pair(join_text(kHead, "transform.dense"), "masked_head.dense");
   pair(join_text(kHead, "transform.LayerNorm"), "masked_head.norm");
-  if (!options.tie_embeddings) names.emplace_back(join_text(kHead, "decoder.weight"), "masked_head.output_embedding");
-  names.emplace_back(join_text(kHead, "bias"), kOutputBias);
-  return names;
+  if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
+  places.push_back({.theirs = join_text(kHead, "bias"), .ours = kOutputBias});
+  return places;
 }
 
 // "bert.x" and "x" are one, and so are a norm's old names gamma and beta and the new ones.
@@ -93,8 +89,7 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
   mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kOutputBias));
 }
 
-}  // namespace
-
+// Pooler and heads as the class has them.
 EncoderOptions bert_options(const HfConfig& config) {
   EncoderOptions options = read_options(config);
   const std::string name = config.architecture().value_or("BertModel");
@@ -107,15 +102,19 @@ EncoderOptions bert_options(const HfConfig& config) {
   return resolve_read(config, options);
 }
 
-ForeignModel map_bert(const Directory& directory) {
+HfShape bert_shape(const HfConfig& config, const std::string& type) {
+  return encoder_shape(config, type, "BertModel", bert_options(config));
+}
+
+ForeignModel open_bert(const std::shared_ptr<const HfDirectory>& directory) {
   HfMapping mapping(directory, plain_name);
   const EncoderOptions options = read_options(*directory, mapping);
-  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  Names names = tensor_names(options);
-  for (auto& [theirs, ours] : names) {
-    if (ours == kOutputBias) theirs = output_bias_name(kHead, options, mapping);
+  ForeignModel foreign{.options = options};
+  TensorPlaces places = bert_places(options);
+  for (TensorPlace& place : places) {
+    if (place.ours == kOutputBias) place.theirs = output_bias_name(kHead, options, mapping);
   }
-  const auto taken = take_encoder(names, options, join_text(kHead, "decoder.weight"), &mapping);
+  const auto taken = take_places(places, options, &mapping);
   if (mapping.has("cls.seq_relationship.weight")) {
     foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
   }
@@ -130,117 +129,34 @@ ForeignModel map_bert(const Directory& directory) {
   return foreign;
 }
 
-void check_bert_holds(const EncoderOptions& o) {
-  const std::string no_place = ", which BERT has no place for; only headshare reads such a model";
-  const std::string way_out =
-      join_text("; `train --task ", o.three_way_head ? "three-way" : "mlm", " --bert` makes encoders that BERT holds");
-  const std::string scheme = o.attention.scheme;
-  HS_CHECK(!is_hashed(o.embedding), "the encoder hashes words (--token-embedding), and BERT has a row for each; name ",
-           "the words that are to have one with --words FILE");
-  HS_CHECK(!o.three_way_head || (!o.masked_head && o.task_head.kind == TaskHeadKind::kNone),
-           "the encoder has a head of three-way classification beside another", no_place);
-  HS_CHECK(scheme == "mha", "the encoder's attention is ", scheme, no_place,
-           "; an encoder of scheme mha can be written");
-  HS_CHECK(o.norms == NormPlacement::kAfter, "the encoder's norms stand before its parts (--norms pre)", no_place,
-           way_out);
-  HS_CHECK(o.positions == PositionKind::kLearned, "the encoder's positions are not learned", no_place, way_out);
-  HS_CHECK(o.segments > 0, "the encoder has no segment embedding, and BERT always has one (--segments)");
-  HS_CHECK(o.attention.projection_bias && o.feed_forward_bias, "the encoder has no biases in ",
-           o.attention.projection_bias ? "its feed-forward part" : "its projections", ", and BERT always has them (",
-           o.attention.projection_bias ? "--feed-forward-bias" : "--projection-bias", ")");
-  HS_CHECK(o.norm == NormKind::kLayer, "the encoder's norms are of another kind than BERT's (--norm rms)", no_place);
-  HS_CHECK(o.feed_forward == FeedForwardKind::kPlain, "the encoder's feed-forward part is gated", no_place);
-  HS_CHECK(!o.pooler || o.pooler_activation == PoolerActivation::kTanh, "the encoder's pooler has ReLU", no_place);
-  HS_CHECK(!o.layer_groups, "the encoder's layers share their parameters (--layer-groups)", no_place);
-  HS_CHECK(!o.embedding_width, "the encoder's embedding is factorised (--embedding-width)", no_place);
-  HS_CHECK(!o.attention.qk_norm, "the encoder norms queries and keys (--qk-norm)", no_place);
-  HS_CHECK(!o.attention.content_bias, "the encoder has a content bias", no_place);
-  const TaskHeadOptions& head = o.task_head;
-  HS_CHECK(head.kind != TaskHeadKind::kWords, "the encoder's head reads two groups of words", no_place);
-  HS_CHECK(head.kind != TaskHeadKind::kToken || head.outputs == 2, "the encoder's head gives every token ",
-           head.outputs, " numbers", no_place);
-  EncoderOptions plain = o;
-  plain.attention.head_width.reset();
-  plain.attention.key_width.reset();
-  plain.attention.scale.reset();
-  plain = resolve(plain);
-  HS_CHECK(plain.attention.head_width == o.attention.head_width && plain.attention.key_width == o.attention.key_width,
-           "the encoder's heads are ", *o.attention.head_width, " wide and its keys ", *o.attention.key_width,
-           " together", no_place);
-  HS_CHECK(plain.attention.scale == o.attention.scale, "the encoder scales its scores by ", *o.attention.scale,
-           no_place);
-}
+std::string why_not_bert(const ModelOptions& options) { return why_not_bert_form(std::get<EncoderOptions>(options)); }
 
-namespace {
-
-std::string architecture(const EncoderOptions& options) {
-  if (options.three_way_head) return "BertForTokenClassification";
-  switch (options.task_head.kind) {
-    case TaskHeadKind::kText:
-      return "BertForSequenceClassification";
-    case TaskHeadKind::kToken:
-      return "BertForQuestionAnswering";
-    default:
-      return options.masked_head ? "BertForMaskedLM" : "BertModel";
+HfContent bert_content(const ModelToWrite& model) {
+  const auto& options = std::get<EncoderOptions>(model.options);
+  const bool has_head = options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
+  HfContent content;
+  content.tensors =
+      fill_places(bert_places(options), model, has_head ? "bert." : "", {kHead, "classifier.", "qa_outputs."});
+  if (options.masked_head && !options.tie_embeddings) {
+    content.tensors[join_text(kHead, "decoder.bias")] = model.tensors.at(kOutputBias);
   }
-}
-
-void add_labels(const std::vector<std::string>& labels, nlohmann::json* config) {
-  for (size_t i = 0; i < labels.size(); ++i) {
-    (*config)["id2label"][std::to_string(i)] = labels[i];
-    (*config)["label2id"][labels[i]] = i;
-  }
-}
-
-void add_classes(const EncoderOptions& options, nlohmann::json* config) {
-  if (options.three_way_head) return add_labels({"original", "shuffled", "random"}, config);
-  const TaskHeadOptions& head = options.task_head;
-  if (head.kind != TaskHeadKind::kText) return;
-  std::vector<std::string> labels = head.labels;
-  if (labels.empty()) {
-    for (int64_t i = 0; i < head.outputs; ++i) labels.push_back(join_text("LABEL_", i));
-  }
-  add_labels(labels, config);
-  (*config)["problem_type"] = head.outputs == 1 ? "regression" : "single_label_classification";
-}
-
-nlohmann::json bert_config(EncoderOptions options) {
-  static const std::map<ActivationKind, std::string> kActivations = {{ActivationKind::kGeluTanh, "gelu_pytorch_tanh"},
-                                                                     {ActivationKind::kGeluErf, "gelu"},
-                                                                     {ActivationKind::kRelu, "relu"},
-                                                                     {ActivationKind::kSilu, "silu"}};
-  nlohmann::json config = {
-      {"model_type", "bert"},
-      {"architectures", {architecture(options)}},
-      {"hidden_act", kActivations.at(options.activation)},
-      {"tie_word_embeddings", options.tie_embeddings},
-      {"dtype", "float32"},
-      {kExportMark, kModelFormatVersion},
-  };
-  const nlohmann::json values = to_json(stored_fields(options));
-  for (const HfKey& key : bert_keys()) config[key.theirs] = values.at(key.ours);
-  add_classes(options, &config);
-  return config;
+  content.config = begin_encoder_config(
+      "bert", options.three_way_head ? "BertForTokenClassification" : architecture_of("Bert", options), bert_keys(),
+      options);
+  content.config["hidden_act"] = activation_name(options.activation);
+  return content;
 }
 
 }  // namespace
 
-void write_bert(const fs::path& directory, const Encoder& model) {
-  const EncoderOptions& options = model->options();
-  check_bert_holds(options);
-  const NamedTensors ours = model_tensors(*model);
-  const bool has_head = options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
-  NamedTensors theirs;
-  for (const auto& [name, our_name] : tensor_names(options)) {
-    const bool in_head =
-        name.starts_with(kHead) || our_name.starts_with("task_head.") || our_name.starts_with("three_way_head.");
-    check_finite(ours.at(our_name), join_text("the encoder: tensor '", our_name, "'"),
-                 "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
-    theirs.emplace(has_head && !in_head ? "bert." + name : name, ours.at(our_name));
-  }
-  if (options.masked_head && !options.tie_embeddings) theirs[join_text(kHead, "decoder.bias")] = ours.at(kOutputBias);
-  write_tensors(directory / "model.safetensors", theirs, {{"format", "pt"}});
-  write_file(directory / "config.json", bert_config(options).dump(2) + "\n");
+HfModelType bert_type() {
+  return {.name = "bert",
+          .models = {"BERT"},
+          .kind = "encoder",
+          .shape = bert_shape,
+          .open = open_bert,
+          .why_not_write = why_not_bert,
+          .content = bert_content};
 }
 
 }  // namespace headshare

@@ -3,17 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/convert/hf/albert.h"
-#include "headshare/convert/hf/bart.h"
-#include "headshare/convert/hf/bert.h"
-#include "headshare/convert/hf/distilbert.h"
-#include "headshare/convert/hf/gpt2.h"
 #include "headshare/convert/hf/hashformer.h"
-#include "headshare/convert/hf/marian.h"
-#include "headshare/convert/hf/roberta.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {
@@ -38,28 +28,28 @@ fs::path config_in(const fs::path& path) {
 }
 
 // For a directory with pytorch_model.bin. transformers does not have the classes of HashFormers.
-std::string way_to_safetensors(const HfConfig& config, bool hashes_words) {
-  if (config.architecture() == kThreeWayClass ||
-      hashformer_embedding(config, hashes_words) != TokenEmbeddingKind::kTable) {
+std::string way_to_safetensors(const HfDirectory& directory) {
+  if (directory.architecture() == kThreeWayClass ||
+      hashformer_embedding(directory, hashes_words(directory)) != TokenEmbeddingKind::kTable) {
     return "with torch, in that directory: python -c \"import torch, safetensors.torch as s; "
            "w = torch.load('pytorch_model.bin', weights_only=True); "
            "s.save_file({k: v.clone() for k, v in w.items()}, 'model.safetensors')\"";
   }
-  return "with transformers: " + config.architecture().value_or("AutoModel") +
+  return "with transformers: " + directory.architecture().value_or("AutoModel") +
          ".from_pretrained(DIR).save_pretrained(NEW_DIR)";
 }
 
 }  // namespace
 
 HfDirectory::HfDirectory(const ForeignSource& source)
-    : HfConfig(config_in(source.path)), path_(source.path), hashes_words_(source.hashes_words) {
+    : HfConfig(config_in(source.path)), path_(source.path), given_tokenizer_(source.tokenizer) {
   if (is_file(path_ / kWeights)) {
     files_.push_back(std::make_unique<SafetensorsFile>(path_ / kWeights));
     tensors_ = files_.back()->tensors();
     return;
   }
   HS_CHECK(is_file(path_ / kIndex), path_.string(), " has neither ", kWeights, " nor ", kIndex,
-           "; weights in another form become safetensors ", way_to_safetensors(*this, source.hashes_words));
+           "; weights in another form become safetensors ", way_to_safetensors(*this));
   open_shards(path_ / kIndex);
 }
 
@@ -94,29 +84,6 @@ fs::path HfDirectory::tokenizer() const {
   if (is_file(path_ / "tokenizer.json")) return path_ / "tokenizer.json";
   const bool pair = is_file(path_ / "vocab.json") && is_file(path_ / "merges.txt");
   return pair || is_file(path_ / "vocab.txt") ? path_ : fs::path();
-}
-
-ForeignModel open_hf(const ForeignSource& source) {
-  const auto directory = std::make_shared<const HfDirectory>(source);
-  const nlohmann::json& type = directory->value("model_type");
-  HS_CHECK(directory->value("format") != "headshare", source.path.string(), " is already a headshare model");
-  using Map = ForeignModel (*)(const std::shared_ptr<const HfDirectory>&);
-  static const std::map<std::string, Map> families = {{"gpt2", map_gpt2},
-                                                      {"bert", map_bert},
-                                                      {"roberta", map_roberta},
-                                                      {"xlm-roberta", map_roberta},
-                                                      {"distilbert", map_distilbert},
-                                                      {"albert", map_albert},
-                                                      {"marian", map_marian},
-                                                      {"bart", map_bart},
-                                                      {"mbart", map_mbart}};
-  const auto family = families.find(type.is_string() ? type.get<std::string>() : "");
-  std::vector<std::string> known;
-  for (const auto& [name, map] : families) known.push_back(name);
-  HS_CHECK(family != families.end(), directory->config_key("model_type"), " is ", brief_json(type),
-           did_you_mean(type.is_string() ? type.get<std::string>() : "", known), "; headshare converts models of type ",
-           list_text(known));
-  return family->second(directory);
 }
 
 }  // namespace headshare

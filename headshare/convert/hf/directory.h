@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/convert/foreign.h"
+#include "headshare/convert/foreign/foreign_model.h"
 #include "headshare/convert/hf/config.h"
 #include "headshare/data/safetensors.h"
 
@@ -26,7 +26,8 @@ class HfDirectory : public HfConfig {
   Tensor read(const std::string& name) const;
 
   const fs::path& path() const { return path_; }
-  bool hashes_words() const { return hashes_words_; }  // as the user says
+  // The tokenizer that the user names in place of the directory's; may be null.
+  const std::shared_ptr<Tokenizer>& given_tokenizer() const { return given_tokenizer_; }
   // What load_tokenizer can be asked to read here; empty when there is no tokenizer.
   fs::path tokenizer() const;
 
@@ -34,12 +35,9 @@ class HfDirectory : public HfConfig {
   void open_shards(const fs::path& index);
 
   fs::path path_;
-  bool hashes_words_;
+  std::shared_ptr<Tokenizer> given_tokenizer_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   TensorMap tensors_;  // views into files_
 };
-
-// Reads a Hugging Face directory by the model type its configuration names.
-ForeignModel open_hf(const ForeignSource& source);
 
 }  // namespace headshare

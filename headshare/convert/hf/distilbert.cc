@@ -2,6 +2,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/convert/hf/encoder_tensors.h"
+#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 constexpr const char* kMasked = "DistilBertForMaskedLM";
 constexpr const char* kClassification = "DistilBertForSequenceClassification";
 constexpr const char* kQuestions = "DistilBertForQuestionAnswering";
+constexpr const char* kOutputLayer = "vocab_projector.weight";
+constexpr double kNormEpsilon = 1e-12;  // stands in their code
 
 // DistilBertConfig's numbers. The epsilon of its norms stands in the code.
 const std::vector<HfKey>& number_keys() {
@@ -24,8 +27,8 @@ const std::vector<HfKey>& number_keys() {
   return keys;
 }
 
-const TensorNames& block_parts() {
-  static const TensorNames parts = {
+const BlockParts& block_parts() {
+  static const BlockParts parts = {
       {"attention.q_lin", "attention.scheme.query"}, {"attention.k_lin", "attention.scheme.key"},
       {"attention.v_lin", "attention.scheme.value"}, {"attention.out_lin", "attention.scheme.output"},
       {"sa_layer_norm", "attention_norm"},           {"ffn.lin1", "feed_forward.expand"},
@@ -56,23 +59,25 @@ void add_pooler(EncoderOptions* options) {
   options->pooler_activation = PoolerActivation::kRelu;
 }
 
-TensorNames tensor_names(const EncoderOptions& options) {
-  TensorNames names = {{"embeddings.word_embeddings.weight", "token_embedding"},
-                       {"embeddings.position_embeddings.weight", "position_embedding"}};
-  add_pair("embeddings.LayerNorm", "embedding_norm", &names);
-  add_blocks("transformer.layer.", block_parts(), options.layers, &names);
-  if (options.pooler) add_pair("pre_classifier", "pooler", &names);
-  if (options.task_head.kind == TaskHeadKind::kText) add_pair("classifier", "task_head.output", &names);
-  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
-  if (!options.masked_head) return names;
-  add_pair("vocab_transform", "masked_head.dense", &names);
-  add_pair("vocab_layer_norm", "masked_head.norm", &names);
-  if (!options.tie_embeddings) names.emplace_back("vocab_projector.weight", "masked_head.output_embedding");
-  names.emplace_back("vocab_projector.bias", "masked_head.output_bias");
-  return names;
+// Every tensor of ours and its name without the prefix "distilbert.".
+TensorPlaces tensor_places(const EncoderOptions& options) {
+  const bool tied = options.masked_head && options.tie_embeddings;
+  TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
+                          .ours = "token_embedding",
+                          .copies = tied ? std::vector<std::string>{kOutputLayer} : std::vector<std::string>{}},
+                         {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"}};
+  add_pair("embeddings.LayerNorm", "embedding_norm", &places);
+  add_blocks("transformer.layer.", block_parts(), options.layers, &places);
+  if (options.pooler) add_pair("pre_classifier", "pooler", &places);
+  if (options.task_head.kind == TaskHeadKind::kText) add_pair("classifier", "task_head.output", &places);
+  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &places);
+  if (!options.masked_head) return places;
+  add_pair("vocab_transform", "masked_head.dense", &places);
+  add_pair("vocab_layer_norm", "masked_head.norm", &places);
+  if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
+  places.push_back({.theirs = "vocab_projector.bias", .ours = "masked_head.output_bias"});
+  return places;
 }
-
-}  // namespace
 
 EncoderOptions distilbert_options(const HfConfig& config) {
   EncoderOptions options = read_options(config);
@@ -86,7 +91,11 @@ EncoderOptions distilbert_options(const HfConfig& config) {
   return resolve_read(config, options);
 }
 
-ForeignModel map_distilbert(const std::shared_ptr<const HfDirectory>& directory) {
+HfShape distilbert_shape(const HfConfig& config, const std::string& type) {
+  return encoder_shape(config, type, "DistilBertModel", distilbert_options(config));
+}
+
+ForeignModel open_distilbert(const std::shared_ptr<const HfDirectory>& directory) {
   HfMapping mapping(directory, plain_name);
   EncoderOptions options = read_options(*directory);
   options.masked_head = mapping.has("vocab_transform.weight");
@@ -97,14 +106,53 @@ ForeignModel map_distilbert(const std::shared_ptr<const HfDirectory>& directory)
     check_problem_type(*directory, options.task_head.outputs);
   }
   options = resolve_read(*directory, options);
-  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  take_encoder(tensor_names(options), options, "vocab_projector.weight", &mapping);
+  ForeignModel foreign{.options = options};
+  take_places(tensor_places(options), options, &mapping);
   mapping.leave_out("embeddings.position_ids");
   const bool questions = options.task_head.kind == TaskHeadKind::kToken;
   note_head_dropout(*directory, questions ? "qa_dropout" : "seq_classif_dropout", questions ? 0.1 : 0.2, options,
                     &foreign.notes);
   mapping.finish("DistilBERT", &foreign);
   return foreign;
+}
+
+std::string why_not_distilbert(const ModelOptions& options) {
+  const auto& o = std::get<EncoderOptions>(options);
+  if (const std::string why =
+          why_not_bert_form(o, {.name = "DistilBERT", .segments = false, .pooler = PoolerActivation::kRelu});
+      !why.empty()) {
+    return why;
+  }
+  if (o.pooler != (o.task_head.kind == TaskHeadKind::kText)) {
+    return "the encoder's pooler and a head that reads it are not both there, and DistilBERT has both or none";
+  }
+  if (o.three_way_head) return "the encoder has a head of three-way classification, which DistilBERT has no place for";
+  if (o.norm_epsilon == kNormEpsilon) return "";
+  return join_text("the encoder's --norm-epsilon is ", o.norm_epsilon, ", and DistilBERT's is ", kNormEpsilon);
+}
+
+HfContent distilbert_content(const ModelToWrite& model) {
+  const auto& options = std::get<EncoderOptions>(model.options);
+  const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
+  HfContent content;
+  content.tensors = fill_places(tensor_places(options), model, has_head ? "distilbert." : "",
+                                {"vocab_", "pre_classifier.", "classifier.", "qa_outputs."});
+  content.config = begin_encoder_config("distilbert", architecture_of("DistilBert", options), number_keys(), options);
+  content.config["activation"] = activation_name(options.activation);
+  for (const char* key : {"seq_classif_dropout", "qa_dropout"}) content.config[key] = options.dropout;
+  return content;
+}
+
+}  // namespace
+
+HfModelType distilbert_type() {
+  return {.name = "distilbert",
+          .models = {"DistilBERT"},
+          .kind = "encoder",
+          .shape = distilbert_shape,
+          .open = open_distilbert,
+          .why_not_write = why_not_distilbert,
+          .content = distilbert_content};
 }
 
 }  // namespace headshare

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "headshare/convert/hf/mapping.h"
+#include "headshare/convert/hf/model_type.h"
 
 namespace headshare {
 
@@ -26,8 +26,12 @@ EncoderDecoderOptions encoder_decoder_options(const HfConfig& config, const Enco
 // Sentences about what the files of a model say and ours has no place for: how it was trained, how to search.
 std::vector<std::string> encoder_decoder_notes(const HfConfig& config, const EncoderDecoderOptions& options);
 
-// Reads a directory. The tokenizer is left to the family.
-ForeignModel map_encoder_decoder(const std::shared_ptr<const HfDirectory>& directory,
-                                 const EncoderDecoderFamily& family);
+// The shape that a configuration gives, as transformers counts parameters: a bias of the output layer is none there;
+// sinusoids and unused positions are some.
+HfShape encoder_decoder_shape(const std::string& type, const EncoderDecoderOptions& options);
+
+// Reads a directory.
+ForeignModel open_encoder_decoder(const std::shared_ptr<const HfDirectory>& directory,
+                                  const EncoderDecoderFamily& family);
 
 }  // namespace headshare

@@ -2,7 +2,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/convert/hf/encoder_decoder_family.h"
-#include "headshare/convert/hf/encoder_tensors.h"
+#include "headshare/convert/hf/tensor_places.h"
 #include "headshare/models/transformer.h"
 
 namespace headshare {
@@ -20,7 +20,7 @@ std::string plain_name(const std::string& full) {
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
 
-TensorNames attention_parts(const std::string& theirs, const std::string& ours) {
+BlockParts attention_parts(const std::string& theirs, const std::string& ours) {
   return {{theirs + ".q_proj", ours + ".scheme.query"},
           {theirs + ".k_proj", ours + ".scheme.key"},
           {theirs + ".v_proj", ours + ".scheme.value"},
@@ -28,9 +28,9 @@ TensorNames attention_parts(const std::string& theirs, const std::string& ours) 
           {theirs + "_layer_norm", ours + "_norm"}};
 }
 
-TensorNames block_parts(bool with_cross) {
-  TensorNames parts = attention_parts("self_attn", "attention");
-  const TensorNames cross = attention_parts("encoder_attn", "cross_attention");
+BlockParts block_parts(bool with_cross) {
+  BlockParts parts = attention_parts("self_attn", "attention");
+  const BlockParts cross = attention_parts("encoder_attn", "cross_attention");
   if (with_cross) parts.insert(parts.end(), cross.begin(), cross.end());
   parts.insert(
       parts.end(),
@@ -38,66 +38,46 @@ TensorNames block_parts(bool with_cross) {
   return parts;
 }
 
-// Every tensor of ours but for embeddings, positions and the output bias.
-TensorNames tensor_names(const EncoderDecoderOptions& o) {
-  TensorNames names;
-  add_blocks("encoder.layers.", block_parts(/*with_cross=*/false), o.layers, &names, "encoder.");
-  add_blocks("decoder.layers.", block_parts(/*with_cross=*/true), *o.decoder_layers, &names, "decoder.");
+// transformers reads `shared` where it ties all embeddings; else each side has its own, and the output layer too.
+TensorPlaces embedding_places(const EncoderDecoderOptions& o) {
+  if (o.share_embeddings && o.tie_embeddings) {
+    return {{.theirs = kShared, .ours = "token_embedding", .copies = {kSource, kTarget, kOutput}}};
+  }
+  TensorPlaces places;
+  if (o.share_embeddings) {
+    places.push_back({.theirs = kShared, .ours = "token_embedding"});
+  } else {
+    places.push_back({.theirs = kSource, .ours = "source_embedding"});
+    places.push_back({.theirs = kTarget, .ours = "token_embedding"});
+    if (o.tie_embeddings) places.back().copies = {kOutput};
+  }
+  if (!o.tie_embeddings) places.push_back({.theirs = kOutput, .ours = "output_embedding"});
+  return places;
+}
+
+// Every tensor of ours and its name without the prefix "model.".
+TensorPlaces tensor_places(const EncoderDecoderOptions& o, int64_t unused_positions) {
+  TensorPlaces places;
+  if (o.output_bias) places.push_back({.theirs = kOutputBias, .ours = "output_bias", .one_row = true});
+  const TensorPlaces embeddings = embedding_places(o);
+  places.insert(places.end(), embeddings.begin(), embeddings.end());
+  if (o.positions == PositionKind::kLearned) {
+    for (const auto& [theirs, ours] : {std::pair("encoder.embed_positions.weight", "source_position_embedding"),
+                                       {"decoder.embed_positions.weight", "position_embedding"}}) {
+      places.push_back({.theirs = theirs, .ours = ours, .unused_rows = unused_positions});
+    }
+  }
+  add_blocks("encoder.layers.", block_parts(/*with_cross=*/false), o.layers, &places, "encoder.");
+  add_blocks("decoder.layers.", block_parts(/*with_cross=*/true), *o.decoder_layers, &places, "decoder.");
   if (o.embedding_norm) {
-    add_pair("encoder.layernorm_embedding", "source_embedding_norm", &names);
-    add_pair("decoder.layernorm_embedding", "embedding_norm", &names);
+    add_pair("encoder.layernorm_embedding", "source_embedding_norm", &places);
+    add_pair("decoder.layernorm_embedding", "embedding_norm", &places);
   }
   if (o.norms == NormPlacement::kBefore) {
-    add_pair("encoder.layer_norm", "encoder_norm", &names);
-    add_pair("decoder.layer_norm", "decoder_norm", &names);
+    add_pair("encoder.layer_norm", "encoder_norm", &places);
+    add_pair("decoder.layer_norm", "decoder_norm", &places);
   }
-  return names;
-}
-
-// The shape of each of our tensors, those of blocks by the first block's names.
-std::map<std::string, std::vector<int64_t>> shapes(EncoderDecoderOptions one_block) {
-  const DeclareOn meta(at::kMeta);
-  one_block.layers = 1;
-  one_block.decoder_layers = 1;
-  std::map<std::string, std::vector<int64_t>> found;
-  for (const auto& [name, tensor] : model_tensors(*EncoderDecoder(one_block)))
-    found.emplace(name, tensor.sizes().vec());
-  return found;
-}
-
-std::string in_first_block(const std::string& ours) {
-  for (const std::string side : {"encoder.", "decoder."}) {
-    if (ours.starts_with(side)) return side + "0" + ours.substr(ours.find('.', side.size()));
-  }
-  return ours;
-}
-
-// transformers reads `shared` where it ties all embeddings; else each side has its own, and the output layer too.
-void take_embeddings(const EncoderDecoderOptions& o, HfMapping* mapping) {
-  const std::vector<int64_t> shape = {o.vocabulary, o.attention.d_model};
-  if (o.share_embeddings && o.tie_embeddings) {
-    mapping->copy_tied({kShared, kSource, kTarget, kOutput}, shape, "token_embedding");
-    return;
-  }
-  if (o.share_embeddings) {
-    mapping->copy(kShared, shape, "token_embedding");
-  } else {
-    mapping->copy(kSource, {o.source_vocabulary, o.attention.d_model}, "source_embedding");
-    mapping->copy_tied(
-        o.tie_embeddings ? std::vector<std::string>{kTarget, kOutput} : std::vector<std::string>{kTarget}, shape,
-        "token_embedding");
-    mapping->leave_out(kShared);
-  }
-  if (!o.tie_embeddings) mapping->copy(kOutput, shape, "output_embedding", kUntiedAdvice);
-}
-
-void take_learned_positions(const EncoderDecoderOptions& o, int64_t unused, HfMapping* mapping) {
-  for (const auto& [theirs, ours] : {std::pair("encoder.embed_positions.weight", "source_position_embedding"),
-                                     {"decoder.embed_positions.weight", "position_embedding"}}) {
-    const std::string full = mapping->take(theirs, {o.context + unused, o.attention.d_model});
-    mapping->add(full, join_text("without the first ", unused, " rows"), ours,
-                 [from = mapping->shared_directory(), full, unused] { return from->read(full).slice(0, unused); });
-  }
+  return places;
 }
 
 // Old files hold the table of sinusoids, perhaps rounded to half precision.
@@ -114,17 +94,13 @@ void leave_out_sinusoids(const EncoderDecoderOptions& o, HfMapping* mapping) {
   }
 }
 
-// [1, V]. Zeros, as BART has, are no bias.
+// Zeros, as BART has, are no bias.
 bool has_output_bias(const EncoderDecoderOptions& o, HfMapping* mapping) {
-  if (!mapping->has(kOutputBias)) return false;
-  const std::string full = mapping->take(kOutputBias, {1, o.vocabulary});
-  if (mapping->directory().read(full).count_nonzero().item<int64_t>() == 0) {
-    mapping->put_aside(full);
-    return false;
-  }
-  mapping->add(full, "its only row", "output_bias",
-               [from = mapping->shared_directory(), full] { return from->read(full).flatten(); });
-  return true;
+  const std::optional<std::string> full = mapping->full_name(kOutputBias);
+  if (!full) return false;
+  if (mapping->directory().read(*full).count_nonzero().item<int64_t>() > 0) return true;
+  mapping->put_aside(mapping->take(kOutputBias, {1, o.vocabulary}));
+  return false;
 }
 
 // Without ties, files of older programs have the one embedding that both sides read there; today's have one for each.
@@ -135,23 +111,17 @@ bool shares(const EncoderDecoderOptions& o, const HfMapping& mapping) {
 
 }  // namespace
 
-ForeignModel map_encoder_decoder(const std::shared_ptr<const HfDirectory>& directory,
-                                 const EncoderDecoderFamily& family) {
+ForeignModel open_encoder_decoder(const std::shared_ptr<const HfDirectory>& directory,
+                                  const EncoderDecoderFamily& family) {
   HfMapping mapping(directory, plain_name);
   EncoderDecoderOptions options = encoder_decoder_options(*directory, family);
   options.share_embeddings = shares(options, mapping);
   options.output_bias = has_output_bias(options, &mapping);
   options = resolve_read(*directory, options);
   ForeignModel foreign{.options = options, .notes = encoder_decoder_notes(*directory, options)};
-  take_embeddings(options, &mapping);
-  if (options.positions == PositionKind::kLearned) {
-    take_learned_positions(options, family.unused_positions, &mapping);
-  } else {
-    leave_out_sinusoids(options, &mapping);
-  }
-  const auto of_first = shapes(options);
-  take_named(
-      tensor_names(options), [&](const std::string& ours) { return of_first.at(in_first_block(ours)); }, &mapping);
+  take_places(tensor_places(options, family.unused_positions), options, &mapping);
+  if (!options.share_embeddings) mapping.leave_out(kShared);
+  if (options.positions == PositionKind::kSinusoidal) leave_out_sinusoids(options, &mapping);
   for (const char* version : {"encoder.version", "decoder.version"}) mapping.leave_out(version);  // of fairseq
   mapping.finish(family.name, &foreign);
   return foreign;

@@ -1,29 +1,39 @@
 #include "headshare/convert/hf/encoder_tensors.h"
 
-#include <ATen/ATen.h>
-
-#include <algorithm>
-
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
+#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
 
-// The shape of each of our tensors, those of blocks by the first block's names.
-std::map<std::string, std::vector<int64_t>> shapes(EncoderOptions one_block) {
-  const DeclareOn meta(at::kMeta);
-  one_block.layers = 1;
-  one_block.layer_groups.reset();
-  std::map<std::string, std::vector<int64_t>> found;
-  for (const auto& [name, tensor] : model_tensors(*Encoder(one_block))) found.emplace(name, tensor.sizes().vec());
-  return found;
+std::string heads_of(const EncoderOptions& o) {
+  std::vector<std::string> parts;
+  if (o.pooler) parts.emplace_back("its pooler");
+  if (o.masked_head) parts.emplace_back("its masked-LM head");
+  if (o.three_way_head) parts.emplace_back("its three-way head");
+  if (o.task_head.kind != TaskHeadKind::kNone) parts.emplace_back("the head of its task");
+  return parts.empty() ? "no head" : list_text(parts);
 }
 
-std::string in_first_block(const std::string& ours) {
-  constexpr std::string_view kBlocks = "blocks.";
-  if (!ours.starts_with(kBlocks)) return ours;
-  return "blocks.0" + ours.substr(ours.find('.', kBlocks.size()));
+void add_labels(const std::vector<std::string>& labels, nlohmann::json* config) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    (*config)["id2label"][std::to_string(i)] = labels[i];
+    (*config)["label2id"][labels[i]] = i;
+  }
+}
+
+void add_classes(const EncoderOptions& options, nlohmann::json* config) {
+  if (options.three_way_head) return add_labels({"original", "shuffled", "random"}, config);
+  const TaskHeadOptions& head = options.task_head;
+  if (head.kind != TaskHeadKind::kText) return;
+  std::vector<std::string> labels = head.labels;
+  if (labels.empty()) {
+    for (int64_t i = 0; i < head.outputs; ++i) labels.push_back(join_text("LABEL_", i));
+  }
+  add_labels(labels, config);
+  (*config)["problem_type"] = head.outputs == 1 ? "regression" : "single_label_classification";
 }
 
 }  // namespace
@@ -43,8 +53,8 @@ const std::vector<HfKey>& bert_keys() {
   return keys;
 }
 
-const TensorNames& bert_block_parts() {
-  static const TensorNames parts = {
+const BlockParts& bert_block_parts() {
+  static const BlockParts parts = {
       {"attention.self.query", "attention.scheme.query"}, {"attention.self.key", "attention.scheme.key"},
       {"attention.self.value", "attention.scheme.value"}, {"attention.output.dense", "attention.scheme.output"},
       {"attention.output.LayerNorm", "attention_norm"},   {"intermediate.dense", "feed_forward.expand"},
@@ -52,46 +62,74 @@ const TensorNames& bert_block_parts() {
   return parts;
 }
 
-void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names) {
-  for (const char* part : {".weight", ".bias"}) names->emplace_back(theirs + part, ours + part);
+HfShape encoder_shape(const HfConfig& config, const std::string& type, const char* plain,
+                      const EncoderOptions& options) {
+  return {.options = options,
+          .model_type = type,
+          .notes = {join_text("the count of parameters includes the encoder and ", heads_of(options), " (",
+                              config.architecture().value_or(plain), ")")}};
 }
 
-void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names,
-                const std::string& our_prefix) {
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    for (const auto& [theirs, ours] : parts) {
-      add_pair(join_text(prefix, layer, ".", theirs), join_text(our_prefix, layer, ".", ours), names);
-    }
+std::string why_not_bert_form(const EncoderOptions& o, const BertForm& form) {
+  const std::string& name = form.name;
+  const std::string no_place = ", which " + name + " has no place for; only headshare reads such a model";
+  const std::string way_out =
+      join_text("; `train --task ", o.three_way_head ? "three-way" : "mlm", " --bert` makes encoders that BERT holds");
+  const bool has_projection_bias = o.attention.projection_bias;
+  const TaskHeadOptions& head = o.task_head;
+  const std::pair<bool, std::string> objections[] = {
+      {is_hashed(o.embedding), "the encoder hashes words (--token-embedding), and " + name +
+                                   " has a row for each; name the words that are to have one with --words FILE"},
+      {o.three_way_head && (o.masked_head || head.kind != TaskHeadKind::kNone),
+       "the encoder has a head of three-way classification beside another" + no_place},
+      {o.attention.scheme != "mha",
+       "the encoder's attention is " + o.attention.scheme + no_place + "; an encoder of scheme mha can be written"},
+      {o.norms != NormPlacement::kAfter,
+       "the encoder's norms stand before its parts (--norms pre)" + no_place + way_out},
+      {o.positions != PositionKind::kLearned, "the encoder's positions are not learned" + no_place + way_out},
+      {(o.segments > 0) != form.segments,
+       form.segments ? "the encoder has no segment embedding, and " + name + " always has one (--segments)"
+                     : "the encoder has segments" + no_place},
+      {!has_projection_bias || !o.feed_forward_bias,
+       join_text("the encoder has no biases in ", has_projection_bias ? "its feed-forward part" : "its projections",
+                 ", and ", name, " always has them (",
+                 has_projection_bias ? "--feed-forward-bias" : "--projection-bias", ")")},
+      {o.norm != NormKind::kLayer,
+       "the encoder's norms are of another kind than " + name + "'s (--norm rms)" + no_place},
+      {o.feed_forward != FeedForwardKind::kPlain, "the encoder's feed-forward part is gated" + no_place},
+      {o.pooler && o.pooler_activation != form.pooler, std::string("the encoder's pooler has ") +
+                                                           (form.pooler == PoolerActivation::kTanh ? "ReLU" : "tanh") +
+                                                           no_place},
+      {o.layer_groups && !form.shares_layers,
+       "the encoder's layers share their parameters (--layer-groups)" + no_place},
+      {o.embedding_width && !form.factorised, "the encoder's embedding is factorised (--embedding-width)" + no_place},
+      {o.attention.qk_norm, "the encoder norms queries and keys (--qk-norm)" + no_place},
+      {o.attention.content_bias, "the encoder has a content bias" + no_place},
+      {head.kind == TaskHeadKind::kWords, "the encoder's head reads two groups of words" + no_place},
+      {head.kind == TaskHeadKind::kToken && head.outputs != 2,
+       join_text("the encoder's head gives every token ", head.outputs, " numbers", no_place)}};
+  for (const auto& [objects, why] : objections) {
+    if (objects) return why;
   }
+  return why_not_usual_heads(o.attention, "the encoder", no_place);
 }
 
-std::map<std::string, std::string> take_named(const TensorNames& names,
-                                              const std::function<std::vector<int64_t>(const std::string&)>& shape_of,
-                                              HfMapping* mapping) {
-  std::map<std::string, std::string> taken;
-  for (const auto& [theirs, ours] : names) {
-    const std::string full =
-        mapping->take(theirs, shape_of(ours), ours.ends_with("output_embedding") ? kUntiedAdvice : "");
-    taken.emplace(ours, full);
-    mapping->add(full, "", ours, [from = mapping->shared_directory(), full] { return from->read(full); });
-  }
-  return taken;
+nlohmann::json begin_encoder_config(const std::string& type, const std::string& architecture,
+                                    const std::vector<HfKey>& keys, const EncoderOptions& options) {
+  nlohmann::json config = begin_config(type, architecture, keys, options);
+  add_classes(options, &config);
+  return config;
 }
 
-std::map<std::string, std::string> take_encoder(TensorNames names, const EncoderOptions& options,
-                                                const std::string& output_layer, HfMapping* mapping) {
-  const auto of_first = shapes(options);
-  const auto shape_of = [&](const std::string& ours) { return of_first.at(in_first_block(ours)); };
-  std::map<std::string, std::string> taken;
-  const std::string ours = "token_embedding";
-  const auto embedding =
-      std::find_if(names.begin(), names.end(), [&](const auto& name) { return name.second == ours; });
-  if (options.masked_head && options.tie_embeddings && embedding != names.end()) {
-    taken.emplace(ours, mapping->copy_tied({embedding->first, output_layer}, shape_of(ours), ours));
-    names.erase(embedding);
+std::string architecture_of(const std::string& family, const EncoderOptions& options) {
+  switch (options.task_head.kind) {
+    case TaskHeadKind::kText:
+      return family + "ForSequenceClassification";
+    case TaskHeadKind::kToken:
+      return family + "ForQuestionAnswering";
+    default:
+      return family + (options.masked_head ? "ForMaskedLM" : "Model");
   }
-  taken.merge(take_named(names, shape_of, mapping));
-  return taken;
 }
 
 EncoderOptions base_encoder() {

@@ -1,38 +1,40 @@
 // What the directories of BERT and its relatives have in common.
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "headshare/convert/hf/mapping.h"
+#include "headshare/convert/hf/model_type.h"
+#include "headshare/convert/hf/tensor_places.h"
 
 namespace headshare {
 
-using TensorNames = std::vector<std::pair<std::string, std::string>>;  // theirs, ours
-
-// Adds a layer's weight and bias.
-void add_pair(const std::string& theirs, const std::string& ours, TensorNames* names);
-
-// Adds weight and bias of each part of each block: "encoder.layer." + number + "." + part, ours after `our_prefix`.
-void add_blocks(const std::string& prefix, const TensorNames& parts, int64_t layers, TensorNames* names,
-                const std::string& our_prefix = "blocks.");
-
 // The numbers of BERT's and RoBERTa's configurations, and the parts of their blocks.
 const std::vector<HfKey>& bert_keys();
-const TensorNames& bert_block_parts();
+const BlockParts& bert_block_parts();
 
-// Maps each of the named tensors, after checking its shape, as it stands; our names with theirs in full. `shape_of`
-// gives the shape of one of ours.
-std::map<std::string, std::string> take_named(const TensorNames& names,
-                                              const std::function<std::vector<int64_t>(const std::string&)>& shape_of,
-                                              HfMapping* mapping);
+// The shape of an encoder; `plain`: the class without a head, which a configuration that names none is.
+HfShape encoder_shape(const HfConfig& config, const std::string& type, const char* plain,
+                      const EncoderOptions& options);
 
-// The same for an encoder's. Where the head's output layer is the token embedding, files may have it under either name,
-// that of `output_layer` too.
-std::map<std::string, std::string> take_encoder(TensorNames names, const EncoderOptions& options,
-                                                const std::string& output_layer, HfMapping* mapping);
+// What the tensors of BERT and its relatives have a place for, where these differ.
+struct BertForm {
+  std::string name = "BERT";
+  bool segments = true;
+  PoolerActivation pooler = PoolerActivation::kTanh;
+  bool shares_layers = false;
+  bool factorised = false;
+};
+
+// "" where such tensors have a place for an encoder; else a sentence that names the option and the way out.
+std::string why_not_bert_form(const EncoderOptions& resolved, const BertForm& form = {});
+
+// What config.json of such a model begins with: the type, the class, the numbers under `keys`, the names of classes.
+nlohmann::json begin_encoder_config(const std::string& type, const std::string& architecture,
+                                    const std::vector<HfKey>& keys, const EncoderOptions& options);
+
+// "Albert" + "ForMaskedLM", "ForSequenceClassification", "ForQuestionAnswering" or "Model": by the encoder's head.
+std::string architecture_of(const std::string& family, const EncoderOptions& options);
 
 // BERT-base, whose sizes the configurations of its relatives default to.
 EncoderOptions base_encoder();

@@ -1,18 +1,12 @@
 #include "headshare/convert/hf/gpt2.h"
 
-#include <ATen/ATen.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
-#include "headshare/convert/hf/mapping.h"
+#include "headshare/convert/hf/tensor_places.h"
+#include "headshare/convert/hf/written_config.h"
 
 namespace headshare {
 namespace {
-
-using Directory = std::shared_ptr<const HfDirectory>;
 
 // GPT2Config's keys.
 const std::vector<HfKey>& gpt2_keys() {
@@ -31,14 +25,7 @@ const std::vector<HfKey>& gpt2_keys() {
   return list;
 }
 
-std::string layer_prefix(int64_t layer) { return join_text("h.", layer, "."); }
-
-// Which part of a foreign tensor becomes ours: columns first .. first + count - 1, times a factor.
-struct Part {
-  int64_t first = 0;
-  int64_t count = 0;  // 0: all
-  double factor = 1;
-};
+constexpr const char* kOutputLayer = "lm_head.weight";
 
 // "transformer.h.0.ln_1.weight" and "h.0.ln_1.weight" are one: with and without the language model around it.
 std::string plain_name(const std::string& full) {
@@ -46,87 +33,50 @@ std::string plain_name(const std::string& full) {
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
 
-class Gpt2Mapping {
- public:
-  Gpt2Mapping(Directory directory, const DecoderOptions& options)
-      : directory_(directory),
-        mapping_(std::move(directory), plain_name),
-        E_(options.attention.d_model),
-        F_(*options.feed_forward_width) {}
+// A Conv1D [in, out] and its bias.
+void add_conv(const std::string& theirs, const std::string& ours, TensorPlaces* places) {
+  places->push_back({.theirs = theirs + ".weight", .ours = ours + ".weight", .transposed = true});
+  places->push_back({.theirs = theirs + ".bias", .ours = ours + ".bias"});
+}
 
-  void map_embeddings(const DecoderOptions& options) {
-    const std::vector<int64_t> shape = {options.vocabulary, E_};
-    mapping_.copy("wpe.weight", {options.context, E_}, "position_embedding");
-    if (options.tie_embeddings) {
-      mapping_.copy_tied({"wte.weight", "lm_head.weight"}, shape, "token_embedding");
-    } else {
-      mapping_.copy("wte.weight", shape, "token_embedding");
-      mapping_.copy("lm_head.weight", shape, "output_embedding", kUntiedAdvice);
+// c_attn holds queries, keys and values side by side.
+void add_block(int64_t layer, double query_factor, TensorPlaces* places) {
+  const std::string theirs = join_text("h.", layer, ".");
+  const std::string ours = join_text("blocks.", layer, ".");
+  const std::string scheme = ours + "attention.scheme.";
+  add_pair(theirs + "ln_1", ours + "attention_norm", places);
+  for (const auto& [name, index] : {std::pair("query", 0), {"key", 1}, {"value", 2}}) {
+    for (const char* kind : {".weight", ".bias"}) {
+      places->push_back({.theirs = theirs + "attn.c_attn" + kind,
+                         .ours = scheme + name + kind,
+                         .part = index,
+                         .parts = 3,
+                         .transposed = kind == std::string_view(".weight"),
+                         .factor = index == 0 ? query_factor : 1});
     }
   }
+  add_conv(theirs + "attn.c_proj", scheme + "output", places);
+  add_pair(theirs + "ln_2", ours + "feed_forward_norm", places);
+  add_conv(theirs + "mlp.c_fc", ours + "feed_forward.expand", places);
+  add_conv(theirs + "mlp.c_proj", ours + "feed_forward.contract", places);
+}
 
-  void map_norm(const std::string& source, const std::string& target) {
-    mapping_.copy(source + ".weight", {E_}, target + ".weight");
-    mapping_.copy(source + ".bias", {E_}, target + ".bias");
+// Every tensor of ours and its name without the prefix. `by_layer`: scale_attn_by_inverse_layer_idx, a factor on the
+// queries of each layer.
+TensorPlaces gpt2_places(const DecoderOptions& options, bool by_layer) {
+  TensorPlaces places = {{.theirs = "wpe.weight", .ours = "position_embedding"},
+                         {.theirs = "wte.weight", .ours = "token_embedding"}};
+  if (options.tie_embeddings) {
+    places.back().copies = {kOutputLayer};
+  } else {
+    places.push_back({.theirs = kOutputLayer, .ours = "output_embedding"});
   }
-
-  void map_block(int64_t layer, double query_factor) {
-    const std::string source = layer_prefix(layer);
-    const std::string target = join_text("blocks.", layer, ".");
-    const std::string scheme = target + "attention.scheme.";
-    map_norm(source + "ln_1", target + "attention_norm");
-    const std::string joint = source + "attn.c_attn";
-    const std::string weight = mapping_.take(joint + ".weight", {E_, 3 * E_});
-    const std::string bias = mapping_.take(joint + ".bias", {3 * E_});
-    for (const auto& [name, index] : {std::pair("query", 0), {"key", 1}, {"value", 2}}) {
-      const Part part{.first = index * E_, .count = E_, .factor = index == 0 ? query_factor : 1};
-      add(weight, part, scheme + name + ".weight", /*transposed=*/true);
-      add(bias, part, scheme + name + ".bias", /*transposed=*/false);
-    }
-    linear(source + "attn.c_proj", E_, E_, scheme + "output");
-    map_norm(source + "ln_2", target + "feed_forward_norm");
-    linear(source + "mlp.c_fc", E_, F_, target + "feed_forward.expand");
-    linear(source + "mlp.c_proj", F_, E_, target + "feed_forward.contract");
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    add_block(layer, by_layer ? 1.0 / static_cast<double>(layer + 1) : 1.0, &places);
   }
-
-  // Old checkpoints store the causal mask and the number that stands for minus infinity.
-  void leave_out_masks(int64_t layers) {
-    for (int64_t layer = 0; layer < layers; ++layer) {
-      for (const char* name : {"attn.bias", "attn.masked_bias"}) mapping_.leave_out(layer_prefix(layer) + name);
-    }
-  }
-
-  void finish(ForeignModel* foreign) { mapping_.finish("GPT-2", foreign); }
-
- private:
-  // Conv1D [in, out] and its bias.
-  void linear(const std::string& source, int64_t in, int64_t out, const std::string& target) {
-    add(mapping_.take(source + ".weight", {in, out}), {}, target + ".weight", /*transposed=*/true);
-    add(mapping_.take(source + ".bias", {out}), {}, target + ".bias", /*transposed=*/false);
-  }
-
-  // A Conv1D's weight, which is transposed, or its bias.
-  void add(const std::string& full, const Part& part, const std::string& target, bool transposed) {
-    std::vector<std::string> steps;
-    if (part.count > 0) steps.push_back(join_text("columns ", part.first, "..", part.first + part.count - 1));
-    if (transposed) steps.push_back("transposed");
-    if (part.factor != 1) steps.push_back(join_text("times ", part.factor));
-    std::string taken;
-    for (const std::string& step : steps) taken += (taken.empty() ? "" : ", ") + step;
-    mapping_.add(full, taken, target, [from = directory_, full, part, transposed] {
-      Tensor values = from->read(full);
-      if (part.count > 0) values = values.narrow(-1, part.first, part.count);
-      if (transposed) values = values.t();
-      return part.factor == 1 ? values : values * part.factor;
-    });
-  }
-
-  Directory directory_;
-  HfMapping mapping_;
-  int64_t E_, F_;
-};
-
-}  // namespace
+  add_pair("ln_f", "norm", &places);
+  return places;
+}
 
 DecoderOptions gpt2_options(const HfConfig& config) {
   refuse_what_we_lack(config);
@@ -141,26 +91,87 @@ DecoderOptions gpt2_options(const HfConfig& config) {
   return resolve_read(config, options);
 }
 
-ForeignModel map_gpt2(const Directory& directory) {
-  const DecoderOptions options = gpt2_options(*directory);
-  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  const bool by_layer = directory->flag("scale_attn_by_inverse_layer_idx", false);
-  Gpt2Mapping mapping(directory, options);
-  mapping.map_embeddings(options);
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
-    mapping.map_block(layer, by_layer ? 1.0 / static_cast<double>(layer + 1) : 1.0);
-  }
-  mapping.map_norm("ln_f", "norm");
-  mapping.leave_out_masks(options.layers);
-  mapping.finish(&foreign);
-  if (by_layer) foreign.notes.push_back("scale_attn_by_inverse_layer_idx is a factor on the query weights now");
-  const nlohmann::json& embedding_dropout = directory->value("embd_pdrop");
+HfShape gpt2_shape(const HfConfig& config, const std::string& type) {
+  return {.options = gpt2_options(config), .model_type = type};
+}
+
+// What differs in training, and what became of a factor.
+std::vector<std::string> gpt2_notes(const HfConfig& config, const DecoderOptions& options, bool by_layer) {
+  std::vector<std::string> notes;
+  if (by_layer) notes.emplace_back("scale_attn_by_inverse_layer_idx is a factor on the query weights now");
+  const nlohmann::json& embedding_dropout = config.value("embd_pdrop");
   if (!embedding_dropout.is_null() && embedding_dropout != options.dropout) {
-    foreign.notes.push_back(join_text("one dropout serves embeddings and residual branches: resid_pdrop ",
-                                      options.dropout, " is kept, embd_pdrop ", brief_json(embedding_dropout),
-                                      " is not"));
+    notes.push_back(join_text("one dropout serves embeddings and residual branches: resid_pdrop ", options.dropout,
+                              " is kept, embd_pdrop ", brief_json(embedding_dropout), " is not"));
   }
+  return notes;
+}
+
+ForeignModel open_gpt2(const std::shared_ptr<const HfDirectory>& directory) {
+  const DecoderOptions options = gpt2_options(*directory);
+  const bool by_layer = directory->flag("scale_attn_by_inverse_layer_idx", false);
+  ForeignModel foreign{.options = options, .notes = gpt2_notes(*directory, options, by_layer)};
+  HfMapping mapping(directory, plain_name);
+  take_places(gpt2_places(options, by_layer), options, &mapping);
+  // Old checkpoints store the causal mask and the number that stands for minus infinity.
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    for (const char* name : {"attn.bias", "attn.masked_bias"}) mapping.leave_out(join_text("h.", layer, ".", name));
+  }
+  mapping.finish("GPT-2", &foreign);
   return foreign;
+}
+
+std::string why_not_gpt2(const ModelOptions& options) {
+  const auto& o = std::get<DecoderOptions>(options);
+  const std::string no_place = ", which GPT-2 has no place for; only headshare reads such a model";
+  const bool has_projection_bias = o.attention.projection_bias;
+  const std::pair<bool, std::string> objections[] = {
+      {o.attention.scheme != "mha",
+       "the decoder's attention is " + o.attention.scheme + no_place + "; a decoder of scheme mha can be written"},
+      {o.positions != PositionKind::kLearned, "the decoder's positions are not learned (--positions)" + no_place},
+      {!has_projection_bias || !o.feed_forward_bias,
+       join_text("the decoder has no biases in ", has_projection_bias ? "its feed-forward part" : "its projections",
+                 ", and GPT-2 always has them (", has_projection_bias ? "--feed-forward-bias" : "--projection-bias",
+                 ")")},
+      {o.norm != NormKind::kLayer, "the decoder's norms are of another kind than GPT-2's (--norm rms)" + no_place},
+      {o.feed_forward != FeedForwardKind::kPlain, "the decoder's feed-forward part is gated" + no_place},
+      {o.layer_groups.has_value(), "the decoder's layers share their parameters (--layer-groups)" + no_place},
+      {o.embedding_width.has_value(), "the decoder's embedding is factorised (--embedding-width)" + no_place},
+      {o.attention.qk_norm, "the decoder norms queries and keys (--qk-norm)" + no_place},
+      {o.attention.content_bias, "the decoder has a content bias" + no_place}};
+  for (const auto& [objects, why] : objections) {
+    if (objects) return why;
+  }
+  return why_not_usual_heads(o.attention, "the decoder", no_place, /*may_be_unscaled=*/true);
+}
+
+HfContent gpt2_content(const ModelToWrite& model) {
+  const auto& options = std::get<DecoderOptions>(model.options);
+  HfContent content;
+  content.tensors = fill_places(gpt2_places(options, /*by_layer=*/false), model, "transformer.", {kOutputLayer});
+  content.config = begin_config("gpt2", "GPT2LMHeadModel", gpt2_keys(), options);
+  content.config["activation_function"] = activation_name(options.activation);
+  content.config["embd_pdrop"] = options.dropout;
+  content.config["scale_attn_weights"] = has_usual_scale(options.attention);
+  // GPT2Config's defaults are ids of its own vocabulary.
+  const Tokenizer* tokenizer = model.tokenizers.target.get();
+  const auto end = tokenizer == nullptr ? std::nullopt : tokenizer->special(SpecialToken::kEndOfText);
+  for (const char* key : {"bos_token_id", "eos_token_id"}) {
+    content.config[key] = end ? nlohmann::json(*end) : nlohmann::json();
+  }
+  return content;
+}
+
+}  // namespace
+
+HfModelType gpt2_type() {
+  return {.name = "gpt2",
+          .models = {"GPT-2"},
+          .kind = "decoder",
+          .shape = gpt2_shape,
+          .open = open_gpt2,
+          .why_not_write = why_not_gpt2,
+          .content = gpt2_content};
 }
 
 }  // namespace headshare

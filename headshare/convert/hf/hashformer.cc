@@ -29,22 +29,35 @@ TokenEmbeddingKind hashformer_embedding(const HfConfig& config, bool hashes_word
   return kind;
 }
 
-const TensorNames& hashformer_tensors(TokenEmbeddingKind kind) {
-  static const TensorNames::value_type types = {"embeddings.special_token_embeddings.weight", "type_embedding"};
-  static const std::map<TokenEmbeddingKind, TensorNames> names = {
-      {TokenEmbeddingKind::kTable, {{"embeddings.word_embeddings.weight", "token_embedding"}}},
-      {TokenEmbeddingKind::kHashEmb, {{"embeddings.word_embeddings.weight", "bucket_embedding"}}},
+bool hashes_words(const HfDirectory& directory) {
+  const std::shared_ptr<Tokenizer>& tokenizer = directory.given_tokenizer();
+  return tokenizer != nullptr && tokenizer->words() != nullptr;
+}
+
+void ask_for_hash(const HfDirectory& directory, ForeignModel* foreign) {
+  foreign->tokenizers = [path = directory.path().string()]() -> TokenizerPair {
+    throw Error(path +
+                " is a HashFormer, and its files do not say which hash its words had; add --tokenizer hash-md (names "
+                "with md), or --tokenizer hash-lsh --hash-merges FOLDER (names with lsh)");
+  };
+}
+
+const TensorPlaces& hashformer_places(TokenEmbeddingKind kind) {
+  static const TensorPlace types = {.theirs = "embeddings.special_token_embeddings.weight", .ours = "type_embedding"};
+  static const std::map<TokenEmbeddingKind, TensorPlaces> places = {
+      {TokenEmbeddingKind::kTable, {{.theirs = "embeddings.word_embeddings.weight", .ours = "token_embedding"}}},
+      {TokenEmbeddingKind::kHashEmb, {{.theirs = "embeddings.word_embeddings.weight", .ours = "bucket_embedding"}}},
       {TokenEmbeddingKind::kHashPool,
        {types,
-        {"embeddings.component_embeddings.weight", "chunk_embedding"},
-        {"embeddings.adaptive_weights", "chunk_weights"}}},
+        {.theirs = "embeddings.component_embeddings.weight", .ours = "chunk_embedding"},
+        {.theirs = "embeddings.adaptive_weights", .ours = "chunk_weights"}}},
       {TokenEmbeddingKind::kHashAdd,
        {types,
-        {"embeddings.proj_mat_1.weight", "bit_embedding_one"},
-        {"embeddings.proj_mat_2.weight", "bit_embedding_zero"}}},
-      {TokenEmbeddingKind::kHashProj, {types, {"embeddings.proj_mat.weight", "bit_projection"}}},
+        {.theirs = "embeddings.proj_mat_1.weight", .ours = "bit_embedding_one"},
+        {.theirs = "embeddings.proj_mat_2.weight", .ours = "bit_embedding_zero"}}},
+      {TokenEmbeddingKind::kHashProj, {types, {.theirs = "embeddings.proj_mat.weight", .ours = "bit_projection"}}},
   };
-  return names.at(kind);
+  return places.at(kind);
 }
 
 }  // namespace headshare

@@ -14,7 +14,14 @@ inline constexpr const char* kThreeWayClass = "RobertaForShuffleRandomThreeWayCl
 // Throws Error, naming the key, for numbers that these models do not have.
 TokenEmbeddingKind hashformer_embedding(const HfConfig& config, bool hashes_words);
 
+// Whether the user reads a directory's text with a tokenizer that hashes words.
+bool hashes_words(const HfDirectory& directory);
+
+// What hash-md and hash-lsh tokenizers ask for: the files do not say which hash a model has, so that
+// `foreign.tokenizers` throws Error with the way out.
+void ask_for_hash(const HfDirectory& directory, ForeignModel* foreign);
+
 // The tensors of a token embedding, without the prefix "roberta.".
-const TensorNames& hashformer_tensors(TokenEmbeddingKind kind);
+const TensorPlaces& hashformer_places(TokenEmbeddingKind kind);
 
 }  // namespace headshare

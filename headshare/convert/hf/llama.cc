@@ -127,8 +127,6 @@ void note_window(const HfConfig& config, const LlamaKind& family, const DecoderO
                              " no more tokens than that; the cache is counted without it"));
 }
 
-}  // namespace
-
 HfShape llama_shape(const HfConfig& config, const std::string& model_type) {
   refuse_what_we_lack(config);
   const LlamaKind family = llama_kind(model_type);
@@ -149,5 +147,15 @@ HfShape llama_shape(const HfConfig& config, const std::string& model_type) {
   shape.notes = std::move(notes);
   return shape;
 }
+
+HfModelType llama_row(const char* name, const char* model) {
+  return {.name = name, .models = {model}, .kind = "decoder", .shape = llama_shape};
+}
+
+}  // namespace
+
+HfModelType llama_type() { return llama_row("llama", "Llama"); }
+HfModelType mistral_type() { return llama_row("mistral", "Mistral"); }
+HfModelType qwen2_type() { return llama_row("qwen2", "Qwen2"); }
 
 }  // namespace headshare

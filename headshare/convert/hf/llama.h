@@ -2,12 +2,13 @@
 // on): RMS norms before each part, rotary positions, a gated feed-forward part, keys and values in groups.
 #pragma once
 
-#include "headshare/convert/hf/shape.h"
+#include "headshare/convert/hf/model_type.h"
 
 namespace headshare {
 
-// The shape of LlamaForCausalLM, MistralForCausalLM or Qwen2ForCausalLM. Throws Error for a missing or impossible
-// value, naming the key.
-HfShape llama_shape(const HfConfig& config, const std::string& model_type);
+// The shapes of LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM; their tensors are not read.
+HfModelType llama_type();
+HfModelType mistral_type();
+HfModelType qwen2_type();
 
 }  // namespace headshare

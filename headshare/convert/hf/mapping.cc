@@ -25,6 +25,11 @@ HfMapping::HfMapping(std::shared_ptr<const HfDirectory> directory,
   }
 }
 
+std::optional<std::string> HfMapping::full_name(const std::string& name) const {
+  const auto found = left_.find(name);
+  return found == left_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::string HfMapping::take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice) {
   const auto found = left_.find(name);
   if (found == left_.end()) {
@@ -37,12 +42,6 @@ std::string HfMapping::take(const std::string& name, const std::vector<int64_t>&
   HS_CHECK(actual == shape, where(), ": tensor '", full, "' has shape ", at::IntArrayRef(actual),
            ", the configuration asks for ", at::IntArrayRef(shape));
   return full;
-}
-
-void HfMapping::copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& target,
-                     const std::string& advice) {
-  const std::string full = take(name, shape, advice);
-  add(full, "", target, [from = directory_, full] { return from->read(full); });
 }
 
 std::string HfMapping::copy_tied(const std::vector<std::string>& names, const std::vector<int64_t>& shape,

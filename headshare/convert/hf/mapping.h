@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,12 @@ class HfMapping {
             const std::function<std::string(const std::string&)>& plain_name);
 
   bool has(const std::string& name) const { return left_.contains(name); }
+  // A tensor that is not yet mapped, by its name in the directory.
+  std::optional<std::string> full_name(const std::string& name) const;
 
   // Ticks a tensor off after checking its shape; returns its full name. One that is not there is "" and noted:
   // finish(), which knows what was there instead, refuses it, with `advice` (a sentence that goes on: "; ...").
   std::string take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice = "");
-
-  // Ours is the foreign tensor as it stands.
-  void copy(const std::string& name, const std::vector<int64_t>& shape, const std::string& target,
-            const std::string& advice = "");
 
   // Ours is the one tensor that stands under some of these names; the first one counts, and the others must be equal.
   // Returns the full name of that.

@@ -1,7 +1,5 @@
 #include "headshare/convert/hf/roberta.h"
 
-#include <ATen/ATen.h>
-
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/encoder_tensors.h"
@@ -15,7 +13,7 @@ constexpr const char* kClassification = "RobertaForSequenceClassification";
 constexpr const char* kMultipleChoice = "RobertaForMultipleChoice";
 constexpr const char* kQuestions = "RobertaForQuestionAnswering";
 constexpr const char* kClassifier = "classifier.out_proj.weight";
-constexpr const char* kPositions = "embeddings.position_embeddings.weight";
+constexpr const char* kOutputLayer = "lm_head.decoder.weight";
 
 std::string plain_name(const std::string& full) {
   constexpr std::string_view kPrefix = "roberta.";
@@ -42,7 +40,7 @@ std::vector<HfKey> keys_of(const EncoderOptions& options) {
 }
 
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config, bool hashes_words) {
+EncoderOptions read_options(const HfConfig& config, bool hashed) {
   refuse_what_we_lack(config);
   refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions, kThreeWayClass,
                                 "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
@@ -50,7 +48,7 @@ EncoderOptions read_options(const HfConfig& config, bool hashes_words) {
   refuse_other_encoders(config, "RoBERTa");
   EncoderOptions options = base_encoder();
   options.vocabulary = config.value("model_type") == "xlm-roberta" ? 30522 : 50265;  // of their classes
-  options.embedding.kind = hashformer_embedding(config, hashes_words);
+  options.embedding.kind = hashformer_embedding(config, hashed);
   read_keys(config, keys_of(options), stored_fields(options));
   HS_CHECK(options.segments > 0, config.config_key("type_vocab_size"), " is 0, and RoBERTa has at least 1");
   const int64_t unused = unused_positions(config);
@@ -84,40 +82,37 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
   return head;
 }
 
-// Every tensor of ours but for the positions, and its name without the prefix.
-TensorNames tensor_names(const EncoderOptions& options, const HfMapping& tensors) {
-  TensorNames names = hashformer_tensors(options.embedding.kind);
-  names.emplace_back("embeddings.token_type_embeddings.weight", "segment_embedding");
-  add_pair("embeddings.LayerNorm", "embedding_norm", &names);
-  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &names);
-  const bool own_layer = tensors.has(kClassifier);  // in place of the pooler
-  if (options.pooler) add_pair(own_layer ? "classifier.dense" : "pooler.dense", "pooler", &names);
-  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &names);
-  if (options.task_head.kind == TaskHeadKind::kText) {
-    add_pair(own_layer ? "classifier.out_proj" : "classifier", "task_head.output", &names);
+// Every tensor of ours and its name without the prefix "roberta.".
+TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const HfMapping& tensors) {
+  TensorPlaces places = hashformer_places(options.embedding.kind);
+  if (options.masked_head && options.tie_embeddings && places.front().ours == "token_embedding") {
+    places.front().copies = {kOutputLayer};
   }
-  if (options.three_way_head) add_pair("dense", "three_way_head.output", &names);
-  if (!options.masked_head) return names;
-  add_pair("lm_head.dense", "masked_head.dense", &names);
-  add_pair("lm_head.layer_norm", "masked_head.norm", &names);
-  if (!options.tie_embeddings) names.emplace_back("lm_head.decoder.weight", "masked_head.output_embedding");
-  const bool untied = !options.tie_embeddings && tensors.has("lm_head.decoder.bias");
-  names.emplace_back(untied || !tensors.has("lm_head.bias") ? "lm_head.decoder.bias" : "lm_head.bias",
-                     "masked_head.output_bias");
-  return names;
+  places.push_back({.theirs = "embeddings.token_type_embeddings.weight", .ours = "segment_embedding"});
+  add_pair("embeddings.LayerNorm", "embedding_norm", &places);
+  add_blocks("encoder.layer.", bert_block_parts(), options.layers, &places);
+  const bool own_layer = tensors.has(kClassifier);  // in place of the pooler
+  if (options.pooler) add_pair(own_layer ? "classifier.dense" : "pooler.dense", "pooler", &places);
+  if (options.task_head.kind == TaskHeadKind::kToken) add_pair("qa_outputs", "task_head.output", &places);
+  if (options.task_head.kind == TaskHeadKind::kText) {
+    add_pair(own_layer ? "classifier.out_proj" : "classifier", "task_head.output", &places);
+  }
+  if (options.three_way_head) add_pair("dense", "three_way_head.output", &places);
+  if (options.masked_head) {
+    add_pair("lm_head.dense", "masked_head.dense", &places);
+    add_pair("lm_head.layer_norm", "masked_head.norm", &places);
+    if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
+    const bool untied = !options.tie_embeddings && tensors.has("lm_head.decoder.bias");
+    places.push_back({.theirs = untied || !tensors.has("lm_head.bias") ? "lm_head.decoder.bias" : "lm_head.bias",
+                      .ours = "masked_head.output_bias"});
+  }
+  places.push_back(
+      {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding", .unused_rows = unused});
+  return places;
 }
-
-void take_positions(const EncoderOptions& options, HfMapping* mapping) {
-  const int64_t unused = unused_positions(mapping->directory());
-  const std::string full = mapping->take(kPositions, {options.context + unused, options.attention.d_model});
-  mapping->add(full, join_text("without the first ", unused, " rows"), "position_embedding",
-               [from = mapping->shared_directory(), full, unused] { return from->read(full).slice(0, unused); });
-}
-
-}  // namespace
 
 EncoderOptions roberta_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config, /*hashes_words=*/false);
+  EncoderOptions options = read_options(config, /*hashed=*/false);
   options.masked_head = is_class(config, kMasked);
   options.three_way_head = is_class(config, kThreeWayClass);
   options.pooler = !options.masked_head && !is_class(config, kQuestions);
@@ -128,34 +123,60 @@ EncoderOptions roberta_options(const HfConfig& config) {
   return resolve_read(config, options);
 }
 
-ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory) {
+HfShape roberta_shape(const HfConfig& config, const std::string& type) {
+  return encoder_shape(config, type, "RobertaModel", roberta_options(config));
+}
+
+// What repeats other tensors or is no parameter.
+void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
+                        HfMapping* mapping) {
+  mapping->leave_out("embeddings.position_ids");
+  for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
+    if (options.pooler) mapping->leave_out(unread);
+  }
+  if (options.masked_head && options.tie_embeddings) {
+    mapping->leave_out_copy("lm_head.decoder.bias", {options.vocabulary}, taken.at("masked_head.output_bias"));
+  } else if (options.masked_head) {
+    mapping->leave_out("lm_head.bias");
+  }
+}
+
+ForeignModel open_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   HfMapping mapping(directory, plain_name);
-  EncoderOptions options = read_options(*directory, directory->hashes_words());
+  EncoderOptions options = read_options(*directory, hashes_words(*directory));
   options.pooler = mapping.has("pooler.dense.weight") || mapping.has("classifier.dense.weight");
   options.masked_head = mapping.has("lm_head.dense.weight");
   options.three_way_head = mapping.has("dense.weight");
   options.task_head = read_task_head(*directory, mapping);
   check_head_activation(*directory, options);
   options = resolve_read(*directory, options);
-  ForeignModel foreign{.options = options, .tokenizer = directory->tokenizer()};
-  if (is_hashed(options.embedding)) foreign.tokenizer.clear();  // the files do not say which hash the model has
-  const auto taken = take_encoder(tensor_names(options, mapping), options, "lm_head.decoder.weight", &mapping);
-  take_positions(options, &mapping);
-  mapping.leave_out("embeddings.position_ids");
-  for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
-    if (options.pooler) mapping.leave_out(unread);
-  }
-  if (options.masked_head && options.tie_embeddings) {
-    mapping.leave_out_copy("lm_head.decoder.bias", {options.vocabulary}, taken.at("masked_head.output_bias"));
-  } else if (options.masked_head) {
-    mapping.leave_out("lm_head.bias");
-  }
+  ForeignModel foreign{.options = options};
+  if (is_hashed(options.embedding)) ask_for_hash(*directory, &foreign);
+  const auto taken = take_places(tensor_places(options, unused_positions(*directory), mapping), options, &mapping);
+  leave_out_the_rest(options, taken, &mapping);
   if (is_class(*directory, kMultipleChoice)) foreign.notes.push_back(multiple_choice_note(kMultipleChoice));
   if (options.task_head.kind == TaskHeadKind::kText) {
     note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
   }
   mapping.finish(is_hashed(options.embedding) ? "HashFormer" : "RoBERTa", &foreign);
   return foreign;
+}
+
+}  // namespace
+
+HfModelType roberta_type() {
+  return {.name = "roberta",
+          .models = {"RoBERTa", "HashFormers"},
+          .kind = "encoder",
+          .shape = roberta_shape,
+          .open = open_roberta};
+}
+
+HfModelType xlm_roberta_type() {
+  HfModelType type = roberta_type();
+  type.name = "xlm-roberta";
+  type.models = {"XLM-RoBERTa"};
+  return type;
 }
 
 }  // namespace headshare

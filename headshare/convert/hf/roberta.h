@@ -3,19 +3,14 @@
 // XLM-RoBERTa alike; and HashFormers, whose code is RoBERTa's with other embeddings (hashformer.h).
 #pragma once
 
-#include <memory>
-
-#include "headshare/convert/foreign.h"
-#include "headshare/convert/hf/directory.h"
+#include "headshare/convert/hf/model_type.h"
 
 namespace headshare {
 
-// The options of a configuration alone, as bert_options().
-EncoderOptions roberta_options(const HfConfig& config);
-
-// The model as our encoder: BERT's form. Positions are counted from pad_token_id + 1, so that the rows of the position
-// table before it are left out, and the context is as much shorter. A classification head becomes pooler and task head.
-// Throws Error as map_bert() does.
-ForeignModel map_roberta(const std::shared_ptr<const HfDirectory>& directory);
+// Read as BERT's form. Positions are counted from pad_token_id + 1, so that the rows of the position table before it
+// are left out, and the context is as much shorter. A classification head becomes pooler and task head. Nothing is
+// written as RoBERTa: what has a place there has one in BERT, whose positions do not depend on a padding token.
+HfModelType roberta_type();
+HfModelType xlm_roberta_type();
 
 }  // namespace headshare

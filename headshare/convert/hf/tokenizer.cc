@@ -1,41 +1,48 @@
 #include "headshare/convert/hf/tokenizer.h"
 
+#include "headshare/base/error.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 
 namespace headshare {
 namespace {
 
-// `config`: what tokenizer_config.json says besides.
-void write_files(const fs::path& directory, const Tokenizer& tokenizer, const EncoderOptions& model,
-                 const nlohmann::json& content, nlohmann::json config) {
+bool tells_segments_apart(const ModelOptions& options) {
+  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  return encoder != nullptr && encoder->segments > 1;
+}
+
+// tokenizer_config.json.
+nlohmann::json config_of(const ModelToWrite& model) {
   constexpr std::pair<SpecialToken, const char*> kNames[] = {
       {SpecialToken::kPadding, "pad_token"},  {SpecialToken::kUnknown, "unk_token"},
       {SpecialToken::kClassify, "cls_token"}, {SpecialToken::kSeparate, "sep_token"},
       {SpecialToken::kMask, "mask_token"},    {SpecialToken::kBeginOfText, "bos_token"},
       {SpecialToken::kEndOfText, "eos_token"}};
+  nlohmann::json config;
   // The class that takes tokenizer.json as it stands; BertTokenizer would build its parts anew.
   config["tokenizer_class"] = "PreTrainedTokenizerFast";
-  config["model_max_length"] = model.context;
+  config["model_max_length"] = shared_options(model.options).context;
   // Unless it is told to, that class gives no token_type_ids, and every text of a pair would be segment 0.
-  config["model_input_names"] = model.segments > 1 ? nlohmann::json{"input_ids", "token_type_ids", "attention_mask"}
-                                                   : nlohmann::json{"input_ids", "attention_mask"};
+  config["model_input_names"] = tells_segments_apart(model.options)
+                                    ? nlohmann::json{"input_ids", "token_type_ids", "attention_mask"}
+                                    : nlohmann::json{"input_ids", "attention_mask"};
+  // Texts have words like "<unk>", which are three of ours.
+  if (!model.words.empty()) config["split_special_tokens"] = true;
+  const Tokenizer& tokenizer = *model.tokenizers.target;
   for (const auto& [role, name] : kNames) {
     if (const auto id = tokenizer.special(role)) config[name] = tokenizer.decode({&*id, 1});
   }
-  write_file(directory / "tokenizer.json", content.dump());
-  write_file(directory / "tokenizer_config.json", config.dump(2) + "\n");
+  return config;
 }
 
 }  // namespace
 
-void write_hf_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, const EncoderOptions& model) {
-  write_files(directory, tokenizer, model, hf_json(tokenizer), nlohmann::json::object());
-}
-
-void write_hf_words(const fs::path& directory, const Tokenizer& tokenizer, const std::vector<std::string>& words,
-                    const EncoderOptions& model) {
-  // Texts have words like "<unk>", which are three of ours.
-  write_files(directory, tokenizer, model, hf_json_from_words(words), {{"split_special_tokens", true}});
+void write_hf_tokenizer(const fs::path& directory, const ModelToWrite& model) {
+  HS_CHECK(model.tokenizers.joint(), "the model has a tokenizer for each side, and tokenizer.json holds one");
+  const nlohmann::json content =
+      model.words.empty() ? hf_json(*model.tokenizers.target) : hf_json_from_words(model.words);
+  write_file(directory / "tokenizer.json", content.dump());
+  write_file(directory / "tokenizer_config.json", config_of(model).dump(2) + "\n");
 }
 
 }  // namespace headshare

@@ -142,7 +142,7 @@ void write_bpe(const BpeDefinition& definition, nlohmann::json* object) {
     tokens.push_back(is_special(definition.special, id) ? token : to_alphabet(token));
   }
   nlohmann::json& merges = (*object)["merges"] = nlohmann::json::array();
-  for (const BpeMerge& merge : definition.merges) {
+  for (const TokenMerge& merge : definition.merges) {
     merges.push_back(to_alphabet(definition.tokens[static_cast<size_t>(merge.left)]) + " " +
                      to_alphabet(definition.tokens[static_cast<size_t>(merge.right)]));
   }

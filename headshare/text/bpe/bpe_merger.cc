@@ -32,7 +32,7 @@ BpeMerger::BpeMerger(const BpeDefinition& definition, const std::string& where) 
   const size_t slots = std::bit_ceil(std::max<size_t>(definition.merges.size() * 2, 2));
   shift_ = 64 - std::countr_zero(slots);
   slots_.resize(slots);
-  for (const BpeMerge& merge : definition.merges) {
+  for (const TokenMerge& merge : definition.merges) {
     const uint64_t key = pair_key(merge.left, merge.right);
     size_t slot = first_slot(key, shift_);
     while (slots_[slot].rank != kNoMerge && slots_[slot].pair != key) slot = (slot + 1) & (slots - 1);

@@ -9,20 +9,14 @@
 
 #include "headshare/text/added/added_token.h"
 #include "headshare/text/bpe/word_splitter.h"
+#include "headshare/text/vocabulary.h"
 
 namespace headshare {
-
-// Two adjacent tokens that become one.
-struct BpeMerge {
-  int32_t left = 0;
-  int32_t right = 0;
-  int32_t result = 0;
-};
 
 // All that makes a byte-level BPE tokenizer.
 struct BpeDefinition {
   std::vector<std::string> tokens;     // by id: the bytes of ordinary tokens, the text of special ones
-  std::vector<BpeMerge> merges;        // by rank: the first in the list is applied first
+  std::vector<TokenMerge> merges;      // by rank: the first in the list is applied first
   std::vector<int32_t> special;        // ids that no merge produces, ascending
   std::optional<int32_t> end_of_text;  // one of `special`
   SplitRule split = SplitRule::kGpt2;

@@ -57,7 +57,7 @@ std::vector<int32_t> merge_plainly(const BpeDefinition& definition, std::string_
     ids.push_back(static_cast<int32_t>(at - definition.tokens.begin()));
   }
   for (size_t rank = 0; rank < definition.merges.size();) {
-    const BpeMerge& merge = definition.merges[rank];
+    const TokenMerge& merge = definition.merges[rank];
     size_t at = 0;
     while (at + 1 < ids.size() && (ids[at] != merge.left || ids[at + 1] != merge.right)) ++at;
     if (at + 1 >= ids.size()) {
@@ -260,7 +260,7 @@ TEST(BpeTrainerTest, EqualsThePlainProcedure) {
   constexpr size_t kMerges = 100;
   const auto trained = train_on({.vocabulary_size = 256 + kMerges, .min_count = 1, .end_of_text = false}, corpus);
   std::vector<std::pair<int32_t, int32_t>> learnt;
-  for (const BpeMerge& merge : dynamic_cast<const BpeTokenizer&>(*trained).definition().merges) {
+  for (const TokenMerge& merge : dynamic_cast<const BpeTokenizer&>(*trained).definition().merges) {
     learnt.emplace_back(merge.left, merge.right);
   }
   EXPECT_EQ(learnt, train_plainly(words, kMerges));

@@ -145,6 +145,12 @@ bool BpeTokenizer::continues_word(int32_t id) const {
   return first >= 0x80 || std::isalnum(first) != 0;
 }
 
+std::optional<Vocabulary> BpeTokenizer::vocabulary() const {
+  Vocabulary vocabulary = vocabulary_of(definition_.tokens, definition_.special, definition_.added);
+  vocabulary.merges = definition_.merges;
+  return vocabulary;
+}
+
 nlohmann::json BpeTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
   write_bpe(definition_, &object);

@@ -43,6 +43,7 @@ class BpeTokenizer : public Tokenizer {
   int64_t pair_separators() const override { return has_role(SpecialToken::kClassify) ? 2 : 1; }
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return lossless_; }
+  std::optional<Vocabulary> vocabulary() const override;
   nlohmann::json to_json() const override;
 
   const BpeDefinition& definition() const { return definition_; }

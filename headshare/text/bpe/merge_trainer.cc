@@ -51,7 +51,7 @@ class Trainer {
     for (const auto& [pair, occurrences] : pairs_) queue_.push({occurrences.count, pair});
   }
 
-  std::vector<BpeMerge> train() {
+  std::vector<TokenMerge> train() {
     while (static_cast<int64_t>(tokens_.size()) < training_.vocabulary_size && !queue_.empty()) {
       const Candidate top = queue_.top();
       queue_.pop();
@@ -154,7 +154,7 @@ class Trainer {
 
   std::vector<std::string>& tokens_;
   const MergeTraining& training_;
-  std::vector<BpeMerge> merges_;
+  std::vector<TokenMerge> merges_;
   std::unordered_map<std::string, int32_t> ids_;  // of ordinary tokens
   std::vector<int64_t> word_counts_;
   std::vector<Symbol> symbols_;
@@ -174,8 +174,8 @@ void add_word(std::string_view word, WordCounts* counts) {
   }
 }
 
-std::vector<BpeMerge> learn_merges(const TokenWords& words, const MergeTraining& training,
-                                   std::vector<std::string>* tokens) {
+std::vector<TokenMerge> learn_merges(const TokenWords& words, const MergeTraining& training,
+                                     std::vector<std::string>* tokens) {
   return Trainer(words, tokens, training).train();
 }
 

@@ -40,7 +40,7 @@ struct MergeTraining {
 // smaller right id. New tokens are appended to `tokens`. Pair counts are updated where a merge
 // changes them, so the work is that of the occurrences merged, whatever the length of the words.
 // The result does not depend on the order of `words`. Throws Error for 2^32 tokens or more.
-std::vector<BpeMerge> learn_merges(const TokenWords& words, const MergeTraining& training,
-                                   std::vector<std::string>* tokens);
+std::vector<TokenMerge> learn_merges(const TokenWords& words, const MergeTraining& training,
+                                     std::vector<std::string>* tokens);
 
 }  // namespace headshare

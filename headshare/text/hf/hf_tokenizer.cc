@@ -146,7 +146,7 @@ json hf_json_from_bpe(const BpeDefinition& definition) {
     vocabulary[raw ? token : to_alphabet(token)] = id;
   }
   json merges = json::array();
-  for (const BpeMerge& merge : definition.merges) {
+  for (const TokenMerge& merge : definition.merges) {
     merges.push_back({to_alphabet(definition.tokens[static_cast<size_t>(merge.left)]),
                       to_alphabet(definition.tokens[static_cast<size_t>(merge.right)])});
   }

@@ -203,6 +203,8 @@ TEST(SentencePieceTest, BytesOfACharacterShareItsSpan) {
 
 TEST(SentencePieceTest, ControlPiecesAreSpelledAndNeverRead) {
   const SentencePieceTokenizer tokenizer(small_model(), "x");
+  EXPECT_EQ(tokenizer.vocabulary()->tokens[1].kind, TokenKind::kSpecial);
+  EXPECT_EQ(tokenizer.vocabulary()->scores[6], -1);  // "ab"
   const std::vector<int32_t> ids = {1, 7, 6, 2, 7, 5, 0};
   EXPECT_EQ(tokenizer.decode(ids), "<s>aab</s>ab \u2047 ");
   EXPECT_THAT(tokenizer.encode("</s>"), testing::Not(testing::Contains(2)));
@@ -256,6 +258,12 @@ TEST(SentencePieceTest, AVocabularyGivesOtherIds) {
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{5, 2}), "ofab");
   EXPECT_EQ(tokenizer->spelling(5), "▁of");
   EXPECT_THAT(error_message([&] { tokenizer->spelling(7); }), HasSubstr("the id 7"));
+  const Vocabulary seen = *tokenizer->vocabulary();
+  EXPECT_EQ(seen.tokens[5].spelling, "▁of");
+  EXPECT_EQ(seen.tokens[0].kind, TokenKind::kSpecial);
+  EXPECT_EQ(seen.tokens[1].kind, TokenKind::kUnknown);
+  EXPECT_EQ(seen.tokens[3].kind, TokenKind::kOrdinary);
+  EXPECT_TRUE(seen.scores.empty()) << "each side's model has scores of its own";
   EXPECT_EQ(fingerprint(*tokenizer_from_json(tokenizer->to_json(), "again")), fingerprint(*tokenizer));
   EXPECT_THAT(error_message([&] { sentencepiece_file(*tokenizer, "x.model"); }), HasSubstr("a vocabulary of its own"));
   const std::pair<const char*, const char*> mistakes[] = {{R"({"<unk>": 0, "a": 2})", "the id 2"},

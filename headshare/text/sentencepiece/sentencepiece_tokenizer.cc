@@ -229,6 +229,24 @@ bool SentencePieceTokenizer::continues_word(int32_t id) const {
   return !text.starts_with(kMetaspace) && (first >= 0x80 || std::isalnum(first) != 0);
 }
 
+TokenKind SentencePieceTokenizer::token_kind(int32_t id) const {
+  if (is_unknown(id)) return TokenKind::kUnknown;
+  if (is_control(id)) return TokenKind::kSpecial;
+  const int own = has_vocabulary() ? processor_->PieceToId(piece(id)) : id;
+  if (processor_->IsByte(own)) return TokenKind::kByte;
+  return processor_->IsUnused(own) ? TokenKind::kUnused : TokenKind::kOrdinary;
+}
+
+std::optional<Vocabulary> SentencePieceTokenizer::vocabulary() const {
+  Vocabulary vocabulary;
+  for (int32_t id = 0; id < vocabulary_size(); ++id) {
+    vocabulary.tokens.push_back({.spelling = piece(id), .kind = token_kind(id)});
+    // A vocabulary of two models has scores in either.
+    if (!has_vocabulary()) vocabulary.scores.push_back(processor_->GetScore(id));
+  }
+  return vocabulary;
+}
+
 nlohmann::json SentencePieceTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
   object["model"] = to_base64(model_);

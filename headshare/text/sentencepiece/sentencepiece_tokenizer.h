@@ -44,6 +44,7 @@ class SentencePieceTokenizer : public Tokenizer {
   std::optional<int32_t> special(SpecialToken role) const override;
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
+  std::optional<Vocabulary> vocabulary() const override;
   nlohmann::json to_json() const override;
   static std::unique_ptr<SentencePieceTokenizer> from_json(const nlohmann::json& object, const std::string& where);
 
@@ -57,6 +58,7 @@ class SentencePieceTokenizer : public Tokenizer {
   void load(const std::string& where);
   void read_vocabulary(const std::string& where);
   const std::string& piece(int32_t id) const;
+  TokenKind token_kind(int32_t id) const;
   bool is_control(int32_t id) const;
   bool is_unknown(int32_t id) const;
   TokensWithSpans encode_pieces(std::string_view text) const;

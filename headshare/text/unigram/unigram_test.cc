@@ -82,6 +82,21 @@ TEST(UnigramTest, SpansAreWhereTheCharactersStand) {
   EXPECT_THAT(error_message([&] { tokenizer.spelling(-1); }), HasSubstr("the id -1"));
 }
 
+TEST(UnigramTest, TheVocabularyHasScoresAndKinds) {
+  UnigramDefinition d = sample_definition();
+  d.added.push_back({.id = 10, .text = "-"});
+  const Vocabulary vocabulary = *UnigramTokenizer(d).vocabulary();
+  EXPECT_EQ(vocabulary.scores, d.scores);
+  std::vector<TokenKind> kinds;
+  for (const VocabularyToken& token : vocabulary.tokens) kinds.push_back(token.kind);
+  ASSERT_EQ(kinds.size(), d.tokens.size());
+  EXPECT_EQ(kinds[0], TokenKind::kSpecial);
+  EXPECT_EQ(kinds[1], TokenKind::kUnknown);
+  EXPECT_EQ(kinds[5], TokenKind::kOrdinary);
+  EXPECT_EQ(kinds[10], TokenKind::kAdded);
+  EXPECT_EQ(vocabulary.tokens[8].spelling, "▁");
+}
+
 TEST(UnigramTest, VerbatimTokensAreCutOutFirst) {
   UnigramDefinition d = sample_definition();
   d.added.push_back({.id = 10, .text = "-"});

@@ -349,6 +349,16 @@ bool UnigramTokenizer::continues_word(int32_t id) const {
   return !token.starts_with(kMetaspace) && (first >= 0x80 || std::isalnum(first) != 0);
 }
 
+std::optional<Vocabulary> UnigramTokenizer::vocabulary() const {
+  Vocabulary vocabulary = vocabulary_of(definition_.tokens, definition_.special, definition_.added);
+  vocabulary.scores = definition_.scores;
+  vocabulary.tokens.at(static_cast<size_t>(definition_.unknown)).kind = TokenKind::kUnknown;
+  for (int32_t id = 0; id < vocabulary_size(); ++id) {
+    if (model_.byte_of(id) >= 0) vocabulary.tokens.at(static_cast<size_t>(id)).kind = TokenKind::kByte;
+  }
+  return vocabulary;
+}
+
 nlohmann::json UnigramTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
   write_unigram(definition_, &object);

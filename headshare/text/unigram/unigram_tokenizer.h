@@ -62,6 +62,7 @@ class UnigramTokenizer : public Tokenizer {
   int64_t pair_separators() const override { return definition_.pair_separators; }
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
+  std::optional<Vocabulary> vocabulary() const override;
   nlohmann::json to_json() const override;
 
   const UnigramDefinition& definition() const { return definition_; }

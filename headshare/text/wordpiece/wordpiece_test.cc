@@ -88,6 +88,15 @@ TEST(WordPieceTest, SpecialTokensAreNeverProducedFromText) {
   EXPECT_EQ(WordPieceTokenizer(bare).special(SpecialToken::kMask), std::nullopt);
 }
 
+TEST(WordPieceTest, TheVocabularyIsThatOfTheFile) {
+  const Vocabulary vocabulary = *WordPieceTokenizer(sample_definition()).vocabulary();
+  EXPECT_EQ(vocabulary.tokens[6].spelling, "##want");
+  EXPECT_EQ(vocabulary.tokens[6].kind, TokenKind::kOrdinary);
+  EXPECT_EQ(vocabulary.tokens[1].kind, TokenKind::kUnknown);
+  EXPECT_EQ(vocabulary.tokens[4].kind, TokenKind::kSpecial);
+  EXPECT_TRUE(vocabulary.merges.empty() && vocabulary.scores.empty());
+}
+
 TEST(WordPieceTest, SpansAreInTheOriginalText) {
   const WordPieceTokenizer tokenizer(sample_definition());
   EXPECT_THAT(spelled(tokenizer, " UN\u00ADwant\u00C9D,\u00A0Caf\u00E9 \u65E5zebra"),

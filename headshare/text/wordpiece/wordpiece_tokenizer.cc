@@ -269,6 +269,10 @@ bool WordPieceTokenizer::continues_word(int32_t id) const {
          definition_.tokens[static_cast<size_t>(id)].starts_with(kContinuationPrefix);
 }
 
+std::optional<Vocabulary> WordPieceTokenizer::vocabulary() const {
+  return vocabulary_of(definition_.tokens, definition_.special, definition_.added);
+}
+
 nlohmann::json WordPieceTokenizer::to_json() const {
   nlohmann::json object = tokenizer_header(*this);
   write_wordpiece(definition_, &object);

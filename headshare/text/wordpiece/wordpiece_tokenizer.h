@@ -64,6 +64,7 @@ class WordPieceTokenizer : public Tokenizer {
   std::optional<int32_t> special(SpecialToken role) const override;
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return false; }
+  std::optional<Vocabulary> vocabulary() const override;
   nlohmann::json to_json() const override;
 
   const WordPieceDefinition& definition() const { return definition_; }

@@ -1,11 +1,11 @@
-#include "headshare/convert/hf/albert.h"
-
 #include <gmock/gmock.h>
 
 #include <set>
 
 #include "headshare/base/rng.h"
-#include "headshare/convert/testing.h"
+#include "headshare/convert/formats.h"
+#include "headshare/convert/hf/shape.h"
+#include "headshare/convert/hf/testing.h"
 #include "headshare/models/testing.h"
 
 namespace headshare {
@@ -98,7 +98,7 @@ TEST_F(AlbertTest, ReadsTheConfiguration) {
 TEST_F(AlbertTest, AnEmptyConfigurationIsAlbertXxlarge) {
   TemporaryDirectory directory;
   write_file(directory.path() / "config.json", R"({"model_type": "albert"})");
-  EXPECT_EQ(measure(albert_options(HfConfig(directory.path() / "config.json"))).total_parameters, 222595584);
+  EXPECT_EQ(measure(std::get<EncoderOptions>(read_hf_shape(directory.path()).options)).total_parameters, 222595584);
 }
 
 TEST_F(AlbertTest, EveryTensorOfOursIsMappedOnce) {

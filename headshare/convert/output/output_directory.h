@@ -17,8 +17,7 @@ struct OutputKind {
   std::function<void(const fs::path&)> check_is_one;  // throws Error unless a directory with these files is one
 };
 
-OutputKind headshare_output();     // a model's files
-OutputKind hugging_face_output();  // what write_bert() and write_hf_tokenizer() write
+OutputKind headshare_output();  // a model's files
 
 class OutputDirectory {
  public:

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "headshare/convert/foreign.h"
-#include "headshare/convert/testing.h"
+#include "headshare/convert/formats.h"
+#include "headshare/convert/hf/testing.h"
 
 namespace headshare {
 namespace {
@@ -383,9 +383,9 @@ TEST_F(TranslatorTest, MarianSaysWhatItsTextNeeds) {
   FakeTranslator("marian").write(directory());
   write_file(directory() / "vocab.json", "{}");
   write_file(directory() / "merges.txt", "");
-  EXPECT_THAT(open(FakeTranslator("marian")).tokenizer_advice, HasSubstr("source.spm, target.spm and vocab.json"));
-  EXPECT_TRUE(open(FakeTranslator("marian")).tokenizer.empty());
-  EXPECT_EQ(open(FakeTranslator("bart")).tokenizer, directory());
+  EXPECT_THAT(open(FakeTranslator("marian")).without_tokenizer, HasSubstr("source.spm, target.spm and vocab.json"));
+  EXPECT_FALSE(open(FakeTranslator("marian")).tokenizers);
+  EXPECT_TRUE(open(FakeTranslator("bart")).tokenizers);
 }
 
 TEST_F(TranslatorTest, ConfigurationsWeCannotReproduceAreRefusedByName) {

@@ -1,4 +1,4 @@
-#include "headshare/convert/hf/closed_vocabulary.h"
+#include "headshare/convert/foreign/closed_vocabulary.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "headshare/convert/output.h"
+#include "headshare/convert/output/output_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,9 +9,7 @@
 #include <cstring>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
 #include "headshare/base/unfinished.h"
-#include "headshare/convert/hf/bert.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {
@@ -25,15 +23,6 @@ fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.
 OutputKind headshare_output() {
   return {.files = {"config.json", "model.safetensors", "tokenizer.json", "source_tokenizer.json", "task.json"},
           .check_is_one = [](const fs::path& path) { read_options(path); }};
-}
-
-OutputKind hugging_face_output() {
-  return {.files = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"},
-          .check_is_one = [](const fs::path& path) {
-            const nlohmann::json config = json_or_discarded(read_file(path / "config.json"));
-            HS_CHECK(config.is_object() && config.contains(kExportMark), path.string(),
-                     " was not written by headshare, so it is not overwritten; choose another name");
-          }};
 }
 
 OutputDirectory::OutputDirectory(const fs::path& path, Overwrite overwrite, OutputKind kind)

@@ -1,9 +1,10 @@
-#include "headshare/convert/output.h"
+#include "headshare/convert/output/output_directory.h"
 
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
-#include "headshare/convert/hf/bert.h"
+#include "headshare/convert/hf/format.h"
+#include "headshare/convert/hf/written_config.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/text/simple/byte_tokenizer.h"
 
@@ -70,7 +71,7 @@ TEST_F(OutputTest, OverwritesOnlyModelsAndOnlyWhenAsked) {
 TEST_F(OutputTest, OverwritesHuggingFaceDirectoriesOfItsOwnOnly) {
   const auto write_foreign = [&](const std::string& config) {
     return error_message([&] {
-      OutputDirectory(out(), Overwrite::kYes, hugging_face_output()).write([&](const fs::path& to) {
+      OutputDirectory(out(), Overwrite::kYes, hf_format().output).write([&](const fs::path& to) {
         write_file(to / "config.json", config);
       });
     });

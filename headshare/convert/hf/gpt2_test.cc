@@ -4,8 +4,11 @@
 #include <set>
 
 #include "headshare/base/rng.h"
-#include "headshare/convert/foreign.h"
-#include "headshare/convert/testing.h"
+#include "headshare/convert/formats.h"
+#include "headshare/convert/hf/directory.h"
+#include "headshare/convert/hf/testing.h"
+#include "headshare/text/simple/byte_tokenizer.h"
+#include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
 namespace {
@@ -277,14 +280,27 @@ TEST_F(Gpt2Test, NotAModel) {
 }
 
 TEST_F(Gpt2Test, Tokenizers) {
-  const FakeGpt2 fake;
-  EXPECT_EQ(open(fake).tokenizer, fs::path());
+  const ForeignModel without = open(FakeGpt2());
+  EXPECT_FALSE(without.tokenizers);
+  EXPECT_THAT(without.without_tokenizer, HasSubstr("has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json"));
+  const auto found = [&] { return HfDirectory(directory()).tokenizer(); };
+  EXPECT_EQ(found(), fs::path());
   write_file(directory() / "vocab.json", "{}");
-  EXPECT_EQ(open(fake).tokenizer, fs::path());
+  EXPECT_EQ(found(), fs::path());
   write_file(directory() / "merges.txt", "");
-  EXPECT_EQ(open(fake).tokenizer, directory());
+  EXPECT_EQ(found(), directory());
   write_file(directory() / "tokenizer.json", "{}");
-  EXPECT_EQ(open(fake).tokenizer, directory() / "tokenizer.json");
+  EXPECT_EQ(found(), directory() / "tokenizer.json");
+  const ForeignModel with = open(FakeGpt2());
+  EXPECT_EQ(with.without_tokenizer, "");
+  EXPECT_THAT(error_message([&] { with.tokenizers(); }), HasSubstr("tokenizer.json")) << "it is read when it is wanted";
+}
+
+TEST_F(Gpt2Test, ATokenizerThatIsNoneOfTheModelIsRefused) {
+  FakeGpt2 fake;
+  fake.write(directory());
+  save_tokenizer(ByteTokenizer(), directory() / "tokenizer.json");
+  EXPECT_THAT(error_message([&] { open(fake).tokenizers(); }), HasSubstr("has 256 tokens, the model only 11"));
 }
 
 class ShardsTest : public Gpt2Test {

@@ -1,37 +1,12 @@
-#include "headshare/convert/foreign.h"
+#include "headshare/convert/foreign/foreign_model.h"
 
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
-#include "headshare/base/json_input.h"
-#include "headshare/base/nearest.h"
-#include "headshare/convert/hf/directory.h"
-#include "headshare/models/checkpoint.h"
+#include "headshare/base/notice.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
-
-const std::vector<ForeignFormat>& foreign_formats() {
-  static const std::vector<ForeignFormat> formats = {
-      {"hf",
-       "a Hugging Face directory: config.json and model.safetensors; model types gpt2, bert, roberta, xlm-roberta, "
-       "distilbert, albert, HashFormers, marian, bart and mbart",
-       open_hf},
-  };
-  return formats;
-}
-
-const ForeignFormat& find_format(const std::string& name) {
-  std::vector<std::string> known;
-  for (const ForeignFormat& format : foreign_formats()) {
-    if (format.name == name) return format;
-    known.push_back(format.name);
-  }
-  std::string list;
-  for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-  throw Error(join_text("unknown format ", brief_text(name), did_you_mean(name, known), "; --from takes ", list));
-}
-
 namespace {
 
 template <class Model, class Options>
@@ -55,6 +30,21 @@ Model read_values(const Options& options, const ForeignModel& foreign) {
 }
 
 }  // namespace
+
+TokenizerPair one_tokenizer(std::shared_ptr<Tokenizer> tokenizer, const ModelOptions& model, const std::string& where) {
+  check_vocabulary(*tokenizer, model, where);
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
+  HS_CHECK(translator == nullptr || translator->source_vocabulary == translator->vocabulary, "the model has ",
+           translator->source_vocabulary, " tokens in its source and ", translator->vocabulary,
+           " in its target: it needs two tokenizers, and ", where, " is one");
+  constexpr int64_t kPadding = 128;  // models round their vocabulary up by less
+  const int64_t vocabulary = shared_options(model).vocabulary;
+  if (tokenizer->words() == nullptr && tokenizer->vocabulary_size() + kPadding <= vocabulary) {
+    notice(join_text(where, " has ", tokenizer->vocabulary_size(), " tokens, the model ", vocabulary,
+                     ": make sure that it is this model's tokenizer"));
+  }
+  return {.source = tokenizer, .target = tokenizer};
+}
 
 Decoder read_decoder(const ForeignModel& foreign) {
   return read_values<Decoder>(std::get<DecoderOptions>(foreign.options), foreign);

@@ -1,0 +1,57 @@
+#include "headshare/convert/foreign/model_to_write.h"
+
+#include "headshare/base/error.h"
+#include "headshare/convert/foreign/closed_vocabulary.h"
+#include "headshare/models/finite.h"
+#include "headshare/text/tokenizer_file.h"
+
+namespace headshare {
+namespace {
+
+NamedTensors tensors_of(const fs::path& checkpoint, const ModelOptions& options) {
+  if (is_causal(options)) return model_tensors(*load_decoder(checkpoint));
+  if (is_encoder_decoder(options)) return model_tensors(*load_encoder_decoder(checkpoint));
+  return model_tensors(*load_encoder(checkpoint));
+}
+
+// The tokenizers as they stand in the checkpoint; the source's is the target's where it has none of its own.
+TokenizerPair tokenizers_of(const fs::path& checkpoint) {
+  TokenizerPair pair;
+  if (const fs::path file = checkpoint / "tokenizer.json"; fs::exists(file)) pair.target = load_tokenizer(file);
+  pair.source = pair.target;
+  if (const fs::path file = checkpoint / "source_tokenizer.json"; fs::exists(file)) pair.source = load_tokenizer(file);
+  return pair;
+}
+
+ModelToWrite closed_model(const fs::path& checkpoint, const std::vector<std::string>& words) {
+  const LoadedEncoder loaded = load_encoder_model(checkpoint);
+  const Encoder closed = close_vocabulary(loaded.model, *loaded.tokenizer, words);
+  return {.options = closed->options(),
+          .tensors = model_tensors(*closed),
+          .tokenizers = {.source = loaded.tokenizer, .target = loaded.tokenizer},
+          .words = words};
+}
+
+}  // namespace
+
+ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
+  const ModelOptions options = read_options(checkpoint);
+  if (words.empty()) return options;
+  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  HS_CHECK(encoder != nullptr && is_hashed(encoder->embedding), checkpoint.string(),
+           " has a vocabulary; --words is for encoders that hash words");
+  return closed_options(*encoder, words);
+}
+
+ModelToWrite model_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
+  if (!words.empty()) return closed_model(checkpoint, words);
+  const ModelOptions options = read_options(checkpoint);
+  return {.options = options, .tensors = tensors_of(checkpoint, options), .tokenizers = tokenizers_of(checkpoint)};
+}
+
+void check_writable_values(const ModelToWrite& model, const std::string& tensor) {
+  check_finite(model.tensors.at(tensor), join_text("the ", kind_name(model.options), ": tensor '", tensor, "'"),
+               "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
+}
+
+}  // namespace headshare

@@ -1,0 +1,30 @@
+// A checkpoint of ours that goes out: what every format writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headshare/models/checkpoint.h"
+
+namespace headshare {
+
+struct ModelToWrite {
+  ModelOptions options;           // resolved
+  NamedTensors tensors;           // under our names
+  TokenizerPair tokenizers = {};  // null where the checkpoint has none
+  // Where the checkpoint's model hashes words, this one has a table instead: the special tokens' rows and one for each
+  // of these words (closed_vocabulary.h). Empty for every other model.
+  std::vector<std::string> words = {};
+};
+
+// The options of the model that model_to_write() gives, from config.json alone. Throws Error for words where the model
+// has a vocabulary.
+ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std::string>& words);
+
+// Reads a checkpoint directory; `words` is empty, or the list that an encoder which hashes words is closed over.
+ModelToWrite model_to_write(const fs::path& checkpoint, const std::vector<std::string>& words);
+
+// Throws Error, naming the tensor and the way out, unless all values are finite.
+void check_writable_values(const ModelToWrite& model, const std::string& tensor);
+
+}  // namespace headshare

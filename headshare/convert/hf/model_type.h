@@ -1,0 +1,42 @@
+// A model type of Hugging Face transformers: what config.json calls "model_type", and all that headshare knows of it.
+// Each family's file makes its rows; hf/model_types.h lists them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headshare/convert/foreign/foreign_model.h"
+#include "headshare/convert/foreign/model_to_write.h"
+#include "headshare/convert/hf/directory.h"
+#include "headshare/convert/hf/shape.h"
+
+namespace headshare {
+
+// What the two files of a directory hold.
+struct HfContent {
+  nlohmann::json config;
+  NamedTensors tensors;
+};
+
+struct HfModelType {
+  std::string name;                 // "gpt2"
+  std::vector<std::string> models;  // what people call the models of this type: "GPT-2"
+  std::string kind;                 // of our models: kind_name()
+
+  // What a configuration alone says. Throws Error, naming the key, for one that we cannot reproduce.
+  HfShape (*shape)(const HfConfig& config, const std::string& type);
+
+  // Maps the tensors of a directory. Throws Error for those that are missing, unknown or of another shape. Null: only
+  // what such a model costs is known.
+  ForeignModel (*open)(const std::shared_ptr<const HfDirectory>& directory) = nullptr;
+
+  // "" where a model of the row's kind has a place in such tensors; else a sentence that names the option and the way
+  // out. Null: no model is written as this type.
+  std::string (*why_not_write)(const ModelOptions& options) = nullptr;
+
+  // The files of a model for which why_not_write() gives "". transformers computes the same from them.
+  HfContent (*content)(const ModelToWrite& model) = nullptr;
+};
+
+}  // namespace headshare
