@@ -13,7 +13,7 @@ if(TARGET headshare)
   # The program finds libtorch where the build found it, also in the .venv of this tree, which
   # INSTALL_RPATH_USE_LINK_PATH would leave out as part of the project.
   set_target_properties(headshare PROPERTIES INSTALL_RPATH ${torch_root}/lib)
-  install(TARGETS headshare RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS headshare EXPORT headshare RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})  # headshare::headshare
 endif()
 
 configure_package_config_file(cmake/headshare-config.cmake.in headshare-config.cmake INSTALL_DESTINATION ${package_dir})

@@ -7,6 +7,7 @@
 #include "headshare/attention/attention.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/base/testing.h"
 
 namespace headshare {
 namespace {
@@ -166,6 +167,14 @@ TEST(AttentionOptions, InitialDeviationsReachTheParameters) {
   EXPECT_NEAR(deviation({.init_deviation = 0.1}, "query.weight"), 0.1, 0.1 * 0.014);
   EXPECT_NEAR(deviation({.output_deviation = 0.3}, "output.weight"), 0.3, 0.3 * 0.014);
   EXPECT_EQ(deviation({.content_bias = true}, "content_bias"), 0);
+}
+
+TEST(ChosenSchemesTest, AllNamesDuplicatesAndMistakes) {
+  EXPECT_EQ(chosen_schemes({"all"}).size(), scheme_names().size());
+  EXPECT_EQ(chosen_schemes({"sha", "all"}).size(), scheme_names().size());
+  EXPECT_THAT(chosen_schemes({"sha", "mha", "sha"}), testing::ElementsAre("mha", "sha"));
+  EXPECT_THAT(error_message([] { chosen_schemes({"mha", "mhee_add"}); }), HasSubstr("mhe_add"));
+  EXPECT_THAT(error_message([] { chosen_schemes(std::vector<std::string>()); }), HasSubstr("--schemes"));
 }
 
 }  // namespace

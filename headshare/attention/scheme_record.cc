@@ -41,6 +41,24 @@ const SchemeRecord& scheme_record(const std::string& name) {
   throw Error(join_text("scheme must be one of ", list, ", not ", brief_text(name), did_you_mean(name, known)));
 }
 
+std::vector<std::string> chosen_schemes(const std::vector<std::string>& names) {
+  HS_CHECK(!names.empty(), "no scheme was named; give --schemes mha,sha,... or all");
+  std::vector<std::string> wanted;
+  bool all = false;
+  for (const std::string& name : names) {
+    if (name == "all") {
+      all = true;
+    } else {
+      wanted.push_back(scheme_record(name).name);
+    }
+  }
+  std::vector<std::string> chosen;
+  for (const std::string& scheme : scheme_names()) {
+    if (all || std::find(wanted.begin(), wanted.end(), scheme) != wanted.end()) chosen.push_back(scheme);
+  }
+  return chosen;
+}
+
 bool is_trained(const std::string& scheme) {
   return std::all_of(records().begin(), records().end(),
                      [&](const SchemeRecord& one) { return one.name != scheme || one.weights_of.empty(); });

@@ -47,6 +47,10 @@ std::vector<std::string> scheme_names();
 // The scheme of that name, "mhe-add" for "mhe_add" too. Throws Error with the nearest name for an unknown one.
 const SchemeRecord& scheme_record(const std::string& name);
 
+// The schemes that "all" and the names in the list stand for, in the registry's order. Throws Error for an empty list,
+// and with the nearest name for an unknown one.
+std::vector<std::string> chosen_schemes(const std::vector<std::string>& names);
+
 // Whether a scheme is trained by itself, and not another one's weights computed in another way. One that is not in the
 // list, of somebody else's results, is taken to be.
 bool is_trained(const std::string& scheme);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "headshare/base/canonical_name.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
@@ -76,11 +77,6 @@ Field optional_field(std::string name, std::optional<Number>* target, std::strin
   };
   made.value = [target] { return target->has_value() ? nlohmann::json(**target) : nlohmann::json("auto"); };
   return made;
-}
-
-std::string canonical_name(std::string name) {
-  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
 }
 
 // "\," stands for a comma within an item, "\\" for a backslash.

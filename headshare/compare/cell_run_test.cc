@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <numeric>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/checkpoint.h"
@@ -124,6 +126,34 @@ TEST(RunCellTest, DiagnosticTasksAreJudgedByAccuracy) {
     EXPECT_NEAR(mean(cell.blocks), cell.quality, 1e-12);
     EXPECT_TRUE(cell.scores.empty());
     EXPECT_EQ(open_experiment(options)->subject().measure, "accuracy");
+  }
+}
+
+TEST(PlanTest, EverySchemeLearnsWithEveryPositionKind) {
+  const TemporaryDirectory home;
+  ComparisonOptions options = small_text({"all"}, home.path());
+  const std::unique_ptr<Experiment> experiment = open_experiment(options);
+  Fields known = fields(options);
+  for (const char* positions : {"learned", "sinusoidal", "rotary", "alibi", "none"}) {
+    set_field(known, "positions", positions, "test");
+    std::vector<std::string> learned;
+    for (const CellPlan& plan : plan_cells(options, *experiment)) {
+      const Trial trial = open_trial(*experiment, plan.options, at::kCPU);
+      ASSERT_GT(trial.task->draw(1), 0);
+      trial.task->loss_sum(0).backward();
+      for (const Tensor& parameter : trial.task->model()->parameters()) {
+        const Tensor gradient = parameter.grad();  // none of those that cannot matter, such as MHE-ADD's key embedding
+        EXPECT_TRUE(!gradient.defined() || at::isfinite(gradient).all().item<bool>()) << plan.directory() << positions;
+      }
+      EXPECT_TRUE(std::isfinite(trial.task->evaluate(Part::kValidation, {}).loss)) << plan.directory() << positions;
+      learned.push_back(plan.key.variant);
+    }
+    std::vector<std::string> expected = scheme_names();
+    // Schemes that keep raw hidden states refuse rotary positions.
+    if (options.language.model.positions == PositionKind::kRotary) {
+      std::erase_if(expected, [](const std::string& scheme) { return scheme.starts_with("el_"); });
+    }
+    EXPECT_THAT(learned, testing::UnorderedElementsAreArray(expected)) << positions;
   }
 }
 

@@ -143,24 +143,6 @@ ComparisonOptions preset_options(const std::string& task, Preset preset, const T
   return options;
 }
 
-std::vector<std::string> chosen_schemes(const std::vector<std::string>& names) {
-  HS_CHECK(!names.empty(), "no scheme was named; give --schemes mha,sha,... or all");
-  std::vector<std::string> wanted;
-  bool all = false;
-  for (const std::string& name : names) {
-    if (name == "all") {
-      all = true;
-    } else {
-      wanted.push_back(scheme_record(name).name);
-    }
-  }
-  std::vector<std::string> chosen;
-  for (const std::string& scheme : scheme_names()) {
-    if (all || std::find(wanted.begin(), wanted.end(), scheme) != wanted.end()) chosen.push_back(scheme);
-  }
-  return chosen;
-}
-
 std::string SweepSetting::name() const {
   std::string text;
   for (const auto& [option, value] : values) text += (text.empty() ? "" : " ") + option + "=" + value;

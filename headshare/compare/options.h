@@ -43,9 +43,6 @@ ComparisonOptions pre_training(const ComparisonOptions& options);
 // The task's and preset's sizes, steps and rates, to be set before the user's own.
 ComparisonOptions preset_options(const std::string& task, Preset preset, const TaskOptions& asked = {});
 
-// The schemes that "all" and the names in the list stand for, in the registry's order. An unknown name
-// is refused with the nearest.
-std::vector<std::string> chosen_schemes(const std::vector<std::string>& names);
 // One combination of swept values: {{"learning-rate", "0.001"}}.
 struct SweepSetting {
   std::vector<std::pair<std::string, std::string>> values = {};

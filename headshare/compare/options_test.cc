@@ -15,14 +15,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(ChosenSchemesTest, AllNamesDuplicatesAndMistakes) {
-  EXPECT_EQ(chosen_schemes({"all"}).size(), scheme_names().size());
-  EXPECT_EQ(chosen_schemes({"sha", "all"}).size(), scheme_names().size());
-  EXPECT_THAT(chosen_schemes({"sha", "mha", "sha"}), ElementsAre("mha", "sha"));
-  EXPECT_THAT(error_message([] { chosen_schemes({"mha", "mhee_add"}); }), HasSubstr("mhe_add"));
-  EXPECT_THAT(error_message([] { chosen_schemes(std::vector<std::string>()); }), HasSubstr("--schemes"));
-}
-
 TEST(ChosenSchemesTest, ShaJoinsWhenPeopIsAskedFor) {
   ComparisonOptions options;
   options.schemes = {"mha", "mhe_add"};

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "headshare/base/field.h"
-#include "headshare/cli/arguments/config_file.h"
+#include "headshare/host/settings_file.h"
 #include "tests/fuzz/driver.h"
 
 namespace headshare::fuzz {
@@ -36,20 +36,14 @@ struct Options {
 // What is read from a file is written and read again as the same.
 void read_config(const fs::path& folder) {
   Options options;
-  Fields fields = options.fields();
-  for (const Setting& setting : read_settings(folder / "config.yaml")) {
-    may_refuse([&] { set_field(fields, setting.name, setting.text, setting.where); });
-  }
-  const nlohmann::json values = to_json(fields);
+  OptionGroups groups = {option_group("All", options.fields())};
+  may_refuse([&] { read_settings(groups, folder / "config.yaml"); });
   const auto replace = nlohmann::json::error_handler_t::replace;
-  const std::string before = values.dump(-1, ' ', false, replace);
-  OptionGroup group{.heading = "All", .fields = fields, .defaults = {}};
-  write_file(folder / "again.yaml", settings_text("title", {group}));
+  const std::string before = to_json(groups).dump(-1, ' ', false, replace);
+  write_settings(folder / "again.yaml", "try", groups);
   Options read;
-  Fields again = read.fields();
-  for (const Setting& setting : read_settings(folder / "again.yaml")) {
-    set_field(again, setting.name, setting.text, setting.where);
-  }
+  OptionGroups again = {option_group("All", read.fields())};
+  read_settings(again, folder / "again.yaml");
   if (to_json(again).dump(-1, ' ', false, replace) != before) throw std::logic_error("read back as something else");
 }
 

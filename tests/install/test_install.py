@@ -42,10 +42,20 @@ def test_every_installed_header_finds_what_it_includes(prefix):
 def test_consumer_builds_and_runs(prefix, root, tmp_path):
     configure(root, prefix, tmp_path)
     run_command(["cmake", "--build", tmp_path])
-    assert run_command([tmp_path / "consumer"]).stdout.splitlines() == [
+    out = tmp_path / "comparison"
+    *lines, mha, sha = run_command([tmp_path / "consumer", out]).stdout.splitlines()
+    assert lines == [
         "mha: 16384 parameters, 128 cached elements per token, output [1, 3, 64]",
         "mhe_mul: 7360 parameters, 32 cached elements per token, output [1, 3, 64]",
+        "mha: 123813120 parameters, room for a context of 7542 tokens",
+        "mhe_mul: 104376576 parameters, room for a context of 71291 tokens",
     ]
+    # Its models were trained by the installed program.
+    for line, scheme in ((mha, "mha"), (sha, "sha")):
+        assert re.fullmatch(scheme + r": 10 steps, accuracy 0\.\d+", line)
+    assert (out / "report.html").is_file()
+    resumed = run_command([prefix / "bin/headshare", "compare", "--resume", "--out", out])
+    assert "2 of 2 models were finished before" in resumed.stderr
 
 
 def test_a_python_without_torch_is_refused_with_the_way_out(prefix, root, tmp_path):

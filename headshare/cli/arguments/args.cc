@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "headshare/base/canonical_name.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/visible.h"
-#include "headshare/cli/arguments/config_file.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/host/settings_file.h"
 
 namespace headshare {
 namespace {
@@ -16,11 +17,7 @@ constexpr const char* kHelp = "help";
 constexpr const char* kFullHelp = "help-all";
 
 // "--Learning_Rate" -> "learning-rate".
-std::string plain_name(const std::string& flag) {
-  std::string name = flag.substr(flag.starts_with("--") ? 2 : 1);
-  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
+std::string plain_name(const std::string& flag) { return canonical_name(flag.substr(flag.starts_with("--") ? 2 : 1)); }
 
 bool looks_like_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
@@ -31,55 +28,19 @@ bool is_full_help(const std::string& word) {
 
 bool is_help(const std::string& word) { return word == "--help" || word == "-h" || is_full_help(word); }
 
-// A call for help, taken apart.
-struct HelpCall {
-  bool help = false;
-  bool full = false;
-  std::string group;  // of --help-all GROUP; "": all
-  Words others;       // the words that are not about help
-};
-
-HelpCall help_call(const Words& words) {
-  HelpCall call;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--") {
-      call.others.insert(call.others.end(), words.begin() + static_cast<ptrdiff_t>(i), words.end());
-      break;
-    }
-    if (!is_help(word)) {
-      call.others.push_back(word);
-      continue;
-    }
-    call.help = true;
-    if (!is_full_help(word)) continue;
-    call.full = true;
-    if (const size_t equals = word.find('='); equals != std::string::npos) {
-      call.group = word.substr(equals + 1);
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
-      call.group = words[++i];
-    }
-  }
-  return call;
-}
-
 }  // namespace
-
-std::string group_name(std::string heading) {
-  for (char& c : heading) {
-    c = c == ' ' || c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return heading;
-}
 
 Arguments::Arguments(std::string verb, std::string summary) {
   page_.verb = std::move(verb);
   page_.summary = std::move(summary);
 }
 
+void Arguments::groups(OptionGroups groups) {
+  for (OptionGroup& group : groups) this->group(std::move(group.heading), std::move(group.fields));
+}
+
 void Arguments::group(std::string heading, Fields fields) {
-  OptionGroup group{.heading = std::move(heading), .fields = {}, .defaults = {}};
-  for (Field& one : fields) {
+  for (const Field& one : fields) {
     std::vector<std::string> names = one.aliases;
     names.push_back(one.name);
     for (const std::string& name : names) {
@@ -87,10 +48,8 @@ void Arguments::group(std::string heading, Fields fields) {
         throw std::logic_error(page_.verb + " has two options called " + name);
       }
     }
-    group.defaults.push_back(one.value());
-    group.fields.push_back(std::move(one));
   }
-  page_.groups.push_back(std::move(group));
+  page_.groups.push_back(option_group(std::move(heading), std::move(fields)));
 }
 
 void Arguments::required(std::string name, std::string help, std::string* target) {
@@ -122,26 +81,8 @@ void Arguments::example(std::string command, std::string purpose) {
   page_.examples.push_back({std::move(command), std::move(purpose)});
 }
 
-Field* Arguments::find(const std::string& name) {
-  for (OptionGroup& group : page_.groups) {
-    if (Field* found = find_field(group.fields, name); found != nullptr) return found;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> Arguments::known_names() const {
-  std::vector<std::string> names;
-  for (const OptionGroup& group : page_.groups) {
-    for (const Field& one : group.fields) names.push_back(one.name);
-  }
-  for (const OptionGroup& group : page_.groups) {
-    for (const Field& one : group.fields) names.insert(names.end(), one.aliases.begin(), one.aliases.end());
-  }
-  return names;
-}
-
 void Arguments::refuse_flag(const std::string& name) const {
-  std::vector<std::string> known = known_names();
+  std::vector<std::string> known = option_names(page_.groups);
   known.insert(known.end(), {kConfig, kHelp, kFullHelp});
   const bool negated = name.starts_with("no-");
   const std::string nearest = nearest_name(negated ? name.substr(3) : name, known);
@@ -162,7 +103,7 @@ void Arguments::set_flag(Field& field, const std::string& text) {
   } catch (const Error& error) {
     throw UsageError(join_text("--", error.what()));  // the message begins with the name
   }
-  given_.insert(field.name);
+  given_[field.name] = whole;
   flags_.insert(field.name);
   asked_.insert(field.name);
 }
@@ -205,6 +146,7 @@ size_t Arguments::parse_flag(const Words& words, size_t at) {
 }
 
 void Arguments::take_positional(const std::string& word) {
+  unnamed_.push_back(word);
   std::vector<std::string>* rest = page_.positionals.empty() ? nullptr : page_.positionals.back().all;
   if (rest != nullptr && positionals_taken_ + 1 >= page_.positionals.size()) {
     if (word.empty()) throw UsageError(join_text(page_.positionals.back().name, " is empty"));
@@ -224,67 +166,85 @@ void Arguments::take_positional(const std::string& word) {
 }
 
 void Arguments::read_config(const std::string& path) {
-  std::set<std::string> seen;
+  has_config_ = true;
   const bool ours = is_written_by_us(path);
-  for (const Setting& setting : read_settings(path)) {
-    if (!setting.group.empty()) {
-      std::vector<std::string> groups;
-      for (const OptionGroup& group : page_.groups) groups.push_back(group_name(group.heading));
-      if (std::find(groups.begin(), groups.end(), group_name(setting.group)) == groups.end()) {
-        throw UsageError(join_text(setting.where, ": unknown group ", brief_text(setting.group), " around ",
-                                   brief_text(setting.name), did_you_mean(setting.group, groups)));
-      }
-    }
-    Field* field = find(setting.name);
-    if (field == nullptr) {
-      throw UsageError(join_text(setting.where, ": unknown option ", brief_text(setting.name),
-                                 did_you_mean(plain_name("--" + setting.name), known_names())));
-    }
-    if (!seen.insert(field->name).second) {
-      throw UsageError(
-          join_text(setting.where, ": ", brief_text(setting.name), " sets ", field->name, " a second time"));
-    }
-    try {
-      field->parse(setting.text);
-    } catch (const Error& error) {
-      throw UsageError(join_text(setting.where, ": ", error.what()));
-    }
-    given_.insert(field->name);
-    configured_.insert(field->name);
-    if (!ours) asked_.insert(field->name);
+  for (const GivenOption& one : read_settings(page_.groups, path)) {
+    given_[one.name] = one.text;
+    if (!ours) asked_.insert(one.name);
   }
 }
 
-std::vector<std::string> Arguments::not_configured() const {
-  std::vector<std::string> names;
-  for (const OptionGroup& group : page_.groups) {
-    for (const Field& one : group.fields) {
-      if (!configured_.contains(one.name)) names.push_back(one.name);
+// Takes a call for help out of the words.
+std::optional<Arguments::Help> Arguments::take_help(Words* words) {
+  std::optional<Help> help;
+  Words others;
+  for (size_t i = 0; i < words->size(); ++i) {
+    const std::string& word = (*words)[i];
+    if (word == "--") {
+      others.insert(others.end(), words->begin() + static_cast<ptrdiff_t>(i), words->end());
+      break;
+    }
+    if (!is_help(word)) {
+      others.push_back(word);
+      continue;
+    }
+    if (!help) help.emplace();
+    if (!is_full_help(word)) continue;
+    help->full = true;
+    if (const size_t equals = word.find('='); equals != std::string::npos) {
+      help->group = word.substr(equals + 1);
+    } else if (i + 1 < words->size() && !(*words)[i + 1].starts_with('-')) {
+      help->group = (*words)[++i];
     }
   }
-  return names;
+  *words = std::move(others);
+  return help;
 }
 
-bool Arguments::parse_for_help(const Words& words) {
-  const HelpCall call = help_call(words);
-  if (!call.help) return false;
-  try {
-    parse(call.others);
-  } catch (const Error&) {
-    // Help comes first.
-  }
-  return true;
+void Arguments::print_help(const Help& help) const {
+  const int width = terminal_width(Stream::kOut);
+  print_styled(!help.group.empty() ? group_help_text(page_, help.group, width)
+               : help.full         ? full_help_text(page_, width)
+                                   : help_text(page_, width));
 }
 
 bool Arguments::parse(const Words& words) {
-  const auto end = std::find(words.begin(), words.end(), "--");
-  if (const HelpCall call = help_call(words); call.help) {
-    const int width = terminal_width(Stream::kOut);
-    print_styled(!call.group.empty() ? group_help_text(page_, call.group, width)
-                 : call.full         ? full_help_text(page_, width)
-                                     : help_text(page_, width));
+  Words others = words;
+  if (const std::optional<Help> help = take_help(&others)) {
+    print_help(*help);
     return false;
   }
+  read_words(words);
+  return true;
+}
+
+void Arguments::read(const Words& words) {
+  Words others = words;
+  help_ = take_help(&others);
+  if (!help_) return read_words(words);
+  try {
+    read_words(others);
+  } catch (const Error&) {
+    // Help comes first.
+  }
+}
+
+bool Arguments::repeat(const Arguments& typed) {
+  if (typed.help_) {
+    print_help(*typed.help_);
+    return false;
+  }
+  for (const auto& [name, text] : typed.given_) find(name)->parse(text);
+  given_ = typed.given_;
+  flags_ = typed.flags_;
+  asked_ = typed.asked_;
+  has_config_ = typed.has_config_;
+  for (const std::string& word : typed.unnamed_) take_positional(word);
+  return true;
+}
+
+void Arguments::read_words(const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
   std::string config;
   for (auto word = words.begin(); word != end; ++word) {
     const bool apart = *word == "--config";
@@ -311,7 +271,6 @@ bool Arguments::parse(const Words& words) {
     const Positional& missing = page_.positionals[positionals_taken_];
     throw UsageError(join_text(missing.name, " is missing: ", missing.help));
   }
-  return true;
 }
 
 void Arguments::refuse_empty(const std::vector<std::string>& names) {
@@ -320,16 +279,6 @@ void Arguments::refuse_empty(const std::vector<std::string>& names) {
       throw UsageError(join_text("--", name, " is empty: give it a path, or leave it out"));
     }
   }
-}
-
-void Arguments::write_resolved(const fs::path& path) const {
-  write_file(path, settings_text("headshare " + page_.verb + " --config " + path.filename().string(), page_.groups));
-}
-
-nlohmann::json Arguments::values() const {
-  nlohmann::json object = nlohmann::json::object();
-  for (const OptionGroup& group : page_.groups) object.update(to_json(group.fields));
-  return object;
 }
 
 }  // namespace headshare

@@ -1,46 +1,19 @@
 // What a verb is called with: flags and a YAML file, both read against the field lists of its options.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "headshare/base/damaged_file.h"
-#include "headshare/base/error.h"
-#include "headshare/base/field.h"
-#include "headshare/base/file.h"
+#include "headshare/host/option_groups.h"
+#include "headshare/host/usage_error.h"
 
 namespace headshare {
 
-// A mistake in how the program was called: exit code 2.
-class UsageError : public Error {
- public:
-  using Error::Error;
-};
-
-// Runs `check` (such as resolving options); its Errors are mistakes of the call, but for damaged files.
-template <class Check>
-auto as_usage(const Check& check) {
-  try {
-    return check();
-  } catch (const UsageError&) {
-    throw;
-  } catch (const DamagedFile&) {
-    throw;
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
-}
-
 using Words = std::vector<std::string>;  // the command line behind the verb
-
-// Options under one heading of --help.
-struct OptionGroup {
-  std::string heading;  // "Model": also the name of a group in YAML, "model:"
-  Fields fields;
-  std::vector<nlohmann::json> defaults;  // of each field
-};
 
 // An argument without a name.
 struct Positional {
@@ -62,7 +35,7 @@ struct HelpPage {
   std::string verb;
   std::string summary;
   std::vector<Positional> positionals;
-  std::vector<OptionGroup> groups;
+  OptionGroups groups;
   std::vector<std::string> common;  // names of the options that --help shows; empty: all
   std::vector<Example> examples;
   std::vector<std::string> notes;  // paragraphs below all options
@@ -75,9 +48,6 @@ std::string help_text(const HelpPage& page, int width);
 std::string full_help_text(const HelpPage& page, int width);
 std::string group_help_text(const HelpPage& page, const std::string& group, int width);
 
-// A heading, or what stands for one, as YAML names groups: "How to train" -> "how-to-train".
-std::string group_name(std::string heading);
-
 //   Arguments arguments("cost", "what every scheme takes");
 //   arguments.group("Model", fields(options.model));
 //   if (!arguments.parse(words)) return kOk;
@@ -87,8 +57,9 @@ class Arguments {
  public:
   Arguments(std::string verb, std::string summary);
 
-  // Throws std::logic_error when a name or alias is taken already.
+  // Throw std::logic_error when a name or alias is taken already.
   void group(std::string heading, Fields fields);
+  void groups(OptionGroups groups);
   void required(std::string name, std::string help, std::string* target);
   void optional(std::string name, std::string help, std::string* target);
   void one_or_more(std::string name, std::string help, std::vector<std::string>* targets);  // the last to be named
@@ -101,9 +72,19 @@ class Arguments {
   // False when --help, --help-all or --help-all GROUP was asked for; it is on standard output then. Throws UsageError.
   bool parse(const Words& words);
 
-  // Where `words` ask for help, takes from them what can be understood and answers true: what --help shows as defaults
-  // may depend on another option.
-  bool parse_for_help(const Words& words);
+  // The same for options that others depend on: they are read first, and the rest of the command line is then repeated
+  // on top of what follows from them.
+  //   typed.read(words);
+  //   if (!arguments.repeat(typed)) return kOk;
+  // Where `words` ask for help, read() takes from them what can be understood: what help shows as defaults may depend
+  // on it. repeat() takes over what `typed`, which has the same options, was called with, or prints the help that it
+  // was called for and answers false.
+  void read(const Words& words);
+  bool repeat(const Arguments& typed);
+
+  bool asks_for_help() const { return help_.has_value(); }
+  // Whether there was a --config.
+  bool configured() const { return has_config_; }
 
   // Whether a flag or the YAML file set this option.
   bool given(const std::string& name) const { return given_.contains(name); }
@@ -118,38 +99,36 @@ class Arguments {
   // Throws UsageError for one of these options that was given an empty value: it would do nothing.
   void refuse_empty(const std::vector<std::string>& names);
 
-  // The options that no YAML file set, in the order of --help-all.
-  std::vector<std::string> not_configured() const;
-
-  // Every option with its present value, as YAML with comments that --config reads back.
-  void write_resolved(const fs::path& path) const;
-
-  // The same as one JSON object.
-  nlohmann::json values() const;
+  // Every option with its present value.
+  nlohmann::json values() const { return to_json(page_.groups); }
 
   const HelpPage& page() const { return page_; }
 
  private:
-  struct Flag {
-    std::string name;
-    std::string value;
-    bool has_value = false;
+  // A call for help.
+  struct Help {
+    bool full = false;
+    std::string group;  // of --help-all GROUP; "": all
   };
 
-  Field* find(const std::string& name);
+  static std::optional<Help> take_help(Words* words);
+  void print_help(const Help& help) const;
+  void read_words(const Words& words);
+  Field* find(const std::string& name) { return find_option(page_.groups, name); }
   size_t parse_flag(const Words& words, size_t at);
   void set_flag(Field& field, const std::string& text);
   void read_config(const std::string& path);
   void take_positional(const std::string& word);
   [[noreturn]] void refuse_flag(const std::string& name) const;
-  std::vector<std::string> known_names() const;
 
   HelpPage page_;
-  std::set<std::string> given_;       // names of fields
-  std::set<std::string> flags_;       // those given as flags
-  std::set<std::string> configured_;  // those that the YAML file set
-  std::set<std::string> asked_;       // see asked()
+  std::optional<Help> help_;
+  bool has_config_ = false;
+  std::map<std::string, std::string> given_;  // names of fields, and the text that the last flag or the file gave them
+  std::set<std::string> flags_;               // those given as flags
+  std::set<std::string> asked_;               // see asked()
   size_t positionals_taken_ = 0;
+  Words unnamed_;  // the words without a name
 };
 
 }  // namespace headshare

@@ -4,12 +4,9 @@
 
 #include <optional>
 
-#include "headshare/base/notice.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/base/testing.h"
-#include "headshare/cli/arguments/config_file.h"
-#include "headshare/cli/arguments/resume.h"
-#include "headshare/cli/terminal/units.h"
+#include "headshare/host/settings_file.h"
 
 namespace headshare {
 namespace {
@@ -184,7 +181,7 @@ TEST_F(ArgumentsTest, ResolvedOptionsReadBack) {
   parse({"m", "--layers", "7", "--text", R"(x y,p\,q,- z)", "--name", hard, "--learning-rate", "0.30000000000000004",
          "--shape", "square", "--no-tie"});
   const fs::path path = folder_.path() / "resolved.yaml";
-  arguments_->write_resolved(path);
+  write_settings(path, "try", arguments_->page().groups);
   const nlohmann::json before = arguments_->values();
   parse({"other", "--config", path.string()});
   EXPECT_EQ(arguments_->values(), before);
@@ -233,7 +230,8 @@ TEST_F(ArgumentsTest, HelpOfOneGroup) {
               HasSubstr("try has no group of options 'modell' (did you mean 'model'?); its groups are model and "
                         "how-to-train"));
   // What stands behind --help-all is no argument of the call, also where other options decide the defaults.
-  EXPECT_TRUE(arguments_->parse_for_help({"--help-all", "model", "--layers", "2"}));
+  arguments_->read({"--help-all", "model", "--layers", "2"});
+  EXPECT_TRUE(arguments_->asks_for_help());
   EXPECT_EQ(options_.layers, 2);
   EXPECT_EQ(options_.model, "m");
 }
@@ -261,97 +259,40 @@ TEST_F(ArgumentsTest, OptionsThatChangeNothingAreRefused) {
   EXPECT_EQ(idle({"m", "--config", write("a.yaml", "layers: 4\n")}), "--layers does nothing here; leave it out");
   EXPECT_EQ(idle({"m", "--tie"}), "no error");
   const fs::path all = folder_.path() / "resolved.yaml";
-  arguments_->write_resolved(all);
+  write_settings(all, "try", arguments_->page().groups);
   EXPECT_EQ(idle({"m", "--config", all.string()}), "no error");
   EXPECT_EQ(idle({"m", "--config", all.string(), "--name", "x"}), "--name does nothing here; leave it out");
 }
 
-// What a verb wrote into a directory, read by `--resume`.
-class ResumeTest : public testing::Test {
- protected:
-  struct Options {
-    double learning_rate = 0.001;
-    int64_t steps = 10;
-    int64_t added = 7;
-    std::optional<int64_t> threads;
-  };
-
-  // `later`: of a version that has one option more.
-  Arguments arguments(Options* o, bool later = false) {
-    Arguments made("train", "trains");
-    Fields own = {field("learning-rate", &o->learning_rate, "step size"), field("steps", &o->steps, "how many")};
-    if (later) own.push_back(field("added", &o->added, "what a later version added"));
-    made.group("Training", std::move(own));
-    made.group("Computing", {field("threads", &o->threads, "threads")});
-    return made;
-  }
-  void begin() {
-    Options options{.learning_rate = 0.01, .threads = 12};
-    arguments(&options).write_resolved(resolved());
-  }
-  fs::path resolved() const { return home_.path() / kResolvedFile; }
-  std::string out() const { return home_.path().string(); }
-
-  // The Error of going on, or the learning rate and what was noted.
-  std::string going_on(bool later = false) {
-    std::string notes;
-    const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes += "; " + one; });
-    Options options;
-    Arguments made = arguments(&options, later);
-    const std::string error = error_message([&] { parse_begun(&made, out()); });
-    set_notice_handler(before);
-    return error == "no error" ? join_text(options.learning_rate, notes) : error;
-  }
-
-  TemporaryDirectory home_;
-};
-
-TEST_F(ResumeTest, AFileThatWasCutShortIsRefused) {
-  begin();
-  const std::string whole = read_file(resolved());
-  EXPECT_EQ(going_on(), "0.01");
-  for (size_t bytes = 0; bytes < whole.size(); bytes += 5) {
-    write_file(resolved(), whole.substr(0, bytes));
-    EXPECT_THAT(going_on(), testing::AnyOf(HasSubstr("cut short"), HasSubstr("'training' has no value"),
-                                           HasSubstr("'computing' has no value")))
-        << whole.substr(0, bytes);
-  }
-  std::string without = whole;
-  without.erase(without.find("  learning-rate: "), std::string("  learning-rate: 0.01\n").size());
-  write_file(resolved(), without);
-  EXPECT_THAT(going_on(), HasSubstr("it has 2 options of 3 and lacks learning-rate; put the file back"));
-}
-
-TEST_F(ResumeTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
-  begin();
-  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
-  // Of a version that did not count options.
-  std::string old = read_file(resolved());
-  old.erase(old.find("# options:"), std::string("# options: 3\n").size());
-  write_file(resolved(), old);
-  EXPECT_EQ(going_on(), "0.01");
-  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
-  write_file(resolved(), old.substr(0, old.find("computing:")));
-  EXPECT_THAT(going_on(), testing::AllOf(HasSubstr("cut short"), HasSubstr("lacks threads")));
-}
-
-TEST_F(ResumeTest, AnotherVerbsDirectoryIsNamed) {
-  write_file(resolved(), "# headshare compare --config resolved.yaml\n\ncomparison:\n  out: x\n");
-  EXPECT_EQ(going_on(), join_text(out(), " holds what `headshare compare` wrote, and this is `headshare train`; go on ",
-                                  "with: headshare compare --resume --out ", out()));
-  fs::remove(resolved());
-  EXPECT_THAT(going_on(), HasSubstr("nothing to resume"));
-}
-
-TEST_F(ResumeTest, AnotherNumberOfThreadsIsNoted) {
-  std::vector<std::string> notes;
-  const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes.push_back(one); });
-  note_other_threads({{"threads", 2}}, {{"threads", 2}});
-  note_other_threads({{"threads", "auto"}}, {{"threads", 2}});  // of a version that noted none
-  note_other_threads({{"threads", 2}}, {{"threads", 1}});
-  set_notice_handler(before);
-  EXPECT_THAT(
-      notes, ElementsAre(testing::AllOf(HasSubstr("begun with 2 threads and goes on with 1"), HasSubstr("last bits"))));
+// The command line is read once, and what it sets is repeated on top of other defaults.
+TEST_F(ArgumentsTest, WhatWasTypedIsRepeatedOnOtherDefaults) {
+  const std::string path = write("a.yaml", "layers: 2\ntext: [a, b]\ntie: false\n");
+  parse({"m", "--config", path, "--layers", "3", "--text", "c", "--text", "d,e", "x", "--no-verbose"});
+  write_file(path, "layers: 7\n");  // is not read again
+  SampleOptions other;
+  other.layers = 8;
+  other.learning_rate = 0.5;
+  other.verbose = true;
+  other.groups = 4;
+  other.name = "kept";
+  Arguments again("try", "tries things");
+  again.required("MODEL", "a model", &other.model);
+  again.optional("EXTRA", "more", &other.extra);
+  again.group("All", {field("layers", &other.layers, "", {.min = 1, .max = 8, .aliases = {"n-layer"}}),
+                      field("groups", &other.groups, ""), field("tie", &other.tie, ""),
+                      field("learning-rate", &other.learning_rate, ""), field("text", &other.text, ""),
+                      field("name", &other.name, ""), field("verbose", &other.verbose, "")});
+  EXPECT_TRUE(again.repeat(*arguments_));
+  EXPECT_EQ(other.layers, 3);
+  EXPECT_THAT(other.text, ElementsAre("c", "d", "e"));
+  EXPECT_FALSE(other.tie);
+  EXPECT_FALSE(other.verbose);
+  EXPECT_EQ(other.model + " " + other.extra, "m x");
+  EXPECT_EQ(other.learning_rate, 0.5);
+  EXPECT_EQ(other.groups, 4);
+  EXPECT_EQ(other.name, "kept");
+  EXPECT_TRUE(again.given("tie") && again.asked("tie") && again.configured());
+  EXPECT_FALSE(again.given("name"));
 }
 
 TEST(ArgumentsListTest, TakesOneOrMore) {
@@ -376,25 +317,6 @@ TEST(ArgumentsClashTest, TwoOptionsOfOneNameAreADefect) {
   arguments.group("One", {field("size", &a, "", {.aliases = {"length"}})});
   EXPECT_THROW(arguments.group("Two", {field("length", &a, "")}), std::logic_error);
   EXPECT_THROW(arguments.group("Two", {field("config", &a, "")}), std::logic_error);
-}
-
-TEST(UnitsTest, MemoryAsPeopleWriteIt) {
-  EXPECT_EQ(parse_bytes("x", "8GiB"), 8.0 * (1 << 30));
-  EXPECT_EQ(parse_bytes("x", "1.5 g"), 1.5 * (1 << 30));
-  EXPECT_EQ(parse_bytes("x", "2MB"), 2e6);
-  EXPECT_EQ(parse_bytes("x", "640"), 640);
-  EXPECT_EQ(parse_bytes("x", "640B"), 640);
-  for (const char* wrong : {"", "GiB", "-1GiB", "1 parsec", "1GiBs", "inf", "nan", "0"}) {
-    EXPECT_THAT(error_message([&] { parse_bytes("memory-budget", wrong); }), HasSubstr("memory-budget must be"))
-        << wrong;
-  }
-  std::optional<double> budget;
-  const Field one = bytes_field("memory-budget", &budget, "");
-  EXPECT_EQ(one.value(), "none");
-  one.parse("1KiB");
-  EXPECT_EQ(budget, 1024);
-  one.parse(one.value().dump());
-  EXPECT_EQ(budget, 1024);
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 #include "headshare/cli/compare/compare_arguments.h"
 
-#include <ATen/Parallel.h>
-
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/base/placeholder.h"
-#include "headshare/cli/arguments/resume.h"
-#include "headshare/cli/inputs/task_paths.h"
+#include "headshare/cli/arguments/resumable.h"
 
 namespace headshare {
 namespace {
@@ -22,31 +18,10 @@ std::vector<std::string> fine_tuned_tasks() {
 
 }  // namespace
 
-Arguments CompareCommand::arguments() {
-  Arguments made("compare",
+Arguments arguments_of(CompareCommand& command) {
+  Arguments made(CompareCommand::kVerb,
                  "Trains the same model once per attention scheme and seed, and prints one table of quality and cost.");
-  made.group("Comparison",
-             {naming_directory(field("out", &out, "directory for results.json, report.html and the models",
-                                     {.aliases = {"output-dir"}})),
-              field("resume", &resume, "go on with the comparison in --out; finished models are not trained again"),
-              field("overwrite", &overwrite, "delete the comparison in --out first"),
-              field("dry-run", &dry_run, "print what would be trained and how long it takes; train nothing"),
-              field("beyond-a-day", &beyond_a_day, "start even what is estimated to take longer than a day"),
-              field("json", &json,
-                    "print results.json instead of the table; with --dry-run the number of models and the seconds"),
-              field("latex", &latex, "also write the table in LaTeX, table.tex")});
-  // Each family's own options stand together, below what all have.
-  Fields shared = fields(comparison);
-  std::vector<std::pair<std::string, Fields>> own;
-  for (const TaskFamily* family : task_families()) {
-    own.emplace_back(family->heading(), family->fields(comparison));
-    std::erase_if(shared, [&](const Field& one) { return find_field(own.back().second, one.name) != nullptr; });
-  }
-  made.group("What is trained", std::move(shared));
-  for (auto& [heading, list] : own) {
-    if (!list.empty()) made.group(heading, std::move(list));
-  }
-  made.group("Computing", fields(runtime));
+  made.groups(command.groups());
   made.common({"text", "source", "target", "task", "schemes", "preset", "seeds", "until-decided", "steps",
                "learning-rate", "sweep", "out", "dry-run", "resume"});
   made.example("compare --text book.txt --seeds 3 --out comparison", "every scheme on your own text, in minutes");
@@ -75,50 +50,25 @@ Arguments CompareCommand::arguments() {
   return made;
 }
 
-CompareCommand resumed_command(const Words& words, const std::string& out) {
-  CompareCommand began;
-  Arguments first = began.arguments();
-  parse_begun(&first, out);
-  CompareCommand command;
-  Arguments arguments = command.arguments();
-  parse_resumed(&arguments, words, out);
-  for (CompareCommand* one : {&began, &command}) make_paths_whole(&one->comparison);
-  const nlohmann::json before = to_json(fields(began.comparison));
-  const nlohmann::json now = to_json(fields(command.comparison));
+CompareCommand resumed_command(const Arguments& typed, const std::string& out) {
   // Finished models are taken over, so that what they were trained with must not change. Schemes, variants and seeds
   // only add models, and references only compare them in another way.
-  refuse_changed(before, now,
-                 {"schemes", "variants", "seeds", "peop", "reference", "peop-reference", "until-decided", "max-seeds"},
-                 "the comparison");
-  command.adds = before != now;
+  const std::set<std::string> free = {"schemes",        "variants",  "seeds", "peop",         "reference",
+                                      "peop-reference", "max-seeds", "out",   "resume",       "until-decided",
+                                      "overwrite",      "dry-run",   "json",  "beyond-a-day", "latex",
+                                      "device",         "threads"};
+  Resumed<CompareCommand> both = resumed<CompareCommand>(typed, out, {.free = free, .what = "the comparison"});
+  CompareCommand& command = both.command;
+  command.adds = to_json(fields(both.began.comparison)) != to_json(fields(command.comparison));
   // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
-  const auto& threads = began.runtime.threads;
+  const std::optional<int64_t>& threads = both.began.runtime.threads;
   if (threads && threads != command.runtime.threads) {
-    const auto& given = command.runtime.threads;
+    const std::optional<int64_t>& wanted = command.runtime.threads;
     throw UsageError(join_text("the comparison was begun with --threads ", *threads, " and cannot go on with ",
-                               given ? std::to_string(*given) : "auto", "; leave --threads out, or use another --out"));
+                               wanted ? std::to_string(*wanted) : "auto",
+                               "; leave --threads out, or use another --out"));
   }
   return command;
-}
-
-ComparisonCall CompareCommand::call(const std::string& line) const {
-  return {.out = out,
-          .resume = resume,
-          .overwrite = overwrite,
-          .beyond_a_day = beyond_a_day,
-          .adds = adds,
-          .latex = latex,
-          .line = line,
-          .options = comparison};
-}
-
-void write_resolved(CompareCommand command, const fs::path& home) {
-  // Facts of this call alone; where it went would stand in the way of repeating it.
-  command.overwrite = command.resume = command.json = command.latex = false;
-  command.out = CompareCommand().out;
-  command.runtime.threads = at::get_num_threads();  // results repeat for a number of threads
-  make_paths_whole(&command.comparison);
-  command.arguments().write_resolved(home / kResolvedFile);
 }
 
 }  // namespace headshare

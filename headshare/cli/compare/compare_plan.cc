@@ -6,7 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/cli/compare/comparison_host.h"
+#include "headshare/cli/compare/command_line_host.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/compare/compare_trained.h"

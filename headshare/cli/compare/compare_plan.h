@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "headshare/cli/compare/compare_arguments.h"
+#include "headshare/host/compare_command.h"
 
 namespace headshare {
 

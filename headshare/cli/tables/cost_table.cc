@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-void add_counts(const Cost& cost, const CostOptions& options, nlohmann::ordered_json* to) {
+void add_counts(const SchemeCost& cost, const CostOptions& options, nlohmann::ordered_json* to) {
   nlohmann::ordered_json& object = *to;
   const AttentionOptions& attention = shared_options(cost.model).attention;
   object["head_width"] = *attention.head_width;
@@ -56,7 +56,7 @@ std::string hashed_embedding(const ModelOptions& model) {
   return to_json(fields(embedding)).at("token-embedding");
 }
 
-nlohmann::ordered_json to_object(const Cost& cost, const CostOptions& options) {
+nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& options) {
   nlohmann::ordered_json object;
   const SchemeRecord& scheme = scheme_record(cost.scheme);
   object["scheme"] = scheme.name;
@@ -139,17 +139,15 @@ bool varies_embedding(const Sweep& sweep) {
 }
 
 // What the numbers stand on, defaults included.
-std::string assumptions(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep) {
+std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep) {
   const TransformerOptions& model = options.model;
   const auto size = [&](const char* name, int64_t value) {
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
   const auto possible =
-      std::find_if(costs.begin(), costs.end(), [](const Cost& one) { return one.impossible.empty(); });
+      std::find_if(costs.begin(), costs.end(), [](const SchemeCost& one) { return one.impossible.empty(); });
   const std::string hashed = hashed_embedding(possible->model);
-  const std::string from =
-      options.model_path.empty() ? "" : options.model_path + " (" + options.shape.model_type + "), ";
-  std::string text = from + kind_text(options, sweep) + size("layers", model.layers);
+  std::string text = kind_text(options, sweep) + size("layers", model.layers);
   if (options.kind == ModelKind::kEncoderDecoder) text += translator_text(options, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
@@ -158,7 +156,7 @@ std::string assumptions(const std::vector<Cost>& costs, const CostOptions& optio
            : hashed.empty()        ? size("vocabulary", model.vocabulary)
                                    : join_text(hashed, " (", exact(possible->size.embedding_parameters), "), ")) +
           size("context", model.context);
-  for (const Cost& one : costs) {
+  for (const SchemeCost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
     const AttentionOptions& attention = shared_options(one.model).attention;
     const auto sizes = scheme_record(one.scheme).sizes;
@@ -185,30 +183,12 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
   return TextTable(columns);
 }
 
-// Attention parameters of the model if all its heads had their own.
-int64_t mha_parameters(const ModelOptions& model) {
-  const auto as_mha = [](auto options) {
-    options.attention.scheme = "mha";
-    options.attention.key_width.reset();
-    options.attention.scale.reset();
-    return options;
-  };
-  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
-  if (translator == nullptr) {  // decoders and encoders have the same attention
-    return measure(resolve(as_mha(DecoderOptions(shared_options(model))))).attention_parameters;
-  }
-  EncoderDecoderOptions mha = as_mha(*translator);
-  mha.sites.reset();
-  mha.encoder_scheme = mha.decoder_scheme = mha.cross_scheme = mha.attention.scheme;
-  return measure(resolve(mha)).attention_parameters;
-}
-
-std::string percent_of_mha(const Cost& cost) {
+std::string percent_of_mha(const SchemeCost& cost) {
   const auto whole = static_cast<double>(mha_parameters(cost.model));
   return format_fixed(100 * static_cast<double>(cost.size.attention_parameters) / whole, 1);
 }
 
-std::vector<std::string> cells_of(const Cost& one, const CostOptions& options, const Sweep& sweep) {
+std::vector<std::string> cells_of(const SchemeCost& one, const CostOptions& options, const Sweep& sweep) {
   std::vector<std::string> cells = {one.scheme};
   if (!one.sweep_value.empty()) cells.push_back(one.sweep_value);
   cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
@@ -226,8 +206,10 @@ std::vector<std::string> cells_of(const Cost& one, const CostOptions& options, c
 }
 
 // Sentences above the table.
-std::string explanations(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
-  std::string text = wrap(assumptions(costs, options, sweep), width, 0) + "\n";
+std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep,
+                         const std::string& source, int width) {
+  const std::string from = source.empty() ? "" : source + ", ";
+  std::string text = wrap(from + assumptions(costs, options, sweep), width, 0) + "\n";
   const bool translator = options.kind == ModelKind::kEncoderDecoder;
   const char* cache = translator                  ? "; the cache of one layer is in elements; the source's cache is "
                                                     "filled once for each sentence, whatever the beams"
@@ -241,7 +223,7 @@ std::string explanations(const std::vector<Cost>& costs, const CostOptions& opti
                 options.model.context, ", longest context at batch ", options.batch_size,
                 translator ? "; source and target are equally long." : ".");
   text += wrap(budget, width, 0) + "\n";
-  const bool none = std::none_of(costs.begin(), costs.end(), [](const Cost& one) { return one.weights_fit; });
+  const bool none = std::none_of(costs.begin(), costs.end(), [](const SchemeCost& one) { return one.weights_fit; });
   if (none) {
     text += wrap(join_text("No scheme's weights fit into the budget",
                            options.weight_type == ElementType::kFp32
@@ -255,15 +237,16 @@ std::string explanations(const std::vector<Cost>& costs, const CostOptions& opti
 
 }  // namespace
 
-std::string costs_json(const std::vector<Cost>& costs, const CostOptions& options) {
+std::string costs_json(const std::vector<SchemeCost>& costs, const CostOptions& options) {
   std::string text = "[";
-  for (const Cost& one : costs) text += (text.size() > 1 ? ",\n " : "") + to_object(one, options).dump();
+  for (const SchemeCost& one : costs) text += (text.size() > 1 ? ",\n " : "") + to_object(one, options).dump();
   return text + "]\n";
 }
 
-std::string costs_text(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width) {
+std::string costs_text(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep,
+                       const std::string& source, int width) {
   TextTable table = make_table(options, sweep);
-  for (const Cost& one : costs) {
+  for (const SchemeCost& one : costs) {
     const std::string value = sweep.name.empty() ? "" : " " + sweep.name + "=" + one.sweep_value;
     if (one.impossible.empty()) {
       table.add(cells_of(one, options, sweep));
@@ -271,7 +254,7 @@ std::string costs_text(const std::vector<Cost>& costs, const CostOptions& option
       table.add_spanning(one.scheme, "impossible" + value + ": " + one.impossible);
     }
   }
-  return explanations(costs, options, sweep, width) + "\n" + table.text(width);
+  return explanations(costs, options, sweep, source, width) + "\n" + table.text(width);
 }
 
 }  // namespace headshare

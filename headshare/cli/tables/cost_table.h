@@ -1,14 +1,16 @@
 // What `cost` prints.
 #pragma once
 
-#include "headshare/cli/verbs/cost_model.h"
+#include "headshare/models/cost.h"
 
 namespace headshare {
 
 // A list with one object for each line.
-std::string costs_json(const std::vector<Cost>& costs, const CostOptions& options);
+std::string costs_json(const std::vector<SchemeCost>& costs, const CostOptions& options);
 
-// What the numbers stand on, and the table, in `width` columns.
-std::string costs_text(const std::vector<Cost>& costs, const CostOptions& options, const Sweep& sweep, int width);
+// What the numbers stand on, and the table, in `width` columns. `source` names the model that is asked about and its
+// type, "config.json (llama)"; it is empty where the options describe the model.
+std::string costs_text(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep,
+                       const std::string& source, int width);
 
 }  // namespace headshare

@@ -27,8 +27,6 @@ void GridProgress::on_failure(const CellPlan&, const std::string& reason) {
   notice(join_text(title(), " failed: ", reason));
 }
 
-void GridProgress::on_results(const Results& results) { write_reports(home_, results, files_); }
-
 void GridProgress::on_step(const StepReport& report) {
   done_ = static_cast<double>(number_ - 1) + static_cast<double>(report.step) / static_cast<double>(report.total_steps);
   line_.update(

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headshare/base/field.h"
-#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/precision.h"
 

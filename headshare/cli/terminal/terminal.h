@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "headshare/base/wrap.h"
+
 namespace headshare {
 
 enum class Stream { kOut, kError };
@@ -36,11 +38,5 @@ void print_status(std::string_view text);  // without a label
 
 // For a terminal: in bold, unless NO_COLOR is set or `stream` is no terminal.
 std::string bold(std::string_view text, Stream stream);
-
-// Columns that UTF-8 text takes, taking every code point as one column wide.
-int display_width(std::string_view text);
-
-// visible(text) cut at blanks into lines of at most `width` columns (longer words stay whole).
-std::string wrap(std::string_view text, int width, int indent);
 
 }  // namespace headshare

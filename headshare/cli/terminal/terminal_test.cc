@@ -132,13 +132,6 @@ TEST(TextTableTest, WidthsCountCodePoints) {
   EXPECT_EQ(table.text(100), "x   y\n--  -\n\xc3\xa9\xc3\xa9  1\nab  2\n");
 }
 
-TEST(WrapTest, CutsAtBlanksOnly) {
-  EXPECT_EQ(wrap("aa bb cc", 5, 0), "aa bb\ncc");
-  EXPECT_EQ(wrap("aa bb cc", 7, 2), "aa bb\n  cc");
-  EXPECT_EQ(wrap("abcdefgh ij", 4, 0), "abcdefgh\nij");
-  EXPECT_EQ(wrap("", 4, 0), "");
-}
-
 TEST(TerminalTest, WidthFollowsColumnsWithinBounds) {
   ::setenv("COLUMNS", "72", 1);
   EXPECT_EQ(terminal_width(Stream::kOut), 72);

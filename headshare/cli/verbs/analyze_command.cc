@@ -5,12 +5,13 @@
 #include "headshare/base/error.h"
 #include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
-#include "headshare/cli/inputs/sample_text.h"
+#include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/analysis_table.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/sample_text.h"
 #include "headshare/report/analysis/analysis_json.h"
 #include "headshare/report/analysis/analysis_page.h"
 
@@ -67,7 +68,9 @@ HeadAnalysis analyze(const fs::path& directory, const Options& stored, const Ana
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const auto model = load_as_trained(directory, stored);
   AnalysisOptions analysis = options.analysis;
-  analysis.sample = read_sample({"--text", options.text, options.text_tokens}, model->options(), tokenizer.get());
+  analysis.sample = shown_while_read([&](const Progress& progress) {
+    return read_sample({"--text", options.text, options.text_tokens, progress}, model->options(), tokenizer.get());
+  });
   ProgressLine line("analyzing");
   HeadAnalysis result = analyze_heads(model, analysis, [&line](const ConversionProgress& now) {
     line.update(now.done, now.total, now.what);

@@ -9,13 +9,13 @@
 #include "headshare/bench/attention_bench.h"
 #include "headshare/bench/attention_grid.h"
 #include "headshare/bench/product_bench.h"
-#include "headshare/cli/arguments/runtime_options.h"
-#include "headshare/cli/machine.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/machine.h"
+#include "headshare/host/runtime_options.h"
 
 namespace headshare {
 namespace {
@@ -112,20 +112,19 @@ Json to_object(const ProductRow& row, const Json& machine) {
 
 template <class Row>
 void print_objects(const std::vector<Row>& rows) {
-  const Json machine = describe_machine();
+  const Json machine = to_json(describe_machine());
   std::string text = "[";
   for (const Row& row : rows) text += (text.size() > 1 ? ",\n " : "") + to_object(row, machine).dump();
   print_json(text + "]\n");
 }
 
 void print_with_machine(const TextTable& table, const std::string& note) {
-  const Json machine = describe_machine();
+  const Machine machine = describe_machine();
   const int width = terminal_width(Stream::kOut);
   print(table.text(width) + "\n" +
-        wrap(join_text(machine["processor"].get<std::string>(), ", ", machine["instructions"].get<std::string>(), ", ",
-                       machine["threads"].dump(), machine["threads"] == 1 ? " thread" : " threads", ", libtorch ",
-                       machine["torch"].get<std::string>(), ", commit ", machine["commit"].get<std::string>(), ". ",
-                       note),
+        wrap(join_text(machine.processor, ", ", machine.instructions, ", ", machine.threads,
+                       machine.threads == 1 ? " thread" : " threads", ", libtorch ", machine.torch, ", commit ",
+                       machine.commit, ". ", note),
              width, 0) +
         "\n");
 }

@@ -1,21 +1,11 @@
 // headshare train-cell: one cell of a comparison. Not for people: `compare` starts it.
-#include "headshare/base/json_input.h"
 #include "headshare/cli/arguments/exit_codes.h"
-#include "headshare/cli/arguments/runtime_options.h"
-#include "headshare/cli/compare/cell_process.h"
 #include "headshare/cli/terminal/interrupt.h"
+#include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
-#include "headshare/compare/cell_run.h"
-#include "headshare/compare/tuned_cell.h"
+#include "headshare/host/cell_process.h"
 
 namespace headshare {
-namespace {
-
-constexpr uint64_t kMostPlanBytes = 1 << 24;
-
-CellPlan read_plan(const fs::path& path) { return plan_from_json(read_json_file(path, kMostPlanBytes), path.string()); }
-
-}  // namespace
 
 int run_train_cell(const Words& words) {
   std::string home;
@@ -29,13 +19,11 @@ int run_train_cell(const Words& words) {
   die_with_parent();
   catch_interrupts();
   const c10::Device device = start_runtime(runtime);
-  const CellPlan plan = read_plan(fs::path(home) / "cells" / name / "plan.json");
-  ReportingObserver observer;
-  if (fine_tunes(plan.options)) {
-    run_tuned_cell(plan, home, device, observer, stop_requested);
-  } else {
-    run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
-  }
+  ReportingObserver observer([](const std::string& line) {
+    print_json(line);
+    flush_output();
+  });
+  train_cell(home, name, device, observer, stop_requested);
   return kOk;
 }
 

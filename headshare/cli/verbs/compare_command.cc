@@ -2,12 +2,11 @@
 // user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/base/output_mark.h"
-#include "headshare/cli/arguments/args.h"
 #include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/arguments/resumable.h"
+#include "headshare/cli/compare/command_line_host.h"
+#include "headshare/cli/compare/compare_arguments.h"
 #include "headshare/cli/compare/compare_plan.h"
-#include "headshare/cli/compare/comparison_host.h"
-#include "headshare/cli/inputs/model_input.h"
 #include "headshare/cli/tables/comparison_table.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/table.h"
@@ -17,22 +16,13 @@
 #include "headshare/compare/compare_trained.h"
 #include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/variants.h"
+#include "headshare/host/model_input.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/start_from.h"
 
 namespace headshare {
 namespace {
-
-// Task and preset come first and everything else on top of them, wherever they stand. False: --help.
-bool begin_with_preset(const Words& words, CompareCommand* command) {
-  CompareCommand probe;
-  Arguments arguments = probe.arguments();
-  const bool help = arguments.parse_for_help(words);
-  if (!help) arguments.parse(words);
-  command->comparison = preset_options(probe.comparison.task, probe.comparison.preset, probe.comparison);
-  return !help || command->arguments().parse(words);
-}
 
 Words quoted(const Words& words) {
   Words safe;
@@ -73,24 +63,46 @@ void check_teacher(const Arguments& arguments, const CompareCommand& command) {
   as_usage([&] { keep_to_teacher(given, command.comparison.language); });
 }
 
+// What follows from the options that were typed and from those that were not.
+void complete(const Arguments& arguments, CompareCommand* command) {
+  ComparisonOptions& options = command->comparison;
+  if (options.until_decided > 0 && !arguments.given("seeds")) {
+    options.seeds = static_cast<int64_t>(kFewestToJudge);  // enough to begin with
+  }
+  // Named variants are what is compared, and schemes those that are named beside them.
+  if (!options.variants.empty() && !arguments.given("schemes")) options.schemes.clear();
+  // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
+  // few words a quarter of a text would be unknown, which is easy to predict.
+  const TokenizerKind kind = options.language.tokenizer.kind;
+  const bool pieces =
+      kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
+  if (!pieces && !arguments.given("vocabulary-size")) options.language.tokenizer.vocabulary_size.reset();
+}
+
+int compare(const CompareCommand& command, const Words& words) {
+  ComparisonCall call = command.call(command_line(words));
+  CommandLineHost host(command);
+  const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
+  if (command.json) {
+    print_json(to_text(to_json(results)));
+  } else {
+    print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
+  }
+  return results.failed.empty() ? kOk : kFailure;
+}
+
 }  // namespace
 
 int run_compare(const Words& words) {
+  CompareCommand asked;
+  Arguments typed = arguments_of(asked);
+  typed.read(words);
+  // Task and preset come first and everything else on top of them, wherever they stand.
   CompareCommand command;
-  if (!begin_with_preset(words, &command)) return kOk;  // --help
-  Arguments arguments = command.arguments();
-  arguments.parse(words);
-  // Named variants are what is compared, and schemes those that are named beside them.
-  if (command.comparison.until_decided > 0 && !arguments.given("seeds")) {
-    command.comparison.seeds = static_cast<int64_t>(kFewestToJudge);  // enough to begin with
-  }
-  if (!command.comparison.variants.empty() && !arguments.given("schemes")) command.comparison.schemes.clear();
-  // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
-  // few words a quarter of a text would be unknown, which is easy to predict.
-  const TokenizerKind kind = command.comparison.language.tokenizer.kind;
-  const bool pieces =
-      kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
-  if (!pieces && !arguments.given("vocabulary-size")) command.comparison.language.tokenizer.vocabulary_size.reset();
+  command.comparison = preset_options(asked.comparison.task, asked.comparison.preset, asked.comparison);
+  Arguments arguments = arguments_of(command);
+  if (!arguments.repeat(typed)) return kOk;
+  complete(arguments, &command);
   if (!command.resume) refuse_idle_options(arguments, command.comparison);
   if (!command.resume) check_teacher(arguments, command);
   if (command.dry_run) {
@@ -99,26 +111,13 @@ int run_compare(const Words& words) {
     command.json ? print_json(plan_json(command).dump(2) + "\n") : print(plan_text(command));
     return kOk;
   }
-  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  check_resume(command);
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
   if (!command.resume) as_usage([&] { refuse_teacher_in_out(command); });
-  if (command.resume) command = resumed_command(words, command.out);
+  if (command.resume) command = resumed_command(typed, command.out);
   as_usage([&] { check_comparison(command.comparison); });
   catch_interrupts();
-  try {
-    ComparisonCall call = command.call(command_line(words));
-    CommandLineHost host(command);
-    const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
-    if (command.json) {
-      print_json(to_text(to_json(results)));
-    } else {
-      print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
-    }
-    return results.failed.empty() ? kOk : kFailure;
-  } catch (const Interrupted& stopped) {
-    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
-    throw Interrupted(join_text(stopped.what(), "; continue with: headshare compare --resume --out ", command.out));
-  }
+  return work_resumably(command, [&] { return compare(command, words); });
 }
 
 }  // namespace headshare

@@ -9,12 +9,12 @@
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/args.h"
 #include "headshare/cli/arguments/exit_codes.h"
-#include "headshare/cli/inputs/model_input.h"
-#include "headshare/cli/inputs/sample_text.h"
+#include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/conversion_report.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/host/sample_text.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/finetune/task_note.h"
@@ -245,8 +245,10 @@ int convert(const fs::path& directory, const Options& stored, Conversion convers
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const Model source = load_as_trained(directory, stored);
-  const SampleText text{"--sample-text", conversion.options.sample_text, conversion.options.sample_tokens};
-  conversion.sample = read_sample(text, source->options(), tokenizer.get());
+  conversion.sample = shown_while_read([&](const Progress& progress) {
+    const SchemeConversion& o = conversion.options;
+    return read_sample({"--sample-text", o.sample_text, o.sample_tokens, progress}, source->options(), tokenizer.get());
+  });
   ScoreText score_text{.files = conversion.options.score_text};
   ScoredConversion scored{.before = score(directory, "scoring the source", &score_text), .after = {}};
   return write_converted(source, tokenizer.get(), conversion, to, &score_text, std::move(scored));

@@ -5,21 +5,32 @@
 #include "headshare/base/notice.h"
 #include "headshare/cli/tables/cost_table.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/cli/verbs/train_command.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/model_shape.h"
 #include "headshare/models/embeddings/idle_options.h"
 
 namespace headshare {
 namespace {
 
-Arguments arguments(CostOptions& options) {
+struct CostCommand {
+  std::string model_path;  // a model whose shape is asked about; "": the one that the options describe
+  bool json = false;
+  CostOptions options = cost_options();
+};
+
+Arguments arguments_of(CostCommand& command) {
+  CostOptions& options = command.options;
   Arguments made("cost",
                  "Prints what every attention scheme takes: attention parameters (no biases; effective: without "
                  "those that another can absorb), all parameters, cache per token.");
   made.optional("MODEL",
                 "a model whose shape is meant: a headshare model or run directory, a Hugging Face directory or "
                 "config.json, or the YAML of headshare train --config",
-                &options.model_path);
-  made.group("What to print", own_fields(options));
+                &command.model_path);
+  Fields asked = fields(options);
+  asked.push_back(field("json", &command.json, "print a JSON list with one object per scheme"));
+  made.group("What to print", std::move(asked));
   made.group("Model", model_fields(options.model));
   made.group("Encoder", fields(static_cast<EncoderParts&>(options.encoder)));
   made.group("Encoder-decoder", translator_fields(options.translator));
@@ -81,55 +92,55 @@ void check_embedding(const Arguments& given, const CostOptions& options, const S
            "--vocabulary is for a table of tokens, and hashed embeddings have no vocabulary; leave it out");
 }
 
-// What options stand on top of, where no model is given.
-TransformerOptions first_options(ModelKind kind) {
-  if (kind == ModelKind::kEncoder) return EncoderOptions();
-  EncoderDecoderOptions translator;  // positions as in the first Transformer
-  translator.positions = PositionKind::kSinusoidal;
-  return kind == ModelKind::kEncoderDecoder ? static_cast<TransformerOptions>(translator) : DecoderOptions();
+HfShape shape_at(const fs::path& path) {
+  const bool configuration = path.extension() == ".yaml" || path.extension() == ".yml";
+  if (!configuration || !path_exists(path)) return read_shape(path);
+  return {.options = configured_model(path.string()), .model_type = "headshare"};
 }
 
-// The model or its kind comes first and everything else on top of what it starts with. False: --help.
-bool begin_with_model(const Words& words, CostOptions* options) {
-  CostOptions probe = cost_options();
-  Arguments given = arguments(probe);
-  if (!given.parse(words)) return false;
-  if (!probe.model_path.empty()) {
-    options->model_path = probe.model_path;
-    take_model(options);
-    if (given.given("kind") && probe.kind != options->kind) {
-      throw UsageError("--kind is not that of " + probe.model_path + "; leave it out");
-    }
-    for (const Field& one : model_fields(probe.model)) {
-      if (given.given(one.name)) options->given.insert(one.name);
-    }
-  } else {
-    options->model = first_options(probe.kind);
-    options->kind = probe.kind;
+// What everything that was typed comes on top of: the model, or its kind.
+CostCommand beginning(const CostCommand& asked, const Arguments& typed, const std::optional<HfShape>& shape) {
+  CostCommand command;
+  command.options = cost_options(asked.options.kind);
+  if (!shape) return command;
+  take_shape(*shape, &command.options);
+  if (typed.given("kind") && asked.options.kind != command.options.kind) {
+    throw UsageError("--kind is not that of " + asked.model_path + "; leave it out");
   }
-  check_options(given, options->kind, probe);
-  return true;
+  TransformerOptions known;
+  for (const Field& one : model_fields(known)) {
+    if (typed.given(one.name)) command.options.given.insert(one.name);
+  }
+  return command;
 }
 
 }  // namespace
 
 int run_cost(const Words& words) {
-  CostOptions options = cost_options();
-  if (!begin_with_model(words, &options)) return kOk;
-  Arguments given = arguments(options);
-  given.parse(words);
+  CostCommand asked;
+  Arguments typed = arguments_of(asked);
+  if (!typed.parse(words)) return kOk;
+  std::optional<HfShape> shape;
+  if (!asked.model_path.empty()) shape = shape_at(asked.model_path);
+  CostCommand command = beginning(asked, typed, shape);
+  CostOptions& options = command.options;
+  check_options(typed, options.kind, asked.options);
+  arguments_of(command).repeat(typed);
   Sweep sweep;
-  const std::vector<Cost> costs = as_usage([&] {
+  const std::vector<SchemeCost> costs = as_usage([&] {
     sweep = parse_sweep(options.sweep, swept_fields(options.model, options));
-    check_embedding(given, options, sweep);
+    check_embedding(typed, options, sweep);
     return all_costs(options, sweep);
   });
-  for (const std::string& note : options.shape.notes) notice(note);
-  if (options.json) {
-    print_json(costs_json(costs, options));
-  } else {
-    print(costs_text(costs, options, sweep, terminal_width(Stream::kOut)));
+  if (shape) {
+    for (const std::string& note : shape->notes) notice(note);
   }
+  if (command.json) {
+    print_json(costs_json(costs, options));
+    return kOk;
+  }
+  const std::string source = shape ? command.model_path + " (" + shape->model_type + ")" : "";
+  print(costs_text(costs, options, sweep, source, terminal_width(Stream::kOut)));
   return kOk;
 }
 

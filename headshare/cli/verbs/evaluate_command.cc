@@ -3,12 +3,12 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/cli/arguments/runtime_options.h"
-#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/text/splits.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/translation/translation_options.h"
 

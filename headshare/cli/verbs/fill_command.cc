@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "headshare/base/format.h"
-#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/input_lines.h"
-#include "headshare/cli/inputs/model_input.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/models/size.h"
 
 namespace headshare {

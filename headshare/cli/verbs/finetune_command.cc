@@ -1,6 +1,4 @@
 // headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -10,14 +8,13 @@
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/placeholder.h"
-#include "headshare/cli/arguments/resume.h"
-#include "headshare/cli/arguments/runtime_options.h"
-#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/tables/finetune_table.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/model_input.h"
 #include "headshare/tasks/finetune/fine_tune_grid.h"
 #include "headshare/tasks/finetune/predict.h"
 
@@ -25,6 +22,8 @@ namespace headshare {
 namespace {
 
 struct FineTuneCommand {
+  static constexpr const char* kVerb = "finetune";
+
   std::string model;
   std::vector<std::string> tasks;
   std::string out;
@@ -56,43 +55,20 @@ struct FineTuneCommand {
     };
   }
 
-  Arguments arguments() {
-    Arguments made("finetune",
-                   "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
-    made.optional(
-        "MODEL", "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder",
-        &model);
-    made.group("Run", run_fields());
-    made.group("Data", data_fields());
-    made.group("Fine-tuning", fields(job.tuning));
-    made.group("Learning", fields(tuning));
-    made.group("Distillation", tuned_teacher_fields(job.distillation));
+  OptionGroups groups() {
     Fields answers = fields(job.windows);
     append(&answers, fields(job.answers));
-    made.group("Answers in texts", std::move(answers));
-    made.group("Computing", fields(runtime));
-    made.common({"task", "out", "data", "train", "validation", "test", "validation-fraction", "epochs", "batch-size",
-                 "learning-rate", "seeds", "train-examples", "max-length", "keep-models", "resume"});
-    made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
-                 "your own table with the columns text and label");
-    made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
-                 "a task of GLUE, from the folder with all of them");
-    made.note(
-        "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
-        "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
-    made.note(
-        "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
-        "question and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of "
-        "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
-        "0`. Where a part of FILE was judged, its gold is validation-gold.json.");
-    made.note(
-        "Where a loss or a gradient stops being finite, that learning rate is left out; a task for which none is left "
-        "has no result, the "
-        "others have, and the call ends with an error.");
-    return made;
+    return {option_group("Run", run_fields()),
+            option_group("Data", data_fields()),
+            option_group("Fine-tuning", fields(job.tuning)),
+            option_group("Learning", fields(tuning)),
+            option_group("Distillation", tuned_teacher_fields(job.distillation)),
+            option_group("Answers in texts", std::move(answers)),
+            option_group("Computing", fields(runtime))};
   }
 
-  // Files that are found again from any directory.
+  void forget_call() { resume = overwrite = json = false; }
+
   void make_paths_whole() {
     for (std::string* path : {&model, &job.files.data, &job.files.train, &job.files.validation, &job.files.test,
                               &job.distillation.teacher}) {
@@ -118,14 +94,32 @@ struct FineTuneCommand {
   }
 };
 
-// Writes down what repeats the run, also with what --resume adds; returns the options.
-nlohmann::ordered_json write_resolved(FineTuneCommand command) {
-  command.resume = command.overwrite = command.json = false;
-  command.runtime.threads = at::get_num_threads();  // weights repeat to the last bit for a number of threads
-  command.make_paths_whole();
-  const Arguments arguments = command.arguments();
-  arguments.write_resolved(fs::path(command.out) / kResolvedFile);
-  return arguments.values();
+Arguments arguments_of(FineTuneCommand& command) {
+  Arguments made(FineTuneCommand::kVerb,
+                 "Fine-tunes a trained encoder on labelled texts and scores it as the task's own scorer does.");
+  made.optional("MODEL",
+                "an encoder: a checkpoint or run directory of `train --task mlm` or three-way, or an imported encoder",
+                &command.model);
+  made.groups(command.groups());
+  made.common({"task", "out", "data", "train", "validation", "test", "validation-fraction", "epochs", "batch-size",
+               "learning-rate", "seeds", "train-examples", "max-length", "keep-models", "resume"});
+  made.example("finetune encoder --task classify --train labelled.tsv --validation-fraction 0.2 --out tuned",
+               "your own table with the columns text and label");
+  made.example("finetune encoder --task cola --data glue/ --seeds 3 --out cola",
+               "a task of GLUE, from the folder with all of them");
+  made.note(
+      "The epoch that is best on the validation part is kept, and its scores are reported: they are a little too "
+      "good, as the choice was made by the same examples. A --test part with labels has no such bias.");
+  made.note(
+      "What a model answered lies beside its scores. Of SQuAD v2.0 validation.json has the best span of every "
+      "question and validation-null-odds.json how much likelier no answer is; exact_match and f1 are those of "
+      "`headshare score squad validation.json --gold FILE --null-odds validation-null-odds.json --null-threshold "
+      "0`. Where a part of FILE was judged, its gold is validation-gold.json.");
+  made.note(
+      "Where a loss or a gradient stops being finite, that learning rate is left out; a task for which none is left "
+      "has no result, the "
+      "others have, and the call ends with an error.");
+  return made;
 }
 
 std::string evaluation_text(const Evaluation& evaluation) {
@@ -234,7 +228,7 @@ int finetune(FineTuneCommand& command) {
   check_grid(grid);
   const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
   begin_grid(grid, jobs, trained.directory);
-  const nlohmann::ordered_json options = write_resolved(command);
+  const nlohmann::ordered_json options = write_resolved(command, grid.out);
   GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
   const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
   progress.hide();
@@ -248,38 +242,28 @@ int finetune(FineTuneCommand& command) {
 }
 
 // Finished models would not know of other options, but for those of how much is done and where.
-FineTuneCommand resumed_fine_tuning(const Words& words, const std::string& out) {
-  FineTuneCommand before;
-  Arguments first = before.arguments();
-  parse_begun(&first, out);
-  FineTuneCommand command;
-  Arguments arguments = command.arguments();
-  parse_resumed(&arguments, words, out);
+FineTuneCommand resumed_fine_tuning(const Arguments& typed, const std::string& out) {
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
-  for (FineTuneCommand* one : {&before, &command}) one->make_paths_whole();
-  refuse_changed(first.values(), arguments.values(), free, "the fine-tuning in " + out);
-  note_other_threads(first.values(), arguments.values());
-  return command;
+  Resumed<FineTuneCommand> both =
+      resumed<FineTuneCommand>(typed, out, {.free = free, .what = "the fine-tuning in " + out});
+  note_other_threads(both.began.runtime, both.command.runtime);
+  return std::move(both.command);
 }
 
 }  // namespace
 
 int run_finetune(const Words& words) {
   FineTuneCommand command;
-  Arguments arguments = command.arguments();
+  Arguments arguments = arguments_of(command);
   if (!arguments.parse(words)) return kOk;
   if (command.out.empty()) throw UsageError("--out is missing: where should the models be kept?");
-  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
-  if (command.resume) command = resumed_fine_tuning(words, command.out);
+  check_resume(command);
+  if (command.resume) command = resumed_fine_tuning(arguments, command.out);
   if (command.model.empty()) throw UsageError("MODEL is missing: name the encoder to fine-tune");
   if (command.tasks.empty()) throw UsageError("--task is missing, such as --task glue, --task cola or --task classify");
   if (!command.resume) refuse_idle_options(arguments, command);
   catch_interrupts();
-  try {
-    return finetune(command);
-  } catch (const Interrupted& stopped) {
-    throw Interrupted(join_text(stopped.what(), "; continue with: headshare finetune --resume --out ", command.out));
-  }
+  return work_resumably(command, [&] { return finetune(command); });
 }
 
 }  // namespace headshare

@@ -5,14 +5,14 @@
 #include <chrono>
 #include <limits>
 
-#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/input_lines.h"
-#include "headshare/cli/inputs/model_input.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/decode/generate.h"
 #include "headshare/decode/sliding_window.h"
+#include "headshare/host/model_input.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/models/size.h"
 

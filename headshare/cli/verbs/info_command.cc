@@ -1,22 +1,11 @@
 // headshare info: what is in a model, what this machine supports, which kernel runs and why.
-#include <ATen/Parallel.h>
-#include <ATen/Version.h>
-#include <torch/version.h>
-
-#include <fstream>
-#include <thread>
-
 #include "headshare/base/format.h"
-#include "headshare/base/json_input.h"
-#include "headshare/cli/machine.h"
 #include "headshare/cli/tables/kernel_report.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
-#include "headshare/data/safetensors.h"
-#include "headshare/models/checkpoint.h"
-#include "headshare/models/size.h"
-#include "headshare/ops/head_attention.h"
-#include "headshare/text/tokenizer_file.h"
+#include "headshare/host/machine.h"
+#include "headshare/host/model_description.h"
+#include "headshare/host/runtime_options.h"
 
 namespace headshare {
 namespace {
@@ -39,113 +28,54 @@ Fields own_fields(InfoOptions& o) {
   };
 }
 
-std::string machine_text(const Json& report) {
-  std::string text = join_text("headshare    ", report["headshare"].get<std::string>(), " with libtorch ",
-                               report["torch"].get<std::string>(), "\nprocessor    ",
-                               report["processor"].get<std::string>(), ", ", report["cores"].dump(), " cores, ",
-                               report["threads"].dump(), " threads, ", report["instructions"].get<std::string>(),
-                               " kernels\nmemory       ", format_bytes(report["memory_bytes"]), ", ",
-                               format_bytes(report["memory_available_bytes"]), " available\nCUDA         ",
-                               report["cuda_devices"].dump(), " devices\nattention    backends, first choice first:\n");
-  for (const Json& one : report["attention_backends"]) {
-    text += "             " + one["name"].get<std::string>() + ": " + one["summary"].get<std::string>() + "\n";
+std::string machine_text(const Machine& machine) {
+  std::string text = join_text(
+      "headshare    ", machine.headshare, " with libtorch ", machine.torch, "\nprocessor    ", machine.processor, ", ",
+      machine.cores, " cores, ", machine.threads, " threads, ", machine.instructions, " kernels\nmemory       ",
+      format_bytes(static_cast<double>(machine.memory_bytes)), ", ", format_bytes(machine.memory_available_bytes),
+      " available\nCUDA         ", machine.cuda_devices, " devices\nattention    backends, first choice first:\n");
+  for (const Machine::Backend& one : machine.attention_backends) {
+    text += "             " + one.name + ": " + one.summary + "\n";
   }
   return text;
 }
 
-// The step a training checkpoint was taken at, when there is one.
-std::optional<int64_t> training_step(const fs::path& directory) {
-  const fs::path path = directory / "training.json";
-  if (!fs::exists(path)) return std::nullopt;
-  return json_count(json_or_discarded(read_file(path)), "step");
+std::string tokenizer_text(const TokenizerDescription& tokenizer) {
+  return join_text(tokenizer.kind, ", ",
+                   tokenizer.vocabulary_size ? std::to_string(*tokenizer.vocabulary_size) + " tokens" : "no vocabulary",
+                   tokenizer.lossless ? ", lossless" : "", tokenizer.end_of_text ? ", with an end-of-text token" : "");
 }
 
-void add_task_head(const TaskHeadOptions& head, Json* report) {
-  if (head.kind == TaskHeadKind::kNone) return;
-  for (const auto& [kind, name] : task_head_names()) {
-    if (kind == head.kind) {
-      (*report)["task_head"] = {{"reads", name}, {"outputs", head.outputs}, {"labels", head.labels}};
-    }
+std::string cache_text(const ModelDescription& model) {
+  std::string text;
+  if (model.keeps_cache) {
+    text += join_text("cache        ", format_bytes(static_cast<double>(model.size.cache_bytes_per_token)),
+                      " per token, ", model.size.cache_elements_per_token, " elements a layer\n");
   }
+  if (model.reads_a_source) {
+    text += join_text("             ", format_bytes(static_cast<double>(model.size.source_cache_bytes_per_token)),
+                      " per token of the source\n");
+  }
+  return text;
 }
 
-Json tokenizer_report(const Tokenizer& tokenizer) {
-  return {{"kind", tokenizer.kind()},
-          {"vocabulary_size", tokenizer.words() != nullptr ? Json() : Json(tokenizer.vocabulary_size())},
-          {"lossless", tokenizer.lossless()},
-          {"end_of_text", tokenizer.special(SpecialToken::kEndOfText).has_value()}};
-}
-
-Json model_report(const fs::path& directory, const ModelOptions& options) {
-  const SafetensorsFile weights(directory / "model.safetensors");
-  const ModelSize size = size_of(options);
-  Json report = {{"path", directory.string()},
-                 {"kind", kind_name(options)},
-                 {"weights_bytes", fs::file_size(directory / "model.safetensors")},
-                 {"tensors", weights.tensors().size()},
-                 {"attention_parameters", size.attention_parameters},
-                 {"attention_parameters_effective", size.attention_parameters_effective},
-                 {"embedding_parameters", size.embedding_parameters},
-                 {"total_parameters", size.total_parameters}};
-  if (!std::holds_alternative<EncoderOptions>(options)) {
-    report["kv_cache_elements_per_token"] = size.cache_elements_per_token;
-    report["kv_cache_bytes_per_token"] = size.cache_bytes_per_token;
+std::string model_text(const ModelDescription& model, int width) {
+  const auto count = [](int64_t number) { return format_count(static_cast<double>(number)); };
+  std::string text = join_text("model        ", model.path.string(), ", ", model.kind, "\nweights      ", model.tensors,
+                               " tensors, ", format_bytes(static_cast<double>(model.weights_bytes)), "\n");
+  text += join_text("parameters   ", count(model.size.total_parameters), ", of these attention ",
+                    count(model.size.attention_parameters), " (effective ",
+                    count(model.size.attention_parameters_effective), "), token embedding ",
+                    count(model.size.embedding_parameters), "\n", cache_text(model));
+  text += "tokenizer    " + (model.tokenizer ? tokenizer_text(*model.tokenizer) : "none") + "\n";
+  if (model.source_tokenizer) text += "             of the source: " + tokenizer_text(*model.source_tokenizer) + "\n";
+  if (const auto& head = model.task_head) {
+    text += join_text("task head    reads ", head->reads, ", ", head->outputs, " outputs",
+                      head->labels.empty() ? "" : " " + nlohmann::json(head->labels).dump(), "\n");
   }
-  if (is_encoder_decoder(options)) report["source_cache_bytes_per_token"] = size.source_cache_bytes_per_token;
-  for (const std::string name : {"tokenizer", "source_tokenizer"}) {
-    const fs::path path = directory / (name + ".json");
-    if (fs::exists(path)) report[name] = tokenizer_report(*load_tokenizer(path));
-  }
-  if (const auto step = training_step(directory)) report["step"] = *step;
-  const auto* encoder = std::get_if<EncoderOptions>(&options);
-  if (encoder != nullptr) add_task_head(encoder->task_head, &report);
-  report["options"] = stored_option_values(options);
-  if (encoder != nullptr) {
-    std::vector<std::string> idle = idle_fields(encoder->embedding.kind);
-    // Without a vocabulary nothing scores one.
-    if (encoder->embedding.kind != TokenEmbeddingKind::kTable)
-      idle.insert(idle.end(), {"vocabulary", "tie-embeddings"});
-    for (const std::string& name : idle) report["options"].erase(name);
-  }
-  return report;
-}
-
-std::string tokenizer_text(const Json& tokenizer) {
-  return join_text(
-      tokenizer["kind"].get<std::string>(), ", ",
-      tokenizer["vocabulary_size"].is_null() ? "no vocabulary" : tokenizer["vocabulary_size"].dump() + " tokens",
-      tokenizer["lossless"] == true ? ", lossless" : "",
-      tokenizer["end_of_text"] == true ? ", with an end-of-text token" : "");
-}
-
-std::string model_text(const Json& report, int width) {
-  const auto count = [&](const char* key) { return format_count(report[key].get<double>()); };
-  std::string text =
-      join_text("model        ", report["path"].get<std::string>(), ", ", report["kind"].get<std::string>(),
-                "\nweights      ", report["tensors"].dump(), " tensors, ", format_bytes(report["weights_bytes"]), "\n");
-  text += join_text("parameters   ", count("total_parameters"), ", of these attention ", count("attention_parameters"),
-                    " (effective ", count("attention_parameters_effective"), "), token embedding ",
-                    count("embedding_parameters"), "\n");
-  if (report.contains("kv_cache_bytes_per_token")) {
-    text += join_text("cache        ", format_bytes(report["kv_cache_bytes_per_token"]), " per token, ",
-                      report["kv_cache_elements_per_token"].dump(), " elements a layer\n");
-  }
-  if (report.contains("source_cache_bytes_per_token")) {
-    text +=
-        join_text("             ", format_bytes(report["source_cache_bytes_per_token"]), " per token of the source\n");
-  }
-  text += "tokenizer    " + (report.contains("tokenizer") ? tokenizer_text(report["tokenizer"]) : "none") + "\n";
-  if (report.contains("source_tokenizer")) {
-    text += "             of the source: " + tokenizer_text(report["source_tokenizer"]) + "\n";
-  }
-  if (report.contains("task_head")) {
-    const Json& head = report["task_head"];
-    text += join_text("task head    reads ", head["reads"].get<std::string>(), ", ", head["outputs"].dump(), " outputs",
-                      head["labels"].empty() ? "" : join_text(" ", head["labels"].dump()), "\n");
-  }
-  if (report.contains("step")) text += "training     step " + report["step"].dump() + "\n";
+  if (model.step) text += join_text("training     step ", *model.step, "\n");
   std::string options;
-  for (const auto& [name, value] : report["options"].items()) {
+  for (const auto& [name, value] : model.options.items()) {
     options +=
         (options.empty() ? "" : ", ") + name + " " + (value.is_string() ? value.get<std::string>() : value.dump());
   }
@@ -154,12 +84,8 @@ std::string model_text(const Json& report, int width) {
 
 // "instructions: libtorch AVX512"
 std::string instructions_text() {
-  std::string text;
-  const Json sets = instruction_sets();
-  for (const auto& [kernels, set] : sets.items()) {
-    text += (text.empty() ? "instructions: " : ", ") + kernels + " " + set.get<std::string>();
-  }
-  return text + "\n";
+  const InstructionSets sets = instruction_sets();
+  return join_text("instructions: libtorch ", sets.libtorch, ", headshare ", sets.headshare, "\n");
 }
 
 }  // namespace
@@ -180,31 +106,30 @@ int run_info(const Words& words) {
       "no MODEL is given.");
   if (!arguments.parse(words)) return kOk;
   const c10::Device device = start_runtime(options.runtime);
-  Json report;
+  std::optional<ModelDescription> described;
   ModelOptions model;
   if (options.model_path.empty()) {
     model = as_usage([&] { return resolve(options.model); });
-    if (!options.kernels) report = describe_machine();
   } else {
     const fs::path directory = find_checkpoint(options.model_path);
     model = read_options(directory);
-    check_weights(directory, model);
-    report = model_report(directory, model);
+    described = describe_checkpoint(directory, model);
   }
   const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();
   if (options.json) {
+    Json report = described ? to_json(*described) : options.kernels ? Json() : to_json(describe_machine());
     if (options.kernels) {
-      report["instruction_sets"] = instruction_sets();
+      report["instruction_sets"] = to_json(instruction_sets());
       report["kernels"] = kernels;
     }
     print_json(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
     return kOk;
   }
   const int width = terminal_width(Stream::kOut);
-  if (!options.model_path.empty()) {
-    print(model_text(report, width));
+  if (described) {
+    print(model_text(*described, width));
   } else if (!options.kernels) {
-    print(machine_text(report));
+    print(machine_text(describe_machine()));
   }
   if (options.kernels) print(kernel_text(kernels, width) + instructions_text());
   return kOk;

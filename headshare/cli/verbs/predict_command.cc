@@ -3,11 +3,11 @@
 #include "headshare/base/notice.h"
 #include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
-#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/tasks/finetune/predict.h"
 
 namespace headshare {

@@ -3,7 +3,7 @@
 
 #include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
-#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"

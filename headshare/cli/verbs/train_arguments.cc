@@ -3,8 +3,8 @@
 #include <set>
 
 #include "headshare/base/placeholder.h"
-#include "headshare/cli/arguments/resume.h"
-#include "headshare/cli/inputs/task_paths.h"
+#include "headshare/cli/arguments/resumable.h"
+#include "headshare/host/task_paths.h"
 #include "headshare/tasks/family.h"
 #include "headshare/tasks/translation/translation_options.h"
 
@@ -41,14 +41,11 @@ Fields TrainCommand::run_fields() {
   };
 }
 
-Arguments TrainCommand::arguments() {
-  Arguments made("train",
-                 "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
-                 "translates, on pairs.");
-  made.group("Run", run_fields());
-  made.group("Model", fields(task.language.model));
+OptionGroups TrainCommand::groups() {
+  OptionGroups made = {option_group("Run", run_fields()), option_group("Model", fields(task.language.model))};
   for (const TaskFamily* family : task_families()) {
-    if (family->trains_alone() && !family->fields(task).empty()) made.group(family->heading(), family->fields(task));
+    Fields own = family->fields(task);
+    if (family->trains_alone() && !own.empty()) made.push_back(option_group(family->heading(), std::move(own)));
   }
   Fields text = fields(task.language);
   for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
@@ -56,10 +53,18 @@ Arguments TrainCommand::arguments() {
   }
   text.push_back(field("model-vocabulary", &task.language.vocabulary,
                        "tokens that the model has room for; auto: those of its tokenizer", {.min = 1, .max = 1 << 30}));
-  made.group("Text", std::move(text));
-  made.group("Training", fields(train));
-  made.group("Distillation", fields(task.language.distillation));
-  made.group("Computing", fields(runtime));
+  made.push_back(option_group("Text", std::move(text)));
+  made.push_back(option_group("Training", fields(train)));
+  made.push_back(option_group("Distillation", fields(task.language.distillation)));
+  made.push_back(option_group("Computing", fields(runtime)));
+  return made;
+}
+
+Arguments arguments_of(TrainCommand& command) {
+  Arguments made(TrainCommand::kVerb,
+                 "Trains one model with any attention scheme: a language model on text, causal or masked, or one that "
+                 "translates, on pairs.");
+  made.groups(command.groups());
   made.common({"text", "source", "target", "task", "out", "scheme", "layers", "d-model", "heads", "context",
                "positions", "tokenizer", "steps", "batch-size", "learning-rate", "resume", "dry-run"});
   made.example("train --text book.txt --out run --scheme mhe_mul --steps 2000", "a language model");
@@ -109,17 +114,10 @@ void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
   if (command.dry_run) arguments.refuse_idle({"json"}, "is about the result, and --dry-run has none");
 }
 
-TrainCommand resumed_train_command(const Words& words, const std::string& out) {
-  TrainCommand began;
-  Arguments first = began.arguments();
-  parse_begun(&first, out);
-  TrainCommand command;
-  Arguments arguments = command.arguments();
-  parse_resumed(&arguments, words, out);
-  for (TrainCommand* one : {&began, &command}) one->make_paths_whole();
-  refuse_changed(first.values(), arguments.values(), free_options(), "the run in " + out);
-  note_other_threads(first.values(), arguments.values());
-  return command;
+TrainCommand resumed_train_command(const Arguments& typed, const std::string& out) {
+  Resumed<TrainCommand> both = resumed<TrainCommand>(typed, out, {.free = free_options(), .what = "the run in " + out});
+  note_other_threads(both.began.runtime, both.command.runtime);
+  return std::move(both.command);
 }
 
 }  // namespace headshare

@@ -4,13 +4,15 @@
 #include <string>
 
 #include "headshare/cli/arguments/args.h"
-#include "headshare/cli/arguments/runtime_options.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/tasks/task_options.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
 
 struct TrainCommand {
+  static constexpr const char* kVerb = "train";
+
   std::string out;
   bool resume = false;
   bool overwrite = false;
@@ -22,14 +24,16 @@ struct TrainCommand {
   TrainOptions train;
   RuntimeOptions runtime;
 
-  Arguments arguments();
+  OptionGroups groups();
 
-  // Files and models are found again from any directory.
+  void forget_call() { overwrite = resume = json = false; }
   void make_paths_whole();
 
  private:
   Fields run_fields();
 };
+
+Arguments arguments_of(TrainCommand& command);
 
 // Tells whether a run of this task trains a tokenizer.
 bool trains_tokenizer(const TaskOptions& task);
@@ -38,8 +42,9 @@ bool trains_tokenizer(const TaskOptions& task);
 // that goes on, whose options are in its directory.
 void refuse_idle_options(const Arguments& arguments, TrainCommand command);
 
-// The command of a run that an earlier call began, with its options and `words` on top. Throws UsageError where there
-// is none, and for options that would make it another run: only how far, how fast, what is kept and said may change.
-TrainCommand resumed_train_command(const Words& words, const std::string& out);
+// The command of a run that an earlier call began, with its options and those of `typed` on top. Throws UsageError
+// where there is none, and for options that would make it another run: only how far, how fast, what is kept and said
+// may change.
+TrainCommand resumed_train_command(const Arguments& typed, const std::string& out);
 
 }  // namespace headshare

@@ -1,16 +1,14 @@
 // headshare train: trains one model on text.
 #include "headshare/cli/verbs/train_command.h"
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
 #include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/arguments/exit_codes.h"
-#include "headshare/cli/inputs/model_input.h"
+#include "headshare/cli/arguments/resumable.h"
+#include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/training_progress.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
@@ -18,6 +16,7 @@
 #include "headshare/cli/verbs/train_arguments.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/text/kept_input.h"
+#include "headshare/host/model_input.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/models/size.h"
@@ -50,29 +49,25 @@ std::string task_of_teacher(const TrainCommand& command) {
   });
 }
 
-// The task comes first, then the model to start from or to be like, and everything else on top of what these begin
-// with. False: --help.
-bool begin_with_task(const Words& words, TrainCommand* command, std::optional<StartModel>* start) {
-  TrainCommand probe;
-  Arguments arguments = probe.arguments();
-  const bool help = arguments.parse_for_help(words);
-  if (!help) arguments.parse(words);
-  std::string task = probe.task.task;
+// What everything else that was asked for comes on top of: the task comes first, then the model to start from or to be
+// like. `asked` was read from `typed` on top of the plainest defaults.
+TrainCommand beginning(const TrainCommand& asked, const Arguments& typed, std::optional<StartModel>* start) {
+  std::string task = asked.task.task;
   std::optional<StartModel> model;  // whose options are taken
-  if (!help && !probe.resume) {
-    if (!probe.start_from.empty() && !probe.like.empty()) {
+  if (!typed.asks_for_help() && !asked.resume) {
+    if (!asked.start_from.empty() && !asked.like.empty()) {
       throw UsageError("--start-from takes the weights of a model and --like does not; leave one of them out");
     }
-    const std::string path = probe.start_from.empty() ? probe.like : probe.start_from;
+    const std::string path = asked.start_from.empty() ? asked.like : asked.start_from;
     if (!path.empty()) model = open_start(path);
-    if (model && !arguments.given("task")) task = start_task(*model);
-    if (!model && probe.task.language.distillation.given() && !arguments.given("task")) task = task_of_teacher(probe);
+    if (model && !typed.given("task")) task = start_task(*model);
+    if (!model && asked.task.language.distillation.given() && !typed.given("task")) task = task_of_teacher(asked);
   }
-  if (model && !probe.like.empty()) as_usage([&] { check_start_task(*model, task); });
-  *command = untouched(task, probe.task);
-  if (model && task == start_task(*model)) take_options(*model, &command->task);
-  if (!probe.start_from.empty()) *start = std::move(model);
-  return !help || command->arguments().parse(words);
+  if (model && !asked.like.empty()) as_usage([&] { check_start_task(*model, task); });
+  TrainCommand command = untouched(task, asked.task);
+  if (model && task == start_task(*model)) take_options(*model, &command.task);
+  if (!asked.start_from.empty()) *start = std::move(model);
+  return command;
 }
 
 // What the user asks for beside the model to start from.
@@ -161,15 +156,6 @@ void check_target(const TrainCommand& command, const RunDirectory& directory, co
   mark.check();
   HS_CHECK(command.resume || command.overwrite || !directory.has_run(), directory.path().string(),
            " holds a run already; --resume continues it, --overwrite deletes it, or choose another --out");
-}
-
-// Writes down what repeats the run, or goes on with it.
-void write_resolved(const TrainCommand& command, const RunDirectory& directory) {
-  TrainCommand lasting = command;
-  lasting.overwrite = lasting.resume = lasting.json = false;  // facts of this call, not of the run
-  lasting.runtime.threads = at::get_num_threads();            // weights repeat to the last bit for a number of threads
-  lasting.make_paths_whole();
-  lasting.arguments().write_resolved(directory.path() / kResolvedFile);
 }
 
 std::string result_text(const TrainResult& result, const std::optional<Evaluation>& test, const std::string& out) {
@@ -306,7 +292,7 @@ int train(TrainCommand& command) {
   note_teacher(command);
   remove_partials(directory.checkpoints());  // of a killed call; ours by now
   kept.keep();
-  write_resolved(command, directory);
+  write_resolved(command, directory.path());
   const auto jsonl = make_jsonl_observer(directory.path() / "metrics.jsonl", start);
   trainer.observe(jsonl.get());
   std::unique_ptr<Observer> events;
@@ -323,20 +309,24 @@ int train(TrainCommand& command) {
 }  // namespace
 
 ModelOptions configured_model(const std::string& config) {
-  TrainCommand command;
+  TrainCommand asked;
+  Arguments typed = arguments_of(asked);
+  typed.parse({"--config", config});
   std::optional<StartModel> start;
-  begin_with_task({"--config", config}, &command, &start);
-  command.arguments().parse({"--config", config});
+  TrainCommand command = beginning(asked, typed, &start);
+  arguments_of(command).repeat(typed);
   take_vocabulary(&command);
   return check_options(command);
 }
 
 int run_train(const Words& words) {
-  TrainCommand command;
+  TrainCommand asked;
+  Arguments typed = arguments_of(asked);
+  typed.read(words);
   std::optional<StartModel> start;
-  if (!begin_with_task(words, &command, &start)) return kOk;
-  Arguments arguments = command.arguments();
-  arguments.parse(words);
+  TrainCommand command = beginning(asked, typed, &start);
+  Arguments arguments = arguments_of(command);
+  if (!arguments.repeat(typed)) return kOk;
   // The options of a run that goes on are not read yet.
   if (command.resume && command.dry_run) {
     throw UsageError(
@@ -351,17 +341,12 @@ int run_train(const Words& words) {
     return kOk;
   }
   if (command.out.empty()) throw UsageError("--out is missing: name a directory for the run");
-  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  check_resume(command);
   if (!command.resume) as_usage([&] { refuse_models_in_out(start, command); });
-  if (command.resume) command = resumed_train_command(words, command.out);
+  if (command.resume) command = resumed_train_command(typed, command.out);
   check_options(command);
   catch_interrupts();
-  try {
-    return train(command);
-  } catch (const Interrupted& stopped) {
-    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
-    throw Interrupted(join_text(stopped.what(), "; continue with: headshare train --resume --out ", command.out));
-  }
+  return work_resumably(command, [&] { return train(command); });
 }
 
 }  // namespace headshare

@@ -5,7 +5,6 @@
 #include "headshare/base/notice.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/base/valid_utf8.h"
-#include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/cli/inputs/input_lines.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
@@ -13,6 +12,7 @@
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/decode/beam/line_queue.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/ops/precision.h"
 #include "headshare/tasks/translation/translator.h"
 

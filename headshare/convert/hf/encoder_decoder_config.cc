@@ -153,13 +153,13 @@ HfShape encoder_decoder_shape(const std::string& type, const EncoderDecoderOptio
   HfShape shape{.options = options, .model_type = type};
   const bool fixed = options.positions == PositionKind::kSinusoidal;
   if (fixed) {
-    shape.fixed_tables = 2;
+    shape.counts.fixed_tables = 2;
   } else {
-    shape.unused_rows = 2 * 2;  // of each side
+    shape.counts.unused_rows = 2 * 2;  // of each side
   }
   // BART keeps `shared` beside the embeddings of both sides.
   const bool unread = !fixed && !options.tie_embeddings;
-  if (unread) shape.unused_rows += options.vocabulary;
+  if (unread) shape.counts.unused_rows += options.vocabulary;
   shape.notes.push_back(join_text("the count of parameters is that of transformers: it includes ",
                                   fixed ? "the two tables of sinusoids" : "four positions that no token ever has",
                                   unread ? " and an embedding that nothing reads" : "",

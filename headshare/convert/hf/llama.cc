@@ -143,7 +143,7 @@ HfShape llama_shape(const HfConfig& config, const std::string& model_type) {
   read_rotation(config, &options, &notes);
   note_window(config, family, options, &notes);
   HfShape shape{.options = resolve_read(config, options), .model_type = model_type};
-  shape.output_bias = !family.input_bias;
+  shape.counts.output_bias = !family.input_bias;
   shape.notes = std::move(notes);
   return shape;
 }

@@ -17,12 +17,6 @@ std::vector<std::string> shape_types() {
   return types;
 }
 
-int64_t surplus_parameters(const HfShape& shape, const TransformerOptions& resolved) {
-  const int64_t fixed = (shape.fixed_tables * resolved.context + shape.unused_rows) * resolved.attention.d_model;
-  if (shape.output_bias || !resolved.attention.projection_bias) return -fixed;
-  return own_layers(resolved) * resolved.attention.d_model - fixed;
-}
-
 HfShape read_hf_shape(const fs::path& path) {
   HS_CHECK(path_exists(path), "no model at ", path.string(), ": it does not exist");
   const bool directory = fs::is_directory(path);

@@ -27,7 +27,7 @@ class ShapeTest : public testing::Test {
 
   int64_t parameters(const json& config) {
     const HfShape shape = read(config);
-    return size_of(shape.options).total_parameters - surplus_parameters(shape, shared_options(shape.options));
+    return size_of(shape.options).total_parameters - surplus_parameters(shape.counts, shared_options(shape.options));
   }
 
   std::string refusal(const json& config) {

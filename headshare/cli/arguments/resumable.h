@@ -1,0 +1,63 @@
+// Verbs whose calls keep their options in a directory, and go on there with --resume.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "headshare/cli/arguments/args.h"
+#include "headshare/host/resolved_file.h"
+
+namespace headshare {
+
+// The command that an earlier call began in a directory, and the one that goes on with it.
+template <Resumable Command>
+struct Resumed {
+  Command began;
+  Command command;  // the options of `began`, with those of this call on top
+};
+
+// What may change when a call goes on; everything else would make it another run.
+struct ResumeRules {
+  std::set<std::string> free;  // names of options
+  std::string what;            // that was begun, for messages: "the run in out"
+};
+
+// `typed` is this call. Throws UsageError where nothing began in `out`, for --config, which would be a third source,
+// and for an option that rules.free lacks and that has another value than the earlier call began with.
+template <Resumable Command>
+Resumed<Command> resumed(const Arguments& typed, const std::string& out, const ResumeRules& rules) {
+  Resumed<Command> both;
+  OptionGroups before = both.began.groups();
+  read_resolved(before, Command::kVerb, out);
+  if (typed.configured()) {
+    throw UsageError("--resume reads " + (fs::path(out) / kResolvedFile).string() + "; leave --config out");
+  }
+  both.command = both.began;
+  Arguments now = arguments_of(both.command);
+  now.repeat(typed);
+  both.began.make_paths_whole();
+  both.command.make_paths_whole();
+  refuse_changed(to_json(before), now.values(), rules.free, rules.what);
+  return both;
+}
+
+// Throws UsageError where a call both goes on with an earlier one and forgets it.
+template <Resumable Command>
+void check_resume(const Command& command) {
+  if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+}
+
+// Does `work`, the command's. Where it is interrupted and there is something to go on with, the message says how.
+template <Resumable Command>
+int work_resumably(const Command& command, const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const Interrupted& stopped) {
+    if (!path_exists(fs::path(command.out) / kResolvedFile)) throw;  // nothing was begun
+    throw Interrupted(
+        join_text(stopped.what(), "; continue with: headshare ", Command::kVerb, " --resume --out ", command.out));
+  }
+}
+
+}  // namespace headshare

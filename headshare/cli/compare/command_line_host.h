@@ -1,0 +1,19 @@
+// What `headshare compare` gives a comparison to run in: processes of this program, lines that show how far it is, and
+// Ctrl-C.
+#pragma once
+
+#include "headshare/host/process_host.h"
+
+namespace headshare {
+
+class CommandLineHost : public ProcessHost {
+ public:
+  explicit CommandLineHost(const CompareCommand& command);
+
+  void show_reading(const std::function<void(const Progress& progress)>& read) override;
+
+ protected:
+  std::unique_ptr<GridObserver> observer() override;
+};
+
+}  // namespace headshare

@@ -1,0 +1,19 @@
+// How far the reading of a text is, on a progress line.
+#pragma once
+
+#include "headshare/cli/terminal/progress.h"
+#include "headshare/data/text/token_cache.h"
+
+namespace headshare {
+
+// Shows reading and tokenising on `line`, and stops with Interrupted when the user asks.
+Progress show_reading(ProgressLine& line);
+
+// What `read` returns, which is shown on a line of its own meanwhile.
+template <class Read>
+auto shown_while_read(const Read& read) {
+  ProgressLine line("text");
+  return read(show_reading(line));
+}
+
+}  // namespace headshare

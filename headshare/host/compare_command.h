@@ -1,0 +1,33 @@
+// What `headshare compare` is asked for, as resolved.yaml keeps it.
+#pragma once
+
+#include "headshare/compare/comparison_call.h"
+#include "headshare/host/option_groups.h"
+#include "headshare/host/runtime_options.h"
+
+namespace headshare {
+
+struct CompareCommand {
+  static constexpr const char* kVerb = "compare";
+
+  std::string out = "comparison";
+  bool resume = false;
+  bool overwrite = false;
+  bool dry_run = false;
+  bool beyond_a_day = false;
+  bool json = false;
+  bool latex = false;
+  bool adds = false;  // schemes or seeds to a comparison that an earlier call began
+  ComparisonOptions comparison;
+  RuntimeOptions runtime;
+
+  OptionGroups groups();
+
+  void forget_call();
+  void make_paths_whole();
+
+  // `line` is the command as the user typed it.
+  ComparisonCall call(const std::string& line) const;
+};
+
+}  // namespace headshare

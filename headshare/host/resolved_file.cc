@@ -1,0 +1,94 @@
+#include "headshare/host/resolved_file.h"
+
+#include <algorithm>
+
+#include "headshare/base/format.h"
+#include "headshare/base/notice.h"
+#include "headshare/text/unicode/utf8.h"
+
+namespace headshare {
+namespace {
+
+// Files that do not say how many options they have end with this one, whatever the verb.
+constexpr const char* kLastOption = "threads";
+
+std::string names_text(std::vector<std::string> names) {
+  constexpr size_t kMost = 20;
+  if (names.size() <= kMost) return list_text(names);
+  const size_t others = names.size() - kMost;
+  names.resize(kMost);
+  names.push_back(join_text(others, " others"));
+  return list_text(names);
+}
+
+[[noreturn]] void refuse_cut(const fs::path& resolved, const std::string& what) {
+  throw UsageError(join_text(resolved.string(), " was cut short: ", what,
+                             "; put the file back as it was, because defaults would make it another run"));
+}
+
+std::vector<std::string> missing_options(const OptionGroups& groups, const std::vector<GivenOption>& given) {
+  std::set<std::string> found;
+  for (const GivenOption& one : given) found.insert(one.name);
+  std::vector<std::string> missing;
+  for (const OptionGroup& group : groups) {
+    for (const Field& one : group.fields) {
+      if (!found.contains(one.name)) missing.push_back(one.name);
+    }
+  }
+  return missing;
+}
+
+// `given` was read from `resolved`, whose last line is whole.
+void check_whole(const OptionGroups& groups, const std::vector<GivenOption>& given, const fs::path& resolved,
+                 const std::optional<size_t>& promised) {
+  const std::vector<std::string> missing = missing_options(groups, given);
+  if (missing.empty()) return;
+  const bool last_lost = std::find(missing.begin(), missing.end(), kLastOption) != missing.end();
+  if (promised ? given.size() < *promised : last_lost) {
+    refuse_cut(resolved, join_text("it has ", given.size(), " options", promised ? join_text(" of ", *promised) : "",
+                                   " and lacks ", names_text(missing)));
+  }
+  notice(join_text(resolved.string(), " was written by an earlier version, which had no option ", names_text(missing),
+                   ": defaults are taken"));
+}
+
+}  // namespace
+
+void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out) {
+  const std::string began = begun_by(out);
+  if (!began.empty() && began != verb) {
+    throw UsageError(join_text(out, " holds what `headshare ", began, "` wrote, and this is `headshare ", verb,
+                               "`; go on with: headshare ", began, " --resume --out ", out));
+  }
+  const fs::path resolved = fs::path(out) / kResolvedFile;
+  if (!path_exists(resolved)) throw UsageError(join_text("nothing to resume in ", out, ": it has no ", kResolvedFile));
+  const SettingsCount promised = settings_count(resolved);
+  if (promised.options && !promised.last_line_ends) refuse_cut(resolved, "its last line has no end");
+  check_whole(groups, read_settings(groups, resolved), resolved, promised.options);
+}
+
+void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, const std::set<std::string>& free,
+                    const std::string& what) {
+  for (const auto& [name, value] : now.items()) {
+    if (free.contains(name) || began.at(name) == value) continue;
+    throw UsageError(join_text(what, " was begun with --", name, " ", began.at(name).dump(), " and cannot go on with ",
+                               value.dump(), "; leave --", name, " out, or use another --out"));
+  }
+}
+
+void note_other_threads(const RuntimeOptions& began, const RuntimeOptions& now) {
+  if (!began.threads || began.threads == now.threads) return;  // none: of a program that did not note the number
+  notice(join_text("the run was begun with ", *began.threads, " threads and goes on with ",
+                   now.threads ? std::to_string(*now.threads) : "those of this machine",
+                   ": from here on its weights differ in their last bits from those of a run with ", *began.threads));
+}
+
+std::string whole_path(const std::string& path) {
+  if (path.empty() || path == "-") return path;
+  std::error_code code;
+  const std::string whole = fs::absolute(path, code).lexically_normal().string();
+  // What is written into resolved.yaml must be UTF-8; below a directory that is not, the path stays as it was typed.
+  return code || valid_utf8_prefix(whole) != whole.size() ? path : whole;
+}
+
+}  // namespace headshare

@@ -1,0 +1,117 @@
+#include "headshare/host/resolved_file.h"
+
+#include <gmock/gmock.h>
+
+#include "headshare/base/notice.h"
+#include "headshare/base/testing.h"
+
+namespace headshare {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What a call of `train` wrote into a directory, read by one that goes on.
+class ResolvedFileTest : public testing::Test {
+ protected:
+  struct Options {
+    double learning_rate = 0.001;
+    int64_t steps = 10;
+    int64_t added = 7;
+    std::optional<int64_t> threads;
+  };
+
+  // `later`: of a version that has one option more.
+  OptionGroups groups(Options* o, bool later = false) {
+    Fields own = {field("learning-rate", &o->learning_rate, "step size"), field("steps", &o->steps, "how many")};
+    if (later) own.push_back(field("added", &o->added, "what a later version added"));
+    return {option_group("Training", std::move(own)),
+            option_group("Computing", {field("threads", &o->threads, "threads")})};
+  }
+  void begin() {
+    Options options{.learning_rate = 0.01, .threads = 12};
+    write_settings(resolved(), "train", groups(&options));
+  }
+  fs::path resolved() const { return home_.path() / kResolvedFile; }
+  std::string out() const { return home_.path().string(); }
+
+  // The Error of going on, or the learning rate and what was noted.
+  std::string going_on(bool later = false) {
+    std::string notes;
+    const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes += "; " + one; });
+    Options options;
+    OptionGroups made = groups(&options, later);
+    const std::string error = error_message([&] { read_resolved(made, "train", out()); });
+    set_notice_handler(before);
+    return error == "no error" ? join_text(options.learning_rate, notes) : error;
+  }
+
+  TemporaryDirectory home_;
+};
+
+TEST_F(ResolvedFileTest, AFileThatWasCutShortIsRefused) {
+  begin();
+  const std::string whole = read_file(resolved());
+  EXPECT_EQ(going_on(), "0.01");
+  for (size_t bytes = 0; bytes < whole.size(); bytes += 5) {
+    write_file(resolved(), whole.substr(0, bytes));
+    EXPECT_THAT(going_on(), testing::AnyOf(HasSubstr("cut short"), HasSubstr("'training' has no value"),
+                                           HasSubstr("'computing' has no value")))
+        << whole.substr(0, bytes);
+  }
+  std::string without = whole;
+  without.erase(without.find("  learning-rate: "), std::string("  learning-rate: 0.01\n").size());
+  write_file(resolved(), without);
+  EXPECT_THAT(going_on(), HasSubstr("it has 2 options of 3 and lacks learning-rate; put the file back"));
+}
+
+TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
+  begin();
+  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
+  // Of a version that did not count options.
+  std::string old = read_file(resolved());
+  old.erase(old.find("# options:"), std::string("# options: 3\n").size());
+  write_file(resolved(), old);
+  EXPECT_EQ(going_on(), "0.01");
+  EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
+  write_file(resolved(), old.substr(0, old.find("computing:")));
+  EXPECT_THAT(going_on(), testing::AllOf(HasSubstr("cut short"), HasSubstr("lacks threads")));
+}
+
+TEST_F(ResolvedFileTest, AnotherVerbsDirectoryIsNamed) {
+  write_file(resolved(), "# headshare compare --config resolved.yaml\n\ncomparison:\n  out: x\n");
+  EXPECT_EQ(going_on(), join_text(out(), " holds what `headshare compare` wrote, and this is `headshare train`; go on ",
+                                  "with: headshare compare --resume --out ", out()));
+  fs::remove(resolved());
+  EXPECT_THAT(going_on(), HasSubstr("nothing to resume"));
+}
+
+TEST_F(ResolvedFileTest, AnotherNumberOfThreadsIsNoted) {
+  std::vector<std::string> notes;
+  const NoticeHandler before = set_notice_handler([&](const std::string& one) { notes.push_back(one); });
+  note_other_threads({.threads = 2}, {.threads = 2});
+  note_other_threads({}, {.threads = 2});  // of a version that noted none
+  note_other_threads({.threads = 2}, {.threads = 1});
+  set_notice_handler(before);
+  EXPECT_THAT(
+      notes, ElementsAre(testing::AllOf(HasSubstr("begun with 2 threads and goes on with 1"), HasSubstr("last bits"))));
+}
+
+TEST(RefuseChangedTest, NamesTheOptionAndBothValues) {
+  const nlohmann::json began = {{"steps", 10}, {"seed", 1}, {"out", "a"}};
+  const nlohmann::json now = {{"steps", 20}, {"seed", 2}, {"out", "b"}};
+  EXPECT_EQ(error_message([&] {
+              refuse_changed(began, now, {"steps", "out"}, "the run in a");
+            }),
+            "the run in a was begun with --seed 1 and cannot go on with 2; leave --seed out, or use another --out");
+  EXPECT_EQ(error_message([&] { refuse_changed(began, now, {"steps", "out", "seed"}, "the run in a"); }), "no error");
+}
+
+TEST(WholePathTest, IsFoundFromAnyDirectory) {
+  EXPECT_EQ(whole_path("a/../b"), (fs::current_path() / "b").string());
+  EXPECT_EQ(whole_path("-"), "-");
+  EXPECT_EQ(whole_path(""), "");
+}
+
+}  // namespace
+}  // namespace headshare

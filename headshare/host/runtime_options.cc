@@ -1,0 +1,50 @@
+#include "headshare/host/runtime_options.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "headshare/base/error.h"
+#include "headshare/kernels/tiles.h"
+#include "headshare/ops/tensor_memory.h"
+
+namespace headshare {
+namespace {
+
+// libtorch's switch limits headshare's kernels, too: a machine with AVX-512 can then be measured as one without it.
+void limit_instructions() {
+  const char* const asked = std::getenv("ATEN_CPU_CAPABILITY");
+  if (asked != nullptr && std::string_view(asked) == "avx2") kernels::force_tiles_target("AVX2");
+}
+
+}  // namespace
+
+Fields fields(RuntimeOptions& options) {
+  static const EnumNames<DeviceChoice> kDevices = {
+      {DeviceChoice::kAuto, "auto"}, {DeviceChoice::kCpu, "cpu"}, {DeviceChoice::kCuda, "cuda"}};
+  return {
+      field("device", &options.device, "where to compute; auto: a CUDA device if there is one", kDevices),
+      field("threads", &options.threads, "threads on the CPU; auto: $OMP_NUM_THREADS, else all cores",
+            {.min = 1, .max = 1024, .aliases = {"num-threads"}}),
+  };
+}
+
+int64_t cuda_devices() { return at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0; }
+
+int64_t threads_in_use() { return at::get_num_threads(); }
+
+c10::Device start_runtime(const RuntimeOptions& options) {
+  limit_instructions();
+  if (options.keep_tensor_memory) keep_tensor_memory();
+  if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
+  const bool there = options.device != DeviceChoice::kCpu && cuda_devices() > 0;
+  HS_CHECK(there || options.device != DeviceChoice::kCuda, "--device cuda: libtorch " TORCH_VERSION,
+           at::globalContext().hasCUDA() ? " finds no CUDA device" : " was built without CUDA",
+           "; use --device cpu, or auto");
+  return there ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+}
+
+}  // namespace headshare

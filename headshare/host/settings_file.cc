@@ -1,0 +1,180 @@
+#include "headshare/host/settings_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <sstream>
+
+#include "headshare/base/canonical_name.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
+#include "headshare/base/number.h"
+#include "headshare/base/wrap.h"
+
+namespace headshare {
+namespace {
+
+constexpr uint64_t kMostConfigBytes = 1 << 20;
+constexpr int kCommentWidth = 100;
+constexpr const char* kCountLead = "# options: ";
+
+// One `name: value` of a file.
+struct Setting {
+  std::string group;  // "" at the top level
+  std::string name;
+  std::string text;   // as Field::parse reads it
+  std::string where;  // "config.yaml:3"
+};
+
+std::string place(const fs::path& path, const YAML::Mark& mark) {
+  return mark.is_null() ? path.string() : join_text(path.string(), ":", mark.line + 1);
+}
+
+// YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+bool is_ambiguous(const YAML::Node& node) {
+  if (node.Tag() != "?") return false;  // in quotes
+  std::string_view digits = node.Scalar();
+  if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+  return digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
+std::string scalar(const YAML::Node& node, const std::string& where, const std::string& name) {
+  if (!node.IsScalar()) {
+    throw UsageError(
+        join_text(where, ": ", brief_text(name), " ", node.IsNull() ? "has no value" : "takes plain values only"));
+  }
+  if (is_ambiguous(node)) {
+    throw UsageError(join_text(where, ": '", name, "' is ", node.Scalar(),
+                               ", which some programs read as octal; write a number without leading zeros, or text in "
+                               "quotes"));
+  }
+  return node.Scalar();
+}
+
+std::string value_text(const YAML::Node& node, const std::string& where, const std::string& name) {
+  if (!node.IsSequence()) return scalar(node, where, name);
+  nlohmann::json items = nlohmann::json::array();
+  for (const YAML::Node& item : node) items.push_back(scalar(item, where, name));
+  return field_text(items, where);
+}
+
+void read_map(const YAML::Node& map, const std::string& group, const fs::path& path, std::vector<Setting>* settings) {
+  for (const auto& entry : map) {
+    const std::string where = place(path, entry.first.Mark());
+    const std::string name = scalar(entry.first, where, "a name");
+    if (group.empty() && entry.second.IsMap()) {
+      read_map(entry.second, name, path, settings);
+    } else {
+      settings->push_back({group, name, value_text(entry.second, where, name), where});
+    }
+  }
+}
+
+// Text that YAML reads back as itself needs no quotes.
+bool is_plain(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
+  };
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
+         std::all_of(text.begin(), text.end(), plain);
+}
+
+std::string yaml_value(const nlohmann::json& value) {
+  if (value.is_string() && is_plain(value.get<std::string>())) return value.get<std::string>();
+  // JSON is YAML.
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string comment(const Field& field) {
+  const std::string text = field.range.empty() ? field.help : join_text(field.help, " (", field.range, ")");
+  std::istringstream lines(wrap(text, kCommentWidth - 4, 0));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += "  # " + line + "\n";
+  return out;
+}
+
+void check_group(const Setting& setting, const OptionGroups& groups) {
+  if (setting.group.empty()) return;
+  std::vector<std::string> known;
+  for (const OptionGroup& group : groups) known.push_back(group_name(group.heading));
+  if (std::find(known.begin(), known.end(), group_name(setting.group)) != known.end()) return;
+  throw UsageError(join_text(setting.where, ": unknown group ", brief_text(setting.group), " around ",
+                             brief_text(setting.name), did_you_mean(setting.group, known)));
+}
+
+// The settings of a file in their order, whether or not there are such options.
+std::vector<Setting> settings_of(const fs::path& path) {
+  const std::string text = as_usage([&] { return read_file(path, kMostConfigBytes); });
+  std::vector<Setting> settings;
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      throw UsageError(join_text(place(path, documents[1].Mark()),
+                                 ": a second document begins (---); a configuration is one: take out the others"));
+    }
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
+    if (!root.IsMap() && !root.IsNull()) {
+      throw UsageError(join_text(path.string(), ": a configuration is a list of `name: value` lines"));
+    }
+    read_map(root, "", path, &settings);
+  } catch (const YAML::Exception& error) {
+    throw UsageError(join_text(place(path, error.mark), ": not YAML: ", error.msg));
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path) {
+  std::vector<GivenOption> given;
+  std::set<std::string> seen;
+  for (const Setting& setting : settings_of(path)) {
+    check_group(setting, groups);
+    Field* field = find_option(groups, setting.name);
+    if (field == nullptr) {
+      throw UsageError(join_text(setting.where, ": unknown option ", brief_text(setting.name),
+                                 did_you_mean(canonical_name(setting.name), option_names(groups))));
+    }
+    if (!seen.insert(field->name).second) {
+      throw UsageError(
+          join_text(setting.where, ": ", brief_text(setting.name), " sets ", field->name, " a second time"));
+    }
+    try {
+      field->parse(setting.text);
+    } catch (const Error& error) {
+      throw UsageError(join_text(setting.where, ": ", error.what()));
+    }
+    given.push_back({field->name, setting.text});
+  }
+  return given;
+}
+
+void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups) {
+  std::string text = join_text("# headshare ", verb, " --config ", path.filename().string(), "\n", kCountLead,
+                               count_options(groups), "\n");
+  for (const OptionGroup& group : groups) {
+    text += "\n" + group_name(group.heading) + ":\n";
+    for (const Field& one : group.fields) {
+      text += comment(one) + "  " + one.name + ": " + yaml_value(one.value()) + "\n";
+    }
+  }
+  write_file(path, text);
+}
+
+bool is_written_by_us(const fs::path& path) {
+  return as_usage([&] { return read_file(path, kMostConfigBytes); }).starts_with("# headshare ");
+}
+
+SettingsCount settings_count(const fs::path& path) {
+  const std::string text = read_file(path, kMostConfigBytes);
+  SettingsCount count{.options = {}, .last_line_ends = text.ends_with('\n')};
+  const size_t lead = text.find(join_text("\n", kCountLead));
+  if (lead == std::string::npos) return count;
+  const size_t begin = lead + 1 + std::string_view(kCountLead).size();
+  count.options = number_in<size_t>(text.substr(begin, text.find('\n', begin) - begin));
+  return count;
+}
+
+}  // namespace headshare

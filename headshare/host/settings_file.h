@@ -1,0 +1,40 @@
+// Options as YAML: `name: value` lines, at will under one level of groups named like the headings of
+// --help. Programs write them too, so that a run can be repeated.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headshare/base/file.h"
+#include "headshare/host/option_groups.h"
+#include "headshare/host/usage_error.h"
+
+namespace headshare {
+
+// An option that somebody set.
+struct GivenOption {
+  std::string name;  // the field's own
+  std::string text;  // as Field::parse reads it; a list as comma-separated text
+};
+
+// Sets the options that a file sets, and returns them in the order of the file. Throws UsageError, naming file and
+// line, for text that is not YAML of this form, unknown names and groups, names that are set twice and values that an
+// option does not take.
+std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path);
+
+// Every option of `verb` with its help and range as a comment and its present value, under its group. Comments at the
+// top say how to call the verb with the file, and how many options there are.
+void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups);
+
+// Tells whether a verb wrote this file, with every option that it has.
+bool is_written_by_us(const fs::path& path);
+
+// What tells whether a file that settings_text() wrote is whole.
+struct SettingsCount {
+  std::optional<size_t> options;  // nothing: of a version that did not count them
+  bool last_line_ends = false;
+};
+SettingsCount settings_count(const fs::path& path);
+
+}  // namespace headshare

@@ -1,0 +1,268 @@
+#include "headshare/models/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headshare/attention/scheme_record.h"
+#include "headshare/base/bytes_field.h"
+#include "headshare/base/error.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
+
+namespace headshare {
+namespace {
+
+constexpr double kFp32Bytes = 4;
+
+const EnumNames<ElementType>& element_names() {
+  static const EnumNames<ElementType> names = {
+      {ElementType::kFp32, "fp32"}, {ElementType::kBf16, "bf16"}, {ElementType::kInt8, "int8"}};
+  return names;
+}
+
+// Takes back what resolve() filled in, so that other schemes and sizes get their own defaults.
+template <class Member>
+void forget_default(TransformerOptions* model, Member member) {
+  TransformerOptions without = *model;
+  (without.*member).reset();
+  if (resolve(without).*member == model->*member) *model = without;
+}
+
+template <class Member>
+void forget_attention_default(TransformerOptions* model, Member member) {
+  TransformerOptions without = *model;
+  (without.attention.*member).reset();
+  if (resolve(without).attention.*member == model->attention.*member) *model = without;
+}
+
+void forget_defaults(TransformerOptions* model) {
+  forget_default(model, &TransformerOptions::feed_forward_width);
+  forget_attention_default(model, &AttentionOptions::scale);
+  forget_attention_default(model, &AttentionOptions::key_width);
+  if (model->attention.scheme != "gqa") forget_attention_default(model, &AttentionOptions::groups);
+  forget_attention_default(model, &AttentionOptions::mhe_deviation);
+  forget_attention_default(model, &AttentionOptions::head_width);
+}
+
+// What one scheme's file decides about widths is no matter of another's.
+void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* attention) {
+  if (!given.contains("key-width")) attention->key_width.reset();
+  if (!given.contains("attention-scale")) attention->scale.reset();
+  if (!given.contains("mhe-deviation")) attention->mhe_deviation.reset();
+}
+
+// Weights and cache take  w P + c x batch x context  bytes; of an encoder-decoder the source is as long as the target.
+// Learned positions make P grow with the context: P(context) = P0 + slope x context.
+void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
+  const TransformerOptions& model = shared_options(cost->model);
+  const auto bytes = static_cast<double>(element_bytes(options.weight_type));
+  CountDifference stored = options.counts;
+  stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has what is kept
+  const auto surplus = bytes * static_cast<double>(surplus_parameters(stored, model));
+  const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFp32Bytes * bytes - surplus; };
+  const double weights = weights_of(cost->model);
+  ModelOptions longer = cost->model;
+  std::visit([](TransformerOptions& one) { ++one.context; }, longer);
+  const double slope = weights_of(longer) - weights;
+  const auto cache = static_cast<double>(cost->cache_bytes_per_token + cost->source_cache_bytes_per_token);
+  const auto context = static_cast<double>(model.context);
+  const auto whole = [](double x) { return static_cast<int64_t>(std::floor(std::max(0.0, x))); };
+  cost->largest_batch = whole((budget - weights) / (cache * context));
+  cost->longest_context =
+      whole((budget - (weights - slope * context)) / (cache * static_cast<double>(options.batch_size) + slope));
+  // A trained model has no more positions than it has learned.
+  const bool bounded = !options.own_scheme.empty() && model.positions == PositionKind::kLearned;
+  if (bounded) cost->longest_context = std::min(cost->longest_context, model.context);
+  cost->weights_fit = weights <= budget;
+}
+
+EncoderDecoderOptions translator_of(const TransformerOptions& common, const CostOptions& options) {
+  EncoderDecoderOptions translator = options.translator;
+  static_cast<TransformerOptions&>(translator) = common;
+  translator.norms = options.encoder.norms;
+  return resolve(translator);
+}
+
+// `common`, with what another kind of model has besides where that is asked for.
+ModelOptions model_of(const TransformerOptions& common, const CostOptions& options) {
+  if (options.kind == ModelKind::kDecoder) return resolve(common);
+  if (options.kind == ModelKind::kEncoderDecoder) return translator_of(common, options);
+  EncoderOptions encoder = options.encoder;
+  static_cast<TransformerOptions&>(encoder) = common;
+  if (is_hashed(encoder.embedding) && encoder.masked_head) {  // what such an encoder can learn from text
+    encoder.masked_head = false;
+    encoder.three_way_head = true;
+  }
+  return resolve(encoder);
+}
+
+SchemeCost cost_of(const std::string& scheme, const CostOptions& options, const Sweep& sweep,
+                   const std::string& value) {
+  SchemeCost cost{.scheme = scheme, .sweep_value = value, .impossible = {}, .model = options.model, .size = {}};
+  TransformerOptions model = options.model;
+  model.attention.scheme = scheme;
+  if (!options.own_scheme.empty() && scheme != options.own_scheme) leave_to_scheme(options.given, &model.attention);
+  CostOptions set = options;
+  Fields list = swept_fields(model, set);
+  if (!sweep.name.empty()) set_field(list, sweep.name, value, "--sweep");
+  cost.model = model;
+  try {
+    cost.model = model_of(model, set);
+    cost.size = size_of(cost.model);
+    cost.size.total_parameters -= surplus_parameters(options.counts, shared_options(cost.model));
+    const auto stored = [&](int64_t float_bytes) {
+      return float_bytes / static_cast<int64_t>(kFp32Bytes) * element_bytes(options.cache_type);
+    };
+    cost.cache_bytes_per_token = stored(cost.size.cache_bytes_per_token);
+    cost.source_cache_bytes_per_token = stored(cost.size.source_cache_bytes_per_token);
+    if (options.memory_budget) fit_into(*options.memory_budget, options, &cost);
+  } catch (const Error& error) {
+    cost.impossible = error.what();
+  }
+  return cost;
+}
+
+}  // namespace
+
+int64_t element_bytes(ElementType type) { return type == ElementType::kFp32 ? 4 : type == ElementType::kBf16 ? 2 : 1; }
+
+std::string element_name(ElementType type) { return enum_name(element_names(), type); }
+
+int64_t surplus_parameters(const CountDifference& counts, const TransformerOptions& resolved) {
+  const int64_t fixed = (counts.fixed_tables * resolved.context + counts.unused_rows) * resolved.attention.d_model;
+  if (counts.output_bias || !resolved.attention.projection_bias) return -fixed;
+  return own_layers(resolved) * resolved.attention.d_model - fixed;
+}
+
+CostOptions cost_options(ModelKind kind) {
+  CostOptions options;
+  options.kind = kind;
+  options.encoder.masked_head = true;
+  if (kind == ModelKind::kEncoder) options.model = EncoderOptions();
+  if (kind == ModelKind::kDecoder) options.model = DecoderOptions();
+  if (kind == ModelKind::kEncoderDecoder) {
+    options.model = EncoderDecoderOptions();
+    options.model.positions = PositionKind::kSinusoidal;
+  }
+  return options;
+}
+
+Fields fields(CostOptions& o) {
+  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"},
+                                              {ModelKind::kEncoder, "encoder"},
+                                              {ModelKind::kEncoderDecoder, "encoder-decoder"}};
+  return {
+      field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
+      field("kind", &o.kind,
+            "kind of model: a decoder language model, an encoder, which keeps no cache, or an encoder-decoder, which "
+            "translates",
+            kKinds),
+      field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
+      bytes_field("memory-budget", &o.memory_budget,
+                  "also print the largest batch (at --context tokens) and the longest context (at --batch-size) whose "
+                  "weights and cache fit"),
+      field("batch-size", &o.batch_size, "sequences, for the longest context within the budget", {.min = 1}),
+      field("cache-type", &o.cache_type,
+            "how cached keys and values are stored: 4, 2 or 1 byte each; int8 without its scales", element_names()),
+      field("weight-type", &o.weight_type, "how weights are stored, for the budget, likewise", element_names()),
+  };
+}
+
+Fields model_fields(TransformerOptions& model) {
+  Fields list = stored_fields(model);
+  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
+  return list;
+}
+
+Fields translator_fields(EncoderDecoderOptions& o) {
+  Fields list = fields(static_cast<EncoderDecoderParts&>(o));
+  list.push_back(field("source-vocabulary", &o.source_vocabulary,
+                       "tokens of the source; 0: as many as the target's, --vocabulary", {.min = 0, .max = 1 << 30}));
+  return list;
+}
+
+Fields swept_fields(TransformerOptions& model, CostOptions& options) {
+  Fields list = model_fields(model);
+  if (options.kind == ModelKind::kEncoder) append(&list, fields(options.encoder.embedding));
+  return list;
+}
+
+namespace {
+
+// What follows from the model's scheme, layers and vocabulary follows from those that are asked for.
+void take_translator(const EncoderDecoderOptions& read, CostOptions* options) {
+  EncoderDecoderOptions& own = options->translator;
+  own = read;
+  own.sites.reset();
+  for (std::string* site : {&own.encoder_scheme, &own.decoder_scheme, &own.cross_scheme}) {
+    if (*site == own.attention.scheme) *site = EncoderDecoderParts().encoder_scheme;
+  }
+  if (own.decoder_layers == own.layers) own.decoder_layers.reset();
+  if (own.source_vocabulary == own.vocabulary) own.source_vocabulary = 0;
+  options->encoder.norms = own.norms;
+}
+
+}  // namespace
+
+void take_model(const ModelOptions& read, CostOptions* options) {
+  options->kind = is_causal(read)            ? ModelKind::kDecoder
+                  : is_encoder_decoder(read) ? ModelKind::kEncoderDecoder
+                                             : ModelKind::kEncoder;
+  options->model = shared_options(read);
+  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&read)) take_translator(*translator, options);
+  options->own_scheme = options->model.attention.scheme;
+  if (const auto* encoder = std::get_if<EncoderOptions>(&read)) options->encoder = *encoder;
+  forget_defaults(&options->model);
+}
+
+Sweep parse_sweep(const std::string& text, Fields model) {
+  if (text.empty()) return {};
+  const size_t equals = text.find('=');
+  HS_CHECK(equals != std::string::npos, "--sweep is written NAME=VALUE,VALUE,..., such as heads=4,8,16; not ",
+           brief_text(text));
+  std::vector<std::string> values;
+  field("sweep", &values, "").parse(text.substr(equals + 1));
+  HS_CHECK(!values.empty(), "--sweep ", text, " has no values");
+  std::vector<std::string> known;
+  for (const Field& one : model) known.push_back(one.name);
+  const Field* found = find_field(model, text.substr(0, equals));
+  HS_CHECK(found != nullptr, "--sweep: unknown option ", brief_text(text.substr(0, equals)),
+           did_you_mean(text.substr(0, equals), known));
+  return {found->name, values};
+}
+
+std::vector<SchemeCost> all_costs(const CostOptions& options, const Sweep& sweep) {
+  std::vector<std::string> schemes = chosen_schemes(options.schemes);
+  std::stable_partition(schemes.begin(), schemes.end(),
+                        [&](const std::string& one) { return one == options.own_scheme; });
+  std::vector<SchemeCost> costs;
+  const std::vector<std::string> once = {""};
+  for (const std::string& scheme : schemes) {
+    for (const std::string& value : sweep.name.empty() ? once : sweep.values) {
+      costs.push_back(cost_of(scheme, options, sweep, value));
+    }
+  }
+  const bool none =
+      std::all_of(costs.begin(), costs.end(), [](const SchemeCost& one) { return !one.impossible.empty(); });
+  HS_CHECK(!none, costs.front().impossible);
+  return costs;
+}
+
+int64_t mha_parameters(const ModelOptions& model) {
+  const auto as_mha = [](auto options) {
+    options.attention.scheme = "mha";
+    options.attention.key_width.reset();
+    options.attention.scale.reset();
+    return options;
+  };
+  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
+  if (translator == nullptr) {  // decoders and encoders have the same attention
+    return measure(resolve(as_mha(DecoderOptions(shared_options(model))))).attention_parameters;
+  }
+  EncoderDecoderOptions mha = as_mha(*translator);
+  mha.sites.reset();
+  mha.encoder_scheme = mha.decoder_scheme = mha.cross_scheme = mha.attention.scheme;
+  return measure(resolve(mha)).attention_parameters;
+}
+
+}  // namespace headshare

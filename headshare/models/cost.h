@@ -1,0 +1,98 @@
+// What each attention scheme takes in a model of one shape: parameters, cache and what fits into memory, without
+// allocating anything.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headshare/models/model_options.h"
+
+namespace headshare {
+
+enum class ModelKind { kDecoder, kEncoder, kEncoderDecoder };
+
+// An encoder keeps no cache.
+inline bool keeps_cache(ModelKind kind) { return kind != ModelKind::kEncoder; }
+
+// How weights or cached keys and values are stored. Of int8 the scales are not counted.
+enum class ElementType { kFp32, kBf16, kInt8 };
+
+int64_t element_bytes(ElementType type);
+std::string element_name(ElementType type);  // "fp32"
+
+// How the parameters of a model that another program made differ from those that its options have here.
+struct CountDifference {
+  bool output_bias = true;   // false: where our options have biases, the model has none on output projections
+  int64_t fixed_tables = 0;  // tables of sinusoids, which the other program counts as parameters
+  int64_t unused_rows = 0;   // rows of embeddings that no token ever has
+};
+
+// The number of parameters that such options have and the model lacks; below 0 where the model has more.
+int64_t surplus_parameters(const CountDifference& counts, const TransformerOptions& resolved);
+
+struct CostOptions {
+  TransformerOptions model;          // its scheme is own_scheme, or nothing
+  EncoderOptions encoder;            // what an encoder has besides: its parts, its pooler and heads
+  EncoderDecoderOptions translator;  // what an encoder-decoder has besides, but for the placement of norms: `encoder`'s
+  ModelKind kind = ModelKind::kDecoder;
+  std::vector<std::string> schemes = {"all"};
+  std::string sweep;
+  std::optional<double> memory_budget;
+  int64_t batch_size = 1;
+  ElementType weight_type = ElementType::kFp32;
+  ElementType cache_type = ElementType::kFp32;
+
+  // These describe the model that take_model() took; without one they are empty.
+  std::string own_scheme = {};
+  CountDifference counts = {};
+  std::set<std::string> given = {};  // options that the user set, and that every scheme gets
+};
+
+// What options of a kind stand on top of: an encoder has a masked-LM head, and an encoder-decoder the positions of the
+// first Transformer.
+CostOptions cost_options(ModelKind kind = ModelKind::kDecoder);
+
+// What is asked of the model: schemes, kind, sweep, budget and types of elements.
+Fields fields(CostOptions& options);
+
+// The options of the model that is asked about; `schemes` stands for its scheme.
+Fields model_fields(TransformerOptions& model);
+Fields translator_fields(EncoderDecoderOptions& translator);
+
+// What a sweep takes: the options of `model`, and an encoder's token embedding in `options`.
+Fields swept_fields(TransformerOptions& model, CostOptions& options);
+
+// Makes a model that there is the one that is asked about: sets kind, model, encoder, translator and own_scheme.
+void take_model(const ModelOptions& read, CostOptions* options);
+
+struct Sweep {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+// "heads=4,8,16"; "" is no sweep. Throws Error.
+Sweep parse_sweep(const std::string& text, Fields model);
+
+// What one scheme takes, or why it is impossible.
+struct SchemeCost {
+  std::string scheme;
+  std::string sweep_value;  // "" without a sweep
+  std::string impossible;   // the reason; the rest is then empty
+  ModelOptions model;       // resolved
+  ModelSize size;
+  int64_t cache_bytes_per_token = 0;         // the whole model, in CostOptions::cache_type
+  int64_t source_cache_bytes_per_token = 0;  // likewise, of an encoder-decoder's attention to the source
+  int64_t largest_batch = 0;
+  int64_t longest_context = 0;
+  bool weights_fit = true;  // into the memory budget
+};
+
+// Every scheme asked for, the model's own first. Throws Error where none is possible.
+std::vector<SchemeCost> all_costs(const CostOptions& options, const Sweep& sweep);
+
+// The attention parameters of the model if all its heads had their own projections.
+int64_t mha_parameters(const ModelOptions& model);
+
+}  // namespace headshare
