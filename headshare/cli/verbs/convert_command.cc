@@ -156,7 +156,9 @@ void save_converted(const fs::path& to, const ForeignModel& foreign, const Token
 int convert_from(const ConvertOptions& options) {
   const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
   std::optional<OutputDirectory> out;
-  if (!options.dry_run) out.emplace(options.out, overwrite_of(options), headshare_output());
+  const InputPaths inputs = {options.source, names_hash(options.tokenizer) ? "" : options.tokenizer,
+                             options.hash_merges};
+  if (!options.dry_run) out.emplace(options.out, overwrite_of(options), headshare_output(), inputs);
   const ForeignModel foreign = format.open({options.source, names_hash(options.tokenizer)});
   const TokenizerPair tokenizers = find_tokenizers(options, foreign);
   const Tokenizer* tokenizer = tokenizers.target.get();
@@ -270,7 +272,7 @@ int convert_to(const ConvertOptions& options) {
     print(summary(written) + "; nothing was written\n");
     return kOk;
   }
-  OutputDirectory out(options.out, overwrite_of(options), hugging_face_output());
+  OutputDirectory out(options.out, overwrite_of(options), hugging_face_output(), {directory.string(), options.words});
   const auto write = options.words.empty() ? writer_of_tables(directory) : writer_of_words(directory, list.words);
   out.write(write);
   print(summary(written) + "; written to " + options.out + "\n");
