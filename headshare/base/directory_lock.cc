@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/output_mark.h"
+#include "headshare/base/unfinished.h"
 
 namespace headshare {
 namespace {
@@ -25,16 +25,12 @@ DirectoryLock::DirectoryLock(fs::path path) : path_(std::move(path)), made_(path
 
 // False when another process removed the file between opening and locking.
 bool DirectoryLock::take() {
-  const fs::path lock = path_ / kLockFile;
+  const fs::path lock = written_path(path_ / kLockFile);  // a link to nothing is refused: its target would stay behind
   created_ = !path_exists(lock);
-  descriptor_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  descriptor_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   HS_CHECK(descriptor_ >= 0, "cannot write in ", path_.string(), ": ", std::strerror(errno));
   const int reason = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  struct stat ours {};
-  struct stat there {};
-  const bool same = ::fstat(descriptor_, &ours) == 0 && ::stat(lock.c_str(), &there) == 0 &&
-                    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-  if (reason == 0 && same) return true;
+  if (reason == 0 && names_open(lock, descriptor_)) return true;
   ::close(descriptor_);
   HS_CHECK(reason != EWOULDBLOCK, path_.string(),
            " is in use by another headshare process; wait for it or choose another --out");

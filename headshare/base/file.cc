@@ -182,21 +182,46 @@ void sweep_partials(const fs::path& directory, const std::vector<std::string>& p
   });
 }
 
-void replace_directory(const fs::path& fresh, const fs::path& target) {
-  if (!path_exists(target)) return rename_durably(fresh, target);
-  if (exchange_names(fresh, target)) {
-    sync_directory_of(target);
-    discard(fresh);
-    return;
-  }
-  const fs::path old = partial_name(target.string() + ".old");
-  rename_durably(target, old);
+namespace {
+
+// Calls `change`; when it throws, `undo` gives what had the name `target` that name back from `aside`.
+template <class Change, class Undo>
+void change_or_undo(const fs::path& target, const fs::path& aside, Change change, Undo undo) {
   try {
-    rename_durably(fresh, target);
-  } catch (const Error&) {
-    rename_durably(old, target);
+    change();
+  } catch (...) {
+    if (!undo()) notice(join_text("what was ", target.string(), " is ", aside.string(), " now; rename it by hand"));
     throw;
   }
+}
+
+void move_to_free(const fs::path& from, const fs::path& to) {
+  const int error_number = rename_to_free(from, to);
+  HS_CHECK(error_number == 0, "cannot rename ", from.string(), " to ", to.string(), ": ", std::strerror(error_number));
+}
+
+}  // namespace
+
+void replace_directory(const fs::path& fresh, const fs::path& target, const CheckReplaced& check) {
+  if (!path_exists(target)) return rename_durably(fresh, target);
+  if (!exchange_names(fresh, target)) return replace_in_two_steps(fresh, target, check);
+  const auto look = [&] {
+    if (check) check(fresh);
+  };
+  change_or_undo(target, fresh, look, [&] { return exchange_names(fresh, target); });
+  sync_directory_of(target);
+  discard(fresh);
+}
+
+void replace_in_two_steps(const fs::path& fresh, const fs::path& target, const CheckReplaced& check) {
+  const fs::path old = partial_name(target.string() + ".old");
+  move_to_free(target, old);
+  const auto change = [&] {
+    if (check) check(old);
+    move_to_free(fresh, target);
+  };
+  change_or_undo(target, old, change, [&] { return rename_to_free(old, target) == 0; });
+  sync_directory_of(target);
   discard(old);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,9 +82,15 @@ void remove_partials(const fs::path& directory, const std::vector<std::string>& 
 // which have rested for an hour.
 void sweep_partials(const fs::path& directory, const std::vector<std::string>& patterns);
 
+using CheckReplaced = std::function<void(const fs::path& replaced)>;
+
 // Gives the directory `fresh` the name `target`. What had that name is replaced in one step where the file system can
-// exchange two names (renameat2), and deleted. Throws Error when that fails; `target` is then what it was.
-void replace_directory(const fs::path& fresh, const fs::path& target);
+// exchange two names (renameat2), and deleted; before that `check` looks at it, when nobody else can reach it by its
+// name, and throws if it must not be lost. Throws Error when that fails; `target` is then what it was.
+void replace_directory(const fs::path& fresh, const fs::path& target, const CheckReplaced& check = {});
+
+// The same in two steps: what had the name is moved aside first.
+void replace_in_two_steps(const fs::path& fresh, const fs::path& target, const CheckReplaced& check);
 
 // Deletes a file or a directory tree that nobody needs any more. It loses its name first, so that no half of it is ever
 // found under it; where that or the deletion fails, a notice says so and the caller goes on.

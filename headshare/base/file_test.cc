@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "headshare/base/testing.h"
 
 namespace headshare {
@@ -71,6 +73,53 @@ TEST_F(FileTest, MapsFilesEvenEmptyOnes) {
   const MappedFile moved(std::move(mapped));
   ASSERT_EQ(moved.size(), 3u);
   EXPECT_EQ(static_cast<char>(moved.data()[2]), 'c');
+}
+
+class ReplaceDirectoryTest : public testing::Test {
+ protected:
+  ReplaceDirectoryTest() {
+    for (const char* name : {"fresh", "target"}) {
+      make_directories(directory_ / name);
+      write_file(directory_ / name / "file", name);
+    }
+  }
+  // As replace_directory() does it, and as it does it on a file system that cannot exchange two names.
+  using Replacing = void (*)(const fs::path& fresh, const fs::path& target, const CheckReplaced& check);
+  static constexpr std::array<Replacing, 2> kWays = {replace_directory, replace_in_two_steps};
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(directory_.path())) found.push_back(entry.path().filename());
+    return found;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ReplaceDirectoryTest, LooksAtWhatIsReplacedAndDeletesIt) {
+  for (const Replacing replace : kWays) {
+    std::string seen;
+    replace(directory_ / "fresh", directory_ / "target", [&](const fs::path& old) {
+      EXPECT_NE(old, directory_ / "target");
+      seen = read_file(old / "file");
+    });
+    EXPECT_EQ(seen, "target");
+    EXPECT_EQ(read_file(directory_ / "target" / "file"), "fresh");
+    EXPECT_THAT(names(), testing::ElementsAre("target"));
+    make_directories(directory_ / "fresh");
+    write_file(directory_ / "fresh" / "file", "fresh");
+    write_file(directory_ / "target" / "file", "target");
+  }
+}
+
+TEST_F(ReplaceDirectoryTest, WhatMustNotBeLostGetsItsNameBack) {
+  for (const Replacing replace : kWays) {
+    const auto refuse = [](const fs::path&) { throw Error("somebody else's"); };
+    EXPECT_EQ(error_message([&] { replace(directory_ / "fresh", directory_ / "target", refuse); }), "somebody else's");
+    EXPECT_EQ(read_file(directory_ / "target" / "file"), "target");
+    EXPECT_EQ(read_file(directory_ / "fresh" / "file"), "fresh");
+    EXPECT_THAT(names(), testing::UnorderedElementsAre("fresh", "target"));
+  }
 }
 
 }  // namespace

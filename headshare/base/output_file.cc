@@ -54,8 +54,8 @@ class Unfinished {
 
 }  // namespace
 
-OutputFile::OutputFile(fs::path path, Overwrite overwrite, std::string mark)
-    : path_(std::move(path)), overwrite_(overwrite), mark_(std::move(mark)) {
+OutputFile::OutputFile(fs::path path, Overwrite overwrite, InputPaths inputs, std::string mark)
+    : path_(std::move(path)), overwrite_(overwrite), inputs_(std::move(inputs)), mark_(std::move(mark)) {
   HS_CHECK(!path_.empty(), "the name of the file to write is empty");
   check();
   const fs::path folder = directory_of(target());
@@ -63,7 +63,7 @@ OutputFile::OutputFile(fs::path path, Overwrite overwrite, std::string mark)
   HS_CHECK(fs::is_directory(folder, code), "cannot write ", path_.string(), ": there is no directory ",
            folder.string());
   HS_CHECK(::access(folder.c_str(), W_OK | X_OK) == 0, "cannot write ", path_.string(), ": ", std::strerror(errno));
-  sweep_unfinished(target());
+  sweep_unfinished(target(), [](const fs::path& partial) { return irregular_kind(partial).empty(); });
 }
 
 void OutputFile::check() const {
@@ -75,6 +75,8 @@ void OutputFile::check() const {
   HS_CHECK(!fs::is_directory(file, code), path_.string(), " is a directory; name a file in it");
   const std::string kind = irregular_kind(file);
   HS_CHECK(kind.empty(), path_.string(), " is ", kind, ", which is not replaced; choose another name");
+  HS_CHECK(!reads_file(inputs_, file), path_.string(), " is read by this call, so it is not replaced; choose another ",
+           "name");
   HS_CHECK(overwrite_ == Overwrite::kYes, path_.string(),
            " exists already; --overwrite replaces it, or choose another name");
   HS_CHECK(is_marked(file, mark_), path_.string(),
@@ -82,14 +84,6 @@ void OutputFile::check() const {
 }
 
 fs::path OutputFile::target() const { return written_path(path_); }
-
-void OutputFile::check_is_none_of(const std::vector<std::string>& inputs) const {
-  std::error_code code;
-  for (const std::string& input : inputs) {
-    HS_CHECK(!fs::equivalent(input, path_, code), path_.string(),
-             " is read, so it is not replaced; choose another name");
-  }
-}
 
 void OutputFile::write(std::string_view content) const {
   const fs::path file = target();

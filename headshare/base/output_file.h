@@ -1,13 +1,13 @@
 // A file that a verb writes where its user says (docs/design/041-what-a-verb-may-replace.md). What exists is replaced
 // only with --overwrite, and only a regular file: never a directory, a device, a named pipe or a socket. A symbolic
 // link stays, and the file that it leads to is replaced. The constructor checks before the long work; write() checks
-// again and replaces nothing that appeared meanwhile.
+// again and replaces nothing that appeared meanwhile. What the call reads is never replaced.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "headshare/base/file.h"
+#include "headshare/base/input_paths.h"
 
 namespace headshare {
 
@@ -15,12 +15,10 @@ enum class Overwrite { kNo, kYes };
 
 class OutputFile {
  public:
-  // `mark`: what our files of this kind have among their first bytes; with one, only a file that has it is replaced.
-  // For names that the user did not choose, where any file could stand. Throws Error when nothing may be written.
-  OutputFile(fs::path path, Overwrite overwrite, std::string mark = "");
-
-  // Throws Error when one of the files that are read is the one that is written.
-  void check_is_none_of(const std::vector<std::string>& inputs) const;
+  // `inputs`: all that the call reads (base/input_paths.h). `mark`: what our files of this kind have among their first
+  // bytes; with one, only a file that has it is replaced. For names that the user did not choose, where any file could
+  // stand. Throws Error when nothing may be written.
+  OutputFile(fs::path path, Overwrite overwrite, InputPaths inputs, std::string mark = "");
 
   // Writes the whole file or nothing. Throws Error.
   void write(std::string_view content) const;
@@ -33,6 +31,7 @@ class OutputFile {
 
   fs::path path_;
   Overwrite overwrite_;
+  InputPaths inputs_;
   std::string mark_;
 };
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <chrono>
+
 #include "headshare/base/testing.h"
 
 namespace headshare {
@@ -17,7 +19,7 @@ using testing::HasSubstr;
 class OutputFileTest : public testing::Test {
  protected:
   std::string put(const std::string& name, Overwrite overwrite, const std::string& mark = "") const {
-    return error_message([&] { OutputFile(home_ / name, overwrite, mark).write("new"); });
+    return error_message([&] { OutputFile(home_ / name, overwrite, {}, mark).write("new"); });
   }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
@@ -106,14 +108,14 @@ TEST_F(OutputFileTest, AMarkTellsOurFilesFromOthers) {
 }
 
 TEST_F(OutputFileTest, WhatAppearsMeanwhileStays) {
-  const OutputFile out(home_ / "a", Overwrite::kNo);
+  const OutputFile out(home_ / "a", Overwrite::kNo, {});
   write_file(home_ / "a", "somebody else's");
   EXPECT_THAT(error_message([&] { out.write("new"); }), HasSubstr("appeared during this call"));
   EXPECT_EQ(read_file(home_ / "a"), "somebody else's");
-  const OutputFile over(home_ / "b", Overwrite::kYes, "<mark>");
+  const OutputFile over(home_ / "b", Overwrite::kYes, {}, "<mark>");
   write_file(home_ / "b", "somebody else's");
   EXPECT_THAT(error_message([&] { over.write("new"); }), HasSubstr("was not written by headshare"));
-  const OutputFile pipe(home_ / "c", Overwrite::kYes);
+  const OutputFile pipe(home_ / "c", Overwrite::kYes, {});
   ASSERT_EQ(::mkfifo((home_ / "c").c_str(), 0666), 0);
   EXPECT_THAT(error_message([&] { pipe.write("new"); }), HasSubstr("is a named pipe"));
   EXPECT_THAT(names(), ElementsAre("a", "b", "c"));
@@ -124,24 +126,42 @@ TEST_F(OutputFileTest, AFailureLeavesWhatWasThere) {
   {
     const FileSizeLimit limit(1000);
     const std::string text =
-        error_message([&] { OutputFile(home_ / "a", Overwrite::kYes).write(std::string(5000, 'y')); });
+        error_message([&] { OutputFile(home_ / "a", Overwrite::kYes, {}).write(std::string(5000, 'y')); });
     EXPECT_THAT(text, AllOf(HasSubstr(home_ / "a"), HasSubstr("File too large"), HasSubstr("stays")));
-    EXPECT_THAT(error_message([&] { OutputFile(home_ / "b", Overwrite::kNo).write(std::string(5000, 'y')); }),
+    EXPECT_THAT(error_message([&] { OutputFile(home_ / "b", Overwrite::kNo, {}).write(std::string(5000, 'y')); }),
                 HasSubstr("File too large"));
   }
   EXPECT_EQ(read_file(home_ / "a"), "old");
   EXPECT_THAT(put("no/where", Overwrite::kNo), HasSubstr("there is no directory " + (home_ / "no").string()));
   EXPECT_THAT(put(std::string(300, 'n'), Overwrite::kNo), HasSubstr("too long"));
-  EXPECT_THAT(error_message([] { OutputFile("", Overwrite::kYes); }), HasSubstr("empty"));
+  EXPECT_THAT(error_message([] { OutputFile("", Overwrite::kYes, {}); }), HasSubstr("empty"));
   EXPECT_THAT(names(), ElementsAre("a"));
 }
 
 TEST_F(OutputFileTest, AnInputIsNoOutput) {
   write_file(home_ / "text", "old");
   fs::create_symlink("text", home_ / "link");
-  const OutputFile out(home_ / "link", Overwrite::kYes);
-  EXPECT_THAT(error_message([&] { out.check_is_none_of({"-", home_ / "text"}); }), HasSubstr("is read"));
-  EXPECT_NO_THROW(out.check_is_none_of({"-", home_ / "other"}));
+  for (const Overwrite overwrite : {Overwrite::kNo, Overwrite::kYes}) {
+    for (const InputPaths& inputs : {InputPaths{"-", home_ / "text"}, InputPaths{home_.path()}}) {
+      EXPECT_THAT(error_message([&] { OutputFile(home_ / "link", overwrite, inputs); }), HasSubstr("is read by"));
+      EXPECT_NO_THROW(OutputFile(home_ / "new", overwrite, inputs));
+    }
+  }
+  EXPECT_NO_THROW(OutputFile(home_ / "link", Overwrite::kYes, {"-", home_ / "other", ""}));
+  const OutputFile out(home_ / "new", Overwrite::kYes, {home_ / "text"});
+  fs::create_hard_link(home_ / "text", home_ / "new");
+  EXPECT_THAT(error_message([&] { out.write("new"); }), HasSubstr("is read by"));
+  EXPECT_EQ(read_file(home_ / "text"), "old");
+}
+
+TEST_F(OutputFileTest, DirectoriesAndFreshFilesWithPartialNamesStay) {
+  make_directories(home_ / "a.partial-1000000000" / "deep");
+  write_file(home_ / "a.partial-1000000001", "theirs");
+  write_file(home_ / "a.partial-1000000002", "half");
+  fs::last_write_time(home_ / "a.partial-1000000000", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  fs::last_write_time(home_ / "a.partial-1000000002", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(put("a", Overwrite::kNo), "no error");
+  EXPECT_THAT(names(), ElementsAre("a", "a.partial-1000000000", "a.partial-1000000001"));
 }
 
 }  // namespace

@@ -65,6 +65,12 @@ std::string begun_by(const fs::path& directory) {
 
 bool OutputMark::begun() const { return begun_by(directory_) == kind_.verb; }
 
+bool OutputMark::owns(const std::string& name) const {
+  if (!begun()) return false;
+  const std::vector<std::string> marked = marked_names(directory_);
+  return marked.empty() ? may_write(name) : name_matches(name, marked);
+}
+
 void OutputMark::check() const {
   const std::string verb = begun_by(directory_);
   if (verb == kind_.verb) return;

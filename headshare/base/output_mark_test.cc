@@ -87,6 +87,19 @@ TEST_F(OutputMarkTest, TheMarkNamesWhatIsOurs) {
   }
 }
 
+TEST_F(OutputMarkTest, OwnsTheNamesOfTheMarkAndNoOthers) {
+  EXPECT_FALSE(mark().owns("result.json"));
+  write(kMarkFile, R"({"verb": "train", "names": ["older.json"]})");
+  EXPECT_TRUE(mark().owns("older.json"));
+  EXPECT_FALSE(mark().owns("result.json"));
+  EXPECT_TRUE(mark().may_write("result.json"));
+  EXPECT_FALSE(mark("compare").owns("older.json"));
+  fs::remove(home_ / kMarkFile);
+  write(kResolvedFile, "# headshare train --config resolved.yaml\n");
+  EXPECT_TRUE(mark().owns("events.ours.1"));
+  EXPECT_FALSE(mark().owns("notes.html"));
+}
+
 TEST_F(OutputMarkTest, OnlyItsOwnUnfinishedFilesAreRemoved) {
   for (const char* name : {"result.json.partial-1", ".headshare.partial-1", "events.ours.3.partial-1"}) write(name);
   for (const char* name : {"notes.txt.partial-1", "result.json.partial-notes", "other.json.partial-1"}) write(name);
@@ -106,6 +119,21 @@ TEST_F(OutputMarkTest, WhatAppearedBeforeTheMarkIsSomebodyElses) {
   EXPECT_FALSE(fs::exists(home_ / kMarkFile));
   mark().clear();
   EXPECT_TRUE(fs::exists(home_ / "result.json"));
+}
+
+TEST_F(OutputMarkTest, ALinkIsNoLockUnlessItLeadsToAFile) {
+  const TemporaryDirectory elsewhere;
+  fs::create_symlink(elsewhere / "target", home_ / ".lock");
+  EXPECT_THAT(error_message([&] { const DirectoryLock lock(home_.path()); }),
+              AllOf(HasSubstr(home_ / ".lock"), HasSubstr("symbolic link")));
+  EXPECT_TRUE(fs::is_symlink(home_ / ".lock"));
+  EXPECT_FALSE(fs::exists(elsewhere / "target"));
+  write_file(elsewhere / "target", "");
+  {
+    const DirectoryLock lock(home_.path());
+    EXPECT_THAT(error_message([&] { const DirectoryLock second(home_.path()); }), HasSubstr("in use by another"));
+  }
+  EXPECT_TRUE(fs::is_symlink(home_ / ".lock"));
 }
 
 TEST_F(OutputMarkTest, ALockStaysOnlyWhereSomethingWasBegun) {

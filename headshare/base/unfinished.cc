@@ -113,7 +113,7 @@ bool exchange_names(const fs::path& one, const fs::path& other) {
 
 bool lock_unfinished(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
-bool sweep_unfinished(const fs::path& path) {
+bool sweep_unfinished(const fs::path& path, const std::function<bool(const fs::path& partial)>& is_ours) {
   bool alive = false;
   std::vector<fs::path> left;
   std::error_code ignored;
@@ -122,12 +122,20 @@ bool sweep_unfinished(const fs::path& path) {
     if (!partial || partial->name != path.filename()) continue;
     const Writer writer = writer_of(entry.path());
     alive = alive || writer == Writer::kAlive;
-    const bool ours = partial->process == ::getpid();  // of a killed process that had our number
-    const bool abandoned = writer == Writer::kNone || (writer == Writer::kUnknown && has_rested(entry));
-    if (abandoned && (ours || is_gone(partial->process))) left.push_back(entry.path());
+    const bool reused = partial->process == ::getpid();  // a killed process had our number
+    const bool rested = (reused && writer == Writer::kNone) || has_rested(entry);
+    const bool abandoned = writer != Writer::kAlive && rested && (reused || is_gone(partial->process));
+    if (abandoned && is_ours(entry.path())) left.push_back(entry.path());
   }
   for (const fs::path& one : left) fs::remove_all(one, ignored);
   return alive;
+}
+
+bool names_open(const fs::path& path, int descriptor) {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
 }
 
 bool is_gone(int64_t process) { return ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH; }

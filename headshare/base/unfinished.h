@@ -3,6 +3,8 @@
 // directories are. Whoever writes holds a lock on it, so that others can see whether anybody still does.
 #pragma once
 
+#include <functional>
+
 #include "headshare/base/file.h"
 
 namespace headshare {
@@ -33,8 +35,13 @@ bool exchange_names(const fs::path& one, const fs::path& other);
 // Takes the lock of whoever writes; true when this process holds it now or the file system has no locks.
 bool lock_unfinished(int descriptor);
 
-// Deletes what killed processes left of `path` (path.partial-PID). True when a living process still writes it.
-bool sweep_unfinished(const fs::path& path);
+// Deletes what killed processes left of `path`: path.partial-PID, if it passes `is_ours`, nobody holds its lock, its
+// process is gone and nobody wrote to it for an hour (a lock or a number may say nothing about another machine). What
+// has this process's own number needs no hour. True when a living process still writes `path`.
+bool sweep_unfinished(const fs::path& path, const std::function<bool(const fs::path& partial)>& is_ours);
+
+// Tells whether `path` names, without following a link, what the descriptor has open.
+bool names_open(const fs::path& path, int descriptor);
 
 // Tells whether no process of this machine has that number.
 bool is_gone(int64_t process);

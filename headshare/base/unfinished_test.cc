@@ -60,28 +60,49 @@ TEST(UnfinishedTest, AFileWithATemporaryNameFollowsTheSameRules) {
   EXPECT_THAT(names_in(home.path()), ElementsAre("free", "link", "taken"));
 }
 
+void make_old(const fs::path& path) {
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+}
+
 TEST(UnfinishedTest, OnlyWhatNobodyWritesIsSwept) {
   const TemporaryDirectory home;
-  EXPECT_FALSE(sweep_unfinished(home / "x"));
+  const auto sweep = [&] { return sweep_unfinished(home / "x", [](const fs::path&) { return true; }); };
+  EXPECT_FALSE(sweep());
   const std::string dead = join_text(".partial-", gone_process());
   write_file(home / ("x" + dead), "half");
+  make_old(home / ("x" + dead));
   make_directories(home / ("x.partial-" + std::to_string(::getpid())) / "deep");
   for (const std::string& theirs : {"y" + dead, std::string("x.partial-1"), std::string("x.partial-notes")}) {
     write_file(home / theirs, "theirs");
   }
   fs::create_symlink("nowhere", home / ("x" + std::string(".partial-1000000000")));
-  EXPECT_FALSE(sweep_unfinished(home / "x"));
+  EXPECT_FALSE(sweep());
   EXPECT_THAT(names_in(home.path()), ElementsAre("x.partial-1", "x.partial-notes", "y" + dead));
 
   // On another machine, which shares the file system: its number says nothing here, its lock does.
   make_directories(home / ("x" + dead));
+  make_old(home / ("x" + dead));
   const int descriptor = ::open((home / ("x" + dead)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_TRUE(lock_unfinished(descriptor));
-  EXPECT_TRUE(sweep_unfinished(home / "x"));
+  EXPECT_TRUE(sweep());
   EXPECT_TRUE(fs::exists(home / ("x" + dead)));
   ::close(descriptor);
-  EXPECT_FALSE(sweep_unfinished(home / "x"));
+  EXPECT_FALSE(sweep());
   EXPECT_FALSE(fs::exists(home / ("x" + dead)));
+}
+
+TEST(UnfinishedTest, WhatIsFreshOrForeignIsNotSwept) {
+  const TemporaryDirectory home;
+  const std::string dead = join_text("x.partial-", gone_process());
+  const auto sweep = [&](bool ours) { return sweep_unfinished(home / "x", [&](const fs::path&) { return ours; }); };
+  write_file(home / dead, "another machine's");
+  EXPECT_FALSE(sweep(true));
+  EXPECT_THAT(names_in(home.path()), ElementsAre(dead));
+  make_old(home / dead);
+  EXPECT_FALSE(sweep(false));
+  EXPECT_THAT(names_in(home.path()), ElementsAre(dead));
+  EXPECT_FALSE(sweep(true));
+  EXPECT_THAT(names_in(home.path()), IsEmpty());
 }
 
 TEST(UnfinishedTest, AKilledWriterLeavesNothing) {

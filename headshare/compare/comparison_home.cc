@@ -5,7 +5,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
-#include "headshare/base/output_mark.h"
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
@@ -20,15 +19,6 @@ constexpr double kSecondsPerDay = 24 * 60 * 60;
 std::string models_text(const ComparisonCall& call, const Forecast& forecast) {
   return join_text(call.options.until_decided > 0 ? "up to " : "", forecast.models,
                    forecast.models == 1 ? " model" : " models");
-}
-
-// What `compare` writes. Encoders are a comparison of their own below it, with a mark of their own.
-OutputMark comparison_mark(const fs::path& home) {
-  return OutputMark(home, {.verb = "compare",
-                           .what = "a comparison",
-                           .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
-                                     "report.html", "table.tex", "tokenizer.json", kTeacherFile},
-                           .unmistakable = {kKeptInputs}});
 }
 
 // Calls `check` with every cell that an earlier call finished.
@@ -49,6 +39,14 @@ std::string commands_so_far(const ComparisonCall& call) {
 }
 
 }  // namespace
+
+OutputMark comparison_mark(const fs::path& home) {
+  return OutputMark(home, {.verb = "compare",
+                           .what = "a comparison",
+                           .names = {kResolvedFile, "cells", "results.json", "results.csv", "cells.csv", "tasks.csv",
+                                     "report.html", "table.tex", "tokenizer.json", kTeacherFile},
+                           .unmistakable = {kKeptInputs}});
+}
 
 void check_directory(const ComparisonCall& call) {
   comparison_mark(call.out).check();

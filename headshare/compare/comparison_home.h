@@ -1,6 +1,7 @@
 // The directory of a comparison: what an earlier call left there, what may join it, what begins.
 #pragma once
 
+#include "headshare/base/output_mark.h"
 #include "headshare/compare/comparison_call.h"
 #include "headshare/data/text/kept_input.h"
 
@@ -8,6 +9,10 @@ namespace headshare {
 
 // Where encoders are pre-trained that are then fine-tuned: below the comparison's directory.
 inline constexpr const char* kEncoders = "encoders";
+
+// The mark of a directory that `compare` writes. Encoders are a comparison of their own below it, with a mark of their
+// own.
+OutputMark comparison_mark(const fs::path& home);
 
 // Throws Error for what is not of a comparison, and for one that is neither to be gone on with nor overwritten.
 void check_directory(const ComparisonCall& call);

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 
@@ -65,12 +66,67 @@ def test_what_exists_is_replaced_when_asked_and_only_regular_files(run, refused,
 
 
 def test_what_is_read_is_not_replaced(refused, home):
-    text = home / "text.txt"
-    before = text.read_bytes()
-    for verb, more in (("tokenize", []), ("analyze", ["--text", text])):
-        assert "exists already" in refused(1, *call(verb, home, text), *more)
-        one_line_error(refused(1, *call(verb, home, text), *more, "--overwrite"), text, "is read")
-    assert text.read_bytes() == before
+    text, deep, model = home / "text.txt", home / "texts" / "deep" / "a.txt", home / "model"
+    deep.parent.mkdir(parents=True)
+    shutil.copy(text, deep)
+    weights, tokenizer = model / "model.safetensors", model / "tokenizer.json"
+    shutil.copytree(home / "comparison", home / "other")
+    page = (home / "other" / "results.json").rename(home / "other" / "results.html")
+    words = ["tokenize", "--tokenizer", "words", "--text"]
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    for path, command in (
+        (text, call("tokenize", home, text)),
+        (text, [*call("analyze", home, text), "--text", text]),
+        (deep, [*words, home / "texts", "--write-model", deep]),
+        (deep, [*call("analyze", home, deep), "--text", home / "texts"]),
+        (weights, call("analyze", home, weights)),
+        (tokenizer, ["tokenize", "--tokenizer", model, "--write-model", tokenizer]),
+        (tokenizer, ["tokenize", "--tokenizer", "hash-lsh", "--hash-merges", model, "--write-model", tokenizer]),
+        (page, ["report", page, "--out", page]),
+        ("model", ["convert", "model", "model", "--to", "mqa"]),
+    ):
+        for more in ([], ["--overwrite"]):
+            one_line_error(refused(1, *command, *more), path, "is read by this call")
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_what_stands_beside_what_is_read_is_replaced(run, home):
+    for path in (home / "words.json", home / "heads.html"):
+        path.write_text(MINE)
+    run("tokenize", "--tokenizer", "words", "--text", home, "--write-model", home / "words.json", "--overwrite")
+    run(*call("analyze", home, home / "heads.html"), "--text", home, "--overwrite")
+    assert MINE not in (home / "words.json").read_text() + (home / "heads.html").read_text()
+
+
+def test_a_text_on_standard_input_is_not_replaced(program, home):
+    command = ["tokenize", "--tokenizer", "words", "--text", "-", "--write-model", "text.txt", "--overwrite"]
+    before = (home / "text.txt").read_bytes()
+    with open(home / "text.txt") as text:
+        done = subprocess.run(words(program, *command), cwd=home, stdin=text, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "is read by this call" in done.stderr
+    assert (home / "text.txt").read_bytes() == before
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_report_makes_only_the_files_of_the_comparison_again(run, refused, home, marked):
+    directory = home / "comparison"
+    notes = directory / "notes.html"
+    report = ["report", directory, "--out", notes]
+    (directory / "resolved.yaml").write_text("# headshare compare --config resolved.yaml\n")
+    if marked:
+        (directory / ".headshare").write_text(json.dumps({"verb": "compare", "names": ["report.html", "results.csv"]}))
+    notes.write_text(MINE)
+    one_line_error(refused(1, *report), notes, "exists already", "--overwrite")
+    assert notes.read_text() == MINE
+    run(*report, "--overwrite")
+    assert "exists already" in refused(1, *report)
+    (directory / "report.html").write_text("of an earlier headshare")
+    run("report", directory)
+    # A program that gave fewer names did not write this file.
+    (directory / "table.tex").write_text(MINE)
+    if marked:
+        assert "would be lost" in refused(1, "report", directory, "--latex")
+        assert (directory / "table.tex").read_text() == MINE
 
 
 @pytest.mark.parametrize("name", ["report.html", "results.csv", "cells.csv", "table.tex"])
@@ -134,9 +190,26 @@ def test_one_conversion_at_a_time(program, run, refused, home, monkeypatch):
     with reading(program, home, *CONVERT, "--overwrite", "--sample-text") as killed:
         killed.kill()
         killed.wait()
-    assert [name for name in names(home) if "partial" in name] == [f"out.partial-{killed.pid}"]
+    left = [name for name in names(home) if "partial" in name]
+    assert left == [f"out.partial-{killed.pid}"]
+    run(*CONVERT, "--overwrite")
+    assert (home / left[0]).is_dir(), "another machine may still write there"
+    os.utime(home / left[0], (0, 0))
     run(*CONVERT, "--overwrite")
     assert names(home) == ["comparison", "model", "out", "text.txt"]
+
+
+def test_what_only_looks_unfinished_stays(run, home, monkeypatch):
+    """Its name is anything.partial-NUMBER, and no process has the number."""
+    monkeypatch.chdir(home)
+    (home / "out.partial-4194303").mkdir()
+    theirs = [home / "out.partial-4194303" / "thesis.tex", home / "words.json.partial-4194303"]
+    for path in theirs:
+        path.write_text(MINE)
+    os.utime(home / "out.partial-4194303", (0, 0))
+    run(*CONVERT)
+    run(*call("tokenize", home, home / "words.json"))
+    assert [path.read_text() for path in theirs] == [MINE, MINE]
 
 
 def test_a_page_that_appears_meanwhile_stays(program, home, monkeypatch):

@@ -71,7 +71,11 @@ def test_a_file_of_answers(run, refused, tuned, tmp_path):
     assert summary["rows"] == 30 and 0 <= summary["scores"]["accuracy"] <= 1
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 30
     rows_before = (folder / "test.tsv").read_bytes()
-    assert "is read" in refused(1, "predict", model, folder / "test.tsv", "--out", folder / "test.tsv", "--overwrite")
+    weights = next(path for path in model.rglob("model.safetensors") if "best" in str(path)).resolve()
+    weights_before = weights.read_bytes()
+    for read in (folder / "test.tsv", weights):
+        assert "is read by" in refused(1, "predict", model, folder / "test.tsv", "--out", read, "--overwrite")
+    assert weights.read_bytes() == weights_before
     os.mkfifo(tmp_path / "pipe")
     assert "named pipe" in refused(1, "predict", model, folder / "test.tsv", "--out", tmp_path / "pipe", "--overwrite")
     assert (tmp_path / "pipe").is_fifo() and (folder / "test.tsv").read_bytes() == rows_before

@@ -11,6 +11,7 @@
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/data/text/text_source.h"
 #include "headshare/host/sample_text.h"
 #include "headshare/report/analysis/analysis_json.h"
 #include "headshare/report/analysis/analysis_page.h"
@@ -50,9 +51,9 @@ Fields own_fields(AnalyzeOptions& o) {
 // Checked before the long work; nothing without --html.
 std::optional<OutputFile> page_file(const AnalyzeOptions& o) {
   if (o.html.empty()) return std::nullopt;
-  OutputFile page(o.html, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
-  page.check_is_none_of(o.text);
-  return page;
+  InputPaths inputs = paths_of_texts(o.text);
+  inputs.push_back(find_checkpoint(o.model).string());
+  return OutputFile(o.html, o.overwrite ? Overwrite::kYes : Overwrite::kNo, inputs);
 }
 
 void check_options(const Arguments& arguments, const AnalyzeOptions& options) {

@@ -125,7 +125,9 @@ void save_converted(const fs::path& to, const ForeignModel& foreign, const Token
 int convert_from(const ConvertOptions& options) {
   const ForeignFormat& format = as_usage([&]() -> const ForeignFormat& { return find_format(options.from); });
   std::optional<OutputDirectory> out;
-  if (!options.dry_run) out.emplace(options.out, overwrite_of(options), headshare_output());
+  const InputPaths inputs = {options.source, names_hash(options.tokenizer) ? "" : options.tokenizer,
+                             options.hash_merges};
+  if (!options.dry_run) out.emplace(options.out, overwrite_of(options), headshare_output(), inputs);
   const ForeignSource source(options.source, given_tokenizer(options));
   const ForeignModel foreign = format.open(source);
   const TokenizerPair tokenizers = find_tokenizers(options, source, foreign);
@@ -204,7 +206,7 @@ int convert_to(const ConvertOptions& options) {
     print(summary(model) + "; nothing was written\n");
     return kOk;
   }
-  OutputDirectory out(options.out, overwrite_of(options), format.output);
+  OutputDirectory out(options.out, overwrite_of(options), format.output, {directory.string(), options.words});
   const ModelToWrite written = model_to_write(directory, words);
   out.write([&](const fs::path& to) { format.write(written, to); });
   print(summary(model) + "; written to " + options.out + "\n");

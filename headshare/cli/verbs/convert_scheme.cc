@@ -285,10 +285,10 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
     check_options(options, conversion.to.scheme);
   });
   const fs::path directory = find_checkpoint(source);
-  std::error_code ignored;
-  HS_CHECK(!fs::equivalent(directory, out, ignored), out,
-           " is the model itself, which is not overwritten; choose another name");
-  OutputDirectory written(out, overwrite, headshare_output());
+  InputPaths inputs = options.sample_text;
+  inputs.insert(inputs.end(), options.score_text.begin(), options.score_text.end());
+  inputs.push_back(directory.string());
+  OutputDirectory written(out, overwrite, headshare_output(), inputs);
   catch_interrupts();
   const ModelOptions stored = read_options(directory);
   written.begin();

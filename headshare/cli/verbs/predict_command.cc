@@ -208,9 +208,8 @@ void refuse_columns(const Arguments& arguments, const std::string& model) {
 // Checked before the long work; nothing without --out.
 std::optional<OutputFile> answers_file(const PredictOptions& o) {
   if (o.out.empty()) return std::nullopt;
-  OutputFile file(o.out, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
-  file.check_is_none_of({o.file});
-  return file;
+  const fs::path model = find_checkpoint(find_tuned_model(o.model_path));
+  return OutputFile(o.out, o.overwrite ? Overwrite::kYes : Overwrite::kNo, {o.file, model.string()});
 }
 
 }  // namespace

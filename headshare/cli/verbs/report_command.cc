@@ -4,7 +4,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/made_directories.h"
 #include "headshare/base/output_file.h"
-#include "headshare/base/output_mark.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/base/unfinished.h"
 #include "headshare/base/visible.h"
@@ -12,6 +11,7 @@
 #include "headshare/cli/tables/comparison_table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/compare/comparison_home.h"
 #include "headshare/compare/options.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/html/html_page.h"
@@ -112,26 +112,31 @@ struct ReportFile {
   std::string (*content)(const std::vector<Results>& all);
 };
 
-// What stands in the directory of a comparison under the names of its files is made again.
+// What stands in the directory of a comparison under the names that `compare` gives is made again.
 class Home {
  public:
-  Home(const ReportOptions& options, const fs::path& directory) : overwrite_(options.overwrite) {
+  Home(const ReportOptions& options, const fs::path& directory)
+      : overwrite_(options.overwrite), mark_(comparison_mark(directory)) {
     std::error_code code;
     own_ = options.directories.size() == 1 &&
            fs::equivalent(directory_of(comparison_of(options.directories.front()) / "report.html"), directory, code);
-    marked_ = own_ && OutputMark(directory, {.verb = "compare", .what = "", .names = {}}).begun();
+    for (const std::string& given : options.directories) inputs_.push_back(results_file(given).string());
   }
 
   // `named`: the user chose the name, and --overwrite is about that file.
   OutputFile file(const fs::path& path, const char* mark, bool named) const {
-    const bool any = marked_ || (named && overwrite_);
-    return {path, own_ || overwrite_ ? Overwrite::kYes : Overwrite::kNo, any ? "" : mark};
+    const std::string name = path.filename().string();
+    const bool owned = own_ && mark_.owns(name);
+    const bool again = owned || (own_ && mark_.may_write(name));
+    const bool any = owned || (named && overwrite_);
+    return {path, again || overwrite_ ? Overwrite::kYes : Overwrite::kNo, inputs_, any ? "" : mark};
   }
 
  private:
   bool overwrite_;
-  bool own_;     // the files go beside the results of the one comparison
-  bool marked_;  // and `compare` wrote that directory
+  bool own_;  // the files go beside the results of the one comparison
+  OutputMark mark_;
+  InputPaths inputs_;
 };
 
 // All are looked at before the first is written.

@@ -8,6 +8,7 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/line_reader.h"
+#include "headshare/data/text/text_source.h"
 #include "headshare/data/text/train_on_text.h"
 #include "headshare/tasks/finetune/predict.h"
 #include "headshare/text/hash/hash_tokenizer.h"
@@ -125,10 +126,12 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
 // Checked before the long work; nothing without --write-model.
 std::optional<OutputFile> model_file(const TokenizeOptions& o) {
   if (o.write_model.empty()) return std::nullopt;
-  OutputFile file(o.write_model, o.overwrite ? Overwrite::kYes : Overwrite::kNo);
-  file.check_is_none_of(o.data.text);
-  file.check_is_none_of({o.tokenizer});
-  return file;
+  InputPaths inputs = paths_of_texts(o.data.text);
+  inputs.push_back(o.training.hash_merges);
+  if (!kind_named(o.tokenizer)) {
+    inputs.push_back(as_usage([&] { return found_tokenizer(o.tokenizer); }).string());
+  }
+  return OutputFile(o.write_model, o.overwrite ? Overwrite::kYes : Overwrite::kNo, inputs);
 }
 
 std::string file_content(const Tokenizer& tokenizer, const fs::path& path) {

@@ -21,11 +21,12 @@ OutputKind headshare_output();  // a model's files
 
 class OutputDirectory {
  public:
-  // Checks before the long work. Throws Error when nothing may be written to `path`: it exists and overwriting is off
-  // or what is there is more than an output of this kind, or another process is writing it.
-  OutputDirectory(const fs::path& path, Overwrite overwrite, OutputKind kind);
+  // Checks before the long work. `inputs` is all that the call reads. Throws Error when nothing may be written to
+  // `path`: it exists and overwriting is off, something is read there, or what is there is more than an output of this
+  // kind; or another process is writing it. A link to a directory stays, and the directory is replaced.
+  OutputDirectory(const fs::path& path, Overwrite overwrite, OutputKind kind, const InputPaths& inputs);
 
-  // Deletes what was not finished.
+  // Deletes what was not finished, and only that.
   ~OutputDirectory();
   OutputDirectory(const OutputDirectory&) = delete;
   OutputDirectory& operator=(const OutputDirectory&) = delete;
@@ -38,12 +39,15 @@ class OutputDirectory {
   void write(const std::function<void(const fs::path&)>& fill);
 
  private:
-  void check_name() const;
+  void check_name(const InputPaths& inputs) const;
   void check_writers() const;
   void check_replaceable(const fs::path& there) const;
   void replace() const;
+  void make_partial();
+  bool holds_partial() const;  // partial_ is the directory that this object made
 
-  fs::path path_;
+  fs::path path_;    // as the user named it
+  fs::path target_;  // what it leads to
   Overwrite overwrite_;
   OutputKind kind_;
   fs::path partial_;

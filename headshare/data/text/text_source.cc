@@ -50,8 +50,8 @@ class OwnOutputs {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// The text files of a directory, sorted by path. Links to directories are not followed.
-std::vector<std::string> files_of(const std::string& directory) {
+// The text files of a directory, sorted by path, empty ones too. Links to directories are not followed.
+std::vector<std::string> files_below(const std::string& directory) {
   std::vector<std::string> files;
   OwnOutputs outputs;
   try {
@@ -60,19 +60,29 @@ std::vector<std::string> files_of(const std::string& directory) {
       if (is_hidden(entry->path()) || outputs.contains(entry->path())) {
         entry.disable_recursion_pending();
       } else if (entry->is_regular_file() && has_text_ending(entry->path())) {
-        if (entry->file_size() > 0) {
-          files.push_back(entry->path().string());
-        } else {
-          notice(join_text(entry->path().string(), " is empty and was skipped"));
-        }
+        files.push_back(entry->path().string());
       }
     }
   } catch (const fs::filesystem_error& error) {
     throw Error(join_text("cannot list the directory ", directory, ": ", error.what()));
   }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool has_text(const std::string& file) {
+  std::error_code code;
+  if (fs::file_size(file, code) > 0 || code) return true;  // reading it will say what is wrong
+  notice(join_text(file, " is empty and was skipped"));
+  return false;
+}
+
+// Those of them that are read.
+std::vector<std::string> files_of(const std::string& directory) {
+  std::vector<std::string> files = files_below(directory);
+  std::erase_if(files, [](const std::string& file) { return !has_text(file); });
   HS_CHECK(!files.empty(), "the directory ", directory,
            " holds no text: no file at any depth ends in .txt, .text, .md, .rst or .jsonl (or these with .gz)");
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -212,6 +222,19 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
     }
   }
   return files;
+}
+
+InputPaths paths_of_texts(const std::vector<std::string>& inputs) {
+  InputPaths paths;
+  for (const std::string& input : inputs) {
+    std::error_code code;
+    if (fs::is_directory(input, code)) {
+      for (std::string& file : files_below(input)) paths.push_back(std::move(file));
+    } else {
+      paths.push_back(input);
+    }
+  }
+  return paths;
 }
 
 bool is_jsonl(const std::string& input) { return without_gz(input).ends_with(".jsonl"); }

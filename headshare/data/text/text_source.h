@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headshare/base/input_paths.h"
+
 namespace headshare {
 
 enum class InvalidUtf8 {
@@ -37,6 +39,10 @@ struct TextPiece {
 // The files that `inputs` stand for; those of a directory sorted by path. Throws Error for an input
 // that does not exist, a directory without text, an empty list, or "-" given twice.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
+
+// The same without a check or a notice, for the check that no output replaces a text. Throws Error for a directory that
+// cannot be listed.
+InputPaths paths_of_texts(const std::vector<std::string>& inputs);
 
 bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 

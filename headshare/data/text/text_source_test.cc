@@ -90,6 +90,14 @@ TEST_F(TextSourceTest, DirectoriesAreSearchedInOrder) {
               HasSubstr("holds no text"));
 }
 
+TEST_F(TextSourceTest, NoOutputReplacesATextThatIsRead) {
+  const std::string deep = file("folder/deep/a.txt", "text");
+  const std::string empty = file("folder/b.txt", "");
+  file("folder/words.json", "no text");
+  const std::string missing = (directory_ / "missing").string();
+  EXPECT_THAT(paths_of_texts({"-", missing, (directory_ / "folder").string()}), ElementsAre("-", missing, empty, deep));
+}
+
 TEST_F(TextSourceTest, MissingInputsAreNamed) {
   EXPECT_THAT(error_message([] { documents({}); }), HasSubstr("--text"));
   EXPECT_THAT(error_message([] { documents({.inputs = {"/no/such.txt"}}); }), HasSubstr("/no/such.txt: No such file"));
