@@ -58,7 +58,7 @@ nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions
   initialise(*scheme, /*seed=*/0);
   scheme->to(device);
   const Tensor queries = scheme->project_queries(at::zeros({B, T, E}, device), S - T);
-  const HeadProblem problem = scheme->problem(queries, scheme->remember(at::zeros({B, S, E}, device), 0));
+  const HeadProblem problem = scheme->posed(queries, scheme->remember(at::zeros({B, S, E}, device), 0)).problem;
   HeadMask mask{.causal = options.causal};
   if (options.padding) mask.visible_keys = at::ones({B, S}, at::TensorOptions(device).dtype(at::kBool));
   if (attention.alibi) {
