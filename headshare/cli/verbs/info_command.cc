@@ -191,11 +191,12 @@ int run_info(const Words& words) {
     check_weights(directory, model);
     report = model_report(directory, model);
   }
-  const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();
+  std::vector<KernelRow> kernels;
+  if (options.kernels) kernels = kernel_rows(options.problem, model, device);
   if (options.json) {
     if (options.kernels) {
       report["instruction_sets"] = instruction_sets();
-      report["kernels"] = kernels;
+      report["kernels"] = kernel_report(kernels);
     }
     print_json(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
     return kOk;
