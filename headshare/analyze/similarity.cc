@@ -42,11 +42,9 @@ HeadSimilarity weight_similarity(const HeadSlices& slices) {
   return to_similarity((cosine + cosine.t()) / 2);  // symmetric to the last bit
 }
 
-Tensor attention_weights(const Attention& attention, const Tensor& x, HeadMask mask) {
-  const Scheme& scheme = attention->scheme();
-  const AttentionOptions& options = scheme.options();
-  if (options.alibi) mask.alibi_slopes = at::tensor(alibi_slopes(options.heads), at::kDouble).to(x.options());
-  return head_weights(scheme.problem(scheme.project_queries(x, 0), scheme.remember(x, 0)), mask);
+Tensor attention_weights(const Attention& attention, const Tensor& x, const HeadMask& mask) {
+  const PosedAttention asked = attention->pose(x, x, mask);
+  return head_weights(asked.posed.problem, asked.mask);
 }
 
 void MapSimilarity::add(const Tensor& weights, int64_t first) {

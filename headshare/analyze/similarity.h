@@ -12,7 +12,7 @@ namespace headshare {
 HeadSimilarity weight_similarity(const HeadSlices& slices);
 
 // Attention weights [B, H, T, S] of an attention layer that reads x [B, T, E].
-Tensor attention_weights(const Attention& attention, const Tensor& x, HeadMask mask);
+Tensor attention_weights(const Attention& attention, const Tensor& x, const HeadMask& mask);
 
 // Where heads look, over the tokens of a text.
 class MapSimilarity {

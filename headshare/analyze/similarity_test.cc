@@ -94,9 +94,10 @@ TEST(AttentionWeights, GiveTheOutputOfTheLayer) {
         const Tensor weights = attention_weights(layer, x, {.causal = causal});
         EXPECT_LT((weights.sum(3) - 1).abs().max().item<double>(), 1e-5);
         const Scheme& s = layer->scheme();
-        const HeadProblem problem = s.problem(s.project_queries(x, 0), s.remember(x, 0));
-        const Tensor values = problem.value.repeat_interleave(4 / problem.value.size(1), 1);
-        const Tensor output = s.merge(weights.matmul(values), Tensor());
+        const Posed posed = s.posed(s.project_queries(x, 0), s.remember(x, 0));
+        const Tensor& own = posed.problem.value;
+        const Tensor values = own.repeat_interleave(4 / own.size(1), 1);
+        const Tensor output = s.merge(posed, weights.matmul(values), Tensor());
         const Tensor expected = layer->self(x, {.causal = causal});
         EXPECT_LT((output - expected).abs().max().item<double>(), 1e-4) << scheme << " " << position_name(positions);
       }

@@ -28,12 +28,29 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options) {
   if (resolved.alibi) alibi_slopes_ = at::tensor(alibi_slopes(resolved.heads), at::kDouble);
 }
 
-Tensor AttentionImpl::attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const {
-  const HeadProblem problem = scheme_->problem(queries, std::move(memory));
-  const HeadDropout dropout{.p = scheme_->options().attention_dropout,
-                            .site = this,
-                            .shared = scheme_->options().attention_dropout_mask == DropoutMaskKind::kShared};
-  return scheme_->merge(attend(problem, mask, dropout), live_queries(problem, mask));
+HeadMask AttentionImpl::with_slopes(HeadMask mask, const Tensor& x) const {
+  if (alibi_slopes_.defined()) mask.alibi_slopes = alibi_slopes_.to(x.options());
+  return mask;
+}
+
+PosedAttention AttentionImpl::ask(const Tensor& queries, Memory memory, HeadMask mask) const {
+  const AttentionOptions& options = scheme_->options();
+  return {.posed = scheme_->posed(queries, std::move(memory)),
+          .mask = std::move(mask),
+          .dropout = {.p = options.attention_dropout,
+                      .site = this,
+                      .shared = options.attention_dropout_mask == DropoutMaskKind::kShared}};
+}
+
+PosedAttention AttentionImpl::pose(const Tensor& x, const Tensor& y, const HeadMask& mask) const {
+  const Tensor queries = scheme_->project_queries(x, /*first=*/y.size(1) - x.size(1));
+  return ask(queries, scheme_->remember(y, /*first=*/0), with_slopes(mask, x));
+}
+
+Tensor AttentionImpl::attend_and_merge(const PosedAttention& asked) const {
+  const HeadProblem& problem = asked.posed.problem;
+  const Tensor heads = attend(problem, asked.mask, asked.dropout);
+  return scheme_->merge(asked.posed, heads, live_queries(problem, asked.mask));
 }
 
 Tensor AttentionImpl::self(const Tensor& x, const HeadMask& mask, KvCache* cache) const {
@@ -48,8 +65,7 @@ Tensor AttentionImpl::attend_to_itself(const Tensor& x, HeadMask mask, KvCache* 
   const Tensor queries = scheme_->project_queries(x, first);
   Memory memory = scheme_->remember(x, first);
   if (cache != nullptr) memory = cache->append(memory);
-  if (alibi_slopes_.defined()) mask.alibi_slopes = alibi_slopes_.to(x.options());
-  return attend_and_merge(queries, std::move(memory), mask);
+  return attend_and_merge(ask(queries, std::move(memory), with_slopes(std::move(mask), x)));
 }
 
 Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache) const {
@@ -69,7 +85,7 @@ Tensor AttentionImpl::cross(const Tensor& x, const Tensor& y, HeadMask mask, KvC
   // Queries do not see each other, so the beams of a sentence are simply more queries of it.
   const Tensor folded = x.reshape({sentences, x.size(0) / sentences * x.size(1), x.size(2)});
   const Tensor queries = scheme_->project_queries(folded, /*first=*/0);
-  const Tensor output = attend_and_merge(queries, std::move(memory), mask).view(x.sizes());
+  const Tensor output = attend_and_merge(ask(queries, std::move(memory), mask)).view(x.sizes());
   if (observer_) observer_(x, mask, output);
   return output;
 }

@@ -7,6 +7,13 @@
 
 namespace headshare {
 
+// An attention as the core gets it.
+struct PosedAttention {
+  Posed posed;
+  HeadMask mask;
+  HeadDropout dropout;
+};
+
 class AttentionImpl : public Layer {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
@@ -20,6 +27,10 @@ class AttentionImpl : public Layer {
   // y is projected once, on the first call, and not read again.
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
+  // What queries of x [B, T, E], at the last T of S positions, and a memory of y [B, S, E] ask of the core. Nothing is
+  // attended: reports on kernels and analysis look at the problem.
+  PosedAttention pose(const Tensor& x, const Tensor& y, const HeadMask& mask) const;
+
   const Scheme& scheme() const { return *scheme_; }
   Scheme& scheme() { return *scheme_; }
 
@@ -30,7 +41,9 @@ class AttentionImpl : public Layer {
 
  private:
   Tensor attend_to_itself(const Tensor& x, HeadMask mask, KvCache* cache) const;
-  Tensor attend_and_merge(const Tensor& queries, Memory memory, const HeadMask& mask) const;
+  HeadMask with_slopes(HeadMask mask, const Tensor& x) const;
+  PosedAttention ask(const Tensor& queries, Memory memory, HeadMask mask) const;
+  Tensor attend_and_merge(const PosedAttention& asked) const;
 
   std::shared_ptr<Scheme> scheme_;
   Tensor alibi_slopes_;  // [H] or undefined

@@ -30,7 +30,7 @@ class Collaborative : public Scheme {
     return turned(mixed(normed_query(split_heads(query_->forward(x), 1))), first);  // [B, H, T, R]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
     return output_->forward(join_heads(add_value_offset(heads, bias, live)));
   }
@@ -41,7 +41,7 @@ class Collaborative : public Scheme {
     return {turned(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
   }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
   }
 

@@ -20,15 +20,15 @@ class ElLossless : public Mha {
     return Mha::project_queries(x, first).matmul(key_maps);            // [B, H, T, E]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const override {
     const Tensor value_maps = value_->weight.view({H(), D(), E()}).transpose(1, 2);  // [H, E, D]
-    return Mha::merge(heads.matmul(value_maps), live);
+    return Mha::merge(posed, heads.matmul(value_maps), live);
   }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return {y.unsqueeze(1)}; }  // [B, 1, S, E]
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[0]};
   }
 

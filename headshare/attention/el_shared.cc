@@ -22,12 +22,14 @@ class ElShared : public Scheme {
     return normed_query(split_heads(query_->forward(x), H()));  // [B, H, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor&) const override { return output_->forward(join_heads(heads)); }
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor&) const override {
+    return output_->forward(join_heads(heads));
+  }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return {split_heads(y, H())}; }  // [B, H, S, D]
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = normed_key(memory[0]), .value = memory[0]};
   }
 
@@ -49,14 +51,14 @@ class ElAveraged : public Scheme {
     return rotated(normed_query(split_heads(query_->forward(x), H())), first);  // [B, H, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor&) const override { return heads.mean(1); }  // [B, T, E]
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor&) const override { return heads.mean(1); }  // [B, T, E]
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
     return {rotated(normed_key(split_heads(key_->forward(y), H())), first), y.unsqueeze(1)};
   }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
   }
 

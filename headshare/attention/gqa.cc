@@ -24,11 +24,11 @@ Memory Gqa::project_memory(const Tensor& y, int64_t first) const {
           split_heads(without_bias(value_, y), groups_)};
 }
 
-HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory) const {
+HeadProblem Gqa::pose(const Tensor& queries, const Memory& memory, Form) const {
   return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
 }
 
-Tensor Gqa::merge(const Tensor& heads, const Tensor& live) const {
+Tensor Gqa::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
   Tensor bias;
   if (value_->bias.defined()) bias = value_->bias.view({groups_, D()}).repeat_interleave(H() / groups_, 0);
   return output_->forward(join_heads(add_value_offset(heads, bias, live)));

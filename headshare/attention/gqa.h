@@ -11,11 +11,11 @@ class Gqa : public Scheme {
   Gqa(const AttentionOptions& options, int64_t groups);
 
   Tensor project_queries(const Tensor& x, int64_t first) const override;  // [B, H, T, D]
-  Tensor merge(const Tensor& heads, const Tensor& live) const override;
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override;
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override;  // k, v: [B, g, S, D]
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override;
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override;
   AttentionCost own_cost() const override;
 
  private:

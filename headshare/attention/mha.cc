@@ -24,13 +24,13 @@ Memory Mha::project_memory(const Tensor& y, int64_t first) const {
   return {rotated(normed_key(split_heads(key_->forward(y), H())), first), split_heads(without_bias(value_, y), H())};
 }
 
-HeadProblem Mha::pose(const Tensor& queries, const Memory& memory) const {
+HeadProblem Mha::pose(const Tensor& queries, const Memory& memory, Form) const {
   return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
 }
 
 Tensor Mha::value_bias() const { return value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor(); }
 
-Tensor Mha::merge(const Tensor& heads, const Tensor& live) const {
+Tensor Mha::merge(const Posed&, const Tensor& heads, const Tensor& live) const {
   return output_->forward(join_heads(add_value_offset(heads, value_bias(), live)));
 }
 

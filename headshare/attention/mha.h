@@ -12,11 +12,11 @@ class Mha : public Scheme {
   explicit Mha(const AttentionOptions& options);
 
   Tensor project_queries(const Tensor& x, int64_t first) const override;  // [B, H, T, R / H]
-  Tensor merge(const Tensor& heads, const Tensor& live) const override;
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override;
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override;  // k [B, H, S, R / H], v [B, H, S, D]
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override;
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override;
   AttentionCost own_cost() const override;
 
   int64_t R() const { return *options().key_width; }

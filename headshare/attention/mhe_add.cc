@@ -24,7 +24,7 @@ class MheAdd : public SingleHead {
     return options().rotary ? rotated(query + query_embedding_.unsqueeze(1), first) : query;
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     const Tensor offset = value_->bias.defined() ? value_embedding_ + value_->bias : value_embedding_;  // [H, D]
     return output_->forward(join_heads(add_value_offset(heads, offset, live)));
   }
@@ -32,7 +32,7 @@ class MheAdd : public SingleHead {
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return shared_memory(y); }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     if (!options().rotary) {
       return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1], .query_shift = query_embedding_};
     }

@@ -25,7 +25,7 @@ class MheMul : public SingleHead {
     return query * (factor(query_embedding_) * factor(key_embedding_));  // [B, H, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     const Tensor scale = factor(value_embedding_);  // [H, 1, D]
     const Tensor bias = value_->bias.defined() ? value_->bias * scale.squeeze(1) : Tensor();
     return output_->forward(join_heads(add_value_offset(heads * scale, bias, live)));
@@ -34,7 +34,7 @@ class MheMul : public SingleHead {
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return shared_memory(y); }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     Tensor keys = memory[0];
     if (options().rotary) keys = rotated(keys * factor(key_embedding_), /*first=*/0);  // [B, H, S, D]
     return {.heads = H(), .query = queries, .key = keys, .value = memory[1]};

@@ -27,16 +27,23 @@ Memory Scheme::remember(const Tensor& y, int64_t first) const {
   return memory;
 }
 
-HeadProblem Scheme::problem(const Tensor& queries, Memory memory) const {
+Form Scheme::form_for(int64_t, int64_t) const { return Form::kManyQueries; }
+
+Posed Scheme::posed(const Tensor& queries, Memory memory) const {
+  const Form form = form_for(queries.size(2), memory.front().size(2));
+  return posed(queries, std::move(memory), form);
+}
+
+Posed Scheme::posed(const Tensor& queries, Memory memory, Form form) const {
   Tensor bias;
   if (content_bias_.defined()) {
     bias = memory.back().squeeze(3);  // [B, H, S]
     memory.pop_back();
   }
-  HeadProblem posed = pose(queries, memory);
-  posed.key_bias = bias;
-  posed.scale = scale();
-  if (heads_differ()) posed.heads = H();
+  Posed posed{.problem = pose(queries, memory, form), .form = form};
+  posed.problem.key_bias = bias;
+  posed.problem.scale = scale();
+  if (heads_differ()) posed.problem.heads = H();
   return posed;
 }
 

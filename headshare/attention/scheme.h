@@ -21,6 +21,18 @@ struct AttentionCost {
   int64_t cache_elements = 0;  // per token
 };
 
+// A scheme may pose the same attention in two forms. Most schemes have one form, whatever form is named.
+enum class Form {
+  kManyQueries,  // trains and scores whole sequences
+  kFewQueries,   // decodes against a long memory: what would expand the memory is applied to the queries instead
+};
+
+// A problem for the core, and the form that its solution has to be merged in.
+struct Posed {
+  HeadProblem problem;
+  Form form = Form::kManyQueries;
+};
+
 class Scheme : public Layer {
  public:
   explicit Scheme(AttentionOptions resolved);
@@ -31,12 +43,18 @@ class Scheme : public Layer {
   // y [B, S, E] -> what a cache stores: tensors [B, heads, S, width].
   Memory remember(const Tensor& y, int64_t first) const;
 
-  // Queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core.
-  HeadProblem problem(const Tensor& queries, Memory memory) const;
+  // The form for T queries against S keys. It depends on nothing else, so that a model computes the same bits with
+  // gradients and without.
+  virtual Form form_for(int64_t T, int64_t S) const;
 
-  // heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all) marks the queries that
-  // saw a key: value biases and embeddings are added to those only, after averaging and dropout.
-  virtual Tensor merge(const Tensor& heads, const Tensor& live) const = 0;
+  // Queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core, in the form of form_for().
+  Posed posed(const Tensor& queries, Memory memory) const;
+  // The same in the form that the caller names.
+  Posed posed(const Tensor& queries, Memory memory, Form form) const;
+
+  // The solution of a posed problem, heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all) marks
+  // the queries that saw a key: value biases and embeddings are added to those only, after averaging and dropout.
+  virtual Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const = 0;
 
   AttentionCost cost() const;
 
@@ -44,7 +62,8 @@ class Scheme : public Layer {
 
  protected:
   virtual Memory project_memory(const Tensor& y, int64_t first) const = 0;
-  virtual HeadProblem pose(const Tensor& queries, const Memory& memory) const = 0;
+  // Keys and values may be the same part of the memory, or slices of it: nothing is copied for the core.
+  virtual HeadProblem pose(const Tensor& queries, const Memory& memory, Form form) const = 0;
   virtual AttentionCost own_cost() const = 0;  // biases and content bias left out
 
   int64_t E() const { return options_.d_model; }

@@ -17,7 +17,7 @@ class Sha : public SingleHead {
     return rotated(normed_query(split_heads(query_->forward(x), 1)), first);  // [B, 1, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     const Tensor bias = value_->bias.defined() ? value_->bias.unsqueeze(0) : Tensor();
     const Tensor joined = join_heads(add_value_offset(heads, bias, live));
     if (heads.size(1) > 1) return output_->forward(joined);  // as many as O has blocks: nothing to fold
@@ -33,7 +33,7 @@ class Sha : public SingleHead {
     return memory;
   }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = 1, .query = queries, .key = memory[0], .value = memory[1]};
   }
 

@@ -20,7 +20,7 @@ class SharedKeyValue : public Scheme {
     return rotated(normed_query(split_heads(query_->forward(x), H())), first);  // [B, H, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     return output_->forward(join_heads(add_value_offset(heads, bias(), live)));
   }
 
@@ -30,7 +30,7 @@ class SharedKeyValue : public Scheme {
     return {split_heads(without_bias(key_value_, y), H())};  // [B, H, S, D]
   }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     Tensor keys = memory[0];
     if (key_bias_matters(options()) && bias().defined()) keys = keys + bias().unsqueeze(1);
     keys = rotated(normed_key(keys), /*first=*/0);
@@ -60,7 +60,7 @@ class SharedQueryKey : public Scheme {
     return rotated(normed_query(split_heads(query_key_->forward(x), H())), first);  // [B, H, T, D]
   }
 
-  Tensor merge(const Tensor& heads, const Tensor& live) const override {
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor& live) const override {
     const Tensor bias = value_->bias.defined() ? value_->bias.view({H(), D()}) : Tensor();
     return output_->forward(join_heads(add_value_offset(heads, bias, live)));
   }
@@ -71,7 +71,7 @@ class SharedQueryKey : public Scheme {
             split_heads(without_bias(value_, y), H())};
   }
 
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     return {.heads = H(), .query = queries, .key = memory[0], .value = memory[1]};
   }
 

@@ -48,7 +48,7 @@ struct AttentionInputs {
   HeadDropout dropout = {};
   std::shared_ptr<KvCache> cache = {};  // decoding: holds the memory, which is no leaf then
 
-  HeadProblem problem() const { return scheme->problem(queries, memory); }
+  HeadProblem problem() const { return scheme->posed(queries, memory).problem; }
 };
 
 enum class Fill {

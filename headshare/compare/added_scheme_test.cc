@@ -33,11 +33,13 @@ class LowRank : public Scheme {
   Tensor project_queries(const Tensor& x, int64_t first) const override {
     return rotated(split_heads(query_->forward(x), H()), first);
   }
-  Tensor merge(const Tensor& heads, const Tensor&) const override { return output_->forward(join_heads(heads)); }
+  Tensor merge(const Posed&, const Tensor& heads, const Tensor&) const override {
+    return output_->forward(join_heads(heads));
+  }
 
  protected:
   Memory project_memory(const Tensor& y, int64_t) const override { return {split_heads(narrow_->forward(y), 1)}; }
-  HeadProblem pose(const Tensor& queries, const Memory& memory) const override {
+  HeadProblem pose(const Tensor& queries, const Memory& memory, Form) const override {
     const Tensor narrow = join_heads(memory[0]);
     return {.heads = H(),
             .query = queries,

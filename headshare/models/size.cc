@@ -35,14 +35,15 @@ struct AttentionWidths {
   double query = 0, key = 0, value = 0, heads = 0;  // of the problem that the scheme poses, and of its solution
 };
 
-// Asks the scheme itself, without memory. Heads may be far wider than E / H: as wide as the key width of
-// `collaborative`, as the model in `el_lossless`.
-AttentionWidths attention_widths(const AttentionOptions& options) {
+// Asks the scheme itself, without memory, in the form that training uses. Heads may be far wider than E / H: as wide as
+// the key width of `collaborative`, as the model in `el_lossless`.
+AttentionWidths attention_widths(const AttentionOptions& options, int64_t length) {
   const DeclareOn meta(at::kMeta);
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Scheme> scheme = make_scheme(options);
   const Tensor x = at::empty({1, 1, options.d_model}, at::TensorOptions().device(at::kMeta));
-  const HeadProblem problem = scheme->problem(scheme->project_queries(x, 0), scheme->remember(x, 0));
+  const Form form = scheme->form_for(length, length);
+  const HeadProblem problem = scheme->posed(scheme->project_queries(x, 0), scheme->remember(x, 0), form).problem;
   const auto width = [](const Tensor& values) { return static_cast<double>(values.numel()); };
   return {.usual = static_cast<double>(options.heads * *options.head_width),
           .query = width(problem.query),
@@ -155,7 +156,7 @@ double stored_bytes(const TransformerOptions& o, int64_t parameters) {
 double step_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
   const auto layers = static_cast<double>(o.layers);
-  const AttentionWidths widths = attention_widths(o.attention);
+  const AttentionWidths widths = attention_widths(o.attention, shape.length);
   const double block = tokens * kept_per_token(o, widths, shape.bf16);  // attention keeps no scores (docs/design/014)
   const double output = kFloatBytes * output_layer(o, shape);
   // Where queries are wider than usual, their gradient and one product with it exceed what passes otherwise.
@@ -171,7 +172,7 @@ double step_bytes(const TransformerOptions& o, const TrainingShape& shape) {
 double forward_bytes(const TransformerOptions& o, const TrainingShape& shape) {
   const double tokens = tokens_of(shape);
   const auto E = static_cast<double>(o.attention.d_model);
-  const AttentionWidths w = attention_widths(o.attention);
+  const AttentionWidths w = attention_widths(o.attention, shape.length);
   const double attention = 3 * E + w.query + w.key + w.value + 2 * w.heads;  // heads twice: joined, or with an offset
   const double feed_forward = 5 * E + feed_forward_values(o, /*bf16=*/false).passing;
   const double block = tokens * std::max(attention, feed_forward);

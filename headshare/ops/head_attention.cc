@@ -36,7 +36,7 @@ void check_problem(const HeadProblem& p, const HeadMask& mask) {
            visible.defined() ? join_text(visible.sizes()) : "");
 }
 
-std::string objections(const HeadBackend& backend, const std::vector<std::string>& reasons) {
+std::string refusal(const HeadBackend& backend, const std::vector<std::string>& reasons) {
   std::string text = join_text("\n  ", backend.name, ":");
   for (const std::string& reason : reasons) text += " " + reason + ";";
   return text;
@@ -49,7 +49,7 @@ const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, 
     names.emplace_back(backend.name);
     if (backend.name != name) continue;
     const auto reasons = backend.why_not(problem, mask, dropout);
-    HS_CHECK(reasons.empty(), "HEADSHARE_BACKEND=", name, " cannot run this attention:", objections(backend, reasons));
+    HS_CHECK(reasons.empty(), "HEADSHARE_BACKEND=", name, " cannot run this attention:", refusal(backend, reasons));
     return backend;
   }
   std::string known;
@@ -58,7 +58,25 @@ const HeadBackend& forced_backend(const char* name, const HeadProblem& problem, 
       join_text("HEADSHARE_BACKEND=", name, " names no backend", did_you_mean(name, names), "; known are ", known));
 }
 
+bool needs_gradients(const HeadProblem& p) {
+  if (!at::GradMode::is_enabled()) return false;
+  const auto needs = [](const Tensor& x) { return x.defined() && x.requires_grad(); };
+  return needs(p.query) || needs(p.key) || needs(p.value) || needs(p.query_shift) || needs(p.key_bias);
+}
+
 }  // namespace
+
+std::vector<std::string> HeadBackend::why_not(const HeadProblem& p, const HeadMask& mask,
+                                              const HeadDropout& dropout) const {
+  std::vector<std::string> reasons = objections(p, mask, dropout);
+  const c10::Device given = p.query.device();
+  if (device && *device != given.type()) {
+    const std::string own = c10::DeviceTypeName(*device);
+    reasons.insert(reasons.begin(), join_text("its kernels are for the ", own, ", not ", given.str()));
+  }
+  if (!has_gradients && needs_gradients(p)) reasons.emplace_back("it has no gradients");
+  return reasons;
+}
 
 const std::vector<HeadBackend>& head_backends() {
   static const std::vector<HeadBackend> backends = {kDecodeBackend, kFactorisedBackend, kFusedBackend,
@@ -73,9 +91,20 @@ const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMas
   for (const HeadBackend& backend : head_backends()) {
     const auto reasons = backend.why_not(problem, mask, dropout);
     if (reasons.empty()) return backend;
-    refused += objections(backend, reasons);
+    refused += refusal(backend, reasons);
   }
   throw Error("no attention backend can run this problem:" + refused);
+}
+
+BackendChoice explain_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {
+  const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
+  BackendChoice choice{.backend = chosen.name, .products = chosen.products(problem)};
+  if (chosen.is_fused != nullptr) choice.fused = chosen.is_fused(problem, mask);
+  for (const HeadBackend& backend : head_backends()) {
+    if (&backend == &chosen) break;
+    choice.refused.push_back({backend.name, backend.why_not(problem, mask, dropout)});
+  }
+  return choice;
 }
 
 Tensor attend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) {

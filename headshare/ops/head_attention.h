@@ -4,11 +4,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headshare/ops/layer.h"
+#include "headshare/ops/precision.h"
 
 namespace headshare {
 
@@ -59,9 +61,18 @@ Tensor live_queries(const HeadProblem& problem, const HeadMask& mask);
 struct HeadBackend {
   std::string_view name;
   std::string_view summary;
-  // Sentences on why it cannot take this problem; empty when it can.
-  std::vector<std::string> (*why_not)(const HeadProblem&, const HeadMask&, const HeadDropout&);
+  std::optional<c10::DeviceType> device = {};  // the one that it computes on; nothing: that of the tensors
+  bool has_gradients = true;
+  // What its matrix products multiply, of a problem that it can take.
+  Precision (*products)(const HeadProblem&);
+  // Whether libtorch has a fused kernel for a problem that it can take; null: it has one form alone.
+  bool (*is_fused)(const HeadProblem&, const HeadMask&) = nullptr;
+  // Sentences on what it cannot take, besides another device and gradients.
+  std::vector<std::string> (*objections)(const HeadProblem&, const HeadMask&, const HeadDropout&);
   Tensor (*run)(const HeadProblem&, const HeadMask&, const HeadDropout&);
+
+  // All sentences on why it cannot take this problem; empty when it can.
+  std::vector<std::string> why_not(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout) const;
 };
 
 // In order of preference.
@@ -69,5 +80,18 @@ const std::vector<HeadBackend>& head_backends();
 
 // The backend `attend` would use.
 const HeadBackend& choose_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
+
+// The same for people: which backend, and what keeps those before it from the problem.
+struct BackendChoice {
+  struct Refused {
+    std::string_view backend;
+    std::vector<std::string> reasons;  // none where HEADSHARE_BACKEND asks for another one
+  };
+  std::string_view backend;
+  Precision products = Precision::kFp32;  // HeadBackend::products
+  std::optional<bool> fused = {};         // HeadBackend::is_fused
+  std::vector<Refused> refused = {};      // in order of preference
+};
+BackendChoice explain_head_backend(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
 
 }  // namespace headshare

@@ -17,15 +17,11 @@ extern const HeadBackend kDecodeBackend;
 extern const HeadBackend kFactorisedBackend;
 extern const HeadBackend kFusedBackend;
 
-// Whether kFusedBackend and kFactorisedBackend multiply a problem's tensors as bfloat16; those of other problems they
-// widen to float32 first.
-bool multiplies_bf16(const HeadProblem& problem);
-
 // libtorch's fused scaled_dot_product_attention, where it is fused.
 extern const HeadBackend kSdpaBackend;
 
-// Whether libtorch has a fused kernel for a problem kSdpaBackend takes (else it uses its own plain form).
-bool sdpa_is_fused(const HeadProblem& problem, const HeadMask& mask);
+// HeadBackend::products of backends that libtorch multiplies for: bfloat16 under autocast and of such tensors.
+Precision libtorch_products(const HeadProblem& problem);
 
 // x: [B, g, ...] -> [B, heads, ...], each head repeated heads / g times.
 Tensor expand_heads(const Tensor& x, int64_t heads);

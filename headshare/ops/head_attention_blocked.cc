@@ -47,7 +47,10 @@ Tensor run_blocked(const HeadProblem& p, const HeadMask& mask, const HeadDropout
 
 }  // namespace
 
-const HeadBackend kBlockedBackend = {"blocked", "plain formula over blocks of queries, causal blocks skipped",
-                                     why_not_blocked, run_blocked};
+const HeadBackend kBlockedBackend = {.name = "blocked",
+                                     .summary = "plain formula over blocks of queries, causal blocks skipped",
+                                     .products = libtorch_products,
+                                     .objections = why_not_blocked,
+                                     .run = run_blocked};
 
 }  // namespace headshare

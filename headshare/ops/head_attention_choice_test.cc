@@ -54,6 +54,57 @@ TEST(HeadAttention, BackendsSayWhyNot) {
                                    HasSubstr("dropout")));
 }
 
+TEST(HeadAttention, BackendsSayTheirDeviceAndGradients) {
+  HeadInputs in = make_inputs({.T = 1, .S = 9}, at::kFloat);
+  in.problem.query.requires_grad_();
+  EXPECT_THAT(kDecodeBackend.why_not(in.problem, in.mask, {}), testing::ElementsAre("it has no gradients"));
+  EXPECT_THAT(kFusedBackend.why_not(in.problem, in.mask, {}), IsEmpty());
+  const HeadInputs elsewhere = make_inputs({.T = 5, .S = 9}, at::device(at::kMeta).dtype(at::kFloat));
+  for (const HeadBackend* backend : {&kDecodeBackend, &kFactorisedBackend, &kFusedBackend}) {
+    EXPECT_EQ(backend->why_not(elsewhere.problem, elsewhere.mask, {}).front(), "its kernels are for the CPU, not meta");
+  }
+  EXPECT_THAT(kReferenceBackend.why_not(elsewhere.problem, elsewhere.mask, {}), IsEmpty());
+}
+
+TEST(HeadAttention, ExplainsWhichBackendRuns) {
+  const HeadInputs cached = make_inputs({.T = 1, .S = 9}, at::kFloat);
+  const BackendChoice decoding = explain_head_backend(cached.problem, cached.mask, {});
+  EXPECT_EQ(decoding.backend, "decode");
+  EXPECT_THAT(decoding.refused, IsEmpty());
+  EXPECT_FALSE(decoding.fused.has_value());
+  const HeadInputs doubles = make_inputs({.Hk = 1, .Hv = 1, .causal = true}, at::kDouble);
+  const BackendChoice plain = explain_head_backend(doubles.problem, doubles.mask, {});
+  EXPECT_EQ(plain.backend, "sdpa");
+  EXPECT_EQ(plain.fused, std::optional(true));
+  ASSERT_EQ(plain.refused.size(), 3U);
+  EXPECT_EQ(plain.refused[2].backend, "fused");
+  EXPECT_THAT(plain.refused[2].reasons, testing::ElementsAre(HasSubstr("not Double")));
+  const ScopedEnvironment forced("HEADSHARE_BACKEND", "reference");
+  const BackendChoice asked = explain_head_backend(cached.problem, cached.mask, {});
+  EXPECT_EQ(asked.refused.front().backend, "decode");
+  EXPECT_THAT(asked.refused.front().reasons, IsEmpty());
+}
+
+TEST(HeadAttention, BackendsSayWhatTheyMultiply) {
+  for (const bool widened : ways_to_multiply_bf16()) {
+    const WidenedProducts ways(widened);
+    const HeadInputs narrow = make_inputs({.Dk = 6, .Dv = 4}, at::kBFloat16);
+    const HeadInputs odd = make_inputs({.Dk = 6, .Dv = 5}, at::kBFloat16);
+    for (const HeadBackend* backend : {&kFusedBackend, &kFactorisedBackend}) {
+      EXPECT_EQ(backend->products(narrow.problem), widened ? Precision::kFp32 : Precision::kBf16);
+      EXPECT_EQ(backend->products(odd.problem), Precision::kFp32);
+    }
+    for (const HeadBackend* backend : {&kDecodeBackend, &kSdpaBackend, &kBlockedBackend, &kReferenceBackend}) {
+      EXPECT_EQ(backend->products(narrow.problem), Precision::kBf16);
+    }
+  }
+  const HeadInputs wide = make_inputs({}, at::kFloat);
+  for (const HeadBackend& backend : head_backends()) EXPECT_EQ(backend.products(wide.problem), Precision::kFp32);
+  const ComputeIn autocast(Precision::kBf16, at::kCPU);
+  EXPECT_EQ(kSdpaBackend.products(wide.problem), Precision::kBf16);
+  EXPECT_EQ(kFusedBackend.products(wide.problem), Precision::kFp32);
+}
+
 TEST(HeadAttention, ForcedBackendRunsOrExplains) {
   const HeadInputs plain = make_inputs({}, at::kFloat);
   const HeadInputs biased = make_inputs({.key_bias = true}, at::kFloat);
@@ -116,7 +167,7 @@ TEST(HeadAttention, LibtorchFusesWhatItIsGiven) {
       if (!can_run(kSdpaBackend, in)) continue;
       if (training) inputs_of(&in);
       SCOPED_TRACE(one.name);
-      EXPECT_TRUE(sdpa_is_fused(in.problem, in.mask));
+      EXPECT_TRUE(kSdpaBackend.is_fused(in.problem, in.mask));
     }
   }
 }

@@ -15,6 +15,12 @@ Tensor expand_heads(const Tensor& x, int64_t heads) {
   return x.repeat_interleave(heads / x.size(1), /*dim=*/1);
 }
 
+Precision libtorch_products(const HeadProblem& p) {
+  const bool narrow =
+      p.query.scalar_type() == at::kBFloat16 || ComputeIn::current(p.query.device().type()) == Precision::kBf16;
+  return narrow ? Precision::kBf16 : Precision::kFp32;
+}
+
 Tensor visible_pairs(const HeadProblem& problem, const HeadMask& mask) {
   const int64_t T = problem.query.size(2);
   const int64_t S = problem.key.size(2);
@@ -100,7 +106,10 @@ Tensor head_weights(const HeadProblem& problem, const HeadMask& mask) {
   return dead.defined() ? weights.masked_fill(dead, 0.0) : weights;
 }
 
-const HeadBackend kReferenceBackend = {"reference", "plain formula over the whole score matrix", no_objection,
-                                       run_reference};
+const HeadBackend kReferenceBackend = {.name = "reference",
+                                       .summary = "plain formula over the whole score matrix",
+                                       .products = libtorch_products,
+                                       .objections = no_objection,
+                                       .run = run_reference};
 
 }  // namespace headshare

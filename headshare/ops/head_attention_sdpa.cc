@@ -57,15 +57,20 @@ Tensor run_sdpa(const HeadProblem& p, const HeadMask& mask, const HeadDropout&) 
   return call.dead.defined() ? heads.masked_fill(call.dead, 0.0) : heads;
 }
 
-}  // namespace
-
-const HeadBackend kSdpaBackend = {"sdpa", "libtorch's fused scaled_dot_product_attention", why_not_sdpa, run_sdpa};
-
 bool sdpa_is_fused(const HeadProblem& p, const HeadMask& mask) {
   const SdpaCall call = sdpa_call(p, mask);
   const int64_t choice = at::_fused_sdp_choice(call.query, p.key, p.value, call.pairs, /*dropout_p=*/0.0, call.causal,
                                                p.scale, call.grouped);
   return choice != static_cast<int64_t>(at::SDPBackend::math);
 }
+
+}  // namespace
+
+const HeadBackend kSdpaBackend = {.name = "sdpa",
+                                  .summary = "libtorch's fused scaled_dot_product_attention",
+                                  .products = libtorch_products,
+                                  .is_fused = sdpa_is_fused,
+                                  .objections = why_not_sdpa,
+                                  .run = run_sdpa};
 
 }  // namespace headshare

@@ -1,12 +1,8 @@
 #include "headshare/cli/tables/kernel_report.h"
 
-#include <ATen/ATen.h>
-
-#include "headshare/attention/attention.h"
 #include "headshare/base/error.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/models/size.h"
-#include "headshare/ops/head_attention_backends.h"
 
 namespace headshare {
 namespace {
@@ -45,51 +41,6 @@ std::vector<Situation> situations(const KernelOptions& options, int64_t context,
   return usual;
 }
 
-nlohmann::ordered_json report_on(const Situation& situation, const KernelOptions& options,
-                                 const AttentionOptions& attention, c10::Device device) {
-  // As in a model: gradients are wanted in training only, and autocast decides what products get.
-  const at::AutoGradMode gradients(situation.training);
-  const ComputeIn computing(options.precision, device.type());
-  const int64_t T = situation.queries;
-  const int64_t S = situation.keys;
-  const int64_t B = options.batch_size;
-  const int64_t E = attention.d_model;
-  const std::shared_ptr<Scheme> scheme = make_scheme(attention);
-  initialise(*scheme, /*seed=*/0);
-  scheme->to(device);
-  const Tensor queries = scheme->project_queries(at::zeros({B, T, E}, device), S - T);
-  const HeadProblem problem = scheme->problem(queries, scheme->remember(at::zeros({B, S, E}, device), 0));
-  HeadMask mask{.causal = options.causal};
-  if (options.padding) mask.visible_keys = at::ones({B, S}, at::TensorOptions(device).dtype(at::kBool));
-  if (attention.alibi) {
-    mask.alibi_slopes = at::tensor(alibi_slopes(attention.heads), at::TensorOptions(at::kFloat)).to(device);
-  }
-  scheme->train(situation.training);
-  const HeadDropout dropout{.p = attention.attention_dropout,
-                            .site = scheme.get(),
-                            .shared = attention.attention_dropout_mask == DropoutMaskKind::kShared};
-  const HeadBackend& chosen = choose_head_backend(problem, mask, dropout);
-  nlohmann::ordered_json object = {{"situation", situation.name},
-                                   {"batch_size", B},
-                                   {"queries", T},
-                                   {"keys", S},
-                                   {"causal", options.causal},
-                                   {"padding", options.padding},
-                                   {"precision", precision_name(options.precision)},
-                                   {"dropout", dropout.active() ? dropout.p : 0.0},
-                                   {"backend", chosen.name}};
-  if (chosen.name == kSdpaBackend.name) object["fused"] = sdpa_is_fused(problem, mask);
-  const bool blocks = chosen.name == kFusedBackend.name || chosen.name == kFactorisedBackend.name;
-  const Precision products = multiplies_bf16(problem) ? Precision::kBf16 : Precision::kFp32;
-  object["products"] = precision_name(blocks ? products : options.precision);
-  object["refused"] = nlohmann::ordered_json::array();
-  for (const HeadBackend& backend : head_backends()) {
-    if (backend.name == chosen.name) break;
-    object["refused"].push_back({{"backend", backend.name}, {"reasons", backend.why_not(problem, mask, dropout)}});
-  }
-  return object;
-}
-
 }  // namespace
 
 Fields fields(KernelOptions& o) {
@@ -105,51 +56,80 @@ Fields fields(KernelOptions& o) {
   };
 }
 
-nlohmann::ordered_json kernel_report(const KernelOptions& asked, const ModelOptions& model, c10::Device device) {
-  nlohmann::ordered_json report = nlohmann::ordered_json::array();
+std::vector<KernelRow> kernel_rows(const KernelOptions& options, const ModelOptions& model, c10::Device device) {
+  std::vector<KernelRow> rows;
   for (const Place& place : places_of(model)) {
-    KernelOptions options = asked;
-    options.causal = options.causal && place.causal;
-    for (Situation& one : situations(options, shared_options(model).context, place.decodes)) {
-      one.name = place.name + one.name;
-      const double tokens = static_cast<double>(options.batch_size) * static_cast<double>(one.queries + one.keys);
+    for (const Situation& one : situations(options, shared_options(model).context, place.decodes)) {
+      const AttentionSituation asked = {.batch = options.batch_size,
+                                        .queries = one.queries,
+                                        .keys = one.keys,
+                                        .causal = options.causal && place.causal,
+                                        .padding = options.padding,
+                                        .training = one.training,
+                                        .precision = options.precision};
+      const double tokens = static_cast<double>(asked.batch) * static_cast<double>(asked.queries + asked.keys);
       const double widths = 4.0 * static_cast<double>(place.attention.d_model + 2 * *place.attention.key_width);
       check_memory(4 * tokens * widths, "posing the problem", "use a smaller --batch-size or --keys");
-      report.push_back(report_on(one, options, place.attention, device));
+      rows.push_back({.name = place.name + one.name,
+                      .situation = asked,
+                      .dropout = one.training ? place.attention.attention_dropout : 0,
+                      .choice = kernel_choice(place.attention, asked, device)});
     }
+  }
+  return rows;
+}
+
+nlohmann::ordered_json kernel_report(const std::vector<KernelRow>& rows) {
+  nlohmann::ordered_json report = nlohmann::ordered_json::array();
+  for (const KernelRow& row : rows) {
+    const AttentionSituation& of = row.situation;
+    nlohmann::ordered_json object = {{"situation", row.name},
+                                     {"batch_size", of.batch},
+                                     {"queries", of.queries},
+                                     {"keys", of.keys},
+                                     {"causal", of.causal},
+                                     {"padding", of.padding},
+                                     {"precision", precision_name(of.precision)},
+                                     {"dropout", row.dropout},
+                                     {"backend", row.choice.backend}};
+    if (row.choice.fused) object["fused"] = *row.choice.fused;
+    object["products"] = precision_name(row.choice.products);
+    object["refused"] = nlohmann::ordered_json::array();
+    for (const BackendChoice::Refused& refused : row.choice.refused) {
+      object["refused"].push_back({{"backend", refused.backend}, {"reasons", refused.reasons}});
+    }
+    report.push_back(std::move(object));
   }
   return report;
 }
 
 namespace {
 
-// "training (batch 8, 256 queries, 256 keys, causal, dropout 0.1)"
-std::string problem_text(const nlohmann::ordered_json& one) {
-  std::string text = join_text(one["situation"].get<std::string>(), " (batch ", one["batch_size"].dump(), ", ",
-                               one["queries"].dump(), " queries, ", one["keys"].dump(), " keys");
-  if (one["causal"] == true) text += ", causal";
-  if (one["padding"] == true) text += ", padded";
-  if (one["dropout"] != 0.0) text += ", dropout " + one["dropout"].dump();
-  return text + ", " + one["precision"].get<std::string>() + ")";
+// "training (batch 8, 256 queries, 256 keys, causal, dropout 0.1, fp32)"
+std::string problem_text(const KernelRow& row) {
+  const AttentionSituation& of = row.situation;
+  std::string text = join_text(row.name, " (batch ", of.batch, ", ", of.queries, " queries, ", of.keys, " keys");
+  if (of.causal) text += ", causal";
+  if (of.padding) text += ", padded";
+  if (row.dropout != 0) text += ", dropout " + nlohmann::json(row.dropout).dump();
+  return text + ", " + precision_name(of.precision) + ")";
 }
 
 }  // namespace
 
-std::string kernel_text(const nlohmann::ordered_json& report, int width) {
+std::string kernel_text(const std::vector<KernelRow>& rows, int width) {
   std::string text;
-  for (const nlohmann::ordered_json& one : report) {
-    const std::string fused = !one.contains("fused") ? "" : one["fused"] == true ? ", fused" : ", in its plain form";
-    const std::string products =
-        one["products"] == one["precision"] ? "" : ", products in " + one["products"].get<std::string>();
-    const std::string line = problem_text(one) + ": " + one["backend"].get<std::string>() + fused + products;
+  for (const KernelRow& row : rows) {
+    const BackendChoice& choice = row.choice;
+    std::string line = join_text(problem_text(row), ": ", choice.backend);
+    if (choice.fused) line += *choice.fused ? ", fused" : ", in its plain form";
+    if (choice.products != row.situation.precision) line += ", products in " + precision_name(choice.products);
     text += wrap(line, width, 2) + "\n";
-    for (const nlohmann::ordered_json& refused : one["refused"]) {
+    for (const BackendChoice::Refused& refused : choice.refused) {
       std::string reasons;
-      for (const auto& reason : refused["reasons"]) {
-        reasons += (reasons.empty() ? "" : "; ") + reason.get<std::string>();
-      }
+      for (const std::string& reason : refused.reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
       if (reasons.empty()) reasons = "HEADSHARE_BACKEND asks for another";
-      text += "    not " + wrap(refused["backend"].get<std::string>() + ": " + reasons, width, 8) + "\n";
+      text += "    not " + wrap(join_text(refused.backend, ": ", reasons), width, 8) + "\n";
     }
   }
   return text;

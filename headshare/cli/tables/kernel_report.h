@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/attention/kernel_choice.h"
 #include "headshare/base/field.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/models/checkpoint.h"
@@ -24,12 +25,22 @@ struct KernelOptions {
 
 Fields fields(KernelOptions& options);
 
-// One object per situation: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
-// "backend", "fused", "refused": [{"backend", "reasons"}]}.
+// A situation in which a model attends.
+struct KernelRow {
+  std::string name;  // "training"
+  AttentionSituation situation;
+  double dropout = 0;  // on the attention weights
+  BackendChoice choice;
+};
+
 // In an encoder no query is causal, and nothing is decoded. An encoder-decoder attends in three places: those stand
 // before the situation ("cross-attention: decoding").
-nlohmann::ordered_json kernel_report(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
+std::vector<KernelRow> kernel_rows(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
 
-std::string kernel_text(const nlohmann::ordered_json& report, int width);
+// One object per row: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
+// "backend", "fused", "products", "refused": [{"backend", "reasons"}]}.
+nlohmann::ordered_json kernel_report(const std::vector<KernelRow>& rows);
+
+std::string kernel_text(const std::vector<KernelRow>& rows, int width);
 
 }  // namespace headshare

@@ -115,12 +115,13 @@ int run_info(const Words& words) {
     model = read_options(directory);
     described = describe_checkpoint(directory, model);
   }
-  const Json kernels = options.kernels ? kernel_report(options.problem, model, device) : Json();
+  std::vector<KernelRow> kernels;
+  if (options.kernels) kernels = kernel_rows(options.problem, model, device);
   if (options.json) {
     Json report = described ? to_json(*described) : options.kernels ? Json() : to_json(describe_machine());
     if (options.kernels) {
       report["instruction_sets"] = to_json(instruction_sets());
-      report["kernels"] = kernels;
+      report["kernels"] = kernel_report(kernels);
     }
     print_json(report.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
     return kOk;

@@ -46,10 +46,10 @@ std::pair<Tensor, Tensor> matrix_and_offset(const Tensor& answers, int64_t heads
 }
 
 // The merged output for zero heads and for each unit vector of them.
-void read_output(const Scheme& scheme, int64_t Dv, HeadMaps* maps) {
-  const int64_t H = scheme.options().heads;
+void read_output(const Scheme& scheme, const Posed& posed, HeadMaps* maps) {
+  const int64_t H = scheme.options().heads, Dv = posed.problem.value.size(3);
   const Tensor heads = unit_rows(H * Dv).view({1 + H * Dv, H, 1, Dv});
-  const auto [matrix, offset] = matrix_and_offset(scheme.merge(heads, /*live=*/Tensor()), 1);
+  const auto [matrix, offset] = matrix_and_offset(scheme.merge(posed, heads, /*live=*/Tensor()), 1);
   maps->output = matrix[0].view({H, Dv, -1});
   maps->output_bias = offset[0];
 }
@@ -64,7 +64,8 @@ HeadMaps head_maps(const Scheme& scheme, const std::string& layer) {
   const int64_t H = scheme.options().heads;
   const Tensor rows = unit_rows(scheme.options().d_model);
   // Position 0, where nothing is turned.
-  const HeadProblem problem = exact->problem(exact->project_queries(rows, 0), exact->remember(rows, 0));
+  const Posed posed = exact->posed(exact->project_queries(rows, 0), exact->remember(rows, 0), Form::kManyQueries);
+  const HeadProblem& problem = posed.problem;
   HS_CHECK(problem.heads == H && problem.value.size(3) == *scheme.options().head_width, layer, ": the heads of ",
            scheme.options().scheme, " read whole hidden states and cannot be taken apart");
   HeadMaps maps;
@@ -74,7 +75,7 @@ HeadMaps head_maps(const Scheme& scheme, const std::string& layer) {
   maps.content_bias = at::zeros({H, scheme.options().d_model}, at::kDouble);
   if (problem.key_bias.defined()) maps.content_bias = matrix_and_offset(problem.key_bias, H).first.squeeze(2);
   std::tie(maps.value, maps.value_bias) = matrix_and_offset(problem.value.squeeze(2), H);
-  read_output(*exact, problem.value.size(3), &maps);
+  read_output(*exact, posed, &maps);
   return maps;
 }
 

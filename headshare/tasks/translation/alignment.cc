@@ -35,9 +35,8 @@ std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<cons
   const size_t layers = model->decoder()->layers();
   const Attention attention = model->decoder()->block(layers > 1 ? layers - 2 : 0)->cross_attention;
   const Tensor x = read_by(attention, model, row_of(inputs, model->device()), encoded);
-  const Scheme& scheme = attention->scheme();
-  const HeadProblem problem = scheme.problem(scheme.project_queries(x, 0), scheme.remember(encoded.memory, 0));
-  const Tensor weights = head_weights(problem, {}).mean(1).squeeze(0);  // [T, S]
+  const PosedAttention asked = attention->pose(x, encoded.memory, {});
+  const Tensor weights = head_weights(asked.posed.problem, asked.mask).mean(1).squeeze(0);  // [T, S]
   const Tensor places = weights.narrow(1, before, text).argmax(1).cpu();
   const int64_t* first = places.const_data_ptr<int64_t>();
   return {first, first + places.numel()};

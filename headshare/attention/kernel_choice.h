@@ -1,0 +1,22 @@
+// Which kernel attention runs on, and what keeps the faster ones from it. Nothing is attended.
+#pragma once
+
+#include "headshare/attention/options.h"
+#include "headshare/ops/head_attention.h"
+
+namespace headshare {
+
+struct AttentionSituation {
+  int64_t batch = 1;
+  int64_t queries = 1;  // T, the last of the keys
+  int64_t keys = 1;     // S
+  bool causal = false;
+  bool padding = false;   // some keys are hidden
+  bool training = false;  // gradients are wanted, and attention dropout counts
+  Precision precision = Precision::kFp32;
+};
+
+// Of a layer of these options, as a model would ask. It projects zeros: the memory of the problem is needed.
+BackendChoice kernel_choice(const AttentionOptions& options, const AttentionSituation& situation, c10::Device device);
+
+}  // namespace headshare

@@ -1,0 +1,108 @@
+// What backends over headshare/kernels have in common: tensors as the kernels see them, what a backward pass remembers
+// of its forward pass, and the objections that all of them share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "headshare/kernels/attention.h"
+#include "headshare/ops/head_attention.h"
+
+namespace headshare::kernel_glue {
+
+// What the kernels read besides tensors that may need gradients.
+struct Rule {
+  double scale = 1;
+  bool causal = false;
+  Tensor visible_keys = {};  // bool [B, S] or undefined
+  Tensor alibi_slopes = {};  // float [H] or undefined
+  kernels::DropoutMask dropout;
+  int64_t heads = 1;
+  bool narrow_products = false;  // operands in bf16; else bf16 tensors are widened
+
+  kernels::AttentionRule with(const Tensor& key_bias) const;
+};
+
+Rule rule_of(const HeadProblem& problem, const HeadMask& mask, const HeadDropout& dropout);
+
+// A rule that an autograd node keeps.
+struct RuleHolder : torch::CustomClassHolder {
+  explicit RuleHolder(Rule rule) : rule(std::move(rule)) {}
+  Rule rule;
+};
+
+// What a forward pass leaves for its backward pass.
+void remember(torch::autograd::AutogradContext* context, torch::autograd::variable_list tensors,
+              const c10::intrusive_ptr<RuleHolder>& holder);
+const Rule& remembered_rule(torch::autograd::AutogradContext* context);
+
+// libtorch's threads and memory, and the product of small matrices that this processor has.
+kernels::Machine machine();
+
+template <typename T>
+kernels::HeadsView<T> view(const Tensor& x) {
+  using Element = std::remove_const_t<T>;
+  return {static_cast<Element*>(x.data_ptr()), x.stride(0), x.stride(1), x.stride(2)};
+}
+
+template <typename T>
+kernels::AttentionInputs<T> inputs(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return {view<const T>(query), view<const T>(key), view<const T>(value)};
+}
+
+kernels::AttentionSizes sizes_of(const Tensor& query, const Tensor& key, const Tensor& value, int64_t heads);
+
+// x itself where the rows of its heads lie together and apart from each other, as the kernels want them; else a copy.
+Tensor with_rows(const Tensor& x);
+
+// [B, heads, rows, width] that lies as [B, rows, heads, width]: what joining the heads needs.
+Tensor empty_heads(int64_t B, int64_t heads, int64_t rows, int64_t width, at::TensorOptions options);
+
+// Calls body(float()) or body(kernels::Bf16()) by the tensor's type.
+template <typename Body>
+void by_type(const Tensor& x, const Body& body) {
+  if (x.scalar_type() == at::kFloat) {
+    body(float());
+  } else {
+    body(kernels::Bf16());
+  }
+}
+
+// The gradients of query, key, value and, where it is wanted, of the bias: what a backward pass fills.
+struct HeadGradients {
+  Tensor query, key, value, bias;
+
+  // `inputs`: query, key, value, bias, as forward() took them.
+  HeadGradients(const torch::autograd::AutogradContext& context, const torch::autograd::variable_list& inputs);
+
+  template <typename T>
+  kernels::AttentionGradients<T> views() const {
+    return {view<T>(query), view<T>(key), view<T>(value), bias.defined() ? bias.data_ptr<float>() : nullptr};
+  }
+  // In the order of the arguments of forward(), whose last one is the rule.
+  torch::autograd::variable_list list() const { return {query, key, value, bias, Tensor()}; }
+};
+
+// The type that the kernels take a problem in. Under autocast projections are bf16, and what a scheme makes of them
+// with its own parameters may be float again: all become bf16 then.
+at::ScalarType type_of(const HeadProblem& problem);
+
+// key_bias_h[j] + query_shift_h . k_j: float [B, H, S], nothing when neither is there. Autograd takes the gradient of
+// the shift from here.
+std::optional<Tensor> total_key_bias(const HeadProblem& problem);
+
+// Whether the kernels over blocks multiply a problem's tensors as bfloat16; those of other problems they widen to
+// float32 first.
+bool multiplies_bf16(const HeadProblem& problem);
+Precision block_products(const HeadProblem& problem);
+
+// Objections of every kernel, and of those that multiply small matrices, in bfloat16 or float32.
+std::vector<std::string> why_not_kernels(const HeadProblem& problem, const HeadDropout& dropout);
+std::vector<std::string> why_not_blocks(const HeadProblem& problem, const HeadDropout& dropout, bool bf16);
+
+}  // namespace headshare::kernel_glue
