@@ -11,6 +11,7 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/convert_scheme.h"
 #include "headshare/cli/verbs/verbs.h"
+#include "headshare/convert/both_sides.h"
 #include "headshare/convert/foreign.h"
 #include "headshare/convert/hf/bert.h"
 #include "headshare/convert/hf/closed_vocabulary.h"
@@ -93,7 +94,8 @@ std::unique_ptr<Tokenizer> find_tokenizer(const ConvertOptions& options, const F
   }
   const fs::path path = options.tokenizer.empty() ? foreign.tokenizer : fs::path(options.tokenizer);
   if (path.empty()) return nullptr;
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(path);
+  std::unique_ptr<Tokenizer> tokenizer =
+      options.tokenizer.empty() ? load_foreign_tokenizer(path) : load_tokenizer(path);
   check_vocabulary(*tokenizer, foreign.options, path.string());
   check_both_sides(foreign.options, path);
   if (tokenizer->words() != nullptr) return tokenizer;
@@ -131,7 +133,8 @@ Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite
 TokenizerPair find_tokenizers(const ConvertOptions& options, const ForeignModel& foreign) {
   if (!options.tokenizer.empty() || !foreign.pieces) {
     const std::shared_ptr<Tokenizer> one = find_tokenizer(options, foreign);
-    return {.source = one, .target = one};
+    const std::string path = options.tokenizer.empty() ? foreign.tokenizer.string() : options.tokenizer;
+    return both_sides(one, foreign.options, path);
   }
   const PieceFiles& files = *foreign.pieces;
   const TokenizerPair pair{.source = load_sentencepiece(files.source, files.source_vocabulary),

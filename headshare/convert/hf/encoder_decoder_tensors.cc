@@ -80,9 +80,10 @@ void take_embeddings(const EncoderDecoderOptions& o, HfMapping* mapping) {
     return;
   }
   if (o.share_embeddings) {
-    mapping->copy(kShared, shape, "token_embedding");
+    mapping->copy(kShared, shape, "token_embedding", mapping->tied_advice(kOutput));
   } else {
-    mapping->copy(kSource, {o.source_vocabulary, o.attention.d_model}, "source_embedding");
+    const std::string advice = o.tie_embeddings ? "" : mapping->tied_advice(kOutput);
+    mapping->copy(kSource, {o.source_vocabulary, o.attention.d_model}, "source_embedding", advice);
     mapping->copy_tied(
         o.tie_embeddings ? std::vector<std::string>{kTarget, kOutput} : std::vector<std::string>{kTarget}, shape,
         "token_embedding");

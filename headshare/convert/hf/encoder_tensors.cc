@@ -89,6 +89,10 @@ std::map<std::string, std::string> take_encoder(TensorNames names, const Encoder
   if (options.masked_head && options.tie_embeddings && embedding != names.end()) {
     taken.emplace(ours, mapping->copy_tied({embedding->first, output_layer}, shape_of(ours), ours));
     names.erase(embedding);
+  } else if (options.masked_head && embedding != names.end() && !mapping->has(embedding->first)) {
+    mapping->take(embedding->first, shape_of(ours),
+                  mapping->tied_advice(output_layer));  // which notes that it is missing
+    names.erase(embedding);
   }
   taken.merge(take_named(names, shape_of, mapping));
   return taken;
@@ -140,7 +144,10 @@ TaskHeadOptions read_classes(const HfConfig& config) {
   if (names.is_null()) return head;
   const std::string where = config.config_key("id2label");
   HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
-  head.outputs = static_cast<int64_t>(names.size());
+  const auto named = static_cast<int64_t>(names.size());
+  // Of a number and a list that disagree, transformers takes the number and drops the names.
+  if (!config.value("num_labels").is_null() && named != head.outputs) return head;
+  head.outputs = named;
   for (int64_t i = 0; i < head.outputs; ++i) {
     const auto name = names.find(std::to_string(i));
     HS_CHECK(name != names.end() && name->is_string(), where, " has no name for class ", i, " of ", head.outputs);

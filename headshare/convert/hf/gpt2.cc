@@ -60,7 +60,7 @@ class Gpt2Mapping {
     if (options.tie_embeddings) {
       mapping_.copy_tied({"wte.weight", "lm_head.weight"}, shape, "token_embedding");
     } else {
-      mapping_.copy("wte.weight", shape, "token_embedding");
+      mapping_.copy("wte.weight", shape, "token_embedding", mapping_.tied_advice("lm_head.weight"));
       mapping_.copy("lm_head.weight", shape, "output_embedding", kUntiedAdvice);
     }
   }
