@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <unordered_set>
 
+#include "headshare/base/json_in_order.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/valid_utf8.h"
 
@@ -82,6 +83,12 @@ nlohmann::json parse_json_input(std::string_view text, const std::string& where)
 
 nlohmann::json read_json_input(const fs::path& path, uint64_t most_bytes) {
   return parse_json_input(read_file(path, most_bytes), path.string());
+}
+
+nlohmann::ordered_json read_json_in_order(const fs::path& path, uint64_t most_bytes) {
+  const std::string text = read_file(path, most_bytes);
+  parse_json_input(text, path.string());
+  return nlohmann::ordered_json::parse(text);
 }
 
 nlohmann::json read_json_file(const fs::path& path, uint64_t most_bytes, const std::string& advice) {

@@ -11,13 +11,13 @@
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
-#include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/simple/byte_tokenizer.h"
 #include "headshare/text/simple/character_tokenizer.h"
 #include "headshare/text/simple/word_tokenizer.h"
+#include "headshare/text/text_borders.h"
 #include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {
@@ -66,6 +66,16 @@ void check_model_config(const fs::path& config) {
   if (object.is_object()) check_hf_tokenizer_class(object, config.string());  // whatever else it is, is not asked here
 }
 
+// Files that are no tokenizer.json do not say what stands around texts and for unknown words: the names do.
+void check_names(const TokensBeside& beside, const std::map<std::string, std::string>& ours, const fs::path& file) {
+  for (const auto& [key, text] : beside.names) {
+    const auto own = ours.find(key);
+    HS_CHECK(own == ours.end() || own->second == text, file.string(), ": the files beside it say that the ", key,
+             " is ", brief_text(text), ", and headshare takes ", own->second, " for it; rename ", brief_text(text),
+             " to ", own->second, " in all of them");
+  }
+}
+
 // A vocab.txt, with what a tokenizer_config.json beside it says about case.
 std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   std::optional<BertNormalization> normalization;
@@ -78,8 +88,28 @@ std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   if (!class_is_known) check_model_config(path.parent_path() / "config.json");
   WordPieceDefinition definition =
       wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string());
-  add_tokens_beside(added_tokens_in(path.parent_path()), path.string(), &definition);
+  const TokensBeside beside = tokens_beside(path.parent_path());
+  check_names(beside,
+              {{"unk_token", "[UNK]"}, {"cls_token", "[CLS]"}, {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"}}, path);
+  add_tokens_beside(beside, path.string(), &definition);
   return std::make_unique<WordPieceTokenizer>(std::move(definition), path.string());
+}
+
+// Whether the files beside a vocab.json name a tokenizer of RoBERTa's kind or of GPT-2's; nothing where they name
+// neither.
+std::optional<bool> is_roberta(const fs::path& folder) {
+  const auto named = [&folder](const char* file, const char* key) {
+    const nlohmann::json object =
+        fs::is_regular_file(folder / file) ? json_or_discarded(read_file(folder / file, kLargestFile)) : nullptr;
+    const nlohmann::json& name = optional_member(object, key);
+    return name.is_string() ? name.get<std::string>() : "";
+  };
+  std::string name = named("tokenizer_config.json", "tokenizer_class");
+  if (name.empty()) name = named("config.json", "tokenizer_class");
+  if (name.empty()) name = named("config.json", "model_type");
+  if (name.starts_with("GPT2") || name == "gpt2") return false;
+  if (name.starts_with("Roberta") || name.starts_with("Bart") || name == "roberta" || name == "bart") return true;
+  return std::nullopt;
 }
 
 // GPT-2's pair of files, as transformers reads it with a tokenizer_config.json beside it.
@@ -90,19 +120,30 @@ std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path&
   }
   const nlohmann::json object = read_json_input(vocabulary, kLargestFile);
   const std::string text = read_file(merges, kLargestFile);
-  return std::make_unique<BpeTokenizer>(bpe_from_gpt2_files({.vocabulary = object,
-                                                             .merges = text,
-                                                             .vocabulary_name = vocabulary.string(),
-                                                             .merges_name = merges.string(),
-                                                             .add_prefix_space = prefix_space},
-                                                            added_tokens_in(vocabulary.parent_path())));
+  const TokensBeside beside = tokens_beside(vocabulary.parent_path());
+  auto tokenizer = std::make_unique<BpeTokenizer>(bpe_from_gpt2_files({.vocabulary = object,
+                                                                       .merges = text,
+                                                                       .vocabulary_name = vocabulary.string(),
+                                                                       .merges_name = merges.string(),
+                                                                       .add_prefix_space = prefix_space,
+                                                                       .roberta = is_roberta(vocabulary.parent_path())},
+                                                                      beside));
+  if (tokenizer->special(SpecialToken::kClassify)) {
+    check_names(beside, {{"cls_token", "<s>"}, {"sep_token", "</s>"}, {"mask_token", "<mask>"}}, vocabulary);
+  }
+  return tokenizer;
 }
 
 std::unique_ptr<Tokenizer> load_json(const fs::path& path) {
   const nlohmann::json object = read_json_input(path, kLargestFile);
   const bool ours = object.is_object() && object.contains("format");
-  return tokenizer_from_json(object, path.string(),
-                             ours ? std::vector<AddedToken>() : added_tokens_in(path.parent_path()));
+  if (ours) return tokenizer_from_json(object, path.string());
+  const fs::path folder = path.parent_path();
+  std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_json(object, path.string(), tokens_beside(folder));
+  // The template has the language that the file was written for; the configuration is where users name another.
+  const std::string language = source_language_beside(folder);
+  if (language.empty() || !language_of(*tokenizer)) return tokenizer;
+  return in_language(*tokenizer, language, (folder / "tokenizer_config.json: src_lang").string());
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
@@ -143,7 +184,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
-                                               const std::vector<AddedToken>& beside) {
+                                               const TokensBeside& beside) {
   HS_CHECK(object.is_object() && (object.contains("format") || object.contains("model")), where,
            ": not a tokenizer.json: ", brief_json(object),
            " with neither 'format' (headshare) nor 'model' (Hugging "

@@ -1,7 +1,7 @@
 // Tokenizers as files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt.
 #pragma once
 
-#include "headshare/text/added/added_token.h"
+#include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
@@ -14,9 +14,9 @@ namespace headshare {
 //  - a SentencePiece model, a file whose name ends in .model or .spm,
 //  - a folder with a tokenizer.json, or else a vocab.txt,
 //  - a folder with GPT-2's vocab.json or encoder.json, and merges.txt or vocab.bpe.
-// With Hugging Face's files, added tokens that other files of the folder list are read too (hf_folder.h).
-// The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error
-// naming the file and what is wrong (a DamagedFile, unless there is none at `path`).
+// With Hugging Face's files, what other files of the folder say of added tokens and languages is read too
+// (hf_folder.h). The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error naming
+// the file and what is wrong (a DamagedFile, unless there is none at `path`).
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 // What to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other folders.
@@ -26,7 +26,7 @@ std::string sentencepiece_advice(const std::filesystem::path& folder);
 // load_tokenizer() from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages. `beside`: added
 // tokens that other files of its folder list (hf_folder.h).
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
-                                               const std::vector<AddedToken>& beside = {});
+                                               const TokensBeside& beside = {});
 
 // What a tokenizer.json of ours holds.
 std::string tokenizer_text(const Tokenizer& tokenizer);

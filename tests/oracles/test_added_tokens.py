@@ -144,6 +144,21 @@ FOLDERS = {
         "content": "[E2]", "lstrip": True, "rstrip": True, "single_word": False, "normalized": False}]}},
     "extra tokens": {"tokenizer_config.json": {"extra_special_tokens": ["[E2]", "[E1]"]}},
     "names alone": {"special_tokens_map.json": {"additional_special_tokens": ["[E1]", "<new>"]}},
+    "a name that the vocabulary lacks": {"tokenizer_config.json": {"additional_special_tokens": ["[E2]"], "pad_token": "[E1]"}},
+    "names in another order": {"tokenizer_config.json": {"pad_token": "[E1]", "bos_token": "[E2]", "eos_token": "<new>"}},
+    "other names": {"tokenizer_config.json": {"image_token": "[E2]", "extra_special_tokens": ["<new>"], "entity_token": "[E1]",
+                                              "object_token": {"content": "a"}, "add_bos_token": False}},
+    "other names with options": {"special_tokens_map.json": {"entity_token": {
+        "content": "[E1]", "lstrip": True, "rstrip": True, "single_word": False, "normalized": False}, "x_token": "<new>"},
+        "tokenizer_config.json": {"x_token": "[E2]"}},
+    "a name in two files": {"special_tokens_map.json": {"pad_token": "[E1]"}, "tokenizer_config.json": {"pad_token": "[E2]", "x_token": "<new>"}},
+    "two lists": {"special_tokens_map.json": {"extra_special_tokens": ["[E1]", "<new>"]}, "tokenizer_config.json": {"extra_special_tokens": ["[E2]"]}},
+    "two lists of additional ones": {"special_tokens_map.json": {"additional_special_tokens": ["[E1]"]},
+                                     "tokenizer_config.json": {"additional_special_tokens": ["[E2]"]}},
+    "an additional and an empty list": {"special_tokens_map.json": {"additional_special_tokens": ["[E1]"]},
+                                        "tokenizer_config.json": {"extra_special_tokens": []}},
+    "an object of extra tokens": {"tokenizer_config.json": {"extra_special_tokens": {"b_token": "[E2]", "a": "[E1]"}}},
+    "an added token with a name": {"added_tokens.json": {"[E2]": 100, "[E1]": 101}, "tokenizer_config.json": {"entity_token": "[E2]", "pad_token": "[E1]"}},
 }
 
 
@@ -175,6 +190,30 @@ def test_files_beside_a_vocabulary(tool, tmp_path, case):
         theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / kind)
         expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
         assert first_difference(TEXTS, encode(tool, tmp_path / kind, TEXTS), expected) is None, kind
+
+
+BESIDE = {  # 100 and 101 are [E1] and [E2] of tokenizer.json
+    "other options": {"added_tokens_decoder": {"100": {"content": "[E1]", "lstrip": True, "rstrip": True, "normalized": False, "special": True},
+                                               "101": {"content": "[E2]", "single_word": True, "normalized": False}}},
+    "names": {"pad_token": "<new>", "entity_token": "[E3]", "additional_special_tokens": ["[E4]"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_files_beside_a_tokenizer_json(tool, tmp_path, case):
+    transformers = pytest.importorskip("transformers")
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    names = {"GPT2Tokenizer": [*alphabet, "th", "the", "<|endoftext|>"], "RobertaTokenizer": [*ROBERTA[:4], *alphabet, "th", "the", "<mask>"]}
+    for name, tokens in names.items():
+        made = getattr(transformers, name)(vocab={token: at for at, token in enumerate(tokens)}, merges=[("t", "h"), ("th", "e")])
+        made.add_tokens([AddedToken("[E1]", special=True), AddedToken("[E2]", normalized=False)])
+        for kind in (name, "PreTrainedTokenizerFast"):
+            folder = tmp_path / (name + kind)
+            write_folder(folder, {"tokenizer_config.json": BESIDE[case] | {"tokenizer_class": kind}}, "gpt2", len(tokens))
+            made._tokenizer.save(str(folder / "tokenizer.json"))
+            theirs = transformers.AutoTokenizer.from_pretrained(folder)
+            expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
+            assert first_difference(TEXTS, encode(tool, folder, TEXTS), expected) is None, (name, kind)
 
 
 def test_what_transformers_saves_comes_in(tool, tmp_path):

@@ -173,6 +173,91 @@ def test_bart_with_its_own_tokenizer(program, run, tmp_path, sentences, files):
     assert evaluated_loss(run, ours, pairs) == pytest.approx(loss_of_pairs(model, tokenizer), abs=1e-4)
 
 
+def mbart_of(folder, sentences, name):
+    """A random mBART and its tokenizer, from a SentencePiece model, in the files that transformers writes."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_prefix=str(folder / "sentencepiece.bpe"), vocab_size=120,
+        model_type="unigram", hard_vocab_limit=False, minloglevel=2)
+    tokenizer = getattr(transformers, name).from_pretrained(folder, src_lang="de_DE", tgt_lang="ro_RO")
+    for file in folder.iterdir():
+        file.unlink()
+    tokenizer.save_pretrained(folder)
+    language = tokenizer.convert_tokens_to_ids("ro_RO")
+    torch.manual_seed(7)
+    model = transformers.MBartForConditionalGeneration(transformers.MBartConfig(
+        vocab_size=len(tokenizer), d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, init_std=0.4,
+        decoder_start_token_id=None if name == "MBartTokenizer" else 2, forced_eos_token_id=2)).eval()
+    languages = [i for i in range(len(tokenizer)) if tokenizer.convert_ids_to_tokens(i)[2:3] == "_"]
+    assert language in languages and len(languages) >= 25
+    model.final_logits_bias[0, [0, 1, 3, *languages, len(tokenizer) - 1]] = -100  # tokens of no text
+    model.save_pretrained(folder)
+    marks = {"decoder_start_token_id": language} if name == "MBartTokenizer" else {"forced_bos_token_id": language}
+    return model, tokenizer, marks
+
+
+@pytest.mark.parametrize("name", ["MBartTokenizer", "MBart50Tokenizer"])
+def test_mbart_as_transformers_writes_it(program, run, tmp_path, sentences, name):
+    """A source has its language behind </s> or before it, and a target begins with its own, which only tgt_lang names."""
+    (tmp_path / "theirs").mkdir()
+    model, tokenizer, marks = mbart_of(tmp_path / "theirs", sentences, name)
+    done = run("convert", "--from", "hf", tmp_path / "theirs", tmp_path / "ours")
+    assert "targets are in ro_RO" in done.stderr and "sources are in de_DE" in done.stderr
+    found = translated(program, tmp_path / "ours", LINES, "--beam", 3, "--n-best", 2, "--max-length", 20)
+    for line, mine in zip(LINES, found, strict=True):
+        theirs = wanted(model, tokenizer, line, num_beams=3, num_return_sequences=2, max_new_tokens=20, do_sample=False,
+                        **marks)
+        for k in range(2):
+            ids = [i for i in theirs.sequences[k].tolist()[1:] if i != 1]
+            assert mine[k]["tokens"] == ids, line
+            assert mine[k]["text"] == tokenizer.decode(ids, skip_special_tokens=True), line
+    aligned = translated(program, tmp_path / "ours", LINES, "--prefix", "Ein", "--alignment", "--max-length", 9)
+    assert len(aligned) == len(LINES)
+    # Another language is the configuration's to name.
+    path = tmp_path / "theirs" / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"src_lang": "fr_XX"}))
+    run("convert", "--from", "hf", tmp_path / "theirs", tmp_path / "french")
+    tokenizer.src_lang = "fr_XX"
+    [[mine]] = translated(program, tmp_path / "french", LINES[:1], "--max-length", 20)
+    theirs = wanted(model, tokenizer, LINES[0], max_new_tokens=20, num_beams=1, do_sample=False, **marks)
+    assert mine["tokens"] == theirs.sequences[0].tolist()[1:]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_bart_with_another_tokenizer(program, run, tmp_path, sentences, kind):
+    """[CLS] A [SEP] of BERT's, as Chinese BARTs have it, and <s> A </s> of XLM-RoBERTa's."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    if kind == "wordpiece":
+        words = dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,ßäüö0123456789"])
+        words.update(dict.fromkeys(["##" + word for word in list(words)[5:]] + ["ein", "der", "im", "und", "ball"]))
+        (theirs / "vocab.txt").write_text("".join(word + "\n" for word in words))
+        tokenizer = transformers.BertTokenizer.from_pretrained(theirs)
+    else:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences), model_prefix=str(theirs / "sentencepiece.bpe"), vocab_size=120,
+            model_type="unigram", hard_vocab_limit=False, minloglevel=2)
+        tokenizer = transformers.XLMRobertaTokenizer.from_pretrained(theirs)
+    tokenizer.save_pretrained(theirs)
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    torch.manual_seed(9)
+    model = transformers.BartForConditionalGeneration(transformers.BartConfig(
+        vocab_size=len(tokenizer), d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, init_std=0.4,
+        pad_token_id=tokenizer.pad_token_id, bos_token_id=first, eos_token_id=last, decoder_start_token_id=last,
+        forced_bos_token_id=first, forced_eos_token_id=last)).eval()
+    model.save_pretrained(theirs)
+    run("convert", "--from", "hf", theirs, tmp_path / "ours")
+    found = translated(program, tmp_path / "ours", LINES, "--beam", 2, "--max-length", 20)
+    for line, [mine] in zip(LINES, found, strict=True):
+        batch = {"input_ids": tokenizer(line, return_tensors="pt")["input_ids"]}
+        with torch.no_grad():
+            theirs = model.generate(**batch, num_beams=2, max_new_tokens=20, do_sample=False)
+        assert mine["tokens"] == [i for i in theirs[0].tolist()[1:] if i != tokenizer.pad_token_id], line
+    (tmp_path / "source").write_text("\n".join(LINES) + "\n")
+    assert 0 < evaluated_loss(run, tmp_path / "ours", ("--source", tmp_path / "source", "--target", tmp_path / "source"))
+
+
 def evaluated_loss(run, model, pairs):
     return json.loads(run("evaluate", model, *pairs, "--json").stdout)["loss"]
 

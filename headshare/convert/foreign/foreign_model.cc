@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
+#include "headshare/convert/foreign/both_sides.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
@@ -43,7 +44,7 @@ TokenizerPair one_tokenizer(std::shared_ptr<Tokenizer> tokenizer, const ModelOpt
     notice(join_text(where, " has ", tokenizer->vocabulary_size(), " tokens, the model ", vocabulary,
                      ": make sure that it is this model's tokenizer"));
   }
-  return {.source = tokenizer, .target = tokenizer};
+  return both_sides(tokenizer, model, where);
 }
 
 Decoder read_decoder(const ForeignModel& foreign) {

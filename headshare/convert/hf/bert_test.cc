@@ -196,6 +196,11 @@ TEST_F(BertTest, TheNumberOfLabelsGivesTheClassesWithoutNames) {
   const TaskHeadOptions head = std::get<EncoderOptions>(open(fake).options).task_head;
   EXPECT_EQ(head.outputs, 5);
   EXPECT_TRUE(head.labels.empty());
+  fake.config["id2label"] = {{"0", "no"}, {"1", "yes"}};
+  const TaskHeadOptions nameless = std::get<EncoderOptions>(open(fake).options).task_head;
+  EXPECT_EQ(nameless.outputs, 5);
+  EXPECT_TRUE(nameless.labels.empty()) << "as transformers drops names that are not as many";
+  fake.config.erase("id2label");
   for (const nlohmann::json& none : {nlohmann::json(0), nlohmann::json("many"), nlohmann::json(2.5)}) {
     fake.config["num_labels"] = none;
     EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("config.json: num_labels")) << none;
@@ -214,6 +219,11 @@ TEST_F(BertTest, TiedWeightsMayHaveEitherName) {
       error_message([&] { open(fake); }),
       HasSubstr("'embeddings.word_embeddings.weight' is missing, which the BERT that config.json describes has; nor "
                 "is there a copy of it, cls.predictions.decoder.weight"));
+  fake.config["tie_word_embeddings"] = false;
+  fake.tensors["cls.predictions.decoder.weight"] = table.clone();
+  EXPECT_THAT(error_message([&] { open(fake); }),
+              HasSubstr("describes has; cls.predictions.decoder.weight is there, and config.json says that it is not "
+                        "the embedding: if it is, set tie_word_embeddings to true there"));
 }
 
 TEST_F(BertTest, AMultipleChoiceHeadGivesEveryChoiceANumber) {

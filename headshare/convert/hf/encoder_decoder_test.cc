@@ -366,6 +366,21 @@ TEST_F(MBartTest, TheTokenizerNamesALanguage) {
   }
   tokenizer({{"tgt_lang", 3}}, pieces);
   EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("tgt_lang must be a text"));
+  tokenizer({{"tgt_lang", "fr_XX"}}, pieces);
+  fs::remove(directory() / "tokenizer.json");
+  EXPECT_THAT(error_message([&] { open(fake); }),
+              HasSubstr("there is no tokenizer.json that has its id; make one with transformers, "
+                        "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR), or put the token's id into"));
+}
+
+// BARThez has mBART's layers and one language.
+TEST_F(MBartTest, ATokenizerOfAnotherClassHasNoLanguages) {
+  FakeTranslator fake("mbart");
+  fake.config["decoder_start_token_id"] = 0;
+  tokenizer({{"tokenizer_class", "PreTrainedTokenizerFast"}}, "{}");
+  EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("does not say in which language"));
+  tokenizer({{"tokenizer_class", "BarthezTokenizer"}}, "{}");
+  EXPECT_EQ(options_of(fake).marks.start, 0);
 }
 
 TEST_F(TranslatorTest, NotesSayWhatIsNotKept) {

@@ -51,8 +51,8 @@ TaskHeadOptions read_pooled_head(const HfDirectory& directory, const HfMapping& 
 // without, transformers adds the decoder's and ignores the other.
 std::string output_bias_name(const std::string& head, const EncoderOptions& options, const HfMapping& tensors);
 
-// The classes' names are id2label's values, in the order of its keys 0, 1, ...; without it num_labels counts them, and
-// transformers' default is two.
+// The classes' names are id2label's values, in the order of its keys 0, 1, ...; without it, or where num_labels is
+// another number, num_labels counts them, and transformers' default is two.
 TaskHeadOptions read_classes(const HfConfig& config);
 
 // Where a task's head has a dropout of its own, `key` of the configuration (`usual` where it does not say, null: that

@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
+#include "headshare/convert/foreign/both_sides.h"
 #include "headshare/convert/hf/model_types.h"
 #include "headshare/convert/hf/tokenizer.h"
 #include "headshare/convert/hf/written_config.h"
@@ -16,7 +17,7 @@ void add_own_tokenizer(const HfDirectory& directory, ForeignModel* foreign) {
   const fs::path file = directory.tokenizer();
   if (!file.empty()) {
     foreign->tokenizers = [file, model = foreign->options] {
-      return one_tokenizer(load_tokenizer(file), model, file.string());
+      return one_tokenizer(load_foreign_tokenizer(file), model, file.string());
     };
     return;
   }

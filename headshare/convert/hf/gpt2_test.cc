@@ -233,6 +233,10 @@ TEST_F(Gpt2Test, TiedWeightsMayHaveEitherName) {
       error_message([&] { open(fake); }),
       HasSubstr("tensor 'wte.weight' is missing, which the GPT-2 that config.json describes has; nor is there a "
                 "copy of it, lm_head.weight"));
+  fake.config["tie_word_embeddings"] = false;
+  fake.tensors["lm_head.weight"] = table.clone();
+  EXPECT_THAT(error_message([&] { open(fake); }),
+              HasSubstr("lm_head.weight is there, and config.json says that it is"));
 }
 
 // Of the tensors that are there only those that GPT-2 has not can be meant.

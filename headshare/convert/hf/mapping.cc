@@ -30,6 +30,13 @@ std::optional<std::string> HfMapping::full_name(const std::string& name) const {
   return found == left_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string HfMapping::tied_advice(const std::string& output_layer) const {
+  if (!has(output_layer)) return "";
+  return join_text("; ", output_layer,
+                   " is there, and config.json says that it is not the embedding: if it is, set "
+                   "tie_word_embeddings to true there");
+}
+
 std::string HfMapping::take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice) {
   const auto found = left_.find(name);
   if (found == left_.end()) {

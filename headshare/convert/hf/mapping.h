@@ -27,6 +27,9 @@ class HfMapping {
   // A tensor that is not yet mapped, by its name in the directory.
   std::optional<std::string> full_name(const std::string& name) const;
 
+  // What may be wrong where an embedding is missing and an output layer of its own is there; "" where it is not.
+  std::string tied_advice(const std::string& output_layer) const;
+
   // Ticks a tensor off after checking its shape; returns its full name. One that is not there is "" and noted:
   // finish(), which knows what was there instead, refuses it, with `advice` (a sentence that goes on: "; ...").
   std::string take(const std::string& name, const std::vector<int64_t>& shape, const std::string& advice = "");

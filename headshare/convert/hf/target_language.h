@@ -9,7 +9,7 @@ namespace headshare {
 
 // Sets the mark that names the language where only tokenizer_config.json does (tgt_lang, with the token's id from
 // tokenizer.json), and adds a note of it. Throws Error, naming the way out, where no file names a language: such a
-// model would write in any.
+// model would write in any. A model whose tokenizer is of another class than mBART's has no languages (BARThez).
 void take_target_language(const HfDirectory& directory, ForeignModel* foreign);
 
 }  // namespace headshare

@@ -82,6 +82,15 @@ std::string place_name(const std::string& plain, const std::string& prefix, cons
   return in_head ? plain : prefix + plain;
 }
 
+// What to say where a tensor is missing. Where an embedding is, the output layer may be meant to serve as both.
+std::string advice_on(const TensorPlace& place, const TensorPlaces& places, const HfMapping& mapping) {
+  const auto is_output = [](const TensorPlace& one) { return one.ours.ends_with("output_embedding"); };
+  if (is_output(place)) return kUntiedAdvice;
+  if (!place.ours.ends_with("token_embedding") && place.ours != "source_embedding") return "";
+  const auto output = std::find_if(places.begin(), places.end(), is_output);
+  return output == places.end() ? "" : mapping.tied_advice(output->theirs);
+}
+
 }  // namespace
 
 void add_pair(const std::string& theirs, const std::string& ours, TensorPlaces* places) {
@@ -111,8 +120,7 @@ std::map<std::string, std::string> take_places(const TensorPlaces& places, const
       continue;
     }
     if (!full_of.contains(place.theirs)) {
-      const char* advice = place.ours.ends_with("output_embedding") ? kUntiedAdvice : "";
-      full_of.emplace(place.theirs, mapping->take(place.theirs, shape, advice));
+      full_of.emplace(place.theirs, mapping->take(place.theirs, shape, advice_on(place, places, *mapping)));
     }
     const std::string& full = full_of.at(place.theirs);
     taken.emplace(place.ours, full);

@@ -55,9 +55,9 @@ std::string counts_text(const PairCounts& counts, const PairLimits& limits) {
 }
 
 PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits) {
-  const TextBorders source_borders = text_borders(source, "sentence pairs: the source's tokenizer");
-  const TextBorders target_borders = text_borders(target, "sentence pairs: the target's tokenizer");
-  const int64_t borders = std::max(source_borders.size(), target_borders.size());
+  const TextBorders around_source = text_borders(source, "sentence pairs: the source's tokenizer");
+  const TextBorders around_target = target_borders(target, "sentence pairs: the target's tokenizer");
+  const int64_t borders = std::max(around_source.size(), around_target.size());
   while (const std::optional<Pair> pair = text->next()) {
     const std::vector<int32_t> from = encoded(source, pair->source, text->where());
     const std::vector<int32_t> to = encoded(target, pair->target, text->where());
@@ -67,9 +67,9 @@ PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer&
       if (counts_.empty == 1 && left_out == &counts_.empty) counts_.first_empty = number + 1;
       continue;
     }
-    add_side(source_borders.around(from));
-    add_side(target_borders.around(to));
-    source_tokens_ += static_cast<int64_t>(from.size()) + source_borders.size();
+    add_side(around_source.around(from));
+    add_side(around_target.around(to));
+    source_tokens_ += static_cast<int64_t>(from.size()) + around_source.size();
     numbers_.push_back(number);
   }
   const bool too_strict = counts_.too_long + counts_.too_unequal > 0;

@@ -23,9 +23,9 @@ Tensor read_by(Attention attention, const EncoderDecoder& model, const Tensor& i
 
 }  // namespace
 
-std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<const int32_t> source, int64_t before,
-                                     std::span<const int32_t> target) {
-  const int64_t text = static_cast<int64_t>(source.size()) - before - 1;
+std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<const int32_t> source,
+                                     const TextBorders& borders, std::span<const int32_t> target) {
+  const int64_t text = static_cast<int64_t>(source.size()) - borders.size();
   HS_CHECK(text > 0, "a source of no tokens but its borders has nothing to align to");
   if (target.empty()) return {};
   const at::NoGradGuard no_grad;
@@ -37,7 +37,7 @@ std::vector<int64_t> aligned_sources(const EncoderDecoder& model, std::span<cons
   const Tensor x = read_by(attention, model, row_of(inputs, model->device()), encoded);
   const PosedAttention asked = attention->pose(x, encoded.memory, {});
   const Tensor weights = head_weights(asked.posed.problem, asked.mask).mean(1).squeeze(0);  // [T, S]
-  const Tensor places = weights.narrow(1, before, text).argmax(1).cpu();
+  const Tensor places = weights.narrow(1, static_cast<int64_t>(borders.before.size()), text).argmax(1).cpu();
   const int64_t* first = places.const_data_ptr<int64_t>();
   return {first, first + places.numel()};
 }

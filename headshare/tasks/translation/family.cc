@@ -87,7 +87,7 @@ class TranslationExperiment : public Experiment {
     EncoderDecoderOptions model =
         model_of(options, data_->tokenizers.source->vocabulary_size(), target.vocabulary_size());
     if (!data_->tokenizers.joint()) model.share_embeddings = false;
-    model.marks.end = text_borders(target, "the target's tokenizer").last;
+    model.marks.end = target_borders(target, "the target's tokenizer").end();
     // Where there is no token that begins a text, the one that ends it stands before it, as in fairseq.
     model.marks.start = target.special(SpecialToken::kBeginOfText).value_or(static_cast<int32_t>(model.marks.end));
     if (const auto padding = target.special(SpecialToken::kPadding)) model.marks.never_produced = *padding;

@@ -66,7 +66,7 @@ Translator::Translator(EncoderDecoder model, TokenizerPair tokenizers)
     : model_(std::move(model)),
       tokenizers_(std::move(tokenizers)),
       source_borders_(text_borders(*tokenizers_.source, "the source's tokenizer")),
-      target_borders_(text_borders(*tokenizers_.target, "the target's tokenizer")) {
+      target_borders_(target_borders(*tokenizers_.target, "the target's tokenizer")) {
   model_->eval();
 }
 
@@ -78,8 +78,8 @@ int64_t Translator::positions() const {
 int64_t Translator::longest_source() const { return positions() - source_borders_.size(); }
 
 int64_t Translator::room_behind(size_t prefix) const {
-  const int64_t before = prefix > 0 && target_borders_.first ? 1 : 0;
-  return positions() - 1 - before - static_cast<int64_t>(prefix);
+  const size_t before = prefix > 0 ? target_borders_.before.size() : 0;
+  return positions() - 1 - static_cast<int64_t>(before + prefix);
 }
 
 SearchRequest Translator::marked() const {
@@ -115,7 +115,8 @@ SearchSentence Translator::sentence(const TranslationRequest& request, size_t i)
            room_behind(0), " positions");
   HS_CHECK(request.options.min_length <= one.room, "min-length ", request.options.min_length, " is above ", one.room,
            ", the tokens that the model has positions for", one.prefix.empty() ? "" : " behind the prefix");
-  if (!one.prefix.empty() && target_borders_.first) one.prefix.insert(one.prefix.begin(), *target_borders_.first);
+  const std::vector<int32_t>& before = target_borders_.before;
+  if (!one.prefix.empty()) one.prefix.insert(one.prefix.begin(), before.begin(), before.end());
   return one;
 }
 
@@ -148,15 +149,15 @@ std::string Translator::text(const Hypothesis& hypothesis, std::span<const int32
   const Tokenizer& target = *tokenizers_.target;
   std::vector<int32_t> tokens = whole(hypothesis, prefix);
   std::erase_if(tokens, [&](int32_t token) {
-    return std::any_of(std::begin(kControls), std::end(kControls),
-                       [&](SpecialToken role) { return target.special(role) == token; });
+    return target_borders_.has(token) || std::any_of(std::begin(kControls), std::end(kControls),
+                                                     [&](SpecialToken role) { return target.special(role) == token; });
   });
   return replace_invalid_utf8(target.decode(tokens));  // byte-level tokens need not end with a character
 }
 
 std::vector<int64_t> Translator::alignment(const std::vector<int32_t>& source, const Hypothesis& hypothesis,
                                            std::span<const int32_t> prefix) const {
-  return aligned_sources(model_, source_borders_.around(source), source_borders_.size() - 1, whole(hypothesis, prefix));
+  return aligned_sources(model_, source_borders_.around(source), source_borders_, whole(hypothesis, prefix));
 }
 
 std::vector<std::string> translate_all(const Translator& translator, const std::vector<std::vector<int32_t>>& sources,

@@ -6,58 +6,62 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
+#include "headshare/base/json_in_order.h"
 #include "headshare/base/json_input.h"
+#include "headshare/text/hf/hf_names.h"
 #include "headshare/text/hf/hf_parts.h"
 
 namespace headshare {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr uint64_t kLargestListing = 16 << 20;
-constexpr const char* kNamed[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                  "pad_token", "cls_token", "mask_token"};
-constexpr const char* kAdditional = "additional_special_tokens";
-constexpr const char* kExtra = "extra_special_tokens";
+constexpr const char* kConfig = "tokenizer_config.json";
 
 // A file of the folder, or null where there is none.
-json object_in(const fs::path& path) {
+ordered_json object_in(const fs::path& path) {
   if (!fs::is_regular_file(path)) return nullptr;
-  json object = read_json_input(path, kLargestListing);
-  HS_CHECK(object.is_object(), path.string(), ": must be a JSON object, not ", brief_json(object));
+  ordered_json object = read_json_in_order(path, kLargestListing);
+  HS_CHECK(object.is_object(), path.string(), ": must be a JSON object, not ", brief_json(json(object)));
   return object;
 }
 
 class FolderReader {
  public:
   explicit FolderReader(const fs::path& folder)
-      : config_path_(folder / "tokenizer_config.json"),
+      : config_path_(folder / kConfig),
         map_path_(folder / "special_tokens_map.json"),
         added_path_(folder / "added_tokens.json"),
         config_(object_in(config_path_)) {}
 
-  std::vector<AddedToken> read() {
-    if (config_.is_object()) {
-      const json& whole = optional_member(config_, "split_special_tokens");
-      HS_CHECK(whole.is_null() || whole == false, config_path_.string(), ": split_special_tokens is ",
-               brief_json(whole), ": headshare finds added tokens in texts; remove split_special_tokens there");
-    }
-    const json& listed = optional_member(config_, "added_tokens_decoder");
-    if (!listed.is_null()) {
+  TokensBeside read() {
+    const json config = config_;
+    const json& whole = optional_member(config, "split_special_tokens");
+    HS_CHECK(whole.is_null() || whole == false, config_path_.string(), ": split_special_tokens is ", brief_json(whole),
+             ": headshare finds added tokens in texts; remove split_special_tokens there");
+    HfNames names(config_, config_path_.string());
+    const json& listed = optional_member(config, "added_tokens_decoder");
+    found_.decides = !listed.is_null();
+    if (found_.decides) {
       read_decoder(listed);
-      read_named(config_, config_path_);
-      return tokens_;
+    } else {
+      names.merge(object_in(map_path_), map_path_.string());
+      read_added(object_in(added_path_), names.listed_as_special());
     }
-    const json map = object_in(map_path_);
-    read_added(object_in(added_path_), map);
-    read_named(map, map_path_);
-    read_named(config_, config_path_);
-    return tokens_;
+    add_named(names);
+    return std::move(found_);
   }
 
  private:
   void add(AddedToken token) {
-    if (known_.insert(token.text).second) tokens_.push_back(std::move(token));
+    if (known_.insert(token.text).second) found_.tokens.push_back(std::move(token));
+  }
+
+  void add_by_id(std::vector<AddedToken> tokens) {
+    std::sort(tokens.begin(), tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    for (AddedToken& token : tokens) add(std::move(token));
   }
 
   // {"128": {"content": ..., "lstrip": ...}}
@@ -74,19 +78,11 @@ class FolderReader {
       token.id = id;
       tokens.push_back(std::move(token));
     }
-    std::sort(tokens.begin(), tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-    for (AddedToken& token : tokens) add(std::move(token));
+    add_by_id(std::move(tokens));
   }
 
-  // {"[E1]": 128}; a token is special where it has a name too, and normalised where it is not. transformers 5 does not
-  // count the additional_special_tokens of special_tokens_map.json as names here.
-  void read_added(const json& ids, json map) {
-    if (ids.is_null()) return;
-    if (map.is_object()) map.erase(kAdditional);
-    std::set<std::string> special;
-    for (const json* object : {static_cast<const json*>(&map), static_cast<const json*>(&config_)}) {
-      for_each_name(*object, "", [&](const AddedToken& token) { special.insert(token.text); });
-    }
+  // {"[E1]": 128}; a token is special where it has a name too, and normalised where it is not.
+  void read_added(const json& ids, const std::set<std::string>& special) {
     std::vector<AddedToken> tokens;
     for (const auto& [text, id] : ids.items()) {
       const bool is_special = special.contains(text);
@@ -95,41 +91,35 @@ class FolderReader {
                         .special = is_special,
                         .normalized = !is_special});
     }
-    std::sort(tokens.begin(), tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-    for (AddedToken& token : tokens) add(std::move(token));
+    add_by_id(std::move(tokens));
   }
 
-  void read_named(const json& object, const fs::path& path) {
-    for_each_name(object, path.string(), [this](const AddedToken& token) { add(token); });
-  }
-
-  // The special tokens that an object names: a text each, or an object with options.
-  template <class Visit>
-  static void for_each_name(const json& object, const std::string& where, const Visit& visit) {
-    const auto one = [&](const json& value, int32_t id, const std::string& what) {
-      if (value.is_null()) return;
-      AddedToken token = value.is_string() ? AddedToken{.text = value.get<std::string>(), .special = true}
-                                           : read_added_token(value, true, what);
-      token.id = id;
-      token.special = true;
-      if (!token.text.empty()) visit(token);
-    };
-    for (const char* key : kNamed) one(optional_member(object, key), kIdOfText, where + ": " + key);
-    for (const char* key : {kAdditional, kExtra}) {
-      const json& list = optional_member(object, key);
-      if (!list.is_array() && !list.is_object()) continue;
-      for (const json& value : list) one(value, kIdOfTextOrNext, where + ": " + key);
+  // A listed token that has a name is special, whatever its entry says.
+  void add_named(const HfNames& names) {
+    const std::vector<AddedToken> named = names.named();
+    for (AddedToken& token : found_.tokens) {
+      const auto same = [&token](const AddedToken& one) { return one.text == token.text; };
+      token.special = token.special || std::any_of(named.begin(), named.end(), same);
     }
+    for (const AddedToken& token : named) add(token);
+    found_.names = names.texts();
+    for (AddedToken& token : names.extra()) add(std::move(token));
   }
 
   const fs::path config_path_, map_path_, added_path_;
-  const json config_;
-  std::vector<AddedToken> tokens_;
+  const ordered_json config_;
+  TokensBeside found_;
   std::set<std::string> known_;
 };
 
 }  // namespace
 
-std::vector<AddedToken> added_tokens_in(const fs::path& folder) { return FolderReader(folder).read(); }
+TokensBeside tokens_beside(const fs::path& folder) { return FolderReader(folder).read(); }
+
+std::string source_language_beside(const fs::path& folder) {
+  const json config = object_in(folder / kConfig);
+  const json& language = optional_member(config, "src_lang");
+  return language.is_null() ? "" : json_string(language, (folder / kConfig).string() + ": src_lang");
+}
 
 }  // namespace headshare

@@ -2,17 +2,30 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "headshare/text/added/added_token.h"
 
 namespace headshare {
 
-// The added tokens that tokenizer_config.json lists (added_tokens_decoder) or, without such a list, added_tokens.json
-// and special_tokens_map.json; and the special tokens that these files name. A token without an id has kIdOfText, or
-// kIdOfTextOrNext where it is one of additional_special_tokens or extra_special_tokens (hf_parts.h). The first of two
-// entries of a token counts; none where there are no such files. The files are untrusted: throws Error naming the file,
-// also where it asks for special tokens to be left in the text.
-std::vector<AddedToken> added_tokens_in(const std::filesystem::path& folder);
+// Tokens that other files of a tokenizer's folder list or name.
+struct TokensBeside {
+  std::vector<AddedToken> tokens;  // those that a file only names have kIdOfText (hf_parts.h)
+  bool decides = false;            // options of tokens with ids count, whatever tokenizer.json says of them
+  std::map<std::string, std::string> names = {};  // "cls_token" -> "[CLS]"
+};
+
+// The added tokens that tokenizer_config.json lists (added_tokens_decoder, which decides) or, without such a list,
+// added_tokens.json; and behind them the special tokens that tokenizer_config.json and special_tokens_map.json name, in
+// the order in which transformers 5 numbers them: bos, eos, unk, sep, pad, cls, mask, then every other key that ends in
+// _token, then extra_special_tokens or additional_special_tokens. The first of two entries of a token counts; none
+// where there are no such files. The files are untrusted: throws Error naming the file, also where it asks for special
+// tokens to be left in the text.
+TokensBeside tokens_beside(const std::filesystem::path& folder);
+
+// The language that tokenizer_config.json names as that of sources (src_lang); "" where it names none.
+std::string source_language_beside(const std::filesystem::path& folder);
 
 }  // namespace headshare

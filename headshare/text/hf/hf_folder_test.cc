@@ -42,7 +42,7 @@ class HfFolderTest : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(HfFolderTest, NothingBesideIsNothing) { EXPECT_TRUE(added_tokens_in(directory_.path()).empty()); }
+TEST_F(HfFolderTest, NothingBesideIsNothing) { EXPECT_TRUE(tokens_beside(directory_.path()).tokens.empty()); }
 
 TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
   const json entity = {{"content", "[E1]"}, {"lstrip", true}, {"normalized", false}, {"special", true}};
@@ -50,7 +50,7 @@ TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
                                   {"mask_token", "[MASK]"},
                                   {"pad_token", nullptr}});
   write("added_tokens.json", {{"unread", 7}});
-  EXPECT_THAT(added_tokens_in(directory_.path()),
+  EXPECT_THAT(tokens_beside(directory_.path()).tokens,
               ElementsAre(AddedToken{.id = 3, .text = "x", .normalized = true},
                           AddedToken{.id = 12, .text = "[E1]", .special = true, .strips_left = true},
                           AddedToken{.id = kIdOfText, .text = "[MASK]", .special = true}));
@@ -61,12 +61,79 @@ TEST_F(HfFolderTest, TheOldFilesTogetherSayWhatIsSpecial) {
   write("special_tokens_map.json", {{"mask_token", {{"content", "[MASK]"}, {"lstrip", true}, {"normalized", false}}},
                                     {"extra_special_tokens", {"[E1]", {{"content", "[E2]"}}, "[E3]"}},
                                     {"additional_special_tokens", {"new"}}});
-  EXPECT_THAT(added_tokens_in(directory_.path()),
+  EXPECT_THAT(tokens_beside(directory_.path()).tokens,
               ElementsAre(AddedToken{.id = 10, .text = "[E1]", .special = true},
                           AddedToken{.id = 11, .text = "[E2]", .special = true},
                           AddedToken{.id = 12, .text = "new", .normalized = true},
                           AddedToken{.id = kIdOfText, .text = "[MASK]", .special = true, .strips_left = true},
-                          AddedToken{.id = kIdOfTextOrNext, .text = "[E3]", .special = true}));
+                          AddedToken{.id = kIdOfText, .text = "[E3]", .special = true}));
+}
+
+// The order is transformers': its seven names, then other keys in the order of the files, then the list.
+TEST_F(HfFolderTest, NamedTokensComeInAnOrder) {
+  const auto found = [this] {
+    std::string all;
+    for (const AddedToken& token : tokens_beside(directory_.path()).tokens) all += token.text + " ";
+    return all;
+  };
+  write_file(path("tokenizer_config.json"),
+             R"({"extra_special_tokens": ["x"], "zoo_token": "z", "image_token": "i", "pad_token": "p",
+                 "object_token": {"content": "none"}, "add_bos_token": true, "bos_token": "b", "typed_token":
+                 {"__type": "AddedToken", "content": "t"}, "cls_token": null})");
+  EXPECT_EQ(found(), "b p t z i x ");
+  write_file(path("special_tokens_map.json"),
+             R"({"pad_token": "P", "map_token": {"content": "m"}, "extra_special_tokens": ["y", "x"],
+                 "additional_special_tokens": ["none"]})");
+  EXPECT_EQ(found(), "b P t m z i x y ") << "the map's values replace the configuration's, lists are joined";
+  fs::remove(path("tokenizer_config.json"));
+  write("special_tokens_map.json", {{"additional_special_tokens", {"a"}}});
+  EXPECT_EQ(found(), "a ");
+  write("tokenizer_config.json", {{"additional_special_tokens", {"c"}}});
+  EXPECT_EQ(found(), "c ") << "one list of additional tokens, the configuration's";
+  write("tokenizer_config.json", {{"extra_special_tokens", {{"image_token", "i"}}}});
+  EXPECT_EQ(found(), "i a ");
+}
+
+TEST_F(HfFolderTest, OptionsOfTheDecoderGoBeforeThoseOfTheFile) {
+  const json spelled = {{"id", 2}, {"content", "[E1]"}, {"special", true}, {"normalized", false}};
+  write("tokenizer.json",
+        {{"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"the", 1}, {"[E1]", 2}}}}},
+         {"normalizer", {{"type", "BertNormalizer"}}},
+         {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+         {"added_tokens", {spelled}}});
+  EXPECT_THAT(load()->encode("[e1]"), testing::Not(ElementsAre(2)));
+  json entry = {{"content", "[E1]"}, {"special", true}, {"normalized", true}};
+  write("tokenizer_config.json", {{"added_tokens_decoder", {{"2", entry}}}});
+  EXPECT_THAT(load()->encode("[e1]"), ElementsAre(2));
+  fs::remove(path("tokenizer_config.json"));
+  write("added_tokens.json", {{"[E1]", 2}});
+  EXPECT_THAT(load()->encode("[e1]"), testing::Not(ElementsAre(2))) << "the old file's token is normalised";
+}
+
+// transformers' BERT would put "new" before every text, and could not cut a word that it does not know.
+TEST_F(HfFolderTest, NamesOfTokensThatStandAroundTextsAreOurs) {
+  write_vocabulary();
+  write("tokenizer_config.json", {{"cls_token", "the"}, {"sep_token", "[SEP]"}});
+  EXPECT_THAT(refusal(), HasSubstr("the cls_token is 'the', and headshare takes [CLS] for it; rename 'the' to [CLS]"));
+  write("tokenizer_config.json", {{"unk_token", "the"}});
+  EXPECT_THAT(refusal(), HasSubstr("the unk_token is 'the'"));
+  fs::remove(path("vocab.txt"));
+  write_pair();
+  write("tokenizer_config.json", {{"sep_token", "th"}});
+  EXPECT_THAT(refusal(), HasSubstr("the sep_token is 'th', and headshare takes </s> for it"));
+}
+
+TEST_F(HfFolderTest, TheClassDecidesWhetherAPairIsRobertas) {
+  json vocabulary = {{"<s>", 0}, {"</s>", 1}, {"<|endoftext|>", 2}};
+  for (int byte = 0; byte < 256; ++byte) vocabulary[to_alphabet(std::string(1, static_cast<char>(byte)))] = byte + 3;
+  write("vocab.json", vocabulary);
+  write_file(path("merges.txt"), "");
+  EXPECT_EQ(load()->special(SpecialToken::kEndOfText), std::nullopt);
+  write("config.json", {{"model_type", "gpt2"}});
+  EXPECT_EQ(load()->special(SpecialToken::kEndOfText), 2);
+  EXPECT_EQ(load()->special(SpecialToken::kClassify), std::nullopt);
+  write("tokenizer_config.json", {{"tokenizer_class", "RobertaTokenizer"}});
+  EXPECT_EQ(load()->special(SpecialToken::kClassify), 0);
 }
 
 TEST_F(HfFolderTest, AVocabularyOfBertGetsThem) {
@@ -75,8 +142,8 @@ TEST_F(HfFolderTest, AVocabularyOfBertGetsThem) {
   write("added_tokens.json", {{"[E1]", 10}, {"NEW", 11}});
   write("special_tokens_map.json", {{"extra_special_tokens", {"[E1]", "[E2]"}}, {"bos_token", "<s>"}});
   const auto tokenizer = load();
-  EXPECT_EQ(tokenizer->vocabulary_size(), 13) << "[E2] has the next id; a name without a token has none";
-  EXPECT_THAT(tokenizer->encode("the [E1] new [E2]"), ElementsAre(5, 10, 11, 12));
+  EXPECT_EQ(tokenizer->vocabulary_size(), 14) << "tokens that are named have the next ids, <s> before [E2]";
+  EXPECT_THAT(tokenizer->encode("the [E1] new <s> [E2]"), ElementsAre(5, 10, 11, 12, 13));
   EXPECT_EQ(tokenizer->special(SpecialToken::kMask), 4);
   EXPECT_THAT(tokenizer->encode_with_special("the  [MASK]"), ElementsAre(5, 4));
 }

@@ -1,7 +1,6 @@
 #include "headshare/text/hf/hf_parts.h"
 
 #include <algorithm>
-#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -87,7 +86,7 @@ std::vector<std::pair<int32_t, std::string>> ids_and_texts(const std::vector<Add
   return pairs;
 }
 
-std::vector<AddedToken> added_tokens(const json& object, const std::vector<AddedToken>& beside,
+std::vector<AddedToken> added_tokens(const json& object, const TokensBeside& beside,
                                      const std::map<std::string, int32_t>& vocabulary, const std::string& where) {
   std::vector<AddedToken> added;
   if (const json& list = optional_member(object, "added_tokens"); !list.is_null()) {
@@ -100,27 +99,31 @@ std::vector<AddedToken> added_tokens(const json& object, const std::vector<Added
   return with_tokens_beside(std::move(added), beside, vocabulary, where);
 }
 
-std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const std::vector<AddedToken>& beside,
+std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const TokensBeside& beside,
                                            const std::map<std::string, int32_t>& vocabulary, const std::string& where) {
   std::map<std::string, int32_t> ids = vocabulary;
   int32_t next = 0;
   for (const auto& [text, id] : vocabulary) next = std::max(next, id + 1);
-  std::set<std::string> listed;
-  for (const AddedToken& token : added) {
-    ids.emplace(token.text, token.id);
-    listed.insert(token.text);
-    next = std::max(next, token.id + 1);
+  std::map<std::string, size_t> places;  // in `added`
+  for (size_t i = 0; i < added.size(); ++i) {
+    ids.emplace(added[i].text, added[i].id);
+    places.emplace(added[i].text, i);
+    next = std::max(next, added[i].id + 1);
   }
-  for (AddedToken token : beside) {
+  for (AddedToken token : beside.tokens) {
     const auto known = ids.find(token.text);
-    HS_CHECK(known == ids.end() || token.id < 0 || token.id == known->second, where, ": the token ",
-             brief_text(token.text), " has the id ", known == ids.end() ? 0 : known->second,
+    const bool named = token.id == kIdOfText;
+    HS_CHECK(known == ids.end() || named || token.id == known->second, where, ": the token ", brief_text(token.text),
+             " has the id ", known == ids.end() ? 0 : known->second,
              ", and the files beside it (tokenizer_config.json, added_tokens.json) say ", token.id);
-    const bool nameless = known == ids.end() && token.id == kIdOfText;
-    if (nameless || !listed.insert(token.text).second) continue;
-    if (token.id < 0) token.id = known != ids.end() ? known->second : next;
+    if (named) token.id = known != ids.end() ? known->second : next;
     next = std::max(next, token.id + 1);
-    added.push_back(std::move(token));
+    const auto [place, fresh] = places.emplace(token.text, added.size());
+    if (fresh) {
+      added.push_back(std::move(token));
+    } else if (beside.decides && !named) {
+      added[place->second] = std::move(token);
+    }
   }
   std::sort(added.begin(), added.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (size_t i = 1; i < added.size(); ++i) {

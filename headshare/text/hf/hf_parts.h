@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headshare/text/added/added_token.h"
+#include "headshare/text/hf/hf_folder.h"
 
 namespace headshare {
 
@@ -25,10 +26,9 @@ void note_lengths(const nlohmann::json& object, const std::string& where);
 const nlohmann::json& part_of_type(const nlohmann::json& object, const std::string& key, const std::string& type,
                                    const std::string& where);
 
-// The id of an added token that a file names by its text alone: that of the vocabulary. Where the vocabulary has none,
-// the first is left out, and the second gets the next id.
+// The id of an added token that a file names by its text alone: that of the vocabulary, or the next one where the
+// vocabulary has none.
 constexpr int32_t kIdOfText = -1;
-constexpr int32_t kIdOfTextOrNext = -2;
 
 // An entry of added_tokens, without its id.
 AddedToken read_added_token(const nlohmann::json& entry, bool special_otherwise, const std::string& where);
@@ -38,12 +38,12 @@ std::map<std::string, int32_t> ids_in_vocabulary(const nlohmann::json& vocabular
 std::vector<std::pair<int32_t, std::string>> ids_and_texts(const std::vector<AddedToken>& added);
 
 // The added tokens of a tokenizer.json and what stands beside it, by id; `vocabulary` is the model's.
-std::vector<AddedToken> added_tokens(const nlohmann::json& object, const std::vector<AddedToken>& beside,
+std::vector<AddedToken> added_tokens(const nlohmann::json& object, const TokensBeside& beside,
                                      const std::map<std::string, int32_t>& vocabulary, const std::string& where);
 
-// `added` and those of `beside` that are not among them, by id. Throws Error for an id that stands twice, or that the
-// vocabulary has otherwise.
-std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const std::vector<AddedToken>& beside,
+// `added` and those of `beside` that are not among them, by id; `added` have the options of `beside` where it decides.
+// Throws Error for an id that stands twice, or that the vocabulary has otherwise.
+std::vector<AddedToken> with_tokens_beside(std::vector<AddedToken> added, const TokensBeside& beside,
                                            const std::map<std::string, int32_t>& vocabulary, const std::string& where);
 
 // Appends what the vocabulary lacks. Throws Error where that leaves a hole, or an id has another text.

@@ -52,14 +52,14 @@ std::map<std::string, int32_t> ids_of(const std::vector<std::string>& tokens) {
   return ids;
 }
 
-// RoBERTa's special tokens, where the borders of texts are among the tokens, and GPT-2's: they are in the vocabulary,
-// and no merge makes them.
-std::vector<AddedToken> special_names(const BpeNames& names) {
+// RoBERTa's special tokens, by default where the borders of texts are among the tokens, or GPT-2's: they are in the
+// vocabulary, and no merge makes them.
+std::vector<AddedToken> special_names(const BpeNames& names, const std::optional<bool>& as_roberta) {
   std::set<std::string_view> unmade(names.tokens.begin(), names.tokens.end());
   std::vector<std::string> made;
   for (const auto& [left, right] : names.merges) made.push_back(left + right);
   for (const std::string& one : made) unmade.erase(one);
-  const bool roberta = unmade.contains("<s>") && unmade.contains("</s>");
+  const bool roberta = as_roberta.value_or(unmade.contains("<s>") && unmade.contains("</s>"));
   std::vector<AddedToken> special;
   for (const std::string_view text : kBpeRoles) {
     if (!unmade.contains(text) || roberta == (text == kEndOfTextName)) continue;
@@ -70,7 +70,7 @@ std::vector<AddedToken> special_names(const BpeNames& names) {
 
 }  // namespace
 
-BpeDefinition bpe_from_hf_json(const json& object, const std::string& where, const std::vector<AddedToken>& beside) {
+BpeDefinition bpe_from_hf_json(const json& object, const std::string& where, const TokensBeside& beside) {
   note_lengths(object, where);
   refuse(!optional_member(object, "normalizer").is_null(), optional_member(object, "normalizer"), "normalizer", where);
   part_of_type(object, "decoder", "ByteLevel", where);
@@ -102,12 +102,11 @@ BpeDefinition bpe_from_hf_json(const json& object, const std::string& where, con
   return definition;
 }
 
-BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const std::vector<AddedToken>& beside) {
+BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& beside) {
   const std::string where = files.vocabulary_name + " with " + files.merges_name;
   BpeNames names = names_from_gpt2_files(files.vocabulary, files.merges, files.vocabulary_name, files.merges_name);
-  std::vector<AddedToken> listed = beside;
-  const std::vector<AddedToken> special = special_names(names);
-  listed.insert(listed.end(), special.begin(), special.end());
+  TokensBeside listed = beside;
+  for (AddedToken& token : special_names(names, files.roberta)) listed.tokens.push_back(std::move(token));
   std::vector<AddedToken> added = with_tokens_beside({}, listed, ids_of(names.tokens), where);
   append_added(added, &names.tokens, where);
   set_added(std::move(added), &names);

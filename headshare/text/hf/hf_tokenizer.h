@@ -2,9 +2,11 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "headshare/text/bpe/bpe_merger.h"
+#include "headshare/text/hf/hf_folder.h"
 #include "headshare/text/unigram/unigram_tokenizer.h"
 #include "headshare/text/wordpiece/wordpiece_tokenizer.h"
 
@@ -20,8 +22,7 @@ namespace headshare {
 //  - truncation and padding: not read, which a notice says,
 //  - added_tokens with all their options, and behind them those of `beside` (hf_folder.h). <|endoftext|> ends a text.
 // Throws Error led by `where`.
-BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where,
-                               const std::vector<AddedToken>& beside = {});
+BpeDefinition bpe_from_hf_json(const nlohmann::json& object, const std::string& where, const TokensBeside& beside = {});
 
 // GPT-2's encoder.json and vocab.bpe (or vocab.json and merges.txt), with the names of the files.
 struct Gpt2Files {
@@ -29,11 +30,12 @@ struct Gpt2Files {
   std::string_view merges;
   std::string vocabulary_name, merges_name;
   bool add_prefix_space = false;
+  std::optional<bool> roberta = {};  // whose special tokens: RoBERTa's or GPT-2's; nothing: the vocabulary decides
 };
 
-// Where <s> and </s> are tokens that no merge makes, they and <pad>, <unk> and <mask> are special, as RoBERTa and BART
-// have them; else a token <|endoftext|> that no merge makes is, and ends a text.
-BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const std::vector<AddedToken>& beside = {});
+// RoBERTa's special tokens, which BART has too, are <s>, </s>, <pad>, <unk> and <mask>, as far as no merge makes them;
+// GPT-2's is <|endoftext|>, which ends a text. A vocabulary with <s> and </s> is taken for RoBERTa's.
+BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const TokensBeside& beside = {});
 
 // The same as the first for WordPiece:
 //  - model: type WordPiece with vocab and unk_token; continuing_subword_prefix "##";
@@ -45,11 +47,10 @@ BpeDefinition bpe_from_gpt2_files(const Gpt2Files& files, const std::vector<Adde
 //    checked and left to the task: encode adds nothing,
 //  - truncation, padding and added_tokens as for BPE; the unknown token is special in any case.
 WordPieceDefinition wordpiece_from_hf_json(const nlohmann::json& object, const std::string& where,
-                                           const std::vector<AddedToken>& beside = {});
+                                           const TokensBeside& beside = {});
 
 // Adds those of `beside` to a definition that has no added tokens.
-void add_tokens_beside(const std::vector<AddedToken>& beside, const std::string& where,
-                       WordPieceDefinition* definition);
+void add_tokens_beside(const TokensBeside& beside, const std::string& where, WordPieceDefinition* definition);
 
 // The same for SentencePiece's Unigram as ALBERT and XLM-RoBERTa have it:
 //  - model: type Unigram with vocab and unk_id; byte_fallback,
@@ -57,11 +58,11 @@ void add_tokens_beside(const std::vector<AddedToken>& beside, const std::string&
 //    or in a Sequence,
 //  - pre_tokenizer: Metaspace, or WhitespaceSplit and Metaspace; with split, prepend_scheme always or never,
 //  - decoder: the same Metaspace, or null,
-//  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> or nothing, or null; it is
-//    checked and left to the task: encode adds nothing,
+//  - post_processor: TemplateProcessing with [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s>, mBART's A B </s> en_XX or
+//    en_XX A B </s>, or nothing, or null; it is checked and left to the task: encode adds nothing,
 //  - truncation, padding and added_tokens as for BPE.
 UnigramDefinition unigram_from_hf_json(const nlohmann::json& object, const std::string& where,
-                                       const std::vector<AddedToken>& beside = {});
+                                       const TokensBeside& beside = {});
 
 // The same tokenizers for Hugging Face; hf_json throws Error for other kinds.
 nlohmann::json hf_json_from_bpe(const BpeDefinition& definition);

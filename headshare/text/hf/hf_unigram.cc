@@ -91,8 +91,7 @@ void read_vocabulary(const json& model, const std::string& where, UnigramDefinit
 }
 
 // The added tokens, and behind the vocabulary those that it lacks.
-void read_added(const json& object, const std::vector<AddedToken>& beside, const std::string& where,
-                UnigramDefinition* d) {
+void read_added(const json& object, const TokensBeside& beside, const std::string& where, UnigramDefinition* d) {
   std::map<std::string, int32_t> ids;
   for (size_t id = 0; id < d->tokens.size(); ++id) ids.emplace(d->tokens[id], static_cast<int32_t>(id));
   d->added = added_tokens(object, beside, ids, where);
@@ -112,22 +111,43 @@ void read_added(const json& object, const std::vector<AddedToken>& beside, const
   std::erase_if(d->added, [d](const AddedToken& token) { return token.id == d->unknown && !token.special; });
 }
 
-// What is put around a text is the task's affair, and is ALBERT's or XLM-RoBERTa's: other forms are refused.
+// mBART's "A:0 </s>:0 en_XX:0", and "en_XX:0 A:0 </s>:0" where the language leads; B follows A in a pair.
+TemplateOutline language_outline(const std::string& language, bool leads) {
+  const auto around = [&](const char* text) {
+    return leads ? join_text(language, ":0 ", text, " </s>:0") : join_text(text, " </s>:0 ", language, ":0");
+  };
+  return {around("A:0"), around("A:0 B:0")};
+}
+
+// The language of such a template.
+std::optional<LanguageToken> template_language(const TemplateOutline& form, const UnigramDefinition& d) {
+  for (const AddedToken& token : d.added) {
+    if (!token.special || has_unigram_role(token.text)) continue;
+    for (const bool leads : {false, true}) {
+      if (form == language_outline(token.text, leads)) return LanguageToken{.id = token.id, .leads = leads};
+    }
+  }
+  return std::nullopt;
+}
+
+// What is put around a text is the task's affair, and is ALBERT's, XLM-RoBERTa's or mBART's: other forms are refused.
 void read_post_processor(const json& object, UnigramDefinition* d, const std::string& root) {
   const json& part = part_of_type(object, "post_processor", "TemplateProcessing", root);
   if (part.is_null()) return;
   const std::string where = root + ": post_processor";
   const TemplateOutline form = template_outline(part, where);
   const bool roberta = form == kRobertaTemplate;
-  refuse(!roberta && form != kBertTemplate && !adds_nothing(form), form.second,
-         "a template other than [CLS] A [SEP] B [SEP] and <s> A </s> </s> B </s>,", where);
+  d->language = template_language(form, *d);
+  refuse(!roberta && !d->language && form != kBertTemplate && !adds_nothing(form), form.second,
+         "a template other than [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> and mBART's A B </s> en_XX and en_XX A B "
+         "</s>,",
+         where);
   d->pair_separators = roberta ? 2 : 1;
 }
 
 }  // namespace
 
-UnigramDefinition unigram_from_hf_json(const json& object, const std::string& where,
-                                       const std::vector<AddedToken>& beside) {
+UnigramDefinition unigram_from_hf_json(const json& object, const std::string& where, const TokensBeside& beside) {
   note_lengths(object, where);
   const json& model = json_member(object, "model", where);
   const std::string name = where + ": model";
@@ -185,17 +205,24 @@ json template_pieces(const std::string& outlined) {
   return pieces;
 }
 
+TemplateOutline outline_of(const UnigramDefinition& d) {
+  if (!d.language) return d.pair_separators == 2 ? kRobertaTemplate : kBertTemplate;
+  return language_outline(d.tokens[static_cast<size_t>(d.language->id)], d.language->leads);
+}
+
 // Null for vocabularies without the borders of texts.
 json template_processing(const UnigramDefinition& d) {
   const bool roberta = d.pair_separators == 2;
+  std::vector<std::string> borders = {roberta ? "<s>" : "[CLS]", roberta ? "</s>" : "[SEP]"};
+  if (d.language) borders = {d.tokens[static_cast<size_t>(d.language->id)], "</s>"};
   json tokens = json::object();
-  for (const char* text : {roberta ? "<s>" : "[CLS]", roberta ? "</s>" : "[SEP]"}) {
+  for (const std::string& text : borders) {
     const auto found = std::find_if(d.special.begin(), d.special.end(),
                                     [&](int32_t id) { return d.tokens[static_cast<size_t>(id)] == text; });
     if (found == d.special.end()) return nullptr;
     tokens[text] = {{"id", text}, {"ids", {*found}}, {"tokens", {text}}};
   }
-  const auto& [single, pair] = roberta ? kRobertaTemplate : kBertTemplate;
+  const auto& [single, pair] = outline_of(d);
   return {{"type", "TemplateProcessing"},
           {"single", template_pieces(single)},
           {"pair", template_pieces(pair)},

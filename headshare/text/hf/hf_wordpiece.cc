@@ -72,8 +72,7 @@ void check_decoder(const json& object, const std::string& where) {
 
 }  // namespace
 
-WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string& where,
-                                           const std::vector<AddedToken>& beside) {
+WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string& where, const TokensBeside& beside) {
   note_lengths(object, where);
   check_decoder(object, where);
   refuse(part_of_type(object, "pre_tokenizer", "BertPreTokenizer", where).is_null(), nullptr, "pre_tokenizer", where);
@@ -108,8 +107,7 @@ WordPieceDefinition wordpiece_from_hf_json(const json& object, const std::string
   return definition;
 }
 
-void add_tokens_beside(const std::vector<AddedToken>& beside, const std::string& where,
-                       WordPieceDefinition* definition) {
+void add_tokens_beside(const TokensBeside& beside, const std::string& where, WordPieceDefinition* definition) {
   std::map<std::string, int32_t> ids;
   for (const std::string& token : definition->tokens) ids.emplace(token, static_cast<int32_t>(ids.size()));
   const size_t size = definition->tokens.size();

@@ -313,9 +313,17 @@ TEST(SentencePieceTest, AddedTokensBesideAVocabularyAreRefused) {
     write_file(folder.path() / "added_tokens.json", text);
     return error_message([&] { load_sentencepiece(folder.path() / "source.spm", vocabulary); });
   };
-  write_file(folder.path() / "special_tokens_map.json", R"({"eos_token": "</s>", "mask_token": "<mask>"})");
-  EXPECT_EQ(refused(R"({"<pad>": 2, ">>fra<<": 3})"), "no error");
+  write_file(folder.path() / "special_tokens_map.json", R"({"eos_token": "</s>"})");
+  EXPECT_EQ(refused(R"({"<pad>": 2})"), "no error");
   EXPECT_THAT(refused(R"({"[E1]": 4})"), HasSubstr("the added token '[E1]'"));
+  // transformers finds it in the middle of a text too.
+  EXPECT_THAT(refused(R"({">>fra<<": 3})"),
+              testing::AllOf(HasSubstr("the added token '>>fra<<'"), HasSubstr("but language codes at their beginning"),
+                             HasSubstr("if your texts do not have it elsewhere")));
+  write_file(folder.path() / "special_tokens_map.json", R"({"mask_token": "<mask>"})");
+  EXPECT_THAT(refused("{}"), HasSubstr("the added token '<mask>'")) << "which gets the next id there";
+  write_file(folder.path() / "special_tokens_map.json", R"({"entity_token": "[E2]"})");
+  EXPECT_THAT(refused("{}"), HasSubstr("the added token '[E2]'"));
 }
 
 // --- damaged files

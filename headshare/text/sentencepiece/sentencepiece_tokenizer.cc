@@ -3,13 +3,11 @@
 #include <sentencepiece_processor.h>
 
 #include <cctype>
-#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
 #include "headshare/text/hf/hf_folder.h"
-#include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/sentencepiece/model_check.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/unicode/utf8.h"
@@ -41,17 +39,18 @@ size_t language_code_bytes(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + kCloses.size();
 }
 
-// transformers would find them in texts.
-void refuse_added_tokens(const fs::path& folder, const std::vector<std::string>& vocabulary) {
-  const std::set<std::string_view> known(vocabulary.begin(), vocabulary.end());
-  for (const AddedToken& token : added_tokens_in(folder)) {
+// transformers would find them in texts, and give those that the vocabulary lacks the next ids.
+void refuse_added_tokens(const fs::path& folder) {
+  for (const AddedToken& token : tokens_beside(folder).tokens) {
     const std::string_view text = token.text;
     const bool control = text == kPadding || text == kUnknown || text == kBegin || text == kEnd;
-    const bool nameless = token.id == kIdOfText && !known.contains(text);  // a name without a token
-    HS_CHECK(control || nameless || language_code_bytes(text) == text.size(), folder.string(),
-             ": its tokenizer has the added token ", brief_text(token.text),
-             ", and headshare finds none in texts for SentencePiece models; remove it from added_tokens.json, "
-             "special_tokens_map.json and tokenizer_config.json if your texts do not have it");
+    const bool code = language_code_bytes(text) == text.size();
+    HS_CHECK(control, folder.string(), ": its tokenizer has the added token ", brief_text(token.text),
+             ", and headshare finds none in texts for SentencePiece models",
+             code ? ", but language codes at their beginning, which no file has to list" : "",
+             "; remove it from added_tokens.json, special_tokens_map.json and tokenizer_config.json if your texts do "
+             "not have it",
+             code ? " elsewhere" : "");
   }
 }
 
@@ -286,7 +285,7 @@ std::unique_ptr<SentencePieceTokenizer> load_sentencepiece(const fs::path& model
              " have the same id, ", id);
     tokens[place] = token;
   }
-  refuse_added_tokens(vocabulary.parent_path(), tokens);
+  refuse_added_tokens(vocabulary.parent_path());
   return std::make_unique<SentencePieceTokenizer>(read_file(model, kLargestSentencePieceModel), std::move(tokens),
                                                   join_text(model.string(), " with ", where));
 }

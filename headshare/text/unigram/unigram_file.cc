@@ -83,12 +83,13 @@ void write_unigram(const UnigramDefinition& d, json* object) {
   (*object)["pair-separators"] = d.pair_separators;
   (*object)["steps"] = json::array();
   for (const NormalStep& step : d.steps) (*object)["steps"].push_back(step_json(step));
+  if (d.language) (*object)["language"] = {{"id", d.language->id}, {"leads", d.language->leads}};
 }
 
 UnigramDefinition read_unigram(const json& object, const std::string& where) {
   std::vector<std::string> known = {"format",          "version", "kind",          "tokens",          "scores",
                                     "special",         "unknown", "byte-fallback", "splits-at-white", "prefix",
-                                    "pair-separators", "steps"};
+                                    "pair-separators", "steps",   "language"};
   known.insert(known.end(), std::begin(kAddedKeys), std::end(kAddedKeys));
   refuse_unknown_keys(object, known, where);
   UnigramDefinition d;
@@ -109,6 +110,12 @@ UnigramDefinition read_unigram(const json& object, const std::string& where) {
   const auto& steps = json_list(object, "steps", where);
   check_steps(steps.size(), where);
   for (const json& step : steps) d.steps.push_back(read_step(step, where + ": steps"));
+  if (object.contains("language")) {
+    const json& language = object["language"];
+    const std::string name = where + ": language";
+    d.language = {.id = json_id(language, "id", name), .leads = json_bool(language, "leads", name)};
+    refuse_unknown_keys(language, {"id", "leads"}, name);
+  }
   return d;
 }
 

@@ -8,6 +8,7 @@
 #include "headshare/base/testing.h"
 #include "headshare/text/hf/hf_tokenizer.h"
 #include "headshare/text/test_support.h"
+#include "headshare/text/text_borders.h"
 #include "headshare/text/tokenizer_file.h"
 #include "headshare/text/unigram/unigram_file.h"
 
@@ -171,6 +172,49 @@ TEST(UnigramTest, OurOwnFileHasAllOfIt) {
     EXPECT_EQ(again->to_json(), tokenizer.to_json()) << written;
     EXPECT_EQ(again->encode("Qab ``c"), tokenizer.encode("Qab ``c"));
   }
+}
+
+// mBART's: a text has its language behind it or, in mBART-50, before it.
+UnigramDefinition definition_with_language(bool leads) {
+  UnigramDefinition d = sample_definition();
+  d.tokens[2] = "<s>";
+  d.tokens[3] = "</s>";
+  for (const char* language : {"en_XX", "ro_RO"}) {
+    const auto id = static_cast<int32_t>(d.tokens.size());
+    d.tokens.emplace_back(language);
+    d.scores.push_back(0);
+    d.special.push_back(id);
+    d.added.push_back({.id = id, .text = language, .special = true});
+  }
+  d.language = {.id = 11, .leads = leads};
+  return d;
+}
+
+TEST(UnigramTest, ALanguageSurvivesFiles) {
+  for (const bool leads : {false, true}) {
+    const UnigramTokenizer tokenizer(definition_with_language(leads));
+    EXPECT_EQ(language_of(tokenizer), 11);
+    EXPECT_EQ(tokenizer_from_json(tokenizer.to_json(), "x")->to_json(), tokenizer.to_json());
+    json theirs = hf_json(tokenizer);
+    EXPECT_EQ(tokenizer_from_json(theirs, "x")->to_json()["language"], tokenizer.to_json()["language"]);
+    EXPECT_EQ(theirs["post_processor"]["single"].size(), 3U);
+    EXPECT_EQ(theirs["post_processor"]["pair"].size(), 4U);
+    theirs["post_processor"]["pair"].erase(0);
+    EXPECT_THAT(error_message([&] { tokenizer_from_json(theirs, "x"); }), HasSubstr("and mBART's A B </s> en_XX and"));
+  }
+  EXPECT_THAT(refusal([](UnigramDefinition& d) { d.language = {.id = 6}; }), HasSubstr("must be special"));
+}
+
+TEST(UnigramTest, TheConfigurationNamesAnotherLanguage) {
+  const TemporaryDirectory folder;
+  write_file(folder.path() / "tokenizer.json", hf_json(UnigramTokenizer(definition_with_language(false))).dump());
+  const auto borders = [&] { return text_borders(*load_tokenizer(folder.path()), "x"); };
+  EXPECT_THAT(borders().after, ElementsAre(3, 11));
+  write_file(folder.path() / "tokenizer_config.json", R"({"src_lang": "ro_RO"})");
+  EXPECT_THAT(borders().around({6}), ElementsAre(6, 3, 12));
+  EXPECT_THAT(target_borders(*load_tokenizer(folder.path()), "x").around({6}), ElementsAre(6, 3));
+  write_file(folder.path() / "tokenizer_config.json", R"({"src_lang": "romanian"})");
+  EXPECT_THAT(error_message(borders), HasSubstr("src_lang: the language 'romanian' is no special token of the 13"));
 }
 
 TEST(UnigramTest, DefinitionsThatAreNotConsistentAreRefused) {

@@ -109,6 +109,9 @@ UnigramTokenizer::UnigramTokenizer(UnigramDefinition definition, const std::stri
            d.special.size(), " special ids");
   HS_CHECK(d.pair_separators == 1 || d.pair_separators == 2, where, ": ", d.pair_separators,
            " separators between the texts of a pair; there are 1 or 2");
+  HS_CHECK(!d.language || (holds(d.special, d.language->id) && UnigramTokenizer::special(SpecialToken::kSeparate)),
+           where, ": the language's token, ", d.language ? d.language->id : 0,
+           ", must be special and needs a </s> that ends texts");
   model_ = model_of(d);
   piecewise_ = works_piecewise(d.steps) && white_parts_words();
   std::vector<AddedToken> roles;

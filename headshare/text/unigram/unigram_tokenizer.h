@@ -14,6 +14,14 @@ namespace headshare {
 // What stands for a space in pieces.
 constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
 
+// The language that texts are in, as mBART has it: its token stands beside the text (text_borders.h).
+struct LanguageToken {
+  int32_t id = 0;
+  bool leads = false;  // mBART-50: en_XX A </s>; else mBART: A </s> en_XX
+
+  bool operator==(const LanguageToken&) const = default;
+};
+
 // All that makes a Unigram tokenizer.
 struct UnigramDefinition {
   std::vector<std::string> tokens;  // by id
@@ -26,6 +34,7 @@ struct UnigramDefinition {
   bool prefix = true;             // a text begins with U+2581, as if a space stood before it
   int64_t pair_separators = 1;    // ALBERT: [CLS] A [SEP] B [SEP]; XLM-RoBERTa has 2
   std::vector<NormalStep> steps;  // of normalisation
+  std::optional<LanguageToken> language = {};
 };
 
 // Tells whether a special token of this text has a role.
@@ -43,8 +52,8 @@ bool has_unigram_role(std::string_view text);
 class UnigramTokenizer : public Tokenizer {
  public:
   // Throws Error led by `where` when `definition` is not consistent: no tokens, tokens that are empty, too long, stand
-  // twice or are not UTF-8, ids outside the vocabulary or out of order, `unknown` not special, scores that are no
-  // finite numbers or not as many.
+  // twice or are not UTF-8, ids outside the vocabulary or out of order, `unknown` not special, a language that is not
+  // special or has no </s> beside it, scores that are no finite numbers or not as many.
   explicit UnigramTokenizer(UnigramDefinition definition, const std::string& where = "unigram");
   ~UnigramTokenizer() override;
 

@@ -1,0 +1,14 @@
+// JSON written by others in which the order of keys says something.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "headshare/base/file.h"
+
+namespace headshare {
+
+// read_json_input() (json_input.h), which sorts the keys of objects, without sorting them.
+nlohmann::ordered_json read_json_in_order(const fs::path& path, uint64_t most_bytes);
+
+}  // namespace headshare
