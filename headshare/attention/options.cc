@@ -71,7 +71,7 @@ void check_sizes(const AttentionOptions& o, const SchemeRecord& scheme) {
            *o.groups, " groups; set --groups to a divisor of ", o.heads);
   const std::string reason = scheme.why_not == nullptr ? "" : scheme.why_not(o);
   HS_CHECK(reason.empty(), reason);
-  const int64_t width = compared_width(o);
+  const int64_t width = rotated_width(o);
   HS_CHECK(!o.rotary || width % 2 == 0, "rotary positions need an even key width, not ", width,
            "; change --head-width or --key-width");
 }

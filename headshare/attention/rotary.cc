@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "headshare/base/error.h"
 #include "headshare/kernels/tiles.h"
@@ -64,14 +65,18 @@ void turn_rows(const Tensor& x, const Turns& turns, const Tensor& out,
   });
 }
 
-// Keeps the layout of x, in which heads lie beside each other.
+// Turns the last dimensions, as many as `turns` has angles for. Keeps the layout of x, in which heads lie beside each
+// other.
 Tensor turned(const Tensor& x, const Turns& turns) {
   const Tensor input = x.stride(3) == 1 ? x : x.contiguous();
   const Tensor out = at::empty_like(input);
+  const int64_t still = x.size(3) - 2 * turns.cosine.size(1);
+  if (still > 0) out.slice(3, 0, still).copy_(input.slice(3, 0, still));
+  const Tensor from = still > 0 ? input.slice(3, still) : input, to = still > 0 ? out.slice(3, still) : out;
   if (input.scalar_type() == at::kFloat) {
-    turn_rows<float>(input, turns, out, kernels::tiles().rotate);
+    turn_rows<float>(from, turns, to, kernels::tiles().rotate);
   } else {
-    turn_rows<Bf16>(input, turns, out, kernels::tiles().rotate_bf16);
+    turn_rows<Bf16>(from, turns, to, kernels::tiles().rotate_bf16);
   }
   return out;
 }
@@ -92,19 +97,33 @@ class CpuRotate : public torch::autograd::Function<CpuRotate> {
 
 }  // namespace
 
-Tensor rotate(const Tensor& x, int64_t first, double base) { return rotate(x, first, base, x.size(3)); }
+namespace {
 
-Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period) {
-  HS_DCHECK(period % 2 == 0 && x.size(3) % period == 0);
-  const Angles angles{first, x.size(2), x.size(3), period, base};
+// Turns the last angles.width dimensions.
+Tensor turn_last(const Tensor& x, const Angles& angles) {
+  HS_DCHECK(angles.period % 2 == 0 && angles.width % angles.period == 0 && angles.width <= x.size(3));
   if (x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16)) {
     const Turns& turns = float_turns(angles);
     return CpuRotate::apply(x, turns.cosine, turns.sine);
   }
   const Turns turns = turns_of(angles, x.options());
-  const int64_t half = x.size(3) / 2;
-  const Tensor a = x.slice(3, 0, half), b = x.slice(3, half);
-  return at::cat({a * turns.cosine - b * turns.sine, b * turns.cosine + a * turns.sine}, 3);
+  const int64_t still = x.size(3) - angles.width, half = angles.width / 2;
+  const Tensor a = x.slice(3, still, still + half), b = x.slice(3, still + half);
+  std::vector<Tensor> parts = {a * turns.cosine - b * turns.sine, b * turns.cosine + a * turns.sine};
+  if (still > 0) parts.insert(parts.begin(), x.slice(3, 0, still));
+  return at::cat(parts, 3);
+}
+
+}  // namespace
+
+Tensor rotate(const Tensor& x, int64_t first, double base) { return rotate(x, first, base, x.size(3)); }
+
+Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period) {
+  return turn_last(x, {first, x.size(2), x.size(3), period, base});
+}
+
+Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width) {
+  return turn_last(x, {first, x.size(2), width, width, base});
 }
 
 }  // namespace headshare

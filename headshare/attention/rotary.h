@@ -14,5 +14,7 @@ using at::Tensor;
 Tensor rotate(const Tensor& x, int64_t first, double base);
 // The same with a period, even, which divides D.
 Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period);
+// The last `width` dimensions, an even number, turn as vectors of their own; those before them stay as they are.
+Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width);
 
 }  // namespace headshare

@@ -91,6 +91,23 @@ TEST(Rotary, GradientOfOnePassIsThatOfTheFormula) {
   EXPECT_TRUE(close(gradient(at::kBFloat16), exact, 2 * 0x1p-8 * magnitude(exact)));
 }
 
+TEST(Rotary, LastDimensionsTurnAsVectorsOfTheirOwn) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16}) {
+    const Tensor x = heads_of(type);
+    const Tensor found = rotate_last(x, 5, kBase, /*width=*/12);
+    EXPECT_EQ(found.scalar_type(), type);
+    EXPECT_TRUE(at::equal(found.slice(3, 0, 28), x.slice(3, 0, 28)));
+    EXPECT_TRUE(at::equal(found.slice(3, 28), rotate(x.slice(3, 28), 5, kBase)));
+    EXPECT_TRUE(at::equal(rotate_last(x, 5, kBase, 40), rotate(x, 5, kBase)));
+    const Tensor leaf = x.clone().requires_grad_(), weights = heads_of(type).flip(3);
+    (rotate_last(leaf, 5, kBase, 12) * weights).sum().backward();
+    EXPECT_TRUE(at::equal(leaf.grad().slice(3, 0, 28), weights.slice(3, 0, 28)));
+    const Tensor part = x.slice(3, 28).clone().requires_grad_();
+    (rotate(part, 5, kBase) * weights.slice(3, 28)).sum().backward();
+    EXPECT_TRUE(at::equal(leaf.grad().slice(3, 28), part.grad()));
+  }
+}
+
 TEST(Rotary, TakesNoTokens) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     EXPECT_EQ(rotate(at::zeros({2, 3, 0, 4}, type), 3, kBase).sizes(), at::IntArrayRef({2, 3, 0, 4}));

@@ -12,7 +12,8 @@ constexpr double kNormEpsilon = 1e-6;  // of queries and keys, as models with su
 
 }  // namespace
 
-Scheme::Scheme(AttentionOptions resolved) : options_(std::move(resolved)) {
+Scheme::Scheme(AttentionOptions resolved)
+    : options_(std::move(resolved)), rotated_width_(options_.rotary ? rotated_width(options_) : 0) {
   if (options_.qk_norm) {
     query_norm_ = register_module("query_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
     key_norm_ = register_module("key_norm", make_norm(NormKind::kRms, compared_width(options_), kNormEpsilon));
@@ -90,7 +91,7 @@ Tensor Scheme::join_heads(const Tensor& x) {
 }
 
 Tensor Scheme::rotated(const Tensor& x, int64_t first) const {
-  return options_.rotary ? rotate(x, first, options_.rotary_base) : x;
+  return options_.rotary ? rotate_last(x, first, options_.rotary_base, rotated_width_) : x;
 }
 
 Tensor Scheme::normed_query(const Tensor& x) const { return query_norm_ == nullptr ? x : query_norm_->forward(x); }
@@ -103,6 +104,18 @@ Tensor Scheme::add_value_offset(const Tensor& heads, const Tensor& offset, const
   const Tensor added = offset.unsqueeze(1);  // [H or 1, 1, Dv]
   if (!live.defined()) return heads + added;
   return heads + added * live.to(heads.scalar_type()).unsqueeze(1).unsqueeze(3);
+}
+
+std::shared_ptr<Scheme> in_double(const Scheme& scheme) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<Scheme> copy = make_scheme(scheme.options());
+  const std::vector<Declared> from = declared_parameters(scheme);
+  if (!from.empty()) copy->to(from.front().tensor.device());
+  copy->to(at::kDouble);
+  const std::vector<Declared> to = declared_parameters(*copy);
+  for (size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);
+  copy->eval();
+  return copy;
 }
 
 }  // namespace headshare

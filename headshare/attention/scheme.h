@@ -92,7 +92,7 @@ class Scheme : public Layer {
   // know only their product.
   virtual int64_t effective_norm_weights(int64_t width) const { return options_.rotary ? 2 * width : width; }
 
-  // Rotates when the options say so.
+  // Rotates when the options say so: the last dimensions of each vector, as many as SchemeRecord::rotated_width says.
   Tensor rotated(const Tensor& x, int64_t first) const;
   // x W^T without the bias, for biases that are inert or are added after averaging.
   static Tensor without_bias(const Linear& linear, const Tensor& x);
@@ -101,11 +101,15 @@ class Scheme : public Layer {
 
  private:
   AttentionOptions options_;
+  int64_t rotated_width_;       // 0 without rotary positions
   Tensor content_bias_;         // u: [H, E]
   Norm query_norm_, key_norm_;  // null without qk_norm
 };
 
 // The scheme the options name. `options` must be resolved.
 std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved);
+
+// A copy that computes in double, where the scheme's parameters are, and not in training.
+std::shared_ptr<Scheme> in_double(const Scheme& scheme);
 
 }  // namespace headshare

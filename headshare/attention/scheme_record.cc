@@ -69,6 +69,11 @@ int64_t compared_width(const AttentionOptions& o) {
   return scheme.compared_width == nullptr ? *o.head_width : scheme.compared_width(o);
 }
 
+int64_t rotated_width(const AttentionOptions& o) {
+  const SchemeRecord& scheme = scheme_record(o.scheme);
+  return scheme.rotated_width == nullptr ? compared_width(o) : scheme.rotated_width(o);
+}
+
 Field scheme_field(std::string* target, const std::string& help) {
   return field("scheme", target, help, scheme_names(), {.aliases = {"attention"}});
 }

@@ -27,8 +27,11 @@ struct SchemeRecord {
   // Why these options are impossible here, as a sentence with the way out; "" when they are not.
   std::string (*why_not)(const AttentionOptions& resolved) = nullptr;
 
-  // The width in which a query is compared with a key, which rotary positions need even; null: the head width.
+  // The width in which a query is compared with a key; null: the head width.
   int64_t (*compared_width)(const AttentionOptions& resolved) = nullptr;
+
+  // How many dimensions, the last ones of what is compared, rotary positions turn; null: all.
+  int64_t (*rotated_width)(const AttentionOptions& resolved) = nullptr;
 
   // The sizes that only this scheme has, for people: "2 groups"; null: none.
   std::string (*sizes)(const AttentionOptions& resolved) = nullptr;
@@ -57,6 +60,9 @@ bool is_trained(const std::string& scheme);
 
 // SchemeRecord::compared_width of the scheme that the options name.
 int64_t compared_width(const AttentionOptions& resolved);
+
+// SchemeRecord::rotated_width of it.
+int64_t rotated_width(const AttentionOptions& resolved);
 
 // The option that names a scheme.
 Field scheme_field(std::string* target, const std::string& help);

@@ -57,7 +57,8 @@ Prepared prepare(const AttentionCase& one, const AttentionBenchOptions& options)
     check_formula(prepared.inputs, prepared.contenders, &prepared);
   }
   for (size_t i = 0; i < prepared.contenders.size(); ++i) {
-    if (!prepared.rows[i].refused.empty()) continue;
+    if (!prepared.rows[i].refused.empty() || !one.device.is_cpu())
+      continue;  // a process does not hold a device's memory
     options.turns.between();
     prepared.rows[i].peak_bytes =
         peak_bytes_of([&] { run_once(prepared.contenders[i], one.pass, prepared.inputs.output_gradient); });
@@ -94,7 +95,13 @@ std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& grou
       });
     }
   }
-  const std::vector<Timing> timings = take_turns(actions, options.turns);
+  TurnOptions turns = options.turns;
+  if (!group.empty()) turns.device = group.front().device;
+  for (const AttentionCase& one : group) {
+    HS_CHECK(one.device == turns.device, "cases that take turns must be on one device, not on ", one.device.str(),
+             " and ", turns.device.str());
+  }
+  const std::vector<Timing> timings = take_turns(actions, turns);
   for (size_t i = 0; i < timed.size(); ++i) timed[i]->timing = timings[i];
   std::vector<AttentionRow> rows;
   for (Prepared& prepared : all) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headshare/attention/latent_testing.h"
 #include "headshare/base/error.h"
 #include "headshare/bench/attention_check.h"
 #include "headshare/bench/process_memory.h"
@@ -176,6 +177,37 @@ TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
   EXPECT_EQ(rows.front().cache_bytes, 2 * 2 * 4 * 70 * 8 * 4);  // keys and values, B, H, S, D, bytes
   EXPECT_EQ(rows.back().cache_bytes * 4, rows.front().cache_bytes);
   for (const AttentionRow& row : rows) EXPECT_EQ(row.refused, "") << row.contender;
+}
+
+// Keys and values that are computed from one part of the memory, and one part that is both, in the form for few
+// queries.
+TEST_F(AttentionBench, ASchemeMayPoseKeysAndValuesOfOnePart) {
+  const AddedScheme added{latent_scheme()};
+  AttentionCase one = small_case("latent");
+  one.batch = 4;
+  one.causal = true;
+  for (const Pass pass : {Pass::kForward, Pass::kTraining}) {
+    one.pass = pass;
+    for (const AttentionRow& row : bench(one)) EXPECT_EQ(row.refused, "") << row.contender;
+  }
+  one.queries = one.keys = 128;
+  one.dropout = 0.1;
+  for (const AttentionRow& row : bench(one)) EXPECT_EQ(row.refused, "") << row.contender;
+  const auto wrong_gradient = spoilt([](Contender* c) {
+    c->heads = [run = c->heads, part = c->leaves[1]] {
+      const Tensor unseen = 0.01 * part.sum();
+      return run() + unseen - unseen.detach();
+    };
+  });
+  one.dropout = 0;
+  expect_refusal(one, wrong_gradient, "gradients of keys and values differ");
+  one.pass = Pass::kForward;
+  one.queries = 1;
+  EXPECT_EQ(values_in_keys(make_inputs(one, Fill::kNormal).problem()), std::optional<int64_t>(0));
+  const std::vector<AttentionRow> decoding = bench(one);
+  EXPECT_EQ(decoding.front().backend, "decode");
+  EXPECT_EQ(decoding.front().cache_bytes, 4 * 128 * (kLatentWidth + kTurnedWidth) * 4);
+  for (const AttentionRow& row : decoding) EXPECT_EQ(row.refused, "") << row.contender;
 }
 
 TEST_F(AttentionBench, UnevenCausalMasksAreRefused) {

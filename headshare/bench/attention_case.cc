@@ -21,6 +21,7 @@ std::shared_ptr<Scheme> make_scheme_of(const AttentionCase& one, at::ScalarType 
   std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
   attach(*scheme, std::make_shared<DropoutClock>(DropoutClock{.seed = 1}));
   initialise(*scheme, /*seed=*/1);
+  scheme->to(one.device);
   scheme->to(type);
   scheme->train(one.dropout > 0);
   return scheme;
@@ -86,26 +87,33 @@ std::string case_name(const AttentionCase& one) {
   const bool shared = one.dropout_mask == DropoutMaskKind::kShared;
   if (one.dropout > 0) name += join_text(" dropout ", one.dropout, shared ? " shared" : "");
   if (one.precision != Precision::kFp32) name += join_text(" ", precision_name(one.precision));
+  if (!one.device.is_cpu()) name += join_text(" ", one.device.str());
   return name;
+}
+
+std::optional<int64_t> values_in_keys(const HeadProblem& p) {
+  const Tensor &keys = p.key, &values = p.value;
+  const bool alike = values.is_alias_of(keys) && values.size(1) == keys.size(1) && values.strides() == keys.strides();
+  const int64_t first = alike ? values.storage_offset() - keys.storage_offset() : -1;
+  if (first < 0 || first + values.size(3) > keys.size(3)) return std::nullopt;
+  return first;
 }
 
 AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
   const auto type = one.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+  const auto like = at::TensorOptions(one.device).dtype(type);
   AttentionInputs in{.scheme = make_scheme_of(one, type)};
-  const Shapes shapes = shapes_of(*in.scheme, one, type);
-  Filler filled(fill, type);
+  const Shapes shapes = shapes_of(*in.scheme, one, like);
+  Filler filled(fill, like);
   in.queries = filled(shapes.queries, 0);
-  for (const Tensor& part : shapes.memory) {
-    const bool has_values = in.memory.size() + 1 == shapes.memory.size();
-    in.memory.push_back(filled(part, has_values ? 1 : 0));
-  }
+  for (const Tensor& part : shapes.memory) in.memory.push_back(filled(part, 1));
   if (one.pass == Pass::kForward && one.queries == 1) {
     in.cache = std::make_shared<KvCache>(one.keys);
     in.memory = in.cache->append(in.memory);
   }
   const HeadProblem problem = in.problem();
   in.output_gradient =
-      filled(at::empty({1}, type).expand({one.batch, problem.heads, one.queries, problem.value.size(3)}), 1).detach();
+      filled(at::empty({1}, like).expand({one.batch, problem.heads, one.queries, problem.value.size(3)}), 1).detach();
   in.mask.causal = one.causal;
   in.dropout = {.p = one.dropout, .site = in.scheme.get(), .shared = one.dropout_mask == DropoutMaskKind::kShared};
   return in;

@@ -2,8 +2,9 @@
 // Letters as in base/dims.h.
 #pragma once
 
-#include <c10/core/ScalarType.h>
+#include <c10/core/Device.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct AttentionCase {
   DropoutMaskKind dropout_mask = DropoutMaskKind::kPerHead;
   Pass pass = Pass::kForward;
   Precision precision = Precision::kFp32;  // of all inputs; not kAuto
+  c10::Device device = c10::Device(c10::kCPU);
 };
 
 const EnumNames<Pass>& pass_names();
@@ -42,7 +44,7 @@ std::string case_name(const AttentionCase& one);
 struct AttentionInputs {
   std::shared_ptr<Scheme> scheme;  // in training when the case has dropout
   Tensor queries = {};             // leaf
-  Memory memory = {};              // leaves: keys, values; or one that is both
+  Memory memory = {};              // leaves: what the scheme keeps, such as keys and values, or one part that is both
   Tensor output_gradient = {};     // of the heads, as the problem has them
   HeadMask mask = {};
   HeadDropout dropout = {};
@@ -51,9 +53,12 @@ struct AttentionInputs {
   HeadProblem problem() const { return scheme->posed(queries, memory).problem; }
 };
 
+// The dimension of the keys that the values begin with, where the values are the keys or a slice of them.
+std::optional<int64_t> values_in_keys(const HeadProblem& problem);
+
 enum class Fill {
   kNormal,   // everything N(0, 1), and head embeddings wide enough that heads differ
-  kUniform,  // all scores 0 and all values 1: a head is the sum of its weights
+  kUniform,  // queries 0 and the memory 1: the scores of a query are equal, and so are the values of all tokens
 };
 
 // One query in a forward pass is decoding: its memory lies in a KvCache, as in a model.

@@ -39,32 +39,65 @@ struct Formula {
   std::vector<Tensor> gradients;  // of the last sentence's leaves; of the shift
 };
 
-Formula plain_formula(const HeadProblem& problem, const HeadMask& mask, const Tensor& output_gradient,
-                      const std::vector<std::pair<int64_t, int64_t>>& blocks, at::ScalarType type) {
-  const auto last = [type](const Tensor& x) { return x.detach().slice(0, x.size(0) - 1).to(type).requires_grad_(); };
-  const int64_t T = problem.query.size(2), S = problem.key.size(2);
-  const Tensor query = last(problem.query), key = last(problem.key);
-  const bool one_memory = problem.value.is_same(problem.key);
-  const Tensor value = one_memory ? key : last(problem.value);
-  std::vector<Tensor> leaves = {query, key};
-  if (!one_memory) leaves.push_back(value);
-  if (problem.query_shift.defined()) leaves.push_back(problem.query_shift.detach().to(type).requires_grad_());
-  const Tensor gradient = output_gradient.slice(0, output_gradient.size(0) - 1).to(type);
+// The problem of the last sentence, and what gradients are for.
+struct Plain {
+  HeadProblem problem;
+  std::vector<Tensor> leaves;
+};
+
+Tensor last_sentence(const Tensor& x, at::ScalarType type) {
+  return x.detach().slice(0, x.size(0) - 1).to(type).requires_grad_();
+}
+
+// As the scheme poses it: `scheme` has parameters of the type.
+Plain posed_by(const Scheme& scheme, const AttentionInputs& in, at::ScalarType type) {
+  Plain plain{.problem = {}, .leaves = {last_sentence(in.queries, type)}};
+  Memory memory;
+  for (const Tensor& part : in.memory) memory.push_back(last_sentence(part, type));
+  plain.leaves.insert(plain.leaves.end(), memory.begin(), memory.end());
+  plain.problem = scheme.posed(plain.leaves.front(), std::move(memory)).problem;
+  if (plain.problem.query_shift.defined()) plain.leaves.push_back(plain.problem.query_shift);
+  return plain;
+}
+
+// As a contender that does not pose gets it.
+Plain given_ready(const HeadProblem& problem, at::ScalarType type) {
+  Plain plain{.problem = problem, .leaves = {}};
+  HeadProblem& p = plain.problem;
+  p.query = last_sentence(p.query, type);
+  p.key = last_sentence(p.key, type);
+  plain.leaves = {p.query, p.key};
+  if (const auto first = values_in_keys(problem)) {
+    p.value = p.key.slice(3, *first, *first + p.value.size(3));
+  } else {
+    p.value = last_sentence(p.value, type);
+    plain.leaves.push_back(p.value);
+  }
+  if (p.query_shift.defined()) {
+    p.query_shift = p.query_shift.detach().to(type).requires_grad_();
+    plain.leaves.push_back(p.query_shift);
+  }
+  return plain;
+}
+
+Formula plain_formula(const Plain& plain, const HeadMask& mask, const Tensor& output_gradient,
+                      const std::vector<std::pair<int64_t, int64_t>>& blocks) {
+  const HeadProblem& p = plain.problem;
+  const int64_t T = p.query.size(2), S = p.key.size(2);
+  const Tensor gradient = output_gradient.slice(0, output_gradient.size(0) - 1).to(p.query.scalar_type());
   std::vector<Tensor> parts, part_gradients;
   for (const auto& [first, end] : blocks) {
     // Under a causal mask a block of queries against the keys it reaches is bottom-right aligned again.
     const int64_t reached = mask.causal ? std::clamp<int64_t>(end + S - T, 0, S) : S;
-    HeadProblem block = {.heads = problem.heads,
-                         .query = query.slice(2, first, end),
-                         .key = key.slice(2, 0, reached),
-                         .value = value.slice(2, 0, reached),
-                         .scale = problem.scale};
-    if (problem.query_shift.defined()) block.query_shift = leaves.back();
+    HeadProblem block = p;
+    block.query = p.query.slice(2, first, end);
+    block.key = p.key.slice(2, 0, reached);
+    block.value = p.value.slice(2, 0, reached);
     parts.push_back(kReferenceBackend.run(block, mask, {}));
     part_gradients.push_back(gradient.slice(2, first, end));
   }
   const Tensor heads = at::cat(parts, 2);
-  const auto gradients = torch::autograd::grad({heads}, leaves, {at::cat(part_gradients, 2)});
+  const auto gradients = torch::autograd::grad({heads}, plain.leaves, {at::cat(part_gradients, 2)});
   return {heads.detach().squeeze(0), gradients};
 }
 
@@ -75,11 +108,17 @@ Tensor sum_to_heads(const Tensor& gradient, int64_t heads) {
   return gradient.unflatten(1, {heads, own / heads}).sum(2);
 }
 
-// Of the leaves, in their order.
-std::vector<std::string> leaf_names(const HeadProblem& problem) {
+// The scheme hands its queries and its memory on as they are.
+bool poses_nothing(const AttentionInputs& in, const HeadProblem& problem) {
+  return problem.query.is_same(in.queries) && problem.key.is_same(in.memory.front()) &&
+         problem.value.is_same(in.memory.back());
+}
+
+// What the leaves are, in their order; `values`: they are apart from the keys.
+std::vector<std::string> leaf_names(bool values, bool shift) {
   std::vector<std::string> names = {"queries", "keys", "values"};
-  if (problem.value.is_same(problem.key)) names = {"queries", "keys and values"};
-  if (problem.query_shift.defined()) names.emplace_back("query shift");
+  if (!values) names = {"queries", "keys and values"};
+  if (shift) names.emplace_back("query shift");
   return names;
 }
 
@@ -102,8 +141,6 @@ FormulaCheck::FormulaCheck(const AttentionInputs& in, Pass pass)
     part(output_gradient_).copy_(part(in.output_gradient));
   }
   const auto type = in.queries.scalar_type();
-  const Formula exact = plain_formula(problem, in.mask, in.output_gradient, blocks_, at::kDouble);
-  const Formula rounded = plain_formula(problem, in.mask, in.output_gradient, blocks_, type);
   const double epsilon = type == at::kBFloat16 ? 1.0 / 128 : std::numeric_limits<float>::epsilon();
   const auto expect = [&](std::string what, const Tensor& value, const Tensor& plain) {
     const double magnitude = std::max(1.0, value.abs().max().item<double>());
@@ -111,11 +148,22 @@ FormulaCheck::FormulaCheck(const AttentionInputs& in, Pass pass)
     const double roundings = type == at::kBFloat16 ? 4 : kRoundings;
     return Expected{std::move(what), value, 2 * error_of(plain, value) + roundings * epsilon * magnitude};
   };
-  heads_ = expect("heads", exact.heads, rounded.heads);
-  const std::vector<std::string> names = leaf_names(problem);
-  for (size_t i = 0; i < names.size(); ++i) {
-    gradients_.push_back(expect("gradients of " + names[i], exact.gradients[i], rounded.gradients[i]));
-  }
+  const auto expect_gradients = [&](const Plain& in_double, const Plain& in_type, bool values) {
+    const Formula exact = plain_formula(in_double, in.mask, in.output_gradient, blocks_);
+    const Formula rounded = plain_formula(in_type, in.mask, in.output_gradient, blocks_);
+    heads_ = expect("heads", exact.heads, rounded.heads);
+    const std::vector<std::string> names = leaf_names(values, problem.query_shift.defined());
+    std::vector<Expected> gradients;
+    for (size_t i = 0; i < names.size(); ++i) {
+      gradients.push_back(expect("gradients of " + names[i], exact.gradients[i], rounded.gradients[i]));
+    }
+    return gradients;
+  };
+  of_problem_ =
+      expect_gradients(given_ready(problem, at::kDouble), given_ready(problem, type), !values_in_keys(problem));
+  of_inputs_ = poses_nothing(in, problem) ? of_problem_
+                                          : expect_gradients(posed_by(*in_double(*in.scheme), in, at::kDouble),
+                                                             posed_by(*in.scheme, in, type), in.memory.size() > 1);
 }
 
 Objection FormulaCheck::operator()(const Contender& contender) const {
@@ -135,8 +183,9 @@ Objection FormulaCheck::operator()(const Contender& contender) const {
   const Gradients result = run_training(contender, output_gradient_);
   const at::NoGradGuard no_grad;
   if (const auto wrong = compare(rows(result.heads), heads_.value, heads_.tolerance, heads_.what)) return wrong;
-  for (size_t i = 0; i < std::min(gradients_.size(), result.leaves.size()); ++i) {
-    const Expected& expected = gradients_[i];
+  const std::vector<Expected>& gradients = contender.poses ? of_inputs_ : of_problem_;
+  for (size_t i = 0; i < std::min(gradients.size(), result.leaves.size()); ++i) {
+    const Expected& expected = gradients[i];
     const bool is_shift = expected.value.dim() == 2;  // [H, Dk]
     const Tensor gradient =
         is_shift ? result.leaves[i] : sum_to_heads(result.leaves[i].slice(0, B - 1), expected.value.size(1));
@@ -151,9 +200,12 @@ Objection check_dropout_statistics(const Contender& contender, const AttentionIn
   const double p = uniform.dropout.p;
   // Rows that see few keys are far from normal, so the first ones of a causal mask are left out.
   const int64_t first = std::min<int64_t>(uniform.mask.causal ? 32 : 0, T - 1);
-  const Tensor sums = contender.heads().select(3, 0).to(at::kDouble).slice(2, first);  // [B, H, T]
-  Tensor seen = at::full({T - first}, static_cast<double>(S), at::kDouble);
-  if (uniform.mask.causal) seen = at::arange(S - T + first + 1, S + 1, at::kDouble);
+  const HeadProblem problem = uniform.problem();
+  const Tensor value = expand_heads(problem.value, problem.heads).slice(0, 0, 1).slice(2, 0, 1).to(at::kDouble);
+  const Tensor heads = contender.heads().to(at::kDouble).slice(2, first);  // [B, H, T, D]: weights times the value
+  const Tensor sums = (heads * value).sum(3) / value.square().sum(3);      // [B, H, T]
+  Tensor seen = at::full({T - first}, static_cast<double>(S), sums.options());
+  if (uniform.mask.causal) seen = at::arange(S - T + first + 1, S + 1, sums.options());
   const Tensor z = (sums - 1) * (seen * ((1 - p) / p)).sqrt();
   const double mean = z.mean().item<double>(), variance = z.square().mean().item<double>();
   // Heads may share a mask, so only sentences and queries count as independent draws.

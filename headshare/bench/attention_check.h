@@ -32,17 +32,19 @@ class FormulaCheck {
   std::vector<std::pair<int64_t, int64_t>> blocks_;  // of queries: first, last + 1
   Tensor output_gradient_;                           // zero outside the blocks and the last sentence
   Expected heads_;                                   // [H, queries of all blocks, D]
-  std::vector<Expected> gradients_;                  // in the order of Contender::leaves
+  // In the order of Contender::leaves: of contenders that get the problem ready, and of those that pose it.
+  std::vector<Expected> of_problem_, of_inputs_;
 };
 
-// With dropout: where all scores are equal and all values 1, a query that sees n keys gives
+// With dropout: where all scores of a query and all values are equal, a query that sees n keys gives the value times
 // (keys kept) / (n (1 - p)), which must be spread as drawn independently: mean 1, variance p / (n (1 - p)).
 // `contender` must have been made from inputs of Fill::kUniform.
 Objection check_dropout_statistics(const Contender& contender, const AttentionInputs& uniform);
 
 // With dropout: heads are linear in the values for a fixed mask, so <heads, heads> = <values, gradient of the
 // values for the heads' gradient `heads`> shows that backward used the mask of forward. Where one tensor is keys and
-// values, the keys' part of its gradient is taken off: it is <queries, their gradient>, since scores are bilinear.
+// values, or both are linear in it, the keys' part of its gradient is taken off: it is <queries, their gradient>, since
+// scores are bilinear.
 Objection check_dropout_gradient(const Contender& contender);
 
 }  // namespace headshare

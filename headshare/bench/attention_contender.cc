@@ -10,22 +10,17 @@
 namespace headshare {
 namespace {
 
-// The leaf that a view of the problem was made of: the scheme's own parameter, or an input.
-std::vector<Tensor> leaves_of(const AttentionInputs& in, const HeadProblem& problem) {
-  std::vector<Tensor> leaves = {in.queries};
-  leaves.insert(leaves.end(), in.memory.begin(), in.memory.end());
-  if (problem.query_shift.defined()) leaves.push_back(problem.query_shift);
-  return leaves;
-}
-
 Contender headshare_contender(const AttentionInputs& in) {
   const HeadProblem problem = in.problem();
   const at::AutoGradMode as_timed(in.cache == nullptr);  // a cache is read without gradients
-  const HeadBackend& backend = choose_head_backend(problem, in.mask, in.dropout);
+  std::vector<Tensor> leaves = {in.queries};
+  leaves.insert(leaves.end(), in.memory.begin(), in.memory.end());
+  if (problem.query_shift.defined()) leaves.push_back(problem.query_shift);
   return {.name = "headshare",
-          .backend = std::string(backend.name),
+          .backend = std::string(choose_head_backend(problem, in.mask, in.dropout).name),
           .is_baseline = false,
-          .leaves = leaves_of(in, problem),
+          .poses = true,
+          .leaves = std::move(leaves),
           .heads = [in] { return attend(in.problem(), in.mask, in.dropout); }};
 }
 
@@ -68,34 +63,59 @@ std::string sdpa_kernel(const Tensor& query, const Tensor& key, const Tensor& va
   return choice == static_cast<int64_t>(at::SDPBackend::math) ? "math" : "fused";
 }
 
-Contender sdpa_contender(std::string name, std::vector<Tensor> leaves, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
-  const std::string kernel = sdpa_kernel(query, key, value, options);
-  return {.name = std::move(name), .backend = kernel, .leaves = std::move(leaves), .heads = [=] {
-            return sdpa(query, key, value, options);
-          }};
+// What torch gets.
+struct Ready {
+  Tensor query, key;                  // leaves
+  Tensor own_value;                   // a leaf; undefined where the values are in the keys
+  std::optional<int64_t> first = {};  // values_in_keys()
+  int64_t width = 0;                  // of the values
+
+  Tensor value() const {
+    if (!first) return own_value;
+    return *first == 0 && width == key.size(3) ? key : key.slice(3, *first, *first + width);
+  }
+
+  std::vector<Tensor> leaves() const {
+    std::vector<Tensor> leaves = {query, key};
+    if (!first) leaves.push_back(own_value);
+    return leaves;
+  }
+};
+
+// `leaf` makes a leaf of the problem's keys or values.
+template <class Leaf>
+Ready ready(const HeadProblem& problem, const Tensor& query, const Leaf& leaf) {
+  Ready ready{.query = query,
+              .key = leaf(problem.key),
+              .own_value = {},
+              .first = values_in_keys(problem),
+              .width = problem.value.size(3)};
+  if (!ready.first) ready.own_value = leaf(problem.value);
+  return ready;
 }
 
-Contender expanded_contender(std::vector<Tensor> leaves, int64_t heads, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
-  const std::string kernel = sdpa_kernel(query, expand_heads(key, heads), expand_heads(value, heads), options);
-  return {.name = "torch_sdpa_expanded", .backend = kernel, .leaves = std::move(leaves), .heads = [=] {
-            return sdpa(query, expand_heads(key, heads), expand_heads(value, heads), options);
-          }};
+Contender sdpa_contender(std::string name, const Ready& in, const SdpaOptions& options) {
+  return {.name = std::move(name),
+          .backend = sdpa_kernel(in.query, in.key, in.value(), options),
+          .leaves = in.leaves(),
+          .heads = [=] { return sdpa(in.query, in.key, in.value(), options); }};
 }
 
-Contender padded_contender(std::vector<Tensor> leaves, const SdpaOptions& options) {
-  const Tensor query = leaves[0], key = leaves[1], value = leaves.back();
-  const int64_t missing = key.size(3) - value.size(3);
-  const auto run = [=] {
-    const Tensor wide = at::constant_pad_nd(value, {0, missing});
-    return sdpa(query, key, wide, options).slice(3, 0, value.size(3));
-  };
+Contender expanded_contender(const Ready& in, int64_t heads, const SdpaOptions& options) {
+  const auto seen = [heads](const Tensor& x) { return expand_heads(x, heads); };
+  return {.name = "torch_sdpa_expanded",
+          .backend = sdpa_kernel(in.query, seen(in.key), seen(in.value()), options),
+          .leaves = in.leaves(),
+          .heads = [=] { return sdpa(in.query, seen(in.key), seen(in.value()), options); }};
+}
+
+Contender padded_contender(const Ready& in, const SdpaOptions& options) {
+  const auto wide = [in] { return at::constant_pad_nd(in.value(), {0, in.key.size(3) - in.width}); };
   return {.name = "torch_sdpa_padded",
-          .backend = sdpa_kernel(query, key, at::constant_pad_nd(value, {0, missing}), options),
+          .backend = sdpa_kernel(in.query, in.key, wide(), options),
           .is_baseline = false,
-          .leaves = std::move(leaves),
-          .heads = run};
+          .leaves = in.leaves(),
+          .heads = [=] { return sdpa(in.query, in.key, wide(), options).slice(3, 0, in.width); }};
 }
 
 }  // namespace
@@ -108,23 +128,22 @@ std::vector<Contender> make_contenders(const AttentionInputs& in) {
   const bool shared_memory = problem.key.size(1) < H || problem.value.size(1) < H;
   std::vector<Contender> contenders = {headshare_contender(in)};
   const Tensor query = ready_queries(problem);
-  std::vector<Tensor> shared = {query};
-  shared.insert(shared.end(), in.memory.begin(), in.memory.end());
+  const Ready shared =
+      ready(problem, query, [](const Tensor& x) { return x.detach().requires_grad_(x.requires_grad()); });
   if (!shared_memory) {
     contenders.push_back(sdpa_contender("torch_sdpa", shared, plain));
-  } else {
-    if (problem.query.size(2) > 1) {
-      std::vector<Tensor> ready = {query};
-      for (const Tensor& part : in.memory) ready.push_back(ready_heads(part, H));
-      contenders.push_back(sdpa_contender("torch_sdpa", ready, plain));
-      if (problem.key.size(3) > problem.value.size(3)) contenders.push_back(padded_contender(ready, plain));
-    }
-    contenders.push_back(expanded_contender(shared, H, plain));
-    if (problem.key.size(1) == problem.value.size(1)) {
-      SdpaOptions grouped = plain;
-      grouped.grouped = true;
-      contenders.push_back(sdpa_contender("torch_sdpa_gqa", shared, grouped));
-    }
+    return contenders;
+  }
+  if (problem.query.size(2) > 1) {
+    const Ready own = ready(problem, query, [H](const Tensor& x) { return ready_heads(x, H); });
+    contenders.push_back(sdpa_contender("torch_sdpa", own, plain));
+    if (problem.key.size(3) > problem.value.size(3)) contenders.push_back(padded_contender(own, plain));
+  }
+  contenders.push_back(expanded_contender(shared, H, plain));
+  if (problem.key.size(1) == problem.value.size(1)) {
+    SdpaOptions grouped = plain;
+    grouped.grouped = true;
+    contenders.push_back(sdpa_contender("torch_sdpa_gqa", shared, grouped));
   }
   return contenders;
 }

@@ -13,8 +13,10 @@ struct Contender {
   std::string name;
   std::string backend;      // what computes inside
   bool is_baseline = true;  // one of the torch forms; the fastest of them is what ratios refer to
-  // What gradients are for: queries, keys, values (or one tensor that is both) and, where the problem has it, the
-  // query shift. Heads that the problem shares may stand here once each, as tensors of their own.
+  bool poses = false;       // it makes the problem of the scheme's queries and memory; else it gets it ready
+  // What gradients are for. Where it poses, the queries, the parts of the memory and, where the problem has it, the
+  // query shift. Else queries, keys, values (or one tensor that is both) of the problem. Heads that the problem shares
+  // may stand here once each, as tensors of their own.
   std::vector<Tensor> leaves;
   std::function<Tensor()> heads;  // [B, heads of the problem, T, D]
 };
@@ -23,7 +25,8 @@ struct Contender {
 //   torch_sdpa            every head's queries, keys and values lie ready
 //   torch_sdpa_expanded   shared keys and values are seen as H heads without copying
 //   torch_sdpa_gqa        the same through enable_gqa
-// Heads that share scores but not queries (mhe_add) reach torch as H ready queries. Decoding (T = 1)
+// Heads that share scores but not queries (mhe_add) reach torch as H ready queries, keys and values that are computed
+// from the memory as they are. Decoding (T = 1)
 // leaves out ready copies of a shared cache: they would be another scheme's cache.
 // Where keys are wider than values, torch has no fused kernel; torch_sdpa_padded gives it values with zeros
 // up to that width. That is no form people use, so it is no baseline.

@@ -57,7 +57,8 @@ std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
                            .dropout = dropout,
                            .dropout_mask = kind,
                            .pass = pass,
-                           .precision = precision});
+                           .precision = precision,
+                           .device = grid.device});
         }
       }
     }

@@ -24,6 +24,7 @@ struct AttentionGrid {
   int64_t tokens = 2048;  // B = tokens / length, at least 1
   std::optional<int64_t> batch_size = {};
   std::optional<int64_t> queries = {};  // default as many as keys
+  c10::Device device = c10::Device(c10::kCPU);
 };
 
 Fields fields(AttentionGrid& grid);

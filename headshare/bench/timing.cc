@@ -1,5 +1,7 @@
 #include "headshare/bench/timing.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -8,13 +10,21 @@
 namespace headshare {
 namespace {
 
-double milliseconds_of(const std::function<void()>& action) {
+double milliseconds_of(const std::function<void()>& action, c10::Device device) {
+  synchronise(device);
   const auto began = std::chrono::steady_clock::now();
   action();
+  synchronise(device);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
 }
 
 }  // namespace
+
+void synchronise(c10::Device device) {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
+}
 
 Timing summarise(std::vector<double> milliseconds) {
   HS_CHECK(!milliseconds.empty(), "no times to summarise");
@@ -31,6 +41,7 @@ std::vector<Timing> take_turns(const std::vector<std::function<void()>>& actions
   for (const auto& action : actions) {
     options.between();
     action();
+    synchronise(options.device);
   }
   std::vector<std::vector<double>> times(actions.size());
   double total = 0;
@@ -40,7 +51,7 @@ std::vector<Timing> take_turns(const std::vector<std::function<void()>>& actions
       // Nobody always comes after the same neighbour's use of the caches.
       const size_t at = (turn + static_cast<size_t>(round)) % actions.size();
       options.between();
-      times[at].push_back(milliseconds_of(actions[at]));
+      times[at].push_back(milliseconds_of(actions[at], options.device));
       total += times[at].back();
     }
   }

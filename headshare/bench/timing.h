@@ -1,6 +1,8 @@
 // Times of things that take turns: what disturbs a machine for a second hits all of them.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <vector>
 
@@ -15,7 +17,11 @@ struct Timing {
 // Of at least one time.
 Timing summarise(std::vector<double> milliseconds);
 
+// Waits until the device has done all that it was given; a CPU has.
+void synchronise(c10::Device device);
+
 struct TurnOptions {
+  c10::Device device = c10::Device(c10::kCPU);  // where the actions compute: a turn ends when they have
   int least_rounds = 3;
   int most_rounds = 15;
   double seconds = 2;                     // no further round after the least once all of them took this long

@@ -1,5 +1,6 @@
 #include "headshare/bench/timing.h"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +32,34 @@ TEST(Timing, ContendersTakeTurnsInChangingOrder) {
             ".a.b.c.b.c.a.c.a.b");
   ASSERT_EQ(timings.size(), 3U);
   for (const Timing& one : timings) EXPECT_EQ(one.repetitions, 3);
+}
+
+// A device on which work goes on for some milliseconds after it was started.
+class SlowDevice : public c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
+ public:
+  void synchronizeDevice(c10::DeviceIndex) const override {
+    if (working_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    working_ = false;
+  }
+  static void start() { working_ = true; }
+  static bool works() { return working_; }
+
+ private:
+  inline static bool working_ = false;
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, SlowDevice)
+
+TEST(Timing, ATurnLastsUntilTheDeviceIsDone) {
+  const auto starts = [] { SlowDevice::start(); };
+  const TurnOptions options = {.least_rounds = 2, .most_rounds = 2};
+  EXPECT_LT(take_turns({starts}, options)[0].minimum_ms, 5);  // on the CPU nothing is waited for
+  TurnOptions on_device = options;
+  on_device.device = c10::Device(c10::DeviceType::PrivateUse1, 0);
+  const auto nothing = [] { EXPECT_FALSE(SlowDevice::works()); };  // an earlier turn's work would count here
+  const std::vector<Timing> timings = take_turns({starts, nothing}, on_device);
+  EXPECT_GE(timings[0].minimum_ms, 5);
+  EXPECT_LT(timings[1].minimum_ms, 5);
+  EXPECT_FALSE(SlowDevice::works());
 }
 
 TEST(Timing, LongActionsAreRepeatedLessOften) {

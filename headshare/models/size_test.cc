@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headshare/attention/latent_testing.h"
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/testing.h"
@@ -200,6 +201,22 @@ TEST(Size, AStepOfAWideKeyWidthTakesWhatIsEstimated) {
 }
 
 // The rule of before, wherever it takes little memory or no more than a training step.
+TEST(Size, EstimatesAskForTheFormThatTrainingUses) {
+  const AddedScheme both{latent_scheme()};
+  const AddedScheme many{latent_scheme<LatentForms::kManyQueries>("latent_many")};
+  const AddedScheme few{latent_scheme<LatentForms::kFewQueries>("latent_few")};
+  const TrainingShape shape = {.batch = 1000, .length = 10, .scored = 0};  // a step takes more than an evaluation
+  const auto training = [&](const std::string& scheme) {
+    return training_bytes(resolve(small_options(scheme)), shape);
+  };
+  EXPECT_EQ(training("latent"), training("latent_many"));
+  EXPECT_NE(training("latent"), training("latent_few"));
+  const DecoderOptions decoder = resolve(small_options("latent"));
+  expect_counted(small_decoder(decoder));
+  const int64_t kept = kLatentWidth + kTurnedWidth;  // of a token in each of two layers, whatever the form
+  EXPECT_EQ(decoding_bytes(decoder, 3, 10) - parameter_bytes(decoder), 3 * 10 * 2 * kept * 4);
+}
+
 TEST(Size, EvaluationsTakeAboutFourThousandTokensAtOnce) {
   DecoderOptions options{.vocabulary = 8192, .layers = 4};
   EXPECT_EQ(evaluation_batch(resolve(options), {.batch = 8, .length = 256}), 16);

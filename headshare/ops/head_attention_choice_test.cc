@@ -61,7 +61,8 @@ TEST(HeadAttention, BackendsSayTheirDeviceAndGradients) {
   EXPECT_THAT(kFusedBackend.why_not(in.problem, in.mask, {}), IsEmpty());
   const HeadInputs elsewhere = make_inputs({.T = 5, .S = 9}, at::device(at::kMeta).dtype(at::kFloat));
   for (const HeadBackend* backend : {&kDecodeBackend, &kFactorisedBackend, &kFusedBackend}) {
-    EXPECT_EQ(backend->why_not(elsewhere.problem, elsewhere.mask, {}).front(), "its kernels are for the CPU, not meta");
+    EXPECT_THAT(backend->why_not(elsewhere.problem, elsewhere.mask, {}),
+                testing::Contains("its kernels are for the CPU, not meta"));
   }
   EXPECT_THAT(kReferenceBackend.why_not(elsewhere.problem, elsewhere.mask, {}), IsEmpty());
 }
@@ -81,6 +82,7 @@ TEST(HeadAttention, ExplainsWhichBackendRuns) {
   EXPECT_THAT(plain.refused[2].reasons, testing::ElementsAre(HasSubstr("not Double")));
   const ScopedEnvironment forced("HEADSHARE_BACKEND", "reference");
   const BackendChoice asked = explain_head_backend(cached.problem, cached.mask, {});
+  ASSERT_EQ(asked.refused.size(), 5U);
   EXPECT_EQ(asked.refused.front().backend, "decode");
   EXPECT_THAT(asked.refused.front().reasons, IsEmpty());
 }

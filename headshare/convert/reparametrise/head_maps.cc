@@ -8,16 +8,6 @@
 namespace headshare {
 namespace {
 
-std::shared_ptr<Scheme> in_double(const Scheme& scheme) {
-  const std::shared_ptr<Scheme> copy = make_scheme(scheme.options());
-  copy->to(at::kDouble);
-  const std::vector<Declared> from = declared_parameters(scheme);
-  const std::vector<Declared> to = declared_parameters(*copy);
-  for (size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);
-  copy->eval();
-  return copy;
-}
-
 void check_values(const Scheme& scheme, const std::string& layer) {
   NamedTensors tensors;
   for (const Declared& one : declared_parameters(scheme)) tensors.emplace(one.name, one.tensor);
