@@ -30,10 +30,18 @@ from table_parts import (
     with_interval,
 )
 
-LIST = RESULTS.parents[1] / "headshare/attention/schemes.inc"
-# The schemes that are trained: el_lossless computes with mha's weights.
-SCHEMES = tuple(name for name in re.findall(r"^HS_SCHEME\((\w+)\)", LIST.read_text(), re.MULTILINE) if name != "el_lossless")
+ATTENTION = RESULTS.parents[1] / "headshare/attention"
+LIST = re.findall(r"^HS_SCHEME\((\w+)\)", (ATTENTION / "schemes.inc").read_text(), re.MULTILINE)
+# The schemes that are trained. The records of the others name the scheme whose weights they compute with.
+SCHEMES = tuple(name for name in LIST if ".weights_of = " not in (ATTENTION / f"{name}.cc").read_text())
 TASKS = ("offsets", "recall", "induction", "dyck")
+
+
+def table_by_scheme(headings, rows):
+    """A table with a column for each scheme that has a figure; rows: [(first cells, {scheme: cell})]."""
+    shown = [scheme for scheme in SCHEMES if any(cells[scheme] != "-" for _, cells in rows)]
+    body = [[*first, *(cells[scheme] for scheme in shown)] for first, cells in rows]
+    return table([*headings, *(f"`{scheme}`" for scheme in shown)], body)
 
 
 def is_told(results):
@@ -79,9 +87,8 @@ def diagnostics():
     for index, (_, start, name, results) in enumerate(runs):
         options, rows = results["options"], rows_by_scheme(results)
         what = [name, options["positions"], str(options["layers"]), str(options["seeds"]), start]
-        table_rows.append([*what, *(cell(index, rows, scheme) for scheme in SCHEMES)])
-    headings = ["task", "positions", "layers", "seeds", "MHE from", *(f"`{scheme}`" for scheme in SCHEMES)]
-    return table(headings, table_rows)
+        table_rows.append((what, {scheme: cell(index, rows, scheme) for scheme in SCHEMES}))
+    return table_by_scheme(["task", "positions", "layers", "seeds", "MHE from"], table_rows)
 
 
 def steps_to_solve():
@@ -110,8 +117,7 @@ def steps_to_solve():
         sooner = sum((step < other) - (step > other) for step in steps for other in reached[task]["mha"])
         return text + share + (ARROWS[1 if sooner > 0 else -1] if (task, scheme) in significant else "")
 
-    body = [[task, *(cell(task, scheme) for scheme in SCHEMES)] for task in reached]
-    return table(["task", *(f"`{scheme}`" for scheme in SCHEMES)], body)
+    return table_by_scheme(["task"], [([task], {scheme: cell(task, scheme) for scheme in SCHEMES}) for task in reached])
 
 
 SEPARATING = ("joint-recall", "k-gram")
@@ -177,6 +183,7 @@ def setting_table(name, figure, digits, columns):
     rows = [
         [f"`{scheme}`", *(found.get((scheme, frozenset(setting.items())), "-") for setting in columns.values())]
         for scheme in SCHEMES
+        if any(one == scheme for one, _ in found)
     ]
     return table(["scheme", *columns], rows)
 
@@ -267,9 +274,10 @@ def preset_rates():
     for name, what in PRESETS.items():
         results = load(name)
         for setting, rows in settings_of(results).items() if results else ():
-            losses = [with_deviation(rows[scheme]["validation_loss"], 2) if scheme in rows else "-" for scheme in SCHEMES]
-            body.append([what, dict(setting)["learning-rate"], mean_loss(rows.values()), *losses])
-    return table(["preset on", "learning rate", "mean", *(f"`{scheme}`" for scheme in SCHEMES)], body)
+            losses = {scheme: "-" for scheme in SCHEMES}
+            losses |= {scheme: with_deviation(row["validation_loss"], 2) for scheme, row in rows.items()}
+            body.append(([what, dict(setting)["learning-rate"], mean_loss(rows.values())], losses))
+    return table_by_scheme(["preset on", "learning rate", "mean"], body)
 
 
 MIXING = {"start-mixing-text": "demo's text", "start-mixing-shakespeare": "tiny shakespeare", "start-mixing-offsets": "offsets",

@@ -12,6 +12,7 @@
 #include "headshare/analyze/seen_layer.h"
 #include "headshare/analyze/similarity.h"
 #include "headshare/analyze/spectra.h"
+#include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
@@ -65,7 +66,8 @@ class Analysis {
 
   void check_source() const {
     HS_CHECK(attention_.heads > 1, "analyze compares heads, and this model has only one");
-    HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || !attention_.rotary || attention_.rotary_width,
+    HS_CHECK(!scheme_record(attention_.scheme).shares_key_width || !attention_.rotary ||
+                 attention_.own.get<CollaborativeOptions>().rotary_width,
              "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, so that its "
              "heads have no maps that hold at every distance (--rotary-width); analyze the model that it was made "
              "from");

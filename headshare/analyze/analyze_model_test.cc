@@ -51,7 +51,7 @@ void expect_what_convert_reports(const Model& model, const Tensor& sample) {
                                  SharedScheme{"mhe_add"}, SharedScheme{"skv"}}) {
     SharingReport report;
     const Model target = to_shared(model, {to, defaults.decomposition, sample}, nullptr, &report);
-    const ConversionAnalysis& found = row(analysis, to.scheme + (to.groups ? ":2" : ""));
+    const ConversionAnalysis& found = row(analysis, to.scheme + (to.size ? ":2" : ""));
     ASSERT_EQ(found.layers.size(), 2U);
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_DOUBLE_EQ(found.layers[i].scores, report.layers[i].result.error.scores) << found.name;

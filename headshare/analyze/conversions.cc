@@ -5,7 +5,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/reparametrise/widths.h"
-#include "headshare/convert/share/shared_layer.h"
+#include "headshare/convert/share/conversion_record.h"
 
 namespace headshare {
 namespace {
@@ -51,7 +51,7 @@ Conversion collaborative(const ConversionSource& source, int64_t width) {
 }
 
 Conversion shared(const ConversionSource& source, const SharedScheme& to) {
-  const std::string name = to.groups ? join_text(to.scheme, ":", *to.groups) : to.scheme;
+  const std::string name = to.size ? join_text(to.scheme, ":", *to.size) : to.scheme;
   Conversion made{.scheme = to.scheme, .name = name, .command = "--to " + name, .impossible = {}};
   try {
     made.attention = shared_options(source.attention, to, source.needs_biases);
@@ -73,17 +73,18 @@ Conversion shared(const ConversionSource& source, const SharedScheme& to) {
   return made;
 }
 
-// Every number of groups between one for each head and one for all.
-std::vector<SharedScheme> with_groups(const std::string& scheme, int64_t heads) {
+// What layers of `source` can become by one conversion: of gqa each number of groups.
+std::vector<SharedScheme> targets_of(const ConversionRecord& conversion, const AttentionOptions& source) {
+  if (!conversion.size) return {{.scheme = conversion.scheme}};
   std::vector<SharedScheme> all;
-  for (int64_t groups = heads / 2; groups >= 2; --groups) {
-    if (heads % groups == 0) all.push_back({.scheme = scheme, .groups = groups});
+  for (const int64_t size : conversion.size->worth_trying(source)) {
+    all.push_back({.scheme = conversion.scheme, .size = size});
   }
   return all;
 }
 
-bool is_already(const AttentionOptions& source, const SharedScheme& to) {
-  return source.scheme == to.scheme && (!to.groups || source.groups == to.groups);
+bool is_already(const AttentionOptions& source, const ConversionRecord& conversion, const SharedScheme& to) {
+  return source.scheme == to.scheme && (!to.size || conversion.size->value(source) == to.size);
 }
 
 }  // namespace
@@ -94,11 +95,9 @@ std::vector<Conversion> conversions(const ConversionSource& source) {
     check_width(source, width);
     all.push_back(collaborative(source, width));
   }
-  for (const std::string& scheme : shared_schemes()) {
-    const std::vector<SharedScheme> settings =
-        scheme == "gqa" ? with_groups(scheme, source.attention.heads) : std::vector<SharedScheme>{{.scheme = scheme}};
-    for (const SharedScheme& to : settings) {
-      if (!is_already(source.attention, to)) all.push_back(shared(source, to));
+  for (const auto& one : conversion_records()) {
+    for (const SharedScheme& to : targets_of(*one, source.attention)) {
+      if (!is_already(source.attention, *one, to)) all.push_back(shared(source, to));
     }
   }
   return all;

@@ -4,6 +4,8 @@
 // With a rotary width, dimensions i and i + R/2 of queries and of m_h are one complex number. Multiplying by it
 // commutes with rotation, which multiplying either dimension by itself does not, so that heads can share what each of
 // them turns.
+#include "headshare/attention/collaborative.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -24,7 +26,8 @@ class Collaborative : public Scheme {
         key_(key_projection("key", R())),
         value_(projection("value", H() * D())),
         output_(output_projection()),
-        mixing_(declare("mixing", {H(), R()}, Init::normal(*options.mixing_deviation), Decay::kNo)) {}
+        rotary_width_(own().rotary_width),
+        mixing_(declare("mixing", {H(), R()}, Init::normal(*own().mixing_deviation), Decay::kNo)) {}
 
   Tensor project_queries(const Tensor& x, int64_t first) const override {
     return turned(mixed(normed_query(split_heads(query_->forward(x), 1))), first);  // [B, H, T, R]
@@ -54,11 +57,12 @@ class Collaborative : public Scheme {
   }
 
  private:
+  const CollaborativeOptions& own() const { return options().own.get<CollaborativeOptions>(); }
   int64_t R() const { return *options().key_width; }
 
   // q [B, 1, T, R] -> [B, H, T, R].
   Tensor mixed(const Tensor& q) const {
-    if (!options().rotary_width) return q * mixing_.unsqueeze(1);
+    if (!rotary_width_) return q * mixing_.unsqueeze(1);
     const Tensor m = mixing_.unsqueeze(1);  // [H, 1, R]
     const auto real = [this](const Tensor& x) { return x.slice(-1, 0, R() / 2); };
     const auto imaginary = [this](const Tensor& x) { return x.slice(-1, R() / 2); };
@@ -67,11 +71,12 @@ class Collaborative : public Scheme {
   }
 
   Tensor turned(const Tensor& x, int64_t first) const {
-    if (!options().rotary_width) return rotated(x, first);
-    return rotate(x, first, options().rotary_base, *options().rotary_width);
+    if (!rotary_width_) return rotated(x, first);
+    return rotate(x, first, options().rotary_base, *rotary_width_);
   }
 
   Linear query_, key_, value_, output_;
+  std::optional<int64_t> rotary_width_;
   Tensor mixing_;  // m: [H, R]
 };
 
@@ -91,15 +96,40 @@ void set_defaults(AttentionOptions* options) {
 int64_t whole_width(const AttentionOptions& options) { return *options.key_width; }
 
 std::string why_not(const AttentionOptions& o) {
-  if (!o.rotary_width) return "";
+  const CollaborativeOptions& own = o.own.get<CollaborativeOptions>();
+  if (!own.rotary_width) return "";
   if (!o.rotary) return "rotary-width is about rotary positions; leave it out, or set --positions rotary";
-  const int64_t width = *o.rotary_width;
+  const int64_t width = *own.rotary_width;
   if (width % 2 == 0 && *o.key_width % width == 0) return "";
   return join_text("key-width must be a multiple of rotary-width, which is even: ", *o.key_width, " and ", width,
                    "; set --key-width to a multiple of the width of a head");
 }
 
 std::string sizes(const AttentionOptions& options) { return join_text("key width ", *options.key_width); }
+
+constexpr double kMixingDeviation = 1;  // measured: docs/design/027-where-mixing-starts.md
+
+Fields fields(CollaborativeOptions& o) {
+  return {
+      field("mixing-deviation", &o.mixing_deviation,
+            join_text("collaborative mixing starts from N(0, this squared); auto: ", kMixingDeviation),
+            {.min = 0, .max = 10}),
+      field("rotary-width", &o.rotary_width,
+            "collaborative mixes pairs of dimensions as complex numbers, which turn as in rotary heads of this width; "
+            "auto: every dimension by itself",
+            {.min = 2, .max = 1 << 16, .since = 5}),
+  };
+}
+
+SchemeOptions own_options() {
+  SchemeOptions options = scheme_options<CollaborativeOptions>(fields);
+  options.fill_in = [](AttentionOptions* o) {
+    std::optional<double>& deviation = o->own.get<CollaborativeOptions>().mixing_deviation;
+    if (!deviation) deviation = kMixingDeviation;
+  };
+  options.leave_rotary_out = [](AttentionOptions* o) { o->own.get<CollaborativeOptions>().rotary_width.reset(); };
+  return options;
+}
 
 }  // namespace
 
@@ -108,6 +138,7 @@ SchemeRecord collaborative_scheme() {
           .sentence = "heads share query and key maps, and each weights their dimensions",
           .paper = "Cordonnier et al., 2020",
           .make = make_as<Collaborative>,
+          .options = own_options(),
           .set_defaults = set_defaults,
           .why_not = why_not,
           .compared_width = whole_width,

@@ -1,6 +1,7 @@
 // Parameters and cache sizes against docs/mathematics.md#overview and the counts that the MHE paper prints.
 #include <gtest/gtest.h>
 
+#include "headshare/attention/gqa.h"
 #include "headshare/attention/testing.h"
 #include "headshare/base/format.h"
 
@@ -86,10 +87,10 @@ TEST(Counts, TheOtherSchemes) {
     return cost_of(options);
   };
   EXPECT_EQ(cost({.scheme = "gqa"}).parameters, 2 * E * E + 2 * E * 3 * D);
-  EXPECT_EQ(cost({.scheme = "gqa", .groups = 6}).parameters, 2 * E * E + 2 * E * 6 * D);
+  EXPECT_EQ(cost({.scheme = "gqa", .own = GqaOptions{.groups = 6}}).parameters, 2 * E * E + 2 * E * 6 * D);
   EXPECT_EQ(cost({.scheme = "el_lossless"}).parameters, 4 * E * E);
-  EXPECT_EQ(cost({.scheme = "skv", .shared_qk = true}).parameters, 3 * E * E);
-  EXPECT_EQ(cost({.scheme = "el_shared", .averaged_values = true}).parameters, 2 * E * E);
+  EXPECT_EQ(cost(with_option({.scheme = "skv"}, "shared-qk", "true")).parameters, 3 * E * E);
+  EXPECT_EQ(cost(with_option({.scheme = "el_shared"}, "averaged-values", "true")).parameters, 2 * E * E);
   EXPECT_EQ(cost({.scheme = "mha", .key_width = 384}).parameters, 2 * E * 384 + 2 * E * E);
   EXPECT_EQ(cost({.scheme = "collaborative"}).parameters, 2 * E * 384 + H * 384 + 2 * E * E);
   EXPECT_EQ(cost({.scheme = "collaborative", .key_width = 64, .content_bias = true}).parameters,
@@ -106,9 +107,9 @@ TEST(Counts, CacheElementsPerToken) {
   EXPECT_EQ(elements({.scheme = "mha", .key_width = 384}), 384 + 768);
   EXPECT_EQ(elements({.scheme = "gqa"}), 2 * 3 * 64);
   EXPECT_EQ(elements({.scheme = "skv"}), 768);
-  EXPECT_EQ(elements({.scheme = "skv", .shared_qk = true}), 1536);
+  EXPECT_EQ(elements(with_option({.scheme = "skv"}, "shared-qk", "true")), 1536);
   EXPECT_EQ(elements({.scheme = "el_shared"}), 768);
-  EXPECT_EQ(elements({.scheme = "el_shared", .averaged_values = true}), 1536);
+  EXPECT_EQ(elements(with_option({.scheme = "el_shared"}, "averaged-values", "true")), 1536);
   EXPECT_EQ(elements({.scheme = "el_lossless"}), 768);
   for (const std::string one : {"sha", "mqa", "mhe_add", "mhe_mul"}) {
     EXPECT_EQ(elements({.scheme = one}), 128) << one;

@@ -82,13 +82,22 @@ std::string why_not_hidden_states(const AttentionOptions& o) {
 
 namespace {
 
+struct ElSharedOptions {
+  bool averaged_values = false;  // keys are projected, hidden states are values, heads averaged
+};
+
+Fields fields(ElSharedOptions& o) {
+  return {field("averaged-values", &o.averaged_values,
+                "el_shared projects keys, takes whole hidden states for values and averages the heads")};
+}
+
 std::shared_ptr<Scheme> make_el_shared(const AttentionOptions& options) {
-  if (options.averaged_values) return std::make_shared<ElAveraged>(options);
+  if (options.own.get<ElSharedOptions>().averaged_values) return std::make_shared<ElAveraged>(options);
   return std::make_shared<ElShared>(options);
 }
 
 std::string why_not(const AttentionOptions& o) {
-  if (o.averaged_values) return "";
+  if (o.own.get<ElSharedOptions>().averaged_values) return "";
   if (o.heads * *o.head_width == o.d_model) return why_not_hidden_states(o);
   return join_text("el_shared cuts the model width into heads: ", o.heads, " heads x ", *o.head_width,
                    " must equal d-model ", o.d_model, "; leave --head-width at auto");
@@ -101,6 +110,7 @@ SchemeRecord el_shared_scheme() {
           .sentence = "a head's keys and values are its slice of the hidden state",
           .paper = "Xue and Aletras, 2023, after Yan et al., 2021",
           .make = make_el_shared,
+          .options = scheme_options<ElSharedOptions>(fields),
           .why_not = why_not};
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 
@@ -41,19 +43,47 @@ AttentionCost Gqa::own_cost() const {
 
 namespace {
 
+int64_t groups_of(const AttentionOptions& resolved) { return *resolved.own.get<GqaOptions>().groups; }
+
 std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options) {
-  return std::make_shared<Gqa>(options, *options.groups);
+  return std::make_shared<Gqa>(options, groups_of(options));
 }
 
-std::string sizes(const AttentionOptions& options) { return join_text(*options.groups, " groups"); }
+std::string sizes(const AttentionOptions& options) { return join_text(groups_of(options), " groups"); }
+
+Fields fields(GqaOptions& o) {
+  return {field("groups", &o.groups,
+                "key/value groups of gqa; auto: the smallest divisor of heads >= max(2, heads / 4)",
+                {.min = 1, .max = 1 << 16, .aliases = {"num-key-value-heads"}})};
+}
+
+// The smallest divisor of `heads` that is at least max(2, heads / 4).
+int64_t default_groups(int64_t heads) {
+  for (int64_t groups = std::max<int64_t>(2, heads / 4); groups < heads; ++groups) {
+    if (heads % groups == 0) return groups;
+  }
+  return heads;
+}
+
+void fill_in(AttentionOptions* options) {
+  std::optional<int64_t>& groups = options->own.get<GqaOptions>().groups;
+  const int64_t heads = options->heads;
+  if (!groups) groups = default_groups(heads);
+  HS_CHECK(*groups >= 1, "groups must be at least 1, not ", *groups);
+  HS_CHECK(*groups <= heads && heads % *groups == 0, "groups must divide heads: ", heads, " heads, ", *groups,
+           " groups; set --groups to a divisor of ", heads);
+}
 
 }  // namespace
 
 SchemeRecord gqa_scheme() {
+  SchemeOptions options = scheme_options<GqaOptions>(fields);
+  options.fill_in = fill_in;
   return {.name = "gqa",
           .sentence = "groups of heads share keys and values",
           .paper = "Ainslie et al., 2023",
           .make = make_gqa,
+          .options = options,
           .sizes = sizes};
 }
 

@@ -6,6 +6,10 @@
 
 namespace headshare {
 
+struct GqaOptions {
+  std::optional<int64_t> groups = {};  // g; default the smallest divisor of H >= max(2, H / 4)
+};
+
 class Gqa : public Scheme {
  public:
   Gqa(const AttentionOptions& options, int64_t groups);

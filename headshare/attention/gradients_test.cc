@@ -139,17 +139,16 @@ TEST(Gradients, InertParametersAreKeyBiasesAndTheKeyEmbeddingOfMheAdd) {
   for (const SchemeCase& one : scheme_variants()) {
     SCOPED_TRACE(one.name);
     const Attention layer(one.options);
+    const Parameters parameters = parameters_of(layer->scheme());
     std::vector<std::string> inert;
     for (const Declared& parameter : declared_parameters(layer->scheme())) {
       if (parameter.role == Role::kInert) inert.push_back(parameter.name);
     }
     std::vector<std::string> expected;
-    const std::string scheme = one.options.scheme;
     if (!one.options.rotary) {
-      if (scheme == "mhe_add") expected.emplace_back("key_embedding");
-      const bool has_key_map = scheme != "skv" && (scheme != "el_shared" || one.options.averaged_values);
+      expected = scheme_formula(one.options.scheme).inert;
       const bool normed = one.options.qk_norm;  // an added bias changes a normed key
-      if (one.options.projection_bias && has_key_map && !normed) expected.emplace_back("key.bias");
+      if (parameters.count("key.bias") > 0 && !normed) expected.emplace_back("key.bias");
     }
     EXPECT_EQ(inert, expected);
   }

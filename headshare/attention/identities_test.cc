@@ -1,6 +1,8 @@
 // One scheme rewritten as another (docs/mathematics.md#identities), by copying weights.
 #include <gtest/gtest.h>
 
+#include "headshare/attention/gqa.h"
+#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/testing.h"
 
 namespace headshare {
@@ -124,7 +126,7 @@ TEST(Identities, MheAddIsShaWithAContentBias) {
 TEST(Identities, MheMulIsCollaborativeAttention) {
   for (const double offset : {1.0, 0.0}) {
     AttentionOptions options = options_of("mhe_mul");
-    options.mhe_mul_offset = offset;
+    options.own.get<MheMulOptions>().offset = offset;
     options.content_bias = true;
     const Attention mhe = random_attention(options, 1);
     options.scheme = "collaborative";
@@ -217,9 +219,9 @@ TEST(Identities, GroupsSpanFromMqaToMha) {
   for (const bool rotary : {false, true}) {
     AttentionOptions options = options_of("gqa");
     options.rotary = rotary;
-    options.groups = kH;
+    options.own.get<GqaOptions>().groups = kH;
     const Attention all = random_attention(options, 1);
-    options.groups = 1;
+    options.own.get<GqaOptions>().groups = 1;
     const Attention single = random_attention(options, 1);
     options.scheme = "mha";
     const Attention mha = random_attention(options, 2);
@@ -244,8 +246,7 @@ TEST(Identities, ElSharedIsSkvWithColumnsOfTheIdentity) {
 
 TEST(Identities, SharedQueryKeyIsMhaWithOneMapForBoth) {
   for (const bool rotary : {false, true}) {
-    AttentionOptions options = options_of("skv");
-    options.shared_qk = true;
+    AttentionOptions options = with_option(options_of("skv"), "shared-qk", "true");
     options.rotary = rotary;
     const Attention shared = random_attention(options, 1);
     options.scheme = "mha";

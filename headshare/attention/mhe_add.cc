@@ -59,11 +59,30 @@ class MheAdd : public SingleHead {
 
 }  // namespace
 
+namespace {
+
+Fields fields(MheOptions& o) {
+  return {field("mhe-deviation", &o.deviation,
+                "head embeddings start from N(0, this squared); auto: 0.02 for mhe_add, 0.5 for mhe_mul",
+                {.min = 0, .max = 10})};
+}
+
+// Measured: docs/design/021-where-head-embeddings-start.md. mhe_mul has set its own by then.
+void fill_in(AttentionOptions* options) {
+  std::optional<double>& deviation = options->own.get<MheOptions>().deviation;
+  if (!deviation) deviation = 0.02;
+}
+
+}  // namespace
+
 SchemeRecord mhe_add_scheme() {
+  SchemeOptions options = scheme_options<MheOptions>(fields);
+  options.fill_in = fill_in;
   return {.name = "mhe_add",
           .sentence = "all heads share one head's maps, and each adds an embedding of its own",
           .paper = "Xue and Aletras, 2023",
-          .make = make_as<MheAdd>};
+          .make = make_as<MheAdd>,
+          .options = options};
 }
 
 }  // namespace headshare

@@ -1,7 +1,7 @@
 // Multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023;
 // docs/mathematics.md#mhe_mul).
 //   q_h = q * (1 + eQ_h), k_h = k * (1 + eK_h), v_h = v * (1 + eV_h); cache: shared k, v: 2 D per token
-// The "1 +" is our reading (`mhe_mul_offset`). Without rotary positions both factors of the scores
+// The "1 +" is our reading (`MheMulOptions::offset`). Without rotary positions both factors of the scores
 // fold into the query, m_h = (1 + eQ_h) * (1 + eK_h), and 1 + eV_h scales the averaged values.
 #include <ATen/ATen.h>
 
@@ -15,6 +15,7 @@ class MheMul : public SingleHead {
  public:
   explicit MheMul(const AttentionOptions& options)
       : SingleHead(options),
+        offset_(options.own.get<MheMulOptions>().offset),
         query_embedding_(head_embedding("query_embedding", Role::kLearned)),
         key_embedding_(head_embedding("key_embedding", Role::kLearned)),
         value_embedding_(head_embedding("value_embedding", Role::kLearned)) {}
@@ -52,8 +53,9 @@ class MheMul : public SingleHead {
   }
 
  private:
-  Tensor factor(const Tensor& embedding) const { return (embedding + options().mhe_mul_offset).unsqueeze(1); }
+  Tensor factor(const Tensor& embedding) const { return (embedding + offset_).unsqueeze(1); }
 
+  double offset_;
   Tensor query_embedding_, key_embedding_, value_embedding_;  // [H, D]
 };
 
@@ -63,16 +65,26 @@ namespace {
 
 // Measured: docs/design/021-where-head-embeddings-start.md.
 void set_defaults(AttentionOptions* options) {
-  if (!options->mhe_deviation) options->mhe_deviation = 0.5;
+  std::optional<double>& deviation = options->own.get<MheOptions>().deviation;
+  if (!deviation) deviation = 0.5;
+}
+
+Fields fields(MheMulOptions& o) {
+  return {
+      field("mhe-mul-offset", &o.offset, "mhe_mul multiplies by (offset + embedding)", {.min = 0, .max = 1}),
+  };
 }
 
 }  // namespace
 
 SchemeRecord mhe_mul_scheme() {
+  SchemeOptions options = scheme_options<MheMulOptions>(fields);
+  options.reset = [](AttentionOptions*) {};  // a layer that takes another's place counts embeddings from where it does
   return {.name = "mhe_mul",
           .sentence = "all heads share one head's maps, and each multiplies by an embedding of its own",
           .paper = "Xue and Aletras, 2023",
           .make = make_as<MheMul>,
+          .options = options,
           .set_defaults = set_defaults};
 }
 

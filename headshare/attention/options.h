@@ -1,4 +1,5 @@
-// What an attention layer is made of. `resolve` fills in what was left to its default; the resolved
+// What an attention layer is made of: options that all schemes have, and those that one scheme brings
+// (SchemeRecord::options). `resolve` fills in what was left to its default; the resolved
 // options go into every checkpoint, so that nothing is ever inferred from shapes again.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "headshare/base/field.h"
+#include "headshare/base/own_options.h"
 
 namespace headshare {
 
@@ -22,21 +24,13 @@ struct AttentionOptions {
   int64_t d_model = 256;                   // E
   int64_t heads = 4;                       // H
   std::optional<int64_t> head_width = {};  // D; default E / H
-  std::optional<int64_t> groups = {};      // g, for gqa; default the smallest divisor of H >= max(2, H / 4)
   std::optional<int64_t> key_width = {};   // R, for mha (default H D) and collaborative (default E / 2, even)
   std::optional<double> scale = {};  // s; default 1 / sqrt(D); narrowed mha sqrt(H / R), collaborative sqrt(H / E)
   bool projection_bias = false;      // on queries, keys, values and output: all schemes or none
   bool content_bias = false;         // u_h: every scheme's option (docs/mathematics.md#content-bias)
   bool qk_norm = false;              // RMS norms over each query and key before they are compared
-  bool averaged_values = false;      // el_shared: keys are projected, hidden states are values, heads averaged
-  bool shared_qk = false;            // skv: share queries and keys instead of keys and values
-  std::optional<double> mhe_deviation = {};     // head embeddings start from N(0, this^2); default 0.02, mhe_mul 0.5
-  double mhe_mul_offset = 1;                    // mhe_mul multiplies by (offset + embedding): 1 or 0
-  std::optional<double> mixing_deviation = {};  // collaborative mixing starts from N(0, this^2)
-  // Collaborative with rotary positions: pairs of dimensions are mixed as complex numbers and turn as in heads of this
-  // width. Unset: each dimension is mixed by itself, and every pair has a frequency of its own.
-  std::optional<int64_t> rotary_width = {};
-  double attention_dropout = 0;  // on the attention weights, in training
+  OwnOptions own = {};               // of single schemes: own.get<GqaOptions>()
+  double attention_dropout = 0;      // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
   // Set by the model, not by the user:
   bool rotary = false;  // positions are rotated into queries and keys
@@ -46,7 +40,7 @@ struct AttentionOptions {
   double output_deviation = 0.02;  // the output projection, which GPT-2 starts smaller
 };
 
-// The options a user sets. Sizes (d-model, heads) belong to the model's list.
+// The options a user sets, with those of every scheme. Sizes (d-model, heads) belong to the model's list.
 Fields fields(AttentionOptions& options);
 
 // Fills in every default and checks that the sizes fit together; throws Error with the numbers and

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "headshare/attention/attention.h"
+#include "headshare/attention/gqa.h"
+#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/testing.h"
@@ -46,7 +48,8 @@ TEST(AttentionOptions, GroupsAreTheSmallestDivisorFromAQuarterAndTwo) {
   const std::vector<std::pair<int64_t, int64_t>> expected = {{1, 1}, {2, 2}, {3, 3}, {4, 2},  {5, 5},  {6, 2},
                                                              {7, 7}, {8, 2}, {9, 3}, {12, 3}, {16, 4}, {32, 8}};
   for (const auto& [heads, groups] : expected) {
-    EXPECT_EQ(resolve({.scheme = "gqa", .d_model = heads * 4, .heads = heads}).groups, groups) << heads;
+    const AttentionOptions options = resolve({.scheme = "gqa", .d_model = heads * 4, .heads = heads});
+    EXPECT_EQ(options.own.get<GqaOptions>().groups, groups) << heads;
   }
 }
 
@@ -63,10 +66,10 @@ TEST(AttentionOptions, ImpossibleSizesNameBothNumbersAndTheWayOut) {
               AllOf(HasSubstr("64 / 7 leaves 1"), HasSubstr("--heads"), HasSubstr("--head-width")));
   EXPECT_THAT(refusal({.d_model = 0, .heads = 4}), HasSubstr("at least 1, not 0 and 4"));
   EXPECT_THAT(refusal({.d_model = 64, .heads = -1}), HasSubstr("not 64 and -1"));
-  EXPECT_THAT(refusal({.head_width = 0}), HasSubstr("head-width and groups must be at least 1, not 0"));
-  EXPECT_THAT(refusal({.groups = 0}), HasSubstr("must be at least 1"));
+  EXPECT_THAT(refusal({.head_width = 0}), HasSubstr("head-width must be at least 1, not 0"));
+  EXPECT_THAT(refusal({.own = GqaOptions{.groups = 0}}), HasSubstr("groups must be at least 1, not 0"));
   EXPECT_THAT(refusal({.key_width = 0}), HasSubstr("key-width must be at least 1, not 0"));
-  EXPECT_THAT(refusal({.scheme = "gqa", .d_model = 64, .heads = 8, .groups = 3}),
+  EXPECT_THAT(refusal({.scheme = "gqa", .d_model = 64, .heads = 8, .own = GqaOptions{.groups = 3}}),
               AllOf(HasSubstr("8 heads, 3 groups"), HasSubstr("--groups to a divisor of 8")));
   EXPECT_THAT(refusal({.d_model = 64, .heads = 8, .key_width = 20}),
               AllOf(HasSubstr("20 and 8"), HasSubstr("--key-width to a multiple of 8")));
@@ -98,40 +101,56 @@ TEST(AttentionOptions, SchemesAreReadByName) {
   }
 }
 
+// Sets a field to another value than it has.
+void change(const Field& field) {
+  const nlohmann::json before = field.value();
+  for (const char* text : {"true", "1", "2", "0.5", "0.25", "shared"}) {
+    try {
+      field.parse(text);
+    } catch (const Error&) {
+      continue;
+    }
+    if (field.value() != before) return;
+  }
+  ADD_FAILURE() << field.name << " has no other value that this test knows";
+}
+
 TEST(AttentionOptions, FieldsSurviveARoundTrip) {
-  AttentionOptions options = {.head_width = 5,
-                              .groups = 2,
-                              .key_width = 12,
-                              .scale = 0.3,
-                              .projection_bias = true,
-                              .content_bias = true,
-                              .qk_norm = true,
-                              .averaged_values = true,
-                              .shared_qk = true,
-                              .mhe_deviation = 0.5,
-                              .mhe_mul_offset = 0,
-                              .mixing_deviation = 1,
-                              .rotary_width = 6,
-                              .attention_dropout = 0.1,
-                              .attention_dropout_mask = DropoutMaskKind::kShared};
-  const nlohmann::json written = to_json(fields(options));
-  AttentionOptions read;
+  AttentionOptions options, read;
+  const Fields all = fields(options);
+  for (const Field& one : all) change(one);
+  const nlohmann::json written = to_json(all);
+  EXPECT_EQ(written.size(), all.size());
   Fields reader = fields(read);
-  EXPECT_NE(to_json(reader), written);
   from_json(reader, written, "test");
   EXPECT_EQ(to_json(reader), written);
-  EXPECT_EQ(read.groups, 2);
-  EXPECT_EQ(read.mhe_mul_offset, 0);
 
   AttentionOptions defaults, again;
   reader = fields(again);
   from_json(reader, to_json(fields(defaults)), "test");
-  EXPECT_FALSE(again.head_width || again.groups || again.key_width || again.scale || again.mhe_deviation);
+  EXPECT_FALSE(again.head_width || again.key_width || again.scale || again.own.get<GqaOptions>().groups ||
+               again.own.get<MheOptions>().deviation);
 }
 
-TEST(AttentionOptions, EveryFieldOfTheListIsInTheRoundTrip) {
+// Checkpoints, settings and results know these names: a scheme's options have kept theirs.
+TEST(AttentionOptions, SchemesHaveTheOptionsThatFilesKnow) {
   AttentionOptions options;
-  EXPECT_EQ(fields(options).size(), 15U);  // as many as the test above sets
+  std::vector<std::string> names;
+  for (const Field& one : fields(options)) names.push_back(one.name);
+  EXPECT_THAT(names, testing::IsSupersetOf({"head-width", "groups", "key-width", "attention-scale", "projection-bias",
+                                            "content-bias", "qk-norm", "averaged-values", "shared-qk", "mhe-deviation",
+                                            "mhe-mul-offset", "mixing-deviation", "rotary-width", "attention-dropout",
+                                            "attention-dropout-mask"}));
+}
+
+// Older programs wrote these filled in, whatever the scheme: a checkpoint says the same to the byte.
+TEST(AttentionOptions, FilesHaveWhatEverySchemeFillsIn) {
+  AttentionOptions options = resolve({.scheme = "mha", .d_model = 48, .heads = 6});
+  const nlohmann::json written = to_json(fields(options));
+  EXPECT_EQ(written.at("groups"), 2);
+  EXPECT_EQ(written.at("mhe-deviation"), 0.02);
+  EXPECT_EQ(written.at("mixing-deviation"), 1);
+  EXPECT_EQ(written.at("rotary-width"), "auto");
 }
 
 TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {
@@ -139,7 +158,7 @@ TEST(AttentionOptions, KnownNamesOfOtherToolsWork) {
   Fields all = fields(options);
   set_field(all, "num_key_value_heads", "2", "test");
   set_field(all, "attn_pdrop", "0.25", "test");
-  EXPECT_EQ(options.groups, 2);
+  EXPECT_EQ(options.own.get<GqaOptions>().groups, 2);
   EXPECT_EQ(options.attention_dropout, 0.25);
   EXPECT_THROW(set_field(all, "mhe-mul-offset", "3", "test"), Error);
 }
@@ -159,7 +178,7 @@ TEST(AttentionOptions, InitialDeviationsReachTheParameters) {
   };
   // 5 sigma of a standard deviation from n draws is 5 / sqrt(2 n) of it.
   for (const char* name : {"query_embedding", "key_embedding", "value_embedding"}) {
-    EXPECT_NEAR(deviation({.scheme = "mhe_add", .mhe_deviation = 0.5}, name), 0.5, 0.5 * 0.23);
+    EXPECT_NEAR(deviation({.scheme = "mhe_add", .own = MheOptions{.deviation = 0.5}}, name), 0.5, 0.5 * 0.23);
     EXPECT_NEAR(deviation({.scheme = "mhe_add"}, name), 0.02, 0.02 * 0.23);
     EXPECT_NEAR(deviation({.scheme = "mhe_mul"}, name), 0.5, 0.5 * 0.23);
   }

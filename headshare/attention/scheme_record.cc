@@ -1,39 +1,41 @@
 #include "headshare/attention/scheme_record.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "headshare/attention/schemes.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/record_list.h"
 
 namespace headshare {
 namespace {
 
-std::vector<SchemeRecord>& records() {
+RecordList<SchemeRecord>& records() {
 #define HS_SCHEME(name) name##_scheme(),
-  static std::vector<SchemeRecord> all = {
+  static RecordList<SchemeRecord> all({
 #include "headshare/attention/schemes.inc"
-  };
+  });
 #undef HS_SCHEME
   return all;
 }
 
 }  // namespace
 
-const std::vector<SchemeRecord>& scheme_records() { return records(); }
+std::vector<std::shared_ptr<const SchemeRecord>> scheme_records() { return records().all(); }
 
 std::vector<std::string> scheme_names() {
   std::vector<std::string> names;
-  for (const SchemeRecord& one : records()) names.push_back(one.name);
+  for (const auto& one : scheme_records()) names.push_back(one->name);
   return names;
 }
 
 const SchemeRecord& scheme_record(const std::string& name) {
   std::string plain = name;
   for (char& c : plain) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const SchemeRecord& one : records()) {
-    if (one.name == plain) return one;
+  for (const auto& one : scheme_records()) {
+    if (one->name == plain) return *one;
   }
   const std::vector<std::string> known = scheme_names();
   std::string list;
@@ -60,8 +62,9 @@ std::vector<std::string> chosen_schemes(const std::vector<std::string>& names) {
 }
 
 bool is_trained(const std::string& scheme) {
-  return std::all_of(records().begin(), records().end(),
-                     [&](const SchemeRecord& one) { return one.name != scheme || one.weights_of.empty(); });
+  const auto all = scheme_records();
+  return std::all_of(all.begin(), all.end(),
+                     [&](const auto& one) { return one->name != scheme || one->weights_of.empty(); });
 }
 
 int64_t compared_width(const AttentionOptions& o) {
@@ -78,11 +81,17 @@ Field scheme_field(std::string* target, const std::string& help) {
   return field("scheme", target, help, scheme_names(), {.aliases = {"attention"}});
 }
 
-AddedScheme::AddedScheme(SchemeRecord record) { records().push_back(std::move(record)); }
-AddedScheme::~AddedScheme() { records().pop_back(); }
+AddedScheme::AddedScheme(SchemeRecord record) {
+  const std::vector<std::string> known = scheme_names();
+  HS_CHECK(std::find(known.begin(), known.end(), record.name) == known.end(), "there is a scheme ", record.name,
+           " already; give the added one another name");
+  record_ = records().add(std::move(record));
+}
+
+AddedScheme::~AddedScheme() { records().take_out(record_); }
 
 std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved) {
-  HS_CHECK(resolved.scale && resolved.head_width && resolved.groups && resolved.key_width,
+  HS_CHECK(resolved.scale && resolved.head_width && resolved.key_width,
            "attention options must be resolved before a scheme is made");
   return scheme_record(resolved.scheme).make(resolved);
 }

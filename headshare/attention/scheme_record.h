@@ -1,8 +1,9 @@
-// What there is to know about a scheme, written once, in the scheme's own file. Flags, help, costs, comparisons,
-// reports and tests read this list: a scheme is its file, a line in schemes.inc, its test and its line in
+// What there is to know about a scheme, written once, in the scheme's own file. Flags, help, costs, checkpoints,
+// comparisons, reports and tests read this list: a scheme is its file, a line in schemes.inc, its test and its line in
 // docs/paper-map.md.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,38 +14,70 @@ namespace headshare {
 
 class Scheme;
 
+// The options that a scheme has besides those that all schemes have: a struct of the scheme in AttentionOptions::own. A
+// model has the options of all schemes, whatever its own scheme is, so that a comparison can set them. An option that
+// two schemes read belongs to the first of them in schemes.inc.
+struct SchemeOptions {
+  std::function<Fields(AttentionOptions&)> fields;
+
+  // Puts them back to where a new layer's begin, for a layer that takes the place of another one.
+  std::function<void(AttentionOptions*)> reset;
+
+  // Fills them in and checks them in layers of every scheme; null: set_defaults does so, in the scheme's own layers.
+  // Format version 1 wrote some options filled in, whatever the scheme. An option that came later (FieldOptions::since)
+  // stays as it was set in layers of other schemes: filled in, it would ask for a later version than those need.
+  std::function<void(AttentionOptions*)> fill_in = nullptr;
+
+  // Puts back those that only rotary positions give a meaning; null: there are none. Attention from one sequence to
+  // another has no such positions.
+  std::function<void(AttentionOptions*)> leave_rotary_out = nullptr;
+};
+
+// Options of a struct that a scheme brings, by its list of fields.
+template <class Own>
+SchemeOptions scheme_options(Fields (*list)(Own&)) {
+  return {.fields = [list](AttentionOptions& o) { return list(o.own.get<Own>()); },
+          .reset = [](AttentionOptions* o) { o->own.get<Own>() = Own(); }};
+}
+
 struct SchemeRecord {
   std::string name;      // as flags and files have it: "mhe_add"
   std::string sentence;  // what its heads share
   std::string paper;     // where it comes from
 
   // The scheme of resolved options.
-  std::shared_ptr<Scheme> (*make)(const AttentionOptions& resolved) = nullptr;
+  std::function<std::shared_ptr<Scheme>(const AttentionOptions& resolved)> make = nullptr;
 
-  // Fills options left at auto that become something else here than in other schemes. Head width and groups are known.
-  void (*set_defaults)(AttentionOptions* options) = nullptr;
+  // Its own options; without `fields` it has none.
+  SchemeOptions options = {};
+
+  // Fills options left at auto that become something else here than in other schemes. The head width is known.
+  std::function<void(AttentionOptions* options)> set_defaults = nullptr;
 
   // Why these options are impossible here, as a sentence with the way out; "" when they are not.
-  std::string (*why_not)(const AttentionOptions& resolved) = nullptr;
+  std::function<std::string(const AttentionOptions& resolved)> why_not = nullptr;
 
   // The width in which a query is compared with a key; null: the head width.
-  int64_t (*compared_width)(const AttentionOptions& resolved) = nullptr;
+  std::function<int64_t(const AttentionOptions& resolved)> compared_width = nullptr;
 
   // How many dimensions, the last ones of what is compared, rotary positions turn; null: all.
-  int64_t (*rotated_width)(const AttentionOptions& resolved) = nullptr;
+  std::function<int64_t(const AttentionOptions& resolved)> rotated_width = nullptr;
 
   // The sizes that only this scheme has, for people: "2 groups"; null: none.
-  std::string (*sizes)(const AttentionOptions& resolved) = nullptr;
+  std::function<std::string(const AttentionOptions& resolved)> sizes = nullptr;
 
   // Collaborative key width R is one width that all heads share, which --key-width sets; other schemes derive theirs.
   bool shares_key_width = false;
 
   // The scheme whose trained weights it computes with in another way, and which is trained in its place; "": none.
   std::string weights_of = {};
+
+  // The version of the checkpoints' format that brought it (models/checkpoint.h).
+  int64_t since = 1;
 };
 
-// All schemes, in the order of help and tables.
-const std::vector<SchemeRecord>& scheme_records();
+// All schemes, in the order of help and tables. A record stays where it is until its AddedScheme ends.
+std::vector<std::shared_ptr<const SchemeRecord>> scheme_records();
 std::vector<std::string> scheme_names();
 
 // The scheme of that name, "mhe-add" for "mhe_add" too. Throws Error with the nearest name for an unknown one.
@@ -67,14 +100,18 @@ int64_t rotated_width(const AttentionOptions& resolved);
 // The option that names a scheme.
 Field scheme_field(std::string* target, const std::string& help);
 
-// Adds a scheme to the list while it lives: for tests, and for programs that bring a scheme of their own. Not while
-// other threads read the list.
+// Adds a scheme to the list while it lives: for tests, and for programs that bring a scheme of their own. Any thread
+// may add one at any time; nobody may use the scheme after its AddedScheme has ended. Throws Error where the list has
+// the name already.
 class AddedScheme {
  public:
   explicit AddedScheme(SchemeRecord record);
   ~AddedScheme();
   AddedScheme(const AddedScheme&) = delete;
   AddedScheme& operator=(const AddedScheme&) = delete;
+
+ private:
+  const SchemeRecord* record_;
 };
 
 }  // namespace headshare

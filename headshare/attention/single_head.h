@@ -2,6 +2,7 @@
 // full output map O [E, H D]. Cache: k, v: 2 D per token.
 #pragma once
 
+#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme.h"
 
 namespace headshare {
@@ -25,7 +26,7 @@ class SingleHead : public Scheme {
 
   // [H, D], one embedding a head.
   Tensor head_embedding(const std::string& name, Role role) {
-    return declare(name, {H(), D()}, Init::normal(*options().mhe_deviation), Decay::kNo, role);
+    return declare(name, {H(), D()}, Init::normal(*options().own.get<MheOptions>().deviation), Decay::kNo, role);
   }
 
   Linear query_, key_, value_, output_;

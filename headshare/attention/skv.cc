@@ -88,16 +88,27 @@ class SharedQueryKey : public Scheme {
 
 namespace {
 
+struct SkvOptions {
+  bool shared_qk = false;  // share queries and keys instead of keys and values
+};
+
+Fields fields(SkvOptions& o) {
+  return {field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values")};
+}
+
 std::shared_ptr<Scheme> make_skv(const AttentionOptions& options) {
-  if (options.shared_qk) return std::make_shared<SharedQueryKey>(options);
+  if (options.own.get<SkvOptions>().shared_qk) return std::make_shared<SharedQueryKey>(options);
   return std::make_shared<SharedKeyValue>(options);
 }
 
 }  // namespace
 
 SchemeRecord skv_scheme() {
-  return {
-      .name = "skv", .sentence = "a head's keys are its values", .paper = "Xue and Aletras, 2023", .make = make_skv};
+  return {.name = "skv",
+          .sentence = "a head's keys are its values",
+          .paper = "Xue and Aletras, 2023",
+          .make = make_skv,
+          .options = scheme_options<SkvOptions>(fields)};
 }
 
 }  // namespace headshare

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,47 +40,128 @@ struct SchemeCase {
   AttentionOptions options;
 };
 
-// Every scheme with the options that change its formula; the sizes are small, odd where legal, and
-// H D != E where legal.
-inline std::vector<SchemeCase> scheme_cases() {
-  constexpr int64_t kE = 6, kH = 4, kD = 2;
-  const auto with = [](const std::string& scheme) {
-    return AttentionOptions{.scheme = scheme, .d_model = kE, .heads = kH, .head_width = kD};
-  };
-  std::vector<SchemeCase> cases;
-  for (const std::string& scheme : scheme_names()) cases.push_back({scheme, with(scheme)});
-  for (SchemeCase& one : cases) {
-    if (one.options.scheme == "el_shared") one.options.d_model = kH * kD;
+// Sizes that are small, odd where legal, with H D != E.
+inline AttentionOptions small_layer(const std::string& scheme) {
+  return {.scheme = scheme, .d_model = 6, .heads = 4, .head_width = 2};
+}
+
+// `options` with one of them set by its name, which needs no header of the scheme that it belongs to.
+inline AttentionOptions with_option(AttentionOptions options, const std::string& name, const std::string& value) {
+  Fields list = fields(options);
+  set_field(list, name, value, "a test");
+  return options;
+}
+
+// What one head compares and averages: [T, Dk], [S, Dk], [S, Dv].
+struct NaiveHead {
+  Tensor q, k, v;
+};
+
+// What a formula reads of a layer.
+class NaiveLayer {
+ public:
+  explicit NaiveLayer(const AttentionImpl& layer)
+      : options_(layer.scheme().options()), parameters_(parameters_of(layer.scheme())) {}
+
+  const AttentionOptions& options() const { return options_; }
+  bool has(const std::string& name) const { return parameters_.count(name) > 0; }
+  const Tensor& parameter(const std::string& name) const { return parameters_.at(name); }
+
+  // x W^T + b: every key bias too, inert or not.
+  Tensor affine(const std::string& name, const Tensor& x) const {
+    const Tensor product = x.matmul(parameter(name + ".weight").t());
+    return has(name + ".bias") ? product + parameter(name + ".bias") : product;
   }
-  for (size_t i = 0, plain = cases.size(); i < plain; ++i) {
-    SchemeCase normed = cases[i];
+
+  // The columns of x that are part `i` of `parts`.
+  static Tensor part(const Tensor& x, int64_t i, int64_t parts) {
+    const int64_t width = x.size(1) / parts;
+    return x.slice(1, i * width, (i + 1) * width);
+  }
+
+  // Head h of a projection that has maps for each head.
+  Tensor own(const std::string& name, int64_t h, const Tensor& x) const {
+    return part(affine(name, x), h, options_.heads);
+  }
+
+  // With the norms of qk_norm, where the layer has them.
+  Tensor query(const Tensor& projected) const { return normed("query_norm.weight", projected); }
+  Tensor key(const Tensor& projected) const { return normed("key_norm.weight", projected); }
+
+  // A head with a query map of its own and the key and value map of its group.
+  NaiveHead grouped(int64_t groups, int64_t h, const Tensor& x, const Tensor& y) const {
+    const int64_t group = h / (options_.heads / groups);
+    return {query(own("query", h, x)), key(part(affine("key", y), group, groups)),
+            part(affine("value", y), group, groups)};
+  }
+
+ private:
+  // x / sqrt(mean(x^2) + 1e-6) * weight, where the layer has such a weight.
+  Tensor normed(const std::string& weight, const Tensor& x) const {
+    if (!has(weight)) return x;
+    return x / (x.square().mean(1, /*keepdim=*/true) + 1e-6).sqrt() * parameter(weight);
+  }
+
+  AttentionOptions options_;
+  Parameters parameters_;
+};
+
+// The literal formula of a scheme (docs/mathematics.md#the-ten-schemes), which its NAME_test.cc adds by an AddFormula.
+struct SchemeFormula {
+  std::string scheme;
+
+  std::function<NaiveHead(const NaiveLayer&, int64_t h, const Tensor& x, const Tensor& y)> head;
+
+  // heads [H] of [T, Dv] -> [T, E]; null: the output map of all of them side by side.
+  std::function<Tensor(const NaiveLayer&, const std::vector<Tensor>& heads)> merge = nullptr;
+
+  // Options that change the formula, the usual ones first; none: small_layer().
+  std::vector<SchemeCase> cases = {};
+
+  // Parameters besides a key bias that cannot matter unless positions are rotary.
+  std::vector<std::string> inert = {};
+};
+
+inline std::map<std::string, SchemeFormula>& scheme_formulas() {
+  static std::map<std::string, SchemeFormula> all;
+  return all;
+}
+
+struct AddFormula {
+  explicit AddFormula(SchemeFormula formula) {
+    if (formula.cases.empty()) formula.cases = {{formula.scheme, small_layer(formula.scheme)}};
+    scheme_formulas().emplace(formula.scheme, std::move(formula));
+  }
+};
+
+inline const SchemeFormula& scheme_formula(const std::string& scheme) {
+  const auto found = scheme_formulas().find(scheme);
+  HS_CHECK(found != scheme_formulas().end(), "no test has the formula of ", scheme, "; add it in ", scheme, "_test.cc");
+  return found->second;
+}
+
+// Every scheme with the options that change its formula, and its usual ones with normed queries and keys.
+inline std::vector<SchemeCase> scheme_cases() {
+  std::vector<SchemeCase> cases;
+  for (const std::string& scheme : scheme_names()) {
+    const std::vector<SchemeCase>& own = scheme_formula(scheme).cases;
+    cases.insert(cases.end(), own.begin(), own.end());
+    SchemeCase normed = own.front();
     normed.name += "_qk_norm";
     normed.options.qk_norm = true;
-    if (is_trained(normed.options.scheme)) cases.push_back(normed);
+    if (is_trained(scheme)) cases.push_back(normed);
   }
-  AttentionOptions narrowed = with("mha");
-  narrowed.head_width = 3;
-  narrowed.key_width = 8;
-  cases.push_back({"mha_narrowed", narrowed});
-  narrowed.scheme = "el_lossless";
-  cases.push_back({"el_lossless_narrowed", narrowed});
-  AttentionOptions shared_qk = with("skv");
-  shared_qk.shared_qk = true;
-  cases.push_back({"skv_shared_qk", shared_qk});
-  AttentionOptions averaged = with("el_shared");
-  averaged.averaged_values = true;
-  cases.push_back({"el_shared_averaged", averaged});
-  AttentionOptions plain_product = with("mhe_mul");
-  plain_product.mhe_mul_offset = 0;
-  cases.push_back({"mhe_mul_offset_0", plain_product});
-  AttentionOptions wide = with("collaborative");
-  wide.key_width = 6;
-  cases.push_back({"collaborative_6", wide});
   return cases;
 }
 
-inline bool keeps_hidden_states(const AttentionOptions& options) {
-  return options.scheme == "el_shared" || options.scheme == "el_lossless";
+// Whether `resolve` refuses the options.
+inline bool is_impossible(const AttentionOptions& options) {
+  try {
+    resolve(options);
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
 }
 
 // Every scheme with every legal mixture of biases and positions.
@@ -93,7 +175,7 @@ inline std::vector<SchemeCase> scheme_variants() {
       options.content_bias = (bits & 2) != 0;
       options.alibi = (bits & 4) != 0;
       options.rotary = (bits & 8) != 0;
-      if ((options.rotary && options.alibi) || (options.rotary && keeps_hidden_states(options))) continue;
+      if ((options.rotary && options.alibi) || (options.rotary && is_impossible(options))) continue;
       if (options.projection_bias) variant.name += "+biases";
       if (options.content_bias) variant.name += "+content";
       if (options.alibi) variant.name += "+alibi";
@@ -104,11 +186,11 @@ inline std::vector<SchemeCase> scheme_variants() {
   return variants;
 }
 
-// The literal formulas of docs/mathematics.md#the-ten-schemes, for one layer.
+// A layer computed by its scheme's formula.
 class NaiveAttention {
  public:
   explicit NaiveAttention(const AttentionImpl& layer)
-      : o_(layer.scheme().options()), parameters_(parameters_of(layer.scheme())) {}
+      : layer_(layer), o_(layer_.options()), formula_(scheme_formula(o_.scheme)) {}
 
   // x [B, T, E], y [By, S, E] with By a divisor of B; `visible` [By, S] or undefined -> [B, T, E].
   Tensor run(const Tensor& x, const Tensor& y, bool causal, const Tensor& visible = {}) const {
@@ -121,68 +203,6 @@ class NaiveAttention {
   }
 
  private:
-  struct Head {
-    Tensor q, k, v;  // [T, Dk], [S, Dk], [S, Dv]
-  };
-
-  bool has(const std::string& name) const { return parameters_.count(name) > 0; }
-  const Tensor& parameter(const std::string& name) const { return parameters_.at(name); }
-
-  // x W^T + b: every key bias too, inert or not.
-  Tensor affine(const std::string& name, const Tensor& x) const {
-    const Tensor product = x.matmul(parameter(name + ".weight").t());
-    return has(name + ".bias") ? product + parameter(name + ".bias") : product;
-  }
-
-  // Columns of head h of `heads`.
-  static Tensor part(const Tensor& x, int64_t h, int64_t heads) {
-    const int64_t width = x.size(1) / heads;
-    return x.slice(1, h * width, (h + 1) * width);
-  }
-
-  // x / sqrt(mean(x^2) + 1e-6) * weight, where the layer has such a weight.
-  Tensor normed(const std::string& weight, const Tensor& x) const {
-    if (!has(weight)) return x;
-    return x / (x.square().mean(1, /*keepdim=*/true) + 1e-6).sqrt() * parameter(weight);
-  }
-
-  Head head(int64_t h, const Tensor& x, const Tensor& y) const {
-    const int64_t H = o_.heads;
-    const auto query = [&](const Tensor& projected) { return normed("query_norm.weight", projected); };
-    const auto key = [&](const Tensor& projected) { return normed("key_norm.weight", projected); };
-    const auto own = [&](const std::string& name, const Tensor& of) { return part(affine(name, of), h, H); };
-    if (o_.scheme == "mha" || o_.scheme == "el_lossless") {
-      return {query(own("query", x)), key(own("key", y)), own("value", y)};
-    }
-    if (o_.scheme == "gqa" || o_.scheme == "mqa") {
-      const int64_t g = o_.scheme == "mqa" ? 1 : *o_.groups;
-      const int64_t group = h / (H / g);
-      return {query(own("query", x)), key(part(affine("key", y), group, g)), part(affine("value", y), group, g)};
-    }
-    if (o_.scheme == "sha") return {query(affine("query", x)), key(affine("key", y)), affine("value", y)};
-    if (o_.scheme == "skv" && o_.shared_qk) {
-      return {query(own("query_key", x)), key(own("query_key", y)), own("value", y)};
-    }
-    if (o_.scheme == "skv") return {query(own("query", x)), key(own("key_value", y)), own("key_value", y)};
-    if (o_.scheme == "el_shared" && o_.averaged_values) return {query(own("query", x)), key(own("key", y)), y};
-    if (o_.scheme == "el_shared") return {query(own("query", x)), key(part(y, h, H)), part(y, h, H)};
-    if (o_.scheme == "mhe_add") {
-      return {query(affine("query", x)) + parameter("query_embedding")[h],
-              key(affine("key", y)) + parameter("key_embedding")[h],
-              affine("value", y) + parameter("value_embedding")[h]};
-    }
-    if (o_.scheme == "mhe_mul") {
-      const double offset = o_.mhe_mul_offset;
-      return {query(affine("query", x)) * (parameter("query_embedding")[h] + offset),
-              key(affine("key", y)) * (parameter("key_embedding")[h] + offset),
-              affine("value", y) * (parameter("value_embedding")[h] + offset)};
-    }
-    if (o_.scheme == "collaborative") {
-      return {query(affine("query", x)) * parameter("mixing")[h], key(affine("key", y)), own("value", y)};
-    }
-    throw Error("unknown attention scheme");
-  }
-
   // Row t turns by position t: pairs (i, i + D/2) by the angle t * base^(-2i/D).
   Tensor turned(const Tensor& x) const {
     const int64_t D = x.size(1);
@@ -226,22 +246,22 @@ class NaiveAttention {
     const Tensor seen = sight(T, S, causal, visible, options);
     std::vector<Tensor> heads;
     for (int64_t h = 0; h < o_.heads; ++h) {
-      Head one = head(h, x, y);
+      NaiveHead one = formula_.head(layer_, h, x, y);
       if (o_.rotary) one = {turned(one.q), turned(one.k), one.v};
       Tensor scores = one.q.matmul(one.k.t());  // [T, S]
-      if (has("content_bias")) scores = scores + y.mv(parameter("content_bias")[h]);
+      if (layer_.has("content_bias")) scores = scores + y.mv(layer_.parameter("content_bias")[h]);
       scores = scores * *o_.scale;
       if (o_.alibi) scores = scores - distances(T, S, options) * alibi_slopes(o_.heads)[h];
       const Tensor weights = scores.exp() * seen;
       const Tensor sum = weights.sum(1, /*keepdim=*/true);
       heads.push_back((weights / (sum + (sum == 0))).matmul(one.v));
     }
-    if (o_.averaged_values) return at::stack(heads).mean(0);
-    return affine("output", at::cat(heads, 1));
+    return formula_.merge == nullptr ? layer_.affine("output", at::cat(heads, 1)) : formula_.merge(layer_, heads);
   }
 
-  AttentionOptions o_;
-  Parameters parameters_;
+  NaiveLayer layer_;
+  const AttentionOptions& o_;
+  const SchemeFormula& formula_;
 };
 
 }  // namespace headshare

@@ -51,6 +51,7 @@ Field make_field(std::string name, std::string help, const FieldOptions& options
   made.help = std::move(help);
   made.range = range_text(options);
   made.aliases = options.aliases;
+  made.since = options.since;
   return made;
 }
 

@@ -21,6 +21,7 @@ struct Field {
   std::string range;                              // for --help: "1..1024", "adamw|sgd", "" when anything goes
   std::vector<std::string> aliases;               // names other tools use for the same thing, kebab-case
   bool is_switch = false;                         // a bool: the flag needs no value
+  int64_t since = 1;                              // FieldOptions::since
   std::function<void(const std::string&)> parse;  // throws Error naming the field and the range
   std::function<nlohmann::json()> value;
 };
@@ -32,6 +33,9 @@ struct FieldOptions {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> aliases = {};
+  // The version of the file format that brought the option (models/checkpoint.h). A file whose option is at its default
+  // is written as if the option did not exist, so that older programs read it.
+  int64_t since = 1;
 };
 
 Field field(std::string name, int64_t* target, std::string help, FieldOptions options = {});

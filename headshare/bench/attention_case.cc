@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/mhe_options.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 
@@ -16,7 +17,7 @@ std::shared_ptr<Scheme> make_scheme_of(const AttentionCase& one, at::ScalarType 
   AttentionOptions options = {.scheme = one.scheme,
                               .d_model = one.heads * one.head_width,
                               .heads = one.heads,
-                              .mhe_deviation = kEmbeddingDeviation};
+                              .own = MheOptions{.deviation = kEmbeddingDeviation}};
   if (scheme_record(one.scheme).shares_key_width) options.key_width = one.key_width;
   std::shared_ptr<Scheme> scheme = make_scheme(resolve(options));
   attach(*scheme, std::make_shared<DropoutClock>(DropoutClock{.seed = 1}));

@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <type_traits>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
@@ -205,48 +205,30 @@ void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, c
            "this one all the same, take \"", key, "\" out of config.json");
 }
 
-// An option that came with a format version.
-struct LaterOption {
-  const char* name;
-  int64_t version;
-};
-
 bool has_letters_kind(const TransformerOptions&) { return false; }
 bool has_letters_kind(const EncoderOptions& options) { return reads_letters(options.embedding.kind); }
 
-// Takes what later versions brought out of `values` where it is not used, and gives the version that has the rest:
-// `version`, or a later one.
+// The schemes of all its attention layers.
+std::vector<std::string> schemes_of(const TransformerOptions& options) { return {options.attention.scheme}; }
+std::vector<std::string> schemes_of(const EncoderDecoderOptions& options) {
+  return {options.sites->encoder.scheme, options.sites->decoder.scheme, options.sites->cross.scheme};
+}
+
+// Takes options that later versions brought (FieldOptions::since) out of `values` where they are at their defaults, and
+// gives the version that has the rest: `version`, or a later one.
 template <class Options>
 int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t version) {
-  constexpr std::array kLater = {LaterOption{"norm", kPartsFormatVersion},
-                                 LaterOption{"feed-forward", kPartsFormatVersion},
-                                 LaterOption{"qk-norm", kPartsFormatVersion},
-                                 LaterOption{"layer-key-widths", kLayersFormatVersion},
-                                 LaterOption{"rotary-width", kLayersFormatVersion},
-                                 LaterOption{"pooler-activation", kLayersFormatVersion},  // of encoders
-                                 LaterOption{"layer-groups", kSharedLayersFormatVersion},
-                                 LaterOption{"embedding-width", kSharedLayersFormatVersion},
-                                 LaterOption{"token-embedding", kHashedFormatVersion},  // of encoders, as the rest
-                                 LaterOption{"hash-buckets", kHashedFormatVersion},
-                                 LaterOption{"hash-bits", kHashedFormatVersion},
-                                 LaterOption{"hash-chunk-bits", kHashedFormatVersion},
-                                 LaterOption{"three-way-head", kHashedFormatVersion},
-                                 LaterOption{"trigram-rows", kLettersFormatVersion},
-                                 LaterOption{"trigram-hashes", kLettersFormatVersion},
-                                 LaterOption{"character-buckets", kLettersFormatVersion},
-                                 LaterOption{"word-characters", kLettersFormatVersion}};
   Options untouched;
-  const nlohmann::json defaults = to_json(stored_fields(untouched));
-  for (const LaterOption& one : kLater) {
-    if (defaults.contains(one.name) && values->at(one.name) != defaults.at(one.name)) {
-      version = std::max(version, one.version);
-    }
+  const Fields known = stored_fields(untouched);
+  for (const Field& one : known) {
+    if (one.since > version && values->at(one.name) != one.value()) version = one.since;
   }
   // Later values of options.
+  for (const std::string& scheme : schemes_of(options)) version = std::max(version, scheme_record(scheme).since);
   if (has_letters_kind(options)) version = std::max(version, kLettersFormatVersion);
   if (options.activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
-  for (const LaterOption& one : kLater) {
-    if (one.version > version) values->erase(one.name);
+  for (const Field& one : known) {
+    if (one.since > version) values->erase(one.name);
   }
   return version;
 }

@@ -21,14 +21,11 @@ namespace headshare {
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
 // version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
 // heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and SiLU. Models are written as
-// the first version that has what they need, which older programs read.
+// the first version that has what they need, which older programs read. Options (FieldOptions::since) and schemes
+// (SchemeRecord::since) say which version brought them.
 inline constexpr int64_t kModelFormatVersion = 9;
 inline constexpr int64_t kSiluFormatVersion = 9;
 inline constexpr int64_t kLettersFormatVersion = 8;
-inline constexpr int64_t kHashedFormatVersion = 7;
-inline constexpr int64_t kSharedLayersFormatVersion = 6;
-inline constexpr int64_t kLayersFormatVersion = 5;
-inline constexpr int64_t kPartsFormatVersion = 4;
 inline constexpr int64_t kTaskHeadFormatVersion = 3;
 inline constexpr int64_t kEncoderFormatVersion = 2;
 inline constexpr int64_t kDecoderFormatVersion = 1;

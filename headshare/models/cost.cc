@@ -35,12 +35,25 @@ void forget_attention_default(TransformerOptions* model, Member member) {
   if (resolve(without).attention.*member == model->attention.*member) *model = without;
 }
 
+nlohmann::json own_options(const SchemeRecord& scheme, AttentionOptions attention) {
+  return to_json(scheme.options.fields(attention));
+}
+
+// The same of the options that one scheme has.
+void forget_own_defaults(TransformerOptions* model, const SchemeRecord& scheme) {
+  TransformerOptions without = *model;
+  scheme.options.reset(&without.attention);
+  if (own_options(scheme, resolve(without).attention) == own_options(scheme, model->attention)) *model = without;
+}
+
 void forget_defaults(TransformerOptions* model) {
   forget_default(model, &TransformerOptions::feed_forward_width);
   forget_attention_default(model, &AttentionOptions::scale);
   forget_attention_default(model, &AttentionOptions::key_width);
-  if (model->attention.scheme != "gqa") forget_attention_default(model, &AttentionOptions::groups);
-  forget_attention_default(model, &AttentionOptions::mhe_deviation);
+  for (const auto& one : scheme_records()) {
+    if (one->options.fields == nullptr || one->name == model->attention.scheme) continue;
+    forget_own_defaults(model, *one);
+  }
   forget_attention_default(model, &AttentionOptions::head_width);
 }
 
@@ -48,7 +61,6 @@ void forget_defaults(TransformerOptions* model) {
 void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* attention) {
   if (!given.contains("key-width")) attention->key_width.reset();
   if (!given.contains("attention-scale")) attention->scale.reset();
-  if (!given.contains("mhe-deviation")) attention->mhe_deviation.reset();
 }
 
 // Weights and cache take  w P + c x batch x context  bytes; of an encoder-decoder the source is as long as the target.

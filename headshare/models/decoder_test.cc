@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "headshare/attention/mhe_options.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/size.h"
 #include "headshare/models/testing.h"
@@ -196,7 +197,8 @@ TEST_P(DecoderCase, EveryLearnedParameterGetsAGradientAndNoInertOne) {
 TEST(Decoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
   expect_shared_starts([](const std::string& scheme) {
     DecoderOptions options = small_options(scheme);
-    options.attention.mhe_deviation = 0.1;  // what is added and what is multiplied start apart by a factor only
+    options.attention.own.get<MheOptions>().deviation =
+        0.1;  // what is added and what is multiplied start apart by a factor only
     return small_decoder(options, /*seed=*/9);
   });
 }

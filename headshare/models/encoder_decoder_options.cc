@@ -63,7 +63,9 @@ void resolve_site(const EncoderDecoderOptions& o, const char* name, AttentionOpt
 // A cross-attention reads two sequences, whose positions have no order in common.
 void take_positions_away(AttentionOptions* cross) {
   cross->rotary = cross->alibi = false;
-  cross->rotary_width.reset();
+  for (const auto& one : scheme_records()) {
+    if (one->options.leave_rotary_out != nullptr) one->options.leave_rotary_out(cross);
+  }
 }
 
 void resolve_sites(EncoderDecoderOptions* o) {

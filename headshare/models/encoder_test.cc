@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "headshare/attention/mhe_options.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"
@@ -185,7 +186,8 @@ TEST_P(EncoderCase, Bf16IsCloseToFp32) {
 TEST(Encoder, SchemesShareTheInitialValuesOfWhatTheyShare) {
   expect_shared_starts([](const std::string& scheme) {
     EncoderOptions options = small_encoder_options(scheme);
-    options.attention.mhe_deviation = 0.1;  // what is added and what is multiplied start apart by a factor only
+    options.attention.own.get<MheOptions>().deviation =
+        0.1;  // what is added and what is multiplied start apart by a factor only
     return small_encoder(options, /*seed=*/9);
   });
 }

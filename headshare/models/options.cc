@@ -129,7 +129,7 @@ Fields fields(DecoderOptions& o) {
             {.min = 1, .max = 10000, .aliases = {"num-hidden-layers", "n-layer", "num-layers"}}),
       field("layer-groups", &o.layer_groups,
             "groups of layers one after another that share one layer's parameters; 1: all share (ALBERT); auto: none",
-            {.min = 1, .max = 10000, .aliases = {"num-hidden-groups"}}),
+            {.min = 1, .max = 10000, .aliases = {"num-hidden-groups"}, .since = 6}),
       field("d-model", &o.attention.d_model, "model width",
             {.min = 1, .max = 1 << 20, .aliases = {"hidden-size", "n-embd", "width"}}),
       field("heads", &o.attention.heads, "attention heads",
@@ -138,7 +138,7 @@ Fields fields(DecoderOptions& o) {
             {.min = 1, .max = 1 << 24, .aliases = {"block-size", "n-positions", "max-position-embeddings"}}),
       field("feed-forward", &o.feed_forward,
             "what follows attention in a block; swiglu and geglu multiply it by a gate (three matrices)",
-            feed_forward_names(), {.aliases = {"mlp"}}),
+            feed_forward_names(), {.aliases = {"mlp"}, .since = 4}),
       field(
           "feed-forward-width", &o.feed_forward_width,
           "width of the feed-forward part; auto: 4 x d-model, gated about 8/3 x d-model, which has as many parameters",
@@ -149,14 +149,14 @@ Fields fields(DecoderOptions& o) {
       field("activation", &o.activation, "of a plain feed-forward part", activation_names(),
             {.aliases = {"activation-function", "hidden-act"}}),
       field("norm", &o.norm, "layer: mean 0 and variance 1 with weight and bias; rms: mean square 1 with a weight",
-            norm_kind_names(), {.aliases = {"norm-type", "normalization"}}),
+            norm_kind_names(), {.aliases = {"norm-type", "normalization"}, .since = 4}),
       field("norm-epsilon", &o.norm_epsilon, "added to the variance or the mean square in norms",
             {.min = 0, .max = 1, .aliases = {"layer-norm-epsilon", "layer-norm-eps"}}),
       field("dropout", &o.dropout, "on the embeddings and the residual branches",
             {.min = 0, .max = 0.99, .aliases = {"hidden-dropout-prob", "resid-pdrop"}}),
       field("embedding-width", &o.embedding_width,
             "factorised embeddings (ALBERT): of this width, with a projection to d-model; auto: d-model, without one",
-            {.min = 1, .max = 1 << 20, .aliases = {"embedding-size", "word-embed-proj-dim"}}),
+            {.min = 1, .max = 1 << 20, .aliases = {"embedding-size", "word-embed-proj-dim"}, .since = 6}),
       field("tie-embeddings", &o.tie_embeddings, "the output layer is the token embedding",
             {.aliases = {"tie-word-embeddings"}}),
       field("feed-forward-bias", &o.feed_forward_bias, "biases in the feed-forward part"),
@@ -167,7 +167,7 @@ Fields fields(DecoderOptions& o) {
   list.push_back(field("layer-key-widths", &o.layer_key_widths,
                        "key width of each layer of collaborative attention (of each --layer-groups), where they "
                        "differ; empty: --key-width",
-                       {.min = 1, .max = 1 << 20}));
+                       {.min = 1, .max = 1 << 20, .since = 5}));
   return list;
 }
 
@@ -197,11 +197,11 @@ Fields stored_fields(EncoderOptions& o) {
   Fields list = {vocabulary_field(o)};
   append(&list, fields(o));
   list.push_back(field("pooler", &o.pooler, "has the layer through which classification reads the first token"));
-  list.push_back(
-      field("pooler-activation", &o.pooler_activation, "what follows that layer", pooler_activation_names()));
+  list.push_back(field("pooler-activation", &o.pooler_activation, "what follows that layer", pooler_activation_names(),
+                       {.since = 5}));
   list.push_back(field("masked-head", &o.masked_head, "has the layer that predicts masked tokens"));
   list.push_back(field("three-way-head", &o.three_way_head,
-                       "has the layer that tells original, shuffled and random tokens apart"));
+                       "has the layer that tells original, shuffled and random tokens apart", {.since = 7}));
   return list;
 }
 

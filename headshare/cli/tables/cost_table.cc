@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/gqa.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -15,7 +16,7 @@ void add_counts(const SchemeCost& cost, const CostOptions& options, nlohmann::or
   nlohmann::ordered_json& object = *to;
   const AttentionOptions& attention = shared_options(cost.model).attention;
   object["head_width"] = *attention.head_width;
-  object["groups"] = *attention.groups;
+  object["groups"] = *attention.own.get<GqaOptions>().groups;
   object["key_width"] = *attention.key_width;
   object["attention_parameters"] = cost.size.attention_parameters;
   object["attention_parameters_effective"] = cost.size.attention_parameters_effective;

@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cctype>
 
+#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
 #include "headshare/base/placeholder.h"
@@ -14,6 +16,7 @@
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
+#include "headshare/convert/share/conversion_record.h"
 #include "headshare/host/sample_text.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
@@ -63,8 +66,6 @@ Fields fields(SchemeConversion& o) {
 
 namespace {
 
-const std::string kCollaborative = "collaborative";
-
 // "gqa" of "gqa:4", "mhe_mul" of "mhe-mul".
 std::string scheme_of(const std::string& to) {
   std::string scheme = to.substr(0, to.find(':'));
@@ -72,22 +73,40 @@ std::string scheme_of(const std::string& to) {
   return scheme;
 }
 
+// The schemes whose conversions have a property, "mqa, mhe_mul" with `before` in front of each.
+template <class Property>
+std::string schemes_with(const Property& property, const std::string& before = "") {
+  std::vector<std::string> names;
+  for (const auto& one : conversion_records()) {
+    if (property(*one)) names.push_back(before + one->scheme);
+  }
+  return list_text(names);
+}
+
+const std::optional<ConversionSize>& size_of_conversion(const std::string& scheme) {
+  static const std::optional<ConversionSize> none;
+  return scheme == kCollaborative ? none : conversion_record(scheme).size;
+}
+
 // "gqa:4" -> gqa with 4 groups.
 SharedScheme parse_scheme(const std::string& to) {
   const size_t colon = to.find(':');
   SharedScheme scheme{.scheme = scheme_of(to)};
   if (colon == std::string::npos) return scheme;
-  const std::string groups = to.substr(colon + 1);
-  HS_CHECK(scheme.scheme == "gqa", "--to ", to, ": only gqa takes a number, its groups: --to gqa:4");
-  scheme.groups = number_in<int64_t>(groups);
-  HS_CHECK(scheme.groups && *scheme.groups >= 1, "--to ", to, ": '", groups,
-           "' is not a number of groups; write --to gqa:4");
+  const std::string number = to.substr(colon + 1);
+  const std::optional<ConversionSize>& size = size_of_conversion(scheme.scheme);
+  HS_CHECK(size, "--to ", to, ": only ", schemes_with([](const ConversionRecord& one) { return one.size.has_value(); }),
+           " takes a number behind its name; write --to ", scheme.scheme);
+  scheme.size = number_in<int64_t>(number);
+  HS_CHECK(scheme.size && *scheme.size >= 1, "--to ", to, ": '", number, "' is not a number of ", size->name,
+           "; write --to ", scheme.scheme, ":4");
   return scheme;
 }
 
 bool converts_to(const std::string& scheme) {
-  const std::vector<std::string> shared = shared_schemes();
-  return scheme == kCollaborative || std::find(shared.begin(), shared.end(), scheme) != shared.end();
+  const auto all = conversion_records();
+  return scheme == kCollaborative ||
+         std::any_of(all.begin(), all.end(), [&](const auto& one) { return one->scheme == scheme; });
 }
 
 void check_width(const SchemeConversion& o, const std::string& scheme) {
@@ -105,17 +124,20 @@ void check_width(const SchemeConversion& o, const std::string& scheme) {
 
 void check_options(const SchemeConversion& o, const std::string& scheme) {
   check_width(o, scheme);
+  const ConversionRecord* conversion = scheme == kCollaborative ? nullptr : &conversion_record(scheme);
   const DecompositionOptions usual;
   const DecompositionOptions& asked = o.decomposition;
-  const bool steps = scheme == kCollaborative || fills_step_by_step(scheme);
+  const bool steps = conversion == nullptr || conversion->iterates;
   HS_CHECK(steps || (asked.iterations == usual.iterations && asked.tolerance == usual.tolerance &&
                      asked.restarts == usual.restarts && asked.seed == usual.seed),
-           "--iterations, --tolerance, --restarts and --seed are about --to collaborative and --to mhe_mul; ", scheme,
+           "--iterations, --tolerance, --restarts and --seed are about --to collaborative and ",
+           schemes_with([](const ConversionRecord& one) { return one.iterates; }, "--to "), "; ", scheme,
            " is computed at once");
   HS_CHECK(!o.sample_text.empty() || o.sample_tokens == SchemeConversion().sample_tokens,
            "--sample-tokens needs --sample-text");
-  HS_CHECK(o.pooling == Pooling::kLeastSquares || is_pooled(scheme), "--pooling is about --to gqa and --to mqa, not ",
-           scheme);
+  const bool pools = conversion != nullptr && conversion->groups != nullptr;
+  HS_CHECK(o.pooling == Pooling::kLeastSquares || pools, "--pooling is about ",
+           schemes_with([](const ConversionRecord& one) { return one.groups != nullptr; }, "--to "), ", not ", scheme);
 }
 
 void notice_growth(const AttentionOptions& source, const std::string& to, const ModelSize& before,
@@ -270,7 +292,14 @@ int convert_translator(const fs::path& directory, const Conversion& conversion, 
 
 std::vector<std::string> sharing_schemes() {
   std::vector<std::string> names = {kCollaborative};
-  for (const std::string& scheme : shared_schemes()) names.push_back(scheme == "gqa" ? "gqa:GROUPS" : scheme);
+  for (const auto& one : conversion_records()) {
+    std::string name = one->scheme;
+    if (one->size) {
+      name += ":";
+      for (const char c : one->size->name) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    names.push_back(name);
+  }
   return names;
 }
 

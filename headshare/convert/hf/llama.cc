@@ -1,5 +1,6 @@
 #include "headshare/convert/hf/llama.h"
 
+#include "headshare/attention/gqa.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 
@@ -86,7 +87,7 @@ void set_scheme(const HfConfig& config, const LlamaKind& family, AttentionOption
            absent ? join_text(" (", family.name, "'s default)") : "", " and num_attention_heads ", attention->heads,
            "; each group of keys serves equally many heads");
   attention->scheme = groups == attention->heads ? "mha" : groups == 1 ? "mqa" : "gqa";
-  if (attention->scheme == "gqa") attention->groups = groups;
+  if (attention->scheme == "gqa") attention->own.get<GqaOptions>().groups = groups;
 }
 
 // transformers 5 keeps all about positions in rope_parameters; older files have rope_theta and rope_scaling, which

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "headshare/attention/gqa.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/size.h"
 
@@ -121,10 +122,10 @@ TEST_F(ShapeTest, DefaultsAreTheFamilys) {
     return shared_options(read(config).options).attention;
   };
   EXPECT_EQ(without(kLlama3, "num_key_value_heads").scheme, "mha");
-  EXPECT_EQ(without(kMistral, "num_key_value_heads").groups, 8);
+  EXPECT_EQ(without(kMistral, "num_key_value_heads").own.get<GqaOptions>().groups, 8);
   json qwen = kQwen2;
   qwen["num_attention_heads"] = 64;
-  EXPECT_EQ(without(qwen, "num_key_value_heads").groups, 32);
+  EXPECT_EQ(without(qwen, "num_key_value_heads").own.get<GqaOptions>().groups, 32);
   qwen["num_key_value_heads"] = nullptr;
   EXPECT_EQ(shared_options(read(qwen).options).attention.scheme, "mha");
   qwen = kQwen2;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/reparametrise/fill_scheme.h"
@@ -13,9 +14,13 @@ namespace {
 
 bool not_zero(const Tensor& x) { return x.ne(0).any().item<bool>(); }
 
+const std::optional<int64_t>& rotary_width_of(const AttentionOptions& options) {
+  return options.own.get<CollaborativeOptions>().rotary_width;
+}
+
 // The width after which the frequencies of a head repeat.
 int64_t period_of(const AttentionOptions& options) {
-  return options.rotary_width ? *options.rotary_width : compared_width(options);
+  return rotary_width_of(options).value_or(compared_width(options));
 }
 
 // Rotary positions turn biases too, so that they are part of the maps.
@@ -23,7 +28,7 @@ bool has_biased_maps(const AttentionOptions& target) { return target.rotary && t
 
 ProblemForm problem_form(const AttentionOptions& target) {
   const bool biased = has_biased_maps(target);
-  return {.frequencies = target.rotary ? *target.rotary_width / 2 : 0,
+  return {.frequencies = target.rotary ? *rotary_width_of(target) / 2 : 0,
           .query_bias = biased,
           .key_bias = biased,
           .query_about_mean = target.content_bias && !target.rotary,
@@ -108,11 +113,11 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
            ", after which rotary frequencies repeat; the nearest is ",
            std::max(step, (key_width + step / 2) / step * step));
   AttentionOptions options = source;
-  options.scheme = "collaborative";
+  options.scheme = kCollaborative;
   options.key_width = key_width;
   options.projection_bias = needed.projection;
   options.content_bias = needed.content;
-  if (source.rotary) options.rotary_width = step;
+  if (source.rotary) options.own.get<CollaborativeOptions>().rotary_width = step;
   return resolve(options);
 }
 
@@ -123,7 +128,7 @@ HeadSlices collaborative_slices(const HeadMaps& source, const AttentionOptions& 
 Decomposition decompose_layer(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs,
                               const DecompositionOptions& options, const DecompositionProgress& progress) {
   const LayerProblem layer(source, problem_form(target), inputs);
-  const int64_t rank = target.rotary ? *target.key_width / *target.rotary_width : *target.key_width;
+  const int64_t rank = target.rotary ? *target.key_width / *rotary_width_of(target) : *target.key_width;
   const HeadSlices slices = layer.slices();
   Decomposition result = decompose(slices, rank, options, progress);
   result.factors = widened(result.factors, rank);

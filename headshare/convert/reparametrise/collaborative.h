@@ -8,6 +8,8 @@
 
 namespace headshare {
 
+inline constexpr const char* kCollaborative = "collaborative";
+
 // What a collaborative layer needs besides its sizes to hold what another computes.
 struct NeededBiases {
   bool projection = false;

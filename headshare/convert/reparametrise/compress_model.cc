@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "headshare/attention/collaborative.h"
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/reparametrise/widths.h"
@@ -57,14 +58,14 @@ class Compression {
   // A collaborative model's own factors are no start of a decomposition, so that only narrower ones make sense.
   void check_source() const {
     for (const AttentionLayer& layer : layers_) {
-      const AttentionOptions& own = layer.attention->scheme().options();
-      if (!scheme_record(own.scheme).shares_key_width) continue;
+      const AttentionOptions& attention = layer.attention->scheme().options();
+      if (!scheme_record(attention.scheme).shares_key_width) continue;
       HS_CHECK(
-          !own.rotary || own.rotary_width,
+          !attention.rotary || attention.own.get<CollaborativeOptions>().rotary_width,
           "this collaborative model mixes dimensions of queries that rotary positions turn, one by one, which "
           "heads that share what turns alike cannot hold (--rotary-width); convert the model that it was made from");
-      HS_CHECK(options_.width.key_width && *options_.width.key_width < *own.key_width, layer.name,
-               " is collaborative already, with key width ", *own.key_width, "; give a smaller --key-width");
+      HS_CHECK(options_.width.key_width && *options_.width.key_width < *attention.key_width, layer.name,
+               " is collaborative already, with key width ", *attention.key_width, "; give a smaller --key-width");
     }
   }
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include "headshare/attention/collaborative.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/reparametrise/widths.h"
 #include "headshare/models/checkpoint.h"
@@ -91,7 +92,7 @@ TEST_P(Compress, ReportsTheErrorOfTheScores) {
     const HeadMaps after = head_maps(target->attention(layer)->scheme(), "target");
     const bool rotary = GetParam().options.positions == PositionKind::kRotary;
     // With rotary positions a pair of dimensions is one complex number, and each frequency counts by itself.
-    const int64_t period = rotary ? *target->options().attention.rotary_width : 0;
+    const int64_t period = rotary ? *target->options().attention.own.get<CollaborativeOptions>().rotary_width : 0;
     const auto products = [&](const HeadMaps& m) {
       const auto augmented = [&](const Tensor& maps, const Tensor& bias) {
         return rotary ? at::cat({maps, bias.unsqueeze(1)}, 1) : maps;
@@ -298,7 +299,8 @@ TEST(CompressModel, CollaborativeModelsBecomeNarrower) {
   // What was converted can be converted again.
   const Decoder once =
       compressed(random_decoder(small_options("mha", PositionKind::kRotary)), {.width = {.key_width = 12}}, &report);
-  EXPECT_EQ(*compressed(once, {.width = {.key_width = 8}}, &report)->options().attention.rotary_width, 4);
+  const Decoder again = compressed(once, {.width = {.key_width = 8}}, &report);
+  EXPECT_EQ(again->options().attention.own.get<CollaborativeOptions>().rotary_width, 4);
 }
 
 TEST(CompressModel, ATextThatNeverVariesIsASampleToo) {

@@ -3,6 +3,7 @@
 
 #include "headshare/convert/reparametrise/rotary_maps.h"
 #include "headshare/convert/share/added_heads.h"
+#include "headshare/convert/share/conversions.h"
 #include "headshare/convert/share/sharing_problem.h"
 
 namespace headshare {
@@ -36,8 +37,6 @@ void set_side(const std::string& name, const Tensor& map, const Tensor& constant
   filler->set(name + "_embedding", embeddings);
 }
 
-}  // namespace
-
 void fill_mhe_add(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler) {
   const bool rotary = problem.target().rotary;
   const LayerProblem centred(
@@ -55,5 +54,9 @@ void fill_mhe_add(const SharingProblem& problem, const SharingTask& task, Scheme
   set_side("key", scaled(added.key, balance), scaled(added.key_constant, balance), task.inputs.key, filler);
   problem.set_values(shared_values(problem), filler);
 }
+
+}  // namespace
+
+ConversionRecord mhe_add_conversion() { return {.scheme = "mhe_add", .fill = fill_mhe_add}; }
 
 }  // namespace headshare

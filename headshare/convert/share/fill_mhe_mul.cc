@@ -2,7 +2,9 @@
 // head multiplies are what output maps take up.
 #include <ATen/ATen.h>
 
+#include "headshare/attention/mhe_options.h"
 #include "headshare/convert/reparametrise/rotary_maps.h"
+#include "headshare/convert/share/conversions.h"
 #include "headshare/convert/share/multiplied_heads.h"
 #include "headshare/convert/share/sharing_problem.h"
 
@@ -32,19 +34,21 @@ Multiplied turned(const HeadSlices& scores) {
   return {{map(heads.query), map(heads.key)}, factors(heads.query_factors), factors(heads.key_factors)};
 }
 
-}  // namespace
-
 void fill_mhe_mul(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler) {
   const HeadSlices scores = problem.scores();
   const Multiplied heads = problem.target().rotary ? turned(scores) : decomposed(scores, problem.width(), task);
   const Tensor balance = balancing_factors(heads.maps).unsqueeze(2);
   problem.set_query(heads.maps.query / balance, filler);
   problem.set_key("key", heads.maps.key * balance, filler);
-  const double offset = problem.target().mhe_mul_offset;
+  const double offset = problem.target().own.get<MheMulOptions>().offset;
   filler->set("query_embedding", heads.query_factors - offset);
   filler->set("key_embedding", heads.key_factors - offset);
   filler->set("value_embedding", at::ones_like(heads.key_factors) - offset);
   problem.set_values(shared_values(problem), filler);
 }
+
+}  // namespace
+
+ConversionRecord mhe_mul_conversion() { return {.scheme = "mhe_mul", .fill = fill_mhe_mul, .iterates = true}; }
 
 }  // namespace headshare

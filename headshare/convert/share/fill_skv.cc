@@ -2,10 +2,12 @@
 #include <ATen/ATen.h>
 
 #include "headshare/convert/reparametrise/rotary_maps.h"
+#include "headshare/convert/share/conversions.h"
 #include "headshare/convert/share/sharing_problem.h"
 #include "headshare/convert/share/tied_heads.h"
 
 namespace headshare {
+namespace {
 
 void fill_skv(const SharingProblem& problem, const SharingTask&, SchemeFiller* filler) {
   const HeadSlices scores = problem.scores();
@@ -23,5 +25,9 @@ void fill_skv(const SharingProblem& problem, const SharingTask&, SchemeFiller* f
   const Tensor output = coefficients(tied.slice(1, 0, E), values.key[0]).matmul(problem.maps().output);  // [H, D, E]
   problem.set_output(map.slice(1, 0, E), map.size(1) > E ? map.select(1, E) : Tensor(), output, filler);
 }
+
+}  // namespace
+
+ConversionRecord skv_conversion() { return {.scheme = "skv", .fill = fill_skv, .keys_are_values = true}; }
 
 }  // namespace headshare

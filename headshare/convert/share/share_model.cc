@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "headshare/base/error.h"
+#include "headshare/convert/share/conversion_record.h"
 
 namespace headshare {
 namespace {
@@ -67,7 +68,7 @@ class Sharing {
     const SharedResult result = fill_shared(task, target);
     tell(static_cast<double>(layer + 1), layers_[layer].name);
     // Layers without iterations have no result that is good so far.
-    if (stopped_ && !(fills_step_by_step(target->options().scheme) && !target->options().rotary))
+    if (stopped_ && !(conversion_record(target->options().scheme).iterates && !target->options().rotary))
       throw Interrupted("stopped; nothing was written");
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
     return {.layer = layers_[layer].name, .result = result, .seconds = seconds.count()};

@@ -29,8 +29,8 @@ struct SharingReport {
   bool stopped = false;  // what came after the stop was not improved by iterations
 };
 
-// The converted model, in evaluation mode. Throws Error, naming the layer, for weights that are not finite, schemes
-// whose heads share all they can already and options that are impossible.
+// The converted model, in evaluation mode. Throws Error for a scheme without a conversion and, naming the layer, for
+// weights that are not finite, schemes whose heads share all they can already and options that are impossible.
 Decoder to_shared(const Decoder& source, const SharingOptions& options, const ConversionTold& told,
                   SharingReport* report);
 Encoder to_shared(const Encoder& source, const SharingOptions& options, const ConversionTold& told,

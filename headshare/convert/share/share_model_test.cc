@@ -7,9 +7,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "headshare/attention/mhe_options.h"
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/testing.h"
 #include "headshare/convert/reparametrise/collaborative.h"
 #include "headshare/convert/reparametrise/fill_scheme.h"
+#include "headshare/convert/share/conversion_record.h"
 #include "headshare/convert/share/head_groups.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
@@ -48,9 +51,9 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const std::string& scheme : shared_schemes()) {
+  for (const auto& one : conversion_records()) {
     for (const PositionKind positions : {PositionKind::kLearned, PositionKind::kRotary, PositionKind::kAlibi}) {
-      for (const bool biases : {false, true}) all.push_back({scheme, positions, biases});
+      for (const bool biases : {false, true}) all.push_back({one->scheme, positions, biases});
     }
   }
   return all;
@@ -193,7 +196,7 @@ class HiddenGroups : public testing::TestWithParam<bool> {};
 TEST_P(HiddenGroups, AreFound) {
   const std::shared_ptr<Scheme> source = hidden_groups(mha_options(GetParam()), {0, 1, 2, 1, 0, 2});
   for (const Pooling pooling : {Pooling::kLeastSquares, Pooling::kAligned}) {
-    const SharedResult result = fill(*source, {.scheme = "gqa", .groups = 3, .pooling = pooling});
+    const SharedResult result = fill(*source, {.scheme = "gqa", .size = 3, .pooling = pooling});
     EXPECT_THAT(result.groups, ElementsAre(ElementsAre(0, 4), ElementsAre(1, 3), ElementsAre(2, 5)));
     EXPECT_LT(result.error.scores, 1e-6);
     EXPECT_LT(result.error.values, 1e-6);
@@ -201,7 +204,7 @@ TEST_P(HiddenGroups, AreFound) {
     EXPECT_GT(result.plain_mean->scores, 0.5);
     EXPECT_GT(result.plain_mean->values, 0.5);
   }
-  const SharedResult plain = fill(*source, {.scheme = "gqa", .groups = 3, .pooling = Pooling::kMean});
+  const SharedResult plain = fill(*source, {.scheme = "gqa", .size = 3, .pooling = Pooling::kMean});
   EXPECT_THAT(plain.groups, ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5)));
   EXPECT_NEAR(plain.error.scores, plain.plain_mean->scores, 1e-6);
 }
@@ -315,7 +318,8 @@ TEST(ShareModel, EncodersAndNarrowHeadsAreConverted) {
   options.attention.projection_bias = true;
   const Encoder source = small_encoder(options);
   randomise(*source);
-  for (const std::string& scheme : shared_schemes()) {
+  for (const auto& one : conversion_records()) {
+    const std::string& scheme = one->scheme;
     SharingReport report;
     const Encoder target =
         to_shared(source, {.to = {.scheme = scheme}, .sample = random_ids(4, 10, 13)}, nullptr, &report);
@@ -346,6 +350,7 @@ TEST(ShareModel, WhatCannotBeIsRefused) {
   };
   const PositionKind learned = PositionKind::kLearned;
   says("3 groups do not divide", "mha", learned, SharedScheme{"gqa", 3});
+  says("mqa has no size that can be chosen; leave 2 out", "mha", learned, SharedScheme{"mqa", 2});
   says("one head", "sha", learned, SharedScheme{"mqa"});
   says("qk-norm", "mha", learned, SharedScheme{"mqa"}, [](DecoderOptions* o) { o->attention.qk_norm = true; });
   const auto narrow = [](DecoderOptions* o) { o->attention.key_width = 8; };
@@ -353,6 +358,33 @@ TEST(ShareModel, WhatCannotBeIsRefused) {
   says("convert the model that it was made from", "collaborative", PositionKind::kRotary, SharedScheme{"mqa"},
        [](DecoderOptions* o) { o->attention.key_width = 4; });
   says("only where these are as wide as values", "mha", PositionKind::kRotary, SharedScheme{"mqa"}, narrow);
+}
+
+// A scheme whose heads share in a way that trained ones are not made to, added ones too.
+TEST(ShareModel, SchemesWithoutAConversionAreRefused) {
+  SchemeRecord twin = scheme_record("mha");
+  twin.name = "twin";
+  const AddedScheme added(twin);
+  const Decoder source = small_decoder(small_options("mha"));
+  for (const std::string scheme : {"mha", "sha", "el_shared", "el_lossless", "collaborative", "twin", "nothing"}) {
+    SharingReport report;
+    const SharingOptions options{.to = {.scheme = scheme}};
+    EXPECT_THAT(error_message([&] { to_shared(source, options, nullptr, &report); }),
+                HasSubstr("cannot be converted to '" + scheme + "'; choose gqa, mqa, mhe_mul, mhe_add or skv"));
+  }
+  EXPECT_THAT(error_message([] { conversion_record("mhe_mull"); }), HasSubstr("did you mean 'mhe_mul'?"));
+}
+
+// Where embeddings count from is kept: a layer of offset 0 becomes one of offset 0.
+TEST(ShareModel, TheOffsetOfMheMulIsThatOfTheSource) {
+  AttentionOptions source{.scheme = "skv", .d_model = 16, .heads = 4, .own = MheMulOptions{.offset = 0}};
+  Fields list = fields(source);
+  set_field(list, "shared-qk", "true", "a test");
+  AttentionOptions target = shared_options(resolve(source), {.scheme = "mhe_mul"}, /*biased=*/false);
+  const nlohmann::json written = to_json(fields(target));
+  EXPECT_EQ(written.at("mhe-mul-offset"), 0);
+  EXPECT_EQ(written.at("mhe-deviation"), 0.5);
+  EXPECT_EQ(written.at("shared-qk"), false);
 }
 
 }  // namespace

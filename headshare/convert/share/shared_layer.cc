@@ -2,33 +2,17 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <numeric>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/convert/reparametrise/collaborative.h"
+#include "headshare/convert/share/conversion_record.h"
 #include "headshare/convert/share/head_groups.h"
 #include "headshare/convert/share/sharing_problem.h"
 
 namespace headshare {
 namespace {
-
-struct Filling {
-  std::string scheme;
-  void (*fill)(const SharingProblem&, const SharingTask&, SchemeFiller*);
-};
-
-const std::vector<Filling>& fillings() {
-  static const std::vector<Filling> all = {{"gqa", fill_pooled},
-                                           {"mqa", fill_pooled},
-                                           {"mhe_mul", fill_mhe_mul},
-                                           {"mhe_add", fill_mhe_add},
-                                           {"skv", fill_skv}};
-  return all;
-}
-
-int64_t groups_of(const AttentionOptions& target) { return target.scheme == "mqa" ? 1 : *target.groups; }
 
 // The heads in another order: position i has head order[i]. It changes nothing that a layer computes.
 HeadMaps reordered(const HeadMaps& maps, const std::vector<int64_t>& order) {
@@ -45,18 +29,20 @@ std::vector<int64_t> unchanged_order(int64_t heads) {
 }
 
 // Heads that share stand side by side. ALiBi's slopes belong to places, so that there heads stay where they are.
-std::vector<int64_t> similar_order(const SharingProblem& problem) {
+std::vector<int64_t> similar_order(const SharingProblem& problem, const ConversionRecord& conversion) {
   const AttentionOptions& target = problem.target();
-  if (target.scheme != "gqa" || target.alibi) return unchanged_order(target.heads);
-  return similar_heads(pair_losses(problem.scores(), problem.values()), *target.groups);
+  const int64_t groups = conversion.groups == nullptr ? 1 : conversion.groups(target);
+  if (groups == 1 || target.alibi) return unchanged_order(target.heads);
+  return similar_heads(pair_losses(problem.scores(), problem.values()), groups);
 }
 
 // What a pooling of the heads in this order would cost.
 SharedError error_of(const HeadMaps& heads, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
+  const int64_t groups = conversion_record(target.scheme).groups(target);
   const SharingProblem problem(heads, task.inputs, target);
   const SharingProblem judged(heads, task.inputs, target, InputWeights::kOwn);
   const auto shared = [&](const HeadSlices& slices) {
-    return expanded(pooled(slices, groups_of(target), slices.key.size(3), pooling));
+    return expanded(pooled(slices, groups, slices.key.size(3), pooling));
   };
   return {relative_change(judged.scores(), problem.scores_in(judged, shared(problem.scores()))),
           relative_change(judged.values(), problem.values_in(judged, shared(problem.values())))};
@@ -88,15 +74,6 @@ std::vector<std::vector<int64_t>> in_groups(const std::vector<int64_t>& order, i
 
 }  // namespace
 
-std::vector<std::string> shared_schemes() {
-  std::vector<std::string> names;
-  for (const Filling& one : fillings()) names.push_back(one.scheme);
-  return names;
-}
-
-bool is_pooled(const std::string& scheme) { return scheme == "gqa" || scheme == "mqa"; }
-bool fills_step_by_step(const std::string& scheme) { return scheme == "mhe_mul"; }
-
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
   AttentionOptions without = source;
   without.content_bias = false;  // which the target keeps: it holds nothing else
@@ -105,6 +82,7 @@ bool needs_biases(const HeadMaps& maps, const AttentionOptions& source) {
 }
 
 AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased) {
+  const ConversionRecord& conversion = conversion_record(to.scheme);
   const int64_t keys = compared_width(source);
   const bool equal = keys == *source.head_width;
   HS_CHECK(!source.rotary || !scheme_record(source.scheme).shares_key_width,
@@ -115,14 +93,15 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
            *source.head_width, "; only --to collaborative takes such a model");
   HS_CHECK(equal || to.pooling == Pooling::kLeastSquares, "keys of width ", keys,
            " cannot be pooled to the width of values, ", *source.head_width, ", as means; leave --pooling out");
-  HS_CHECK(!to.groups || source.heads % *to.groups == 0, to.groups.value_or(0), " groups do not divide the layer's ",
-           source.heads, " heads; write gqa: and a divisor of ", source.heads);
+  HS_CHECK(!to.size || conversion.size, to.scheme, " has no size that can be chosen; leave ", to.size.value_or(0),
+           " out");
   AttentionOptions options = source;
   options.scheme = to.scheme;
-  options.groups = to.groups;
-  options.key_width = options.mhe_deviation = options.mixing_deviation = {};
-  options.rotary_width = {};
-  options.shared_qk = options.averaged_values = false;
+  options.key_width.reset();
+  for (const auto& one : scheme_records()) {
+    if (one->options.reset != nullptr) one->options.reset(&options);
+  }
+  if (to.size) conversion.size->set(*to.size, &options);
   options.projection_bias = biased;
   return resolve(options);
 }
@@ -130,18 +109,18 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
 SharedResult fill_shared(const SharingTask& task, Scheme* target) {
   const at::NoGradGuard no_grad;
   const AttentionOptions& options = target->options();
-  const std::vector<int64_t> similar = similar_order(SharingProblem(task.maps, task.inputs, options));
+  const ConversionRecord& conversion = conversion_record(options.scheme);
+  const std::vector<int64_t> similar = similar_order(SharingProblem(task.maps, task.inputs, options), conversion);
   const std::vector<int64_t> order = task.pooling == Pooling::kMean ? unchanged_order(options.heads) : similar;
   const HeadMaps heads = reordered(task.maps, order);
   const SharingProblem problem(heads, task.inputs, options);
   SchemeFiller filler(target);
   problem.set_content_bias(&filler);
-  const auto filling = std::find_if(fillings().begin(), fillings().end(),
-                                    [&](const Filling& one) { return one.scheme == options.scheme; });
-  filling->fill(problem, task, &filler);
+  conversion.fill(problem, task, &filler);
   SharedResult result{.error = stored_error(heads, task.inputs, *target)};
-  if (options.scheme == "gqa") result.groups = in_groups(order, *options.groups);
-  if (task.other_poolings && is_pooled(options.scheme) && heads.key.size(2) == problem.width()) {
+  if (conversion.groups == nullptr) return result;
+  if (conversion.size) result.groups = in_groups(order, conversion.groups(options));
+  if (task.other_poolings && heads.key.size(2) == problem.width()) {
     result.plain_mean = error_of(task.maps, task, options, Pooling::kMean);
     result.aligned_mean = error_of(reordered(task.maps, similar), task, options, Pooling::kAligned);
   }

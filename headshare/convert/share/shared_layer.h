@@ -1,4 +1,4 @@
-// A layer whose heads get maps in common, of any scheme that shares them.
+// A layer whose heads get maps in common, of any scheme that has a ConversionRecord.
 #pragma once
 
 #include <string>
@@ -11,22 +11,14 @@ namespace headshare {
 
 // What a trained layer becomes.
 struct SharedScheme {
-  std::string scheme;                        // one of shared_schemes()
-  std::optional<int64_t> groups = {};        // of gqa; default as for new models
+  std::string scheme;                        // a ConversionRecord::scheme
+  std::optional<int64_t> size = {};          // ConversionRecord::size, of gqa its groups; default as for new models
   Pooling pooling = Pooling::kLeastSquares;  // of gqa and mqa; other schemes have nothing to pool
 };
 
-// gqa, mqa, mhe_mul, mhe_add, skv.
-std::vector<std::string> shared_schemes();
-// Whether heads keep maps of their own or their group's, so that these can be pooled in several ways.
-bool is_pooled(const std::string& scheme);
-
-// Whether it is filled by iterations (with rotary positions it is not, either); the others have one best answer.
-bool fills_step_by_step(const std::string& scheme);
-
 // The options, resolved, of the layer that takes the place of `source`, resolved: its temperature is kept, and biases
-// are there if the source has them or `biased`. Throws Error for groups that do not divide the heads, and for rotary
-// heads whose keys are not as wide as their values.
+// are there if the source has them or `biased`. Throws Error for a scheme without a conversion, for groups that do not
+// divide the heads, and for rotary heads whose keys are not as wide as their values.
 AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased);
 
 // Whether the layer has values that only biases can hold.

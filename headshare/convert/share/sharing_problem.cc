@@ -4,19 +4,19 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/convert/reparametrise/rotary_maps.h"
+#include "headshare/convert/share/conversion_record.h"
 
 namespace headshare {
 namespace {
 
-// One map for keys and values needs one weight for both, about the mean only where both are.
-bool keys_are_values(const AttentionOptions& target) { return target.scheme == "skv"; }
-
 ProblemForm form_of(const AttentionOptions& target) {
   const bool biased = target.projection_bias;
+  // One map for keys and values needs one weight for both, about the mean only where both are.
+  const bool keys_are_values = conversion_record(target.scheme).keys_are_values;
   return {.frequencies = target.rotary ? compared_width(target) / 2 : 0,
           .query_bias = biased,
           .key_bias = biased && target.rotary,
-          .key_about_mean = !target.rotary && (biased || !keys_are_values(target))};
+          .key_about_mean = !target.rotary && (biased || !keys_are_values)};
 }
 
 }  // namespace

@@ -59,9 +59,4 @@ class SharingProblem {
 // Values for schemes that share one value map.
 SharedMaps shared_values(const SharingProblem& problem);
 
-void fill_pooled(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler);
-void fill_mhe_mul(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler);
-void fill_mhe_add(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler);
-void fill_skv(const SharingProblem& problem, const SharingTask& task, SchemeFiller* filler);
-
 }  // namespace headshare

@@ -47,17 +47,19 @@ Fields fields(TokenEmbeddingOptions& o) {
       field("token-embedding", &o.kind,
             "table: a row for each token of a vocabulary; hash-...: from hashes of words, with --tokenizer hash-md or "
             "hash-lsh (HashFormers), of their trigrams (T-FREE) or of their characters (as in CANINE)",
-            kind_names()),
-      field("hash-buckets", &o.buckets, "rows of hash-emb", {.min = 1, .max = kHashBuckets}),
+            kind_names(), {.since = 7}),
+      field("hash-buckets", &o.buckets, "rows of hash-emb", {.min = 1, .max = kHashBuckets, .since = 7}),
       field("hash-bits", &o.bits, "bits of a word's signature that hash-pool, hash-add and hash-proj read",
-            {.min = 2, .max = Signature::kBits}),
-      field("hash-chunk-bits", &o.chunk_bits, "bits that pick a row of hash-pool's table", {.min = 1, .max = 20}),
-      field("trigram-rows", &o.trigram_rows, "rows of hash-trigram", {.min = 1, .max = kMostRows}),
-      field("trigram-hashes", &o.trigram_hashes, "rows of hash-trigram that a trigram picks", {.min = 1, .max = 64}),
+            {.min = 2, .max = Signature::kBits, .since = 7}),
+      field("hash-chunk-bits", &o.chunk_bits, "bits that pick a row of hash-pool's table",
+            {.min = 1, .max = 20, .since = 7}),
+      field("trigram-rows", &o.trigram_rows, "rows of hash-trigram", {.min = 1, .max = kMostRows, .since = 8}),
+      field("trigram-hashes", &o.trigram_hashes, "rows of hash-trigram that a trigram picks",
+            {.min = 1, .max = 64, .since = 8}),
       field("character-buckets", &o.character_buckets, "buckets of each of hash-characters' 8 hash functions",
-            {.min = 1, .max = kMostRows}),
+            {.min = 1, .max = kMostRows, .since = 8}),
       field("word-characters", &o.word_characters, "characters of a word that hash-characters reads, from the first on",
-            {.min = 1, .max = 1024}),
+            {.min = 1, .max = 1024, .since = 8}),
   };
 }
 

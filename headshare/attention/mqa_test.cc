@@ -1,0 +1,13 @@
+// The formula of mqa.
+#include "headshare/attention/testing.h"
+
+namespace headshare {
+namespace {
+
+const AddFormula kMqa({.scheme = "mqa",
+                       .head = [](const NaiveLayer& layer, int64_t h, const Tensor& x, const Tensor& y) {
+                         return layer.grouped(/*groups=*/1, h, x, y);
+                       }});
+
+}  // namespace
+}  // namespace headshare
