@@ -83,7 +83,7 @@ def test_what_is_read_is_not_replaced(refused, home):
         (tokenizer, ["tokenize", "--tokenizer", model, "--write-model", tokenizer]),
         (tokenizer, ["tokenize", "--tokenizer", "hash-lsh", "--hash-merges", model, "--write-model", tokenizer]),
         (page, ["report", page, "--out", page]),
-        ("model", ["convert", "model", "model", "--to", "mqa"]),
+        (model, ["convert", model, model, "--to", "mqa"]),
     ):
         for more in ([], ["--overwrite"]):
             one_line_error(refused(1, *command, *more), path, "is read by this call")
