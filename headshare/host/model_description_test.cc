@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "headshare/attention/gqa.h"
 #include "headshare/base/testing.h"
 #include "headshare/host/model_shape.h"
 #include "headshare/tasks/testing.h"
@@ -105,7 +106,7 @@ TEST_F(ModelShapeTest, APublishedModel) {
   CostOptions finer = options;
   finer.model.attention.heads = 64;
   finer.model.attention.head_width = 64;
-  EXPECT_EQ(shared_options(cost(finer, "gqa").model).attention.groups, 8);
+  EXPECT_EQ(shared_options(cost(finer, "gqa").model).attention.own.get<GqaOptions>().groups, 8);
   CostOptions swept = options;
   swept.schemes = {"mha", "mqa"};
   std::vector<int64_t> widths;
