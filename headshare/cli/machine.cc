@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "commit.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/proc.h"
 #include "headshare/cli/arguments/runtime_options.h"
 #include "headshare/kernels/tiles.h"
-#include "headshare/models/size.h"
 #include "headshare/ops/head_attention.h"
 
 namespace headshare {

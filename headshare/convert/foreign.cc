@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/nearest.h"
 #include "headshare/convert/hf/directory.h"
 #include "headshare/models/checkpoint.h"

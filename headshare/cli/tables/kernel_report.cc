@@ -4,8 +4,8 @@
 
 #include "headshare/attention/attention.h"
 #include "headshare/base/error.h"
+#include "headshare/base/memory.h"
 #include "headshare/cli/terminal/terminal.h"
-#include "headshare/models/size.h"
 #include "headshare/ops/head_attention_backends.h"
 
 namespace headshare {
