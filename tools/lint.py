@@ -44,15 +44,28 @@ def tracked_files():
     return [name for name in names.split("\0") if name and os.path.isfile(name)]
 
 
-def read_layers():
-    ranks, with_torch = {}, set()
-    for line in pathlib.Path("tools/layers.txt").read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            rank, folder, torch = line.split()
-            ranks[folder] = int(rank)
-            if torch == "yes":
-                with_torch.add(folder)
-    return ranks, with_torch
+class Layers:
+    """What tools/layers.txt says: ranks of folders, and of the folders inside some of them."""
+
+    def __init__(self, text):
+        self.ranks, self.with_torch, self.inner = {}, set(), {}
+        for line in text.splitlines():
+            words = line.split()
+            if not words or line.startswith("#"):
+                continue
+            if "/" in words[1]:
+                folder, inner = words[1].split("/")
+                self.inner.setdefault(folder, {})[inner] = int(words[0])
+            else:
+                self.ranks[words[1]] = int(words[0])
+                if words[2] == "yes":
+                    self.with_torch.add(words[1])
+
+
+def inner_folder(path):
+    """Of a path below headshare/: where it stands inside its folder; "." for the folder itself."""
+    parts = path.split("/")
+    return parts[2] if len(parts) > 3 else "."
 
 
 def without_comments_and_strings(text):
@@ -69,13 +82,34 @@ def may_print(path):
     )
 
 
-def check_layers(path, text, ranks, with_torch):
+def check_inner(path, number, name, ranks):
+    """One file of a folder, or one include of a file of the same folder, against the ranks inside that folder."""
+    folder, ours = path.split("/")[1], inner_folder(path)
+    theirs = inner_folder(name)
+    for one in (ours, theirs):
+        if one not in ranks:
+            breach(path, number, f"{folder}/{one} has no rank, and folders of {folder} have: give it one in tools/layers.txt")
+            return
+    if theirs != ours and ranks[theirs] >= ranks[ours]:
+        breach(
+            path,
+            number,
+            f"{folder}/{ours} (rank {ranks[ours]}) may not use {folder}/{theirs} (rank {ranks[theirs]}): "
+            f"inside {folder} only its own folder and lower ranks",
+        )
+
+
+def check_layers(path, text, layers):
     """What a file of headshare/ includes (or, a CMakeLists.txt, links) against tools/layers.txt."""
+    ranks, with_torch = layers.ranks, layers.with_torch
     folder = path.split("/")[1]
     if folder not in ranks:
         breach(path, 1, f"folder headshare/{folder} has no rank: give it one in tools/layers.txt")
         return
-    pattern = LINKED if path.endswith("CMakeLists.txt") else INCLUDE
+    links = path.endswith("CMakeLists.txt")
+    pattern = LINKED if links else INCLUDE
+    if folder in layers.inner and not links:
+        check_inner(path, 1, path, layers.inner[folder])
     for number, line in enumerate(text.splitlines(), 1):
         for name in pattern.findall(line):
             other = name.split("/")[1] if name.startswith("headshare/") else name
@@ -86,6 +120,8 @@ def check_layers(path, text, ranks, with_torch):
                     f"{folder} (rank {ranks[folder]}) may not use {other} (rank {ranks[other]}): "
                     "only its own folder and lower ranks",
                 )
+            if other == folder and folder in layers.inner and not links:
+                check_inner(path, number, name, layers.inner[folder])
             if folder not in with_torch and re.match(r"(torch|ATen|c10)/", name):
                 breach(path, number, f"{folder} must build without libtorch, but includes <{name}>")
 
@@ -110,7 +146,7 @@ def check_text(path, text):
 
 
 def main():
-    ranks, with_torch = read_layers()
+    layers = Layers(pathlib.Path("tools/layers.txt").read_text())
     for path in tracked_files():
         try:
             text = pathlib.Path(path).read_text(encoding="utf-8")
@@ -122,7 +158,7 @@ def main():
         if path.endswith(CXX):
             check_code(path, text)
         if path.startswith("headshare/") and path.count("/") >= 2 and path.endswith(CXX + ("CMakeLists.txt",)):
-            check_layers(path, text, ranks, with_torch)
+            check_layers(path, text, layers)
         for line, what in lint_documents.check(path, text):
             breach(path, line, what)
     return 1 if breaches else 0

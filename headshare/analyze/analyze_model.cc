@@ -92,12 +92,6 @@ class Analysis {
     return resolve(options);
   }
 
-  static void set_sizes(const ModelSize& size, ConversionAnalysis* of) {
-    of->parameters = size.total_parameters;
-    of->attention_parameters = size.attention_parameters;
-    of->cache_bytes_per_token = size.cache_bytes_per_token;
-  }
-
   void describe() {
     const auto& options = source_->options();
     result_.kind = kind_name(ModelOptions(options));
@@ -111,11 +105,11 @@ class Analysis {
     result_.iterations = options_.decomposition.iterations;
     result_.convert_iterations = DecompositionOptions().iterations;
     result_.before.scheme = result_.before.name = attention_.scheme;
-    set_sizes(measure(options), &result_.before);
+    result_.before.size = measure(options);
     for (const Conversion& one : conversions_) {
       result_.conversions.push_back(
           {.scheme = one.scheme, .name = one.name, .command = one.command, .impossible = one.impossible, .layers = {}});
-      if (one.impossible.empty()) set_sizes(measure(options_with(one.attention)), &result_.conversions.back());
+      if (one.impossible.empty()) result_.conversions.back().size = measure(options_with(one.attention));
     }
   }
 

@@ -46,7 +46,7 @@ void expect_what_convert_reports(const Model& model, const Tensor& sample) {
     EXPECT_DOUBLE_EQ(collaborative.layers[i].scores, compression.layers[i].error);
     EXPECT_EQ(collaborative.layers[i].values, 0);
   }
-  EXPECT_EQ(collaborative.parameters, measure(narrow->options()).total_parameters);
+  EXPECT_EQ(collaborative.size.total_parameters, measure(narrow->options()).total_parameters);
   for (const SharedScheme& to : {SharedScheme{"gqa", 2}, SharedScheme{"mqa"}, SharedScheme{"mhe_mul"},
                                  SharedScheme{"mhe_add"}, SharedScheme{"skv"}}) {
     SharingReport report;
@@ -59,10 +59,7 @@ void expect_what_convert_reports(const Model& model, const Tensor& sample) {
       ASSERT_EQ(found.layers[i].output.has_value(), sample.defined());
       EXPECT_NEAR(found.layers[i].output.value_or(-1), report.layers[i].output_change, 1e-6) << found.name;
     }
-    const ModelSize size = measure(target->options());
-    EXPECT_EQ(found.parameters, size.total_parameters);
-    EXPECT_EQ(found.attention_parameters, size.attention_parameters);
-    EXPECT_EQ(found.cache_bytes_per_token, size.cache_bytes_per_token);
+    EXPECT_TRUE(found.size == measure(target->options())) << found.name;
   }
 }
 
@@ -103,7 +100,7 @@ TEST(AnalyzeHeads, DescribesTheModel) {
   EXPECT_EQ(analysis.layer[0].maps.size(), 4U);
   EXPECT_GT(analysis.before.milliseconds, 0);
   for (const ConversionAnalysis& one : analysis.conversions) EXPECT_GT(one.milliseconds, 0) << one.name;
-  EXPECT_EQ(analysis.before.cache_bytes_per_token, measure(model->options()).cache_bytes_per_token);
+  EXPECT_EQ(analysis.before.size.cache_bytes_per_token, measure(model->options()).cache_bytes_per_token);
 }
 
 // Layers that share their parameters are analysed once; caches count every depth.
@@ -116,7 +113,7 @@ TEST(AnalyzeHeads, OfLayersThatShareTheirParameters) {
   EXPECT_EQ(analysis.depth, 2);
   EXPECT_EQ(analysis.layer.size(), 1U);
   EXPECT_EQ(row(analysis, "mqa").layers.size(), 1U);
-  EXPECT_EQ(row(analysis, "mqa").cache_bytes_per_token * 4, analysis.before.cache_bytes_per_token);
+  EXPECT_EQ(row(analysis, "mqa").size.cache_bytes_per_token * 4, analysis.before.size.cache_bytes_per_token);
 }
 
 // Heads of one group have the same keys: an mqa model's heads differ in their queries alone.

@@ -108,6 +108,26 @@ std::string escape_commas(const std::string& item) {
   return escaped;
 }
 
+// `read` makes an item of the list from its text, `show` the JSON of one.
+template <class Item>
+Field number_list_field(std::string name, std::vector<Item>* target, std::string help, const FieldOptions& options,
+                        const std::function<Item(const std::string& name, const std::string& text)>& read,
+                        const std::function<nlohmann::json(const Item&)>& show) {
+  Field made = make_field(std::move(name), std::move(help), options);
+  made.range = made.range.empty() ? "comma-separated numbers" : "comma-separated numbers, " + made.range;
+  made.parse = [target, read, name = made.name](const std::string& text) {
+    std::vector<Item> items;
+    for (const std::string& item : split_commas(text)) items.push_back(read(name, item));
+    *target = std::move(items);
+  };
+  made.value = [target, show] {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Item& item : *target) list.push_back(show(item));
+    return list;
+  };
+  return made;
+}
+
 }  // namespace
 
 Field field(std::string name, int64_t* target, std::string help, FieldOptions options) {
@@ -156,15 +176,25 @@ Field field(std::string name, std::vector<std::string>* target, std::string help
 }
 
 Field field(std::string name, std::vector<int64_t>* target, std::string help, FieldOptions options) {
-  Field made = make_field(std::move(name), std::move(help), options);
-  made.range = made.range.empty() ? "comma-separated numbers" : "comma-separated numbers, " + made.range;
-  made.parse = [target, options, name = made.name](const std::string& text) {
-    std::vector<int64_t> numbers;
-    for (const std::string& item : split_commas(text)) numbers.push_back(parse_number<int64_t>(name, item, options));
-    *target = std::move(numbers);
+  const auto read = [options](const std::string& of, const std::string& text) {
+    return parse_number<int64_t>(of, text, options);
   };
-  made.value = [target] { return nlohmann::json(*target); };
-  return made;
+  const auto show = [](int64_t number) { return nlohmann::json(number); };
+  return number_list_field<int64_t>(std::move(name), target, std::move(help), options, read, show);
+}
+
+Field field(std::string name, std::vector<SpelledNumber>* target, std::string help, FieldOptions options) {
+  const auto read = [options](const std::string& of, const std::string& text) {
+    return SpelledNumber{.value = parse_number<double>(of, text, options), .spelling = text};
+  };
+  const auto show = [](const SpelledNumber& number) { return nlohmann::json(number.spelling); };
+  return number_list_field<SpelledNumber>(std::move(name), target, std::move(help), options, read, show);
+}
+
+std::vector<double> values_of(const std::vector<SpelledNumber>& numbers) {
+  std::vector<double> values;
+  for (const SpelledNumber& one : numbers) values.push_back(one.value);
+  return values;
 }
 
 Field enum_field(std::string name, std::string help, const std::vector<std::string>& choices,

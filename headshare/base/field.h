@@ -28,6 +28,14 @@ struct Field {
 
 using Fields = std::vector<Field>;
 
+// A number that files repeat as it was spelled: results of "5e-5" do not become results of "5e-05".
+struct SpelledNumber {
+  double value = 0;
+  std::string spelling;
+};
+
+std::vector<double> values_of(const std::vector<SpelledNumber>& numbers);
+
 // What a field may hold, and its other names.
 struct FieldOptions {
   double min = -std::numeric_limits<double>::infinity();
@@ -45,6 +53,7 @@ Field field(std::string name, std::string* target, std::string help, FieldOption
 // Written as comma-separated text, or as a YAML or JSON list.
 Field field(std::string name, std::vector<std::string>* target, std::string help, FieldOptions options = {});
 Field field(std::string name, std::vector<int64_t>* target, std::string help, FieldOptions options = {});
+Field field(std::string name, std::vector<SpelledNumber>* target, std::string help, FieldOptions options = {});
 // Written "auto" while unset.
 Field field(std::string name, std::optional<int64_t>* target, std::string help, FieldOptions options = {});
 Field field(std::string name, std::optional<double>* target, std::string help, FieldOptions options = {});

@@ -42,6 +42,23 @@ TEST(FieldTest, ListItemsMayHoldCommasAndBackslashes) {
   EXPECT_THAT(options.schemes, testing::ElementsAre("a,b", "c\\", "\\d"));
 }
 
+// Results of earlier programs spelled a list of rates as texts; a YAML list holds numbers.
+TEST(FieldTest, ListsOfSpelledNumbersKeepTheirSpelling) {
+  std::vector<SpelledNumber> rates = {{5e-5, "5e-5"}};
+  Fields list = {field("rates", &rates, "step sizes", {.min = 0})};
+  EXPECT_EQ(to_json(list).dump(), R"({"rates":["5e-5"]})");
+  set_field(list, "rates", "1e-3,0.010", "test");
+  EXPECT_THAT(values_of(rates), testing::ElementsAre(0.001, 0.01));
+  const nlohmann::json written = to_json(list);
+  EXPECT_EQ(written.dump(), R"({"rates":["1e-3","0.010"]})");
+  EXPECT_THAT(error_message([&] { set_field(list, "rates", "1e-3,fast", "test"); }),
+              testing::HasSubstr("rates must be a number, not 'fast'"));
+  from_json(list, {{"rates", {0.5, 2}}}, "numbers");
+  EXPECT_THAT(values_of(rates), testing::ElementsAre(0.5, 2));
+  from_json(list, written, "copy");
+  EXPECT_EQ(to_json(list), written);
+}
+
 TEST(FieldTest, ListsOfNumbers) {
   std::vector<int64_t> offsets = {1};
   Fields list = {field("offsets", &offsets, "places back", {.min = 1, .max = 99})};

@@ -36,6 +36,16 @@ std::string format_count(double count) {
 
 std::string format_fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
+std::string format_rounded(double value, int digits) {
+  const std::string text = format_fixed(value, digits);
+  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;
+}
+
+std::string format_signed(double value, int digits) {
+  const std::string text = format_rounded(value, digits);
+  return text.starts_with('-') ? text : "+" + text;
+}
+
 std::string percent_text(double share) {
   const double percent = 100 * share;
   if (percent > 0 && percent < 0.01) return "less than 0.01%";

@@ -70,6 +70,13 @@ std::vector<double> JsonReader::numbers(const char* key) const {
   return values;
 }
 
+std::vector<std::string> JsonReader::texts(const char* key) const {
+  return list(key, [](const nlohmann::json& value, const std::string& where) {
+    HS_CHECK(value.is_string(), where, " is not a text");
+    return value.get<std::string>();
+  });
+}
+
 const nlohmann::json& JsonReader::at(const char* key) const {
   const auto found = object_.find(key);
   HS_CHECK(found != object_.end(), name(key), " is missing");

@@ -34,6 +34,7 @@ class JsonReader {
   double number_from(const char* key, double least) const;
   std::optional<double> optional_number(const char* key) const;  // nothing where !has(key)
   std::vector<double> numbers(const char* key) const;
+  std::vector<std::string> texts(const char* key) const;
 
   // read(element, where) for each element of an array.
   template <class Read>

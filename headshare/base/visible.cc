@@ -72,6 +72,24 @@ std::string visible(std::string_view text) { return written_out(text, /*one_line
 
 std::string visible_line(std::string_view text) { return written_out(text, /*one_line=*/true); }
 
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  }
+  return visible(text);
+}
+
+std::string abbreviated(const std::string& text, size_t most) {
+  std::string made = printable(text);
+  size_t characters = 0;
+  size_t cut = 0;  // where the last character that may stay ends
+  for (size_t at = 0; at < made.size(); ++at) {
+    if ((made[at] & 0xC0) == 0x80) continue;
+    if (++characters == most) cut = at;
+  }
+  return characters <= most ? made : made.substr(0, cut) + "…";
+}
+
 std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   const auto within = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80; };

@@ -16,6 +16,12 @@ std::string visible(std::string_view text);
 // The same on one line: line feed and tab become "\n" and "\t".
 std::string visible_line(std::string_view text);
 
+// A text as a label shows it: line ends and tabs become blanks, other control characters are written out.
+std::string printable(std::string text);
+
+// A label of at most `most` characters: printable(), and the last character is "…" where more would follow.
+std::string abbreviated(const std::string& text, size_t most);
+
 // Valid UTF-8 of more than `most` bytes with " ...(N bytes)... " in place of its middle, by whole characters; else as
 // it is. Four fifths of what stays are from its beginning.
 std::string shortened(std::string_view text, size_t most);

@@ -38,6 +38,13 @@ TEST(VisibleTest, LongTextLosesItsMiddle) {
   EXPECT_EQ(shortened("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", 5), "\xC3\xA9\xC3\xA9 ...(6 bytes)... ");
 }
 
+TEST(VisibleTest, LabelsAreOneLineOfSoManyCharacters) {
+  EXPECT_EQ(printable("a\r\nb\tc\x1B"), "a  b c\\x1b");
+  EXPECT_EQ(abbreviated("abc", 3), "abc");
+  EXPECT_EQ(abbreviated("abcd", 3), "ab…");
+  EXPECT_EQ(abbreviated("\xC3\xA9\xC3\xA9\n\xC3\xA9", 3), "\xC3\xA9\xC3\xA9…");
+}
+
 TEST(VisibleTest, NoMessageIsAScreenful) {
   const std::string message = "no model at /a/b: it does not exist";
   EXPECT_EQ(message_line(message), message);

@@ -143,7 +143,7 @@ TEST_F(AddedSchemeTest, IsComparedLikeAnyOther) {
   ASSERT_EQ(results.cells.size(), scheme_names().size());
   const Cell& cell = results.cells.at(results.cells.size() - 2);  // el_lossless, which is not trained, comes last
   EXPECT_EQ(cell.key.variant, "low_rank");
-  EXPECT_EQ(cell.cache_elements_per_token, kRank);
+  EXPECT_EQ(cell.size.cache_elements_per_token, kRank);
   EXPECT_EQ(cell.weights_of, "");
   EXPECT_GT(cell.decoding_tokens_per_second, 0);
   EXPECT_LT(cell.test_loss, results.cells.front().test_loss + 1);

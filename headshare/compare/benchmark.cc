@@ -15,7 +15,7 @@ namespace {
 
 double training_seconds(FineTuneJob& job, const Rehearsal& rehearsal) {
   const FineTuningOptions& options = rehearsal.options.own<FineTuningOptions>();
-  const std::vector<double> rates = learning_rates(options.tuning);
+  const std::vector<double> rates = values_of(options.tuning.learning_rates);
   const FineTuneRun run{job, options.job.tuning, options.tuning, rates.front(), /*seed=*/0, rehearsal.device};
   const TrainOptions train = train_options(run);
   const std::unique_ptr<Task> task = job.start(/*seed=*/0, rehearsal.device, training_shape(train));

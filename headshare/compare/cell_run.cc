@@ -9,7 +9,8 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/report/statistics/variant_rows.h"
+#include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/plateau.h"
 
@@ -129,7 +130,7 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps),
                           compares_loss(subject) ? "" : subject.measure);
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
-  describe_model(trial.options, &cell);
+  cell.size = size_of(trial.options);
   cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, subject, observer, home, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
@@ -151,7 +152,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.peak_memory_bytes = 0;
   const Trial trial = open_trial(experiment, plan.options, device);
   load_weights(*trial.task, home / trained.model);
-  describe_model(trial.options, &cell);
+  cell.size = size_of(trial.options);
   cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, experiment.subject(), observer, cell_home(home, plan.key), &cell);
   measure_decoding(trial, &cell);
@@ -164,18 +165,6 @@ Cell read_cell(const fs::path& path) {
 }
 
 }  // namespace
-
-void describe_model(const ModelOptions& model, Cell* cell) {
-  const ModelSize size = size_of(model);
-  cell->attention_parameters = size.attention_parameters;
-  cell->attention_parameters_effective = size.attention_parameters_effective;
-  cell->total_parameters = size.total_parameters;
-  cell->embedding_parameters = size.embedding_parameters;
-  cell->feed_forward_width = *shared_options(model).feed_forward_width;
-  cell->cache_elements_per_token = size.cache_elements_per_token;
-  cell->cache_bytes_per_token = size.cache_bytes_per_token;
-  cell->source_cache_bytes_per_token = size.source_cache_bytes_per_token;
-}
 
 fs::path cell_home(const fs::path& home, const CellKey& key) { return home / "cells" / cell_directory(key); }
 

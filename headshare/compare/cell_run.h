@@ -13,9 +13,6 @@ Cell run_cell(const CellPlan& plan, const Experiment& experiment, const fs::path
 // The cell as an earlier call left it; nothing when it is not finished. Throws Error when it is damaged.
 std::optional<Cell> finished_cell(const fs::path& home, const CellKey& key);
 
-// Fills in what the model's options alone tell: parameters and cache.
-void describe_model(const ModelOptions& model, Cell* cell);
-
 fs::path cell_home(const fs::path& home, const CellKey& key);
 
 }  // namespace headshare

@@ -9,6 +9,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
@@ -44,8 +45,8 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
     EXPECT_NEAR(cell.quality, std::exp(cell.test_loss), 1e-9);
     ASSERT_EQ(cell.scores.size(), 1u);
     EXPECT_EQ(cell.scores[0].name, "bits-per-byte");
-    EXPECT_EQ(cell.options.at("feed-forward-width"), cell.feed_forward_width);  // resolved
-    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));                        // the test part's
+    EXPECT_EQ(cell.options.at("feed-forward-width"), cell.size.feed_forward_width);  // resolved
+    EXPECT_THAT(cell.signature, HasSubstr("tokens:99"));                             // the test part's
     ASSERT_EQ(cell.curve.size(), 2u);
     EXPECT_EQ(cell.curve[1].step, 4);
     EXPECT_EQ(std::min(cell.curve[0].validation_loss, cell.curve[1].validation_loss), cell.validation_loss);
@@ -71,7 +72,7 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
   EXPECT_EQ(cells[2].weights_of, "mha");
   EXPECT_EQ(cells[2].key.variant, "el_lossless");
   EXPECT_NEAR(cells[2].test_loss, cells[0].test_loss, 1e-6);
-  EXPECT_EQ(2 * cells[2].cache_elements_per_token, cells[0].cache_elements_per_token);
+  EXPECT_EQ(2 * cells[2].size.cache_elements_per_token, cells[0].size.cache_elements_per_token);
   EXPECT_GT(cells[0].attention_memory_bytes, cells[1].attention_memory_bytes);
 }
 
@@ -93,7 +94,7 @@ TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
     ASSERT_EQ(cell.scores.size(), 1u);
     EXPECT_EQ(cell.scores[0].name, "pseudo-perplexity");
     EXPECT_THAT(cell.signature, testing::StartsWith("masked-perplexity|"));
-    EXPECT_EQ(cell.cache_bytes_per_token, 0);
+    EXPECT_EQ(cell.size.cache_bytes_per_token, 0);
     EXPECT_EQ(cell.decoding_tokens_per_second, 0);
     EXPECT_GT(cell.attention_memory_bytes, 0);
     EXPECT_EQ(cell.blocks.size(), cells[0].blocks.size());

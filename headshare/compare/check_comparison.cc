@@ -32,7 +32,7 @@ void check_seeds_to_add(const ComparisonOptions& options) {
 
 // Throws Error when no variant can be trained with a setting of the sweep.
 void check_setting(const ComparisonOptions& options) {
-  learning_rate_at(options.train.schedule, 0, options.train.steps);
+  check_schedule(options.train.schedule, options.train.steps);
   const std::vector<Variant> variants = chosen_variants(options);
   const bool any =
       std::any_of(variants.begin(), variants.end(), [&](const Variant& one) { return why_not(options, one).empty(); });

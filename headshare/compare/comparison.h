@@ -1,6 +1,7 @@
 // Runs the cells of a comparison one after another and gathers what they found.
 #pragma once
 
+#include "headshare/base/file.h"
 #include "headshare/compare/grid.h"
 #include "headshare/report/results/results.h"
 

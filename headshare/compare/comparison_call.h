@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "headshare/base/file.h"
 #include "headshare/compare/grid.h"
 #include "headshare/report/results/results.h"
 

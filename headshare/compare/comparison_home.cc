@@ -9,6 +9,7 @@
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
 #include "headshare/ops/tensor_memory.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/findings.h"
 
 namespace headshare {
@@ -94,8 +95,9 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
     const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
-    HS_CHECK(cell.feed_forward_width == width, "with these schemes --match parameters makes the feed-forward part of ",
-             plan.key.variant, " ", width, " wide, and it was trained with ", cell.feed_forward_width,
+    HS_CHECK(cell.size.feed_forward_width == width,
+             "with these schemes --match parameters makes the feed-forward part of ", plan.key.variant, " ", width,
+             " wide, and it was trained with ", cell.size.feed_forward_width,
              "; leave --schemes as it was, or use another --out");
   });
 }

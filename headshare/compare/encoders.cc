@@ -8,6 +8,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/variant_rows.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/text/tokenizer_file.h"

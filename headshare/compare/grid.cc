@@ -5,6 +5,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
+#include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {

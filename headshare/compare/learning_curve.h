@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "headshare/base/file.h"
 #include "headshare/report/results/results.h"
 
 namespace headshare {

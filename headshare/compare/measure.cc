@@ -8,6 +8,7 @@
 
 #include "headshare/metrics/statistics.h"
 #include "headshare/ops/allocation_meter.h"
+#include "headshare/train/step.h"
 
 namespace headshare {
 namespace {
@@ -105,16 +106,13 @@ double seconds_per_step(const Experiment& experiment, const ComparisonOptions& c
 }
 
 double seconds_per_step(Task& task, const TrainOptions& train, c10::Device device) {
-  task.model()->train();
   Optimizer optimizer(*task.model(), train.optimizer);
-  const Precision precision = resolve_precision(train.precision, device);
+  const StepOptions options{.accumulation = train.accumulation,
+                            .precision = resolve_precision(train.precision, device),
+                            .max_gradient_norm = train.max_gradient_norm};
   const auto step = [&] {
     const double began = now();
-    const int64_t targets = task.draw(train.accumulation);
-    optimizer.zero_gradients();
-    for (int64_t i = 0; i < train.accumulation; ++i) loss_sum(task, i, precision).backward();
-    optimizer.measure_gradients(static_cast<double>(targets), train.max_gradient_norm);
-    optimizer.step(/*learning_rate=*/0);
+    take_step(task, optimizer, options, /*step=*/0, /*learning_rate=*/0);
     return now() - began;
   };
   // It warms up, and embeddings that hash words hash all of them: slower than those after it.

@@ -11,6 +11,7 @@
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/finetune/rate_search.h"
 
@@ -58,7 +59,7 @@ class TunedCell {
         home_(home),
         device_(device),
         jobs_(fine_tuning_jobs(plan.options)),
-        rates_(learning_rates(options_.tuning)),
+        rates_(values_of(options_.tuning.learning_rates)),
         progress_(observer, static_cast<int64_t>(jobs_.size() * rates_.size())),
         stop_requested_(stop_requested),
         encoders_(find_encoders(options_.encoders)),
@@ -170,7 +171,7 @@ class TunedCell {
 
   void add_costs(Cell* cell) const {
     const EncoderOptions model = starting_options(encoder_.model->options(), {}, options_.job.tuning);
-    describe_model(model, cell);
+    cell->size = size_of(model);
     cell->options = resolved_options(plan_.options, model);
     cell->training_tokens_per_second = static_cast<double>(cell->tokens) / std::max(cell->training_seconds, 1e-9);
     cell->peak_memory_bytes = peak_memory_bytes();

@@ -9,6 +9,7 @@
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
@@ -64,7 +65,7 @@ ComparisonOptions small_classification(const fs::path& home) {
   options.own<FineTuningOptions>().job.files.validation = fox_table(home / "dev.tsv", 6);
   options.own<FineTuningOptions>().job.tuning.epochs = 2;
   options.own<FineTuningOptions>().job.tuning.batch_size = 4;
-  options.own<FineTuningOptions>().tuning.learning_rates = {"1e-3", "1e-2"};
+  options.own<FineTuningOptions>().tuning.learning_rates = {{1e-3, "1e-3"}, {1e-2, "1e-2"}};
   return options;
 }
 
@@ -93,7 +94,7 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
   EXPECT_EQ(cell.tokens, 6 * 4);
   EXPECT_EQ(cell.curve.size(), 2u);
   EXPECT_EQ(cell.encoder_seed, kSeed);
-  EXPECT_EQ(cell.cache_bytes_per_token, 0);
+  EXPECT_EQ(cell.size.cache_bytes_per_token, 0);
   double best = -1;
   for (const char* rate : {"lr-0.001", "lr-0.01"}) {
     const auto result = nlohmann::json::parse(read_file(home_.path() / cell.model / "classify" / rate / "result.json"));
@@ -114,10 +115,10 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
 TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
   ComparisonOptions options = small_classification(home_.path());
   options.own<FineTuningOptions>().tuning.max_gradient_norm = 0;
-  options.own<FineTuningOptions>().tuning.learning_rates = {"1e30", "1e-3"};
+  options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}, {1e-3, "1e-3"}};
   const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha")});
   EXPECT_EQ(run_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
-  options.own<FineTuningOptions>().tuning.learning_rates = {"1e30"};
+  options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}};
   const std::vector<CellPlan> alone = plan_fine_tuning(options, {scheme_variant("sha")});
   EXPECT_THAT(error_message([&] { run_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));

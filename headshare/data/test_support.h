@@ -2,11 +2,9 @@
 #pragma once
 
 #include <fstream>
-#include <numeric>
-#include <vector>
+#include <string>
 
 #include "headshare/base/testing.h"
-#include "headshare/data/text/token_data.h"
 
 namespace headshare {
 
@@ -32,12 +30,5 @@ class DirectoryTest : public testing::Test {
 
   fs::path directory_;
 };
-
-// Token i is i: a batch or a window shows where it comes from.
-inline TokenData counting(int64_t size) {
-  std::vector<int32_t> ids(static_cast<size_t>(size));
-  std::iota(ids.begin(), ids.end(), 0);
-  return TokenData::from_memory(ids, static_cast<uint64_t>(size));
-}
 
 }  // namespace headshare

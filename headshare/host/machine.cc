@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "commit.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/proc.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/kernels/tiles.h"

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 namespace headshare {
 
@@ -20,5 +22,10 @@ struct Coverage {
   std::optional<int64_t> cut_rows = {};
   std::optional<double> unseen_score = {};  // of these alone, as the whole part's; none where they have no score
 };
+
+// coverage_from_json() throws Error, which names `where` and the key, for what is no such object and for more unseen
+// words or rows than there are.
+nlohmann::ordered_json to_json(const Coverage& coverage);
+Coverage coverage_from_json(const nlohmann::json& object, const std::string& where);
 
 }  // namespace headshare

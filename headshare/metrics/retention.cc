@@ -118,17 +118,6 @@ void add_seed_interval(Retention* result, const Line& line, std::span<const doub
   }
 }
 
-std::optional<Interval> rounding_interval(const Line& line, double quality, double reference, double half_unit) {
-  HS_CHECK(half_unit >= 0, "the rounding half-unit must be at least 0, not ", half_unit);
-  if (reference <= half_unit) return std::nullopt;
-  // quality / reference at the corners: smallest over largest reference and the reverse (which of the two
-  // references is extreme depends on the sign of the quality).
-  const auto [low, high] =
-      std::minmax({(quality - half_unit) / (reference + half_unit), (quality - half_unit) / (reference - half_unit),
-                   (quality + half_unit) / (reference + half_unit), (quality + half_unit) / (reference - half_unit)});
-  return line(Interval{low, high});
-}
-
 }  // namespace
 
 Retention prr(const PrrQuestion& question) {
@@ -159,16 +148,6 @@ Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality
   Retention result = peop(question);
   if (result.value) add_seed_interval(&result, peop_line(question), quality, quality_sha, confidence);
   return result;
-}
-
-std::optional<Interval> prr_rounding_interval(const PrrQuestion& question, double half_unit) {
-  if (!why_no_prr(question).empty()) return std::nullopt;
-  return rounding_interval(prr_line(question), question.quality, question.quality_mha, half_unit);
-}
-
-std::optional<Interval> peop_rounding_interval(const PeopQuestion& question, double half_unit) {
-  if (!why_no_peop(question).empty()) return std::nullopt;
-  return rounding_interval(peop_line(question), question.quality, question.quality_sha, half_unit);
 }
 
 }  // namespace headshare

@@ -65,10 +65,4 @@ Retention prr_over_seeds(PrrQuestion question, std::span<const double> quality, 
 Retention peop_over_seeds(PeopQuestion question, std::span<const double> quality, std::span<const double> quality_sha,
                           double confidence = kConfidence);
 
-// All values the ratio can have when every quality was rounded to within +- half_unit of its true
-// value (0.05 for one printed decimal): exact, as both ratios are monotone in each quality while
-// the reference stays positive. Nothing where the ratio is undefined or half_unit reaches the reference.
-std::optional<Interval> prr_rounding_interval(const PrrQuestion& question, double half_unit);
-std::optional<Interval> peop_rounding_interval(const PeopQuestion& question, double half_unit);
-
 }  // namespace headshare

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/rng.h"
 
 namespace headshare {
@@ -62,6 +63,13 @@ double quantile_of_sorted(std::span<const double> sorted, double probability) {
 }
 
 }  // namespace
+
+std::string interval_text(const Interval& interval, int digits, bool with_sign) {
+  const auto number = [&](double value) {
+    return with_sign ? format_signed(value, digits) : format_rounded(value, digits);
+  };
+  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
+}
 
 double mean(std::span<const double> values) {
   check_values(values);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace headshare {
@@ -13,6 +14,9 @@ struct Interval {
   double low = 0;
   double high = 0;
 };
+
+// "[0.01, 0.03]", or "[+0.01, +0.03]".
+std::string interval_text(const Interval& interval, int digits, bool with_sign = false);
 
 constexpr double kConfidence = 0.95;
 

@@ -202,5 +202,10 @@ TEST(StatisticsTest, BootstrapOfTwoExamples) {
   EXPECT_EQ(wide->high, 1);
 }
 
+TEST(StatisticsTest, ZeroHasNoSign) {
+  EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
+  EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");
+}
+
 }  // namespace
 }  // namespace headshare

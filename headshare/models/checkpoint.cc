@@ -9,6 +9,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/hash.h"
 #include "headshare/models/finite.h"

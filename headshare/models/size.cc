@@ -3,15 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string>
 
 #include "headshare/attention/scheme.h"
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/base/proc.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/embeddings/token_embedding.h"
 #include "headshare/models/encoder.h"
@@ -74,12 +72,6 @@ double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   return 2 * chunk * V + 2 * static_cast<double>(tokens) * read + (o.tie_embeddings ? V * W : 0);
 }
 
-double read_number(const char* path) {
-  std::ifstream in(path);
-  double value = 0;
-  return in >> value ? value : std::numeric_limits<double>::infinity();
-}
-
 // What a model of one layer of these options counts: what belongs to the layer, and the rest.
 struct LayerCount {
   AttentionCost attention;
@@ -127,6 +119,7 @@ ModelSize count(const Options& options) {
     size.total_parameters += number * one.block;
     elements += number * one.attention.cache_elements;
   }
+  size.feed_forward_width = *options.feed_forward_width;
   size.cache_elements_per_token = elements / layers;
   size.cache_bytes_per_token = elements * depths * static_cast<int64_t>(kFloatBytes);
   return size;
@@ -261,6 +254,7 @@ ModelSize measure(const EncoderDecoderOptions& o) {
   }
   const int64_t rows = o.vocabulary + (o.share_embeddings ? 0 : o.source_vocabulary);
   size.embedding_parameters = rows * o.attention.d_model;
+  size.feed_forward_width = *o.feed_forward_width;
   return size;
 }
 
@@ -309,20 +303,6 @@ int64_t evaluation_batch(const EncoderDecoderOptions& o, const TrainingShape& sh
 double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
   return parameter_bytes(o) + static_cast<double>(measure(o).cache_bytes_per_token) * static_cast<double>(batch) *
                                   static_cast<double>(length);
-}
-
-double available_memory_bytes() {
-  const double limit = read_number("/sys/fs/cgroup/memory.max");  // "max" reads as no number
-  const double used = read_number("/sys/fs/cgroup/memory.current");
-  const double in_group = std::isfinite(limit) && std::isfinite(used) ? std::max(0.0, limit - used) : limit;
-  const std::optional<int64_t> system = proc_bytes("/proc/meminfo", "MemAvailable");
-  return system ? std::min(static_cast<double>(*system), in_group) : in_group;
-}
-
-void check_memory(double needed, const std::string& what, const std::string& way_out) {
-  const double available = available_memory_bytes();
-  HS_CHECK(needed <= available, what, " needs about ", format_bytes(needed), " and ", format_bytes(available),
-           " are available; ", way_out);
 }
 
 }  // namespace headshare

@@ -1,23 +1,12 @@
 // What a model takes, computed without allocating it.
 #pragma once
 
+#include "headshare/metrics/model_size.h"
 #include "headshare/models/encoder_decoder_options.h"
 
 namespace headshare {
 
-// Exact counts. An encoder keeps no cache: its cache counts are 0. An encoder-decoder has two kinds of cache: the
-// decoder's own grows with the target, that of the attention to the source is filled once for each sentence.
-struct ModelSize {
-  int64_t attention_parameters = 0;            // all attention sub-layers, no biases: what the MHE paper counts
-  int64_t attention_parameters_effective = 0;  // without those another parameter can absorb
-  int64_t total_parameters = 0;                // everything stored, biases and inert parameters included
-  int64_t embedding_parameters = 0;            // of the token embedding, special tokens' included
-  int64_t cache_elements_per_token = 0;        // one attention sub-layer; the mean, where layers differ
-  int64_t cache_bytes_per_token = 0;           // the whole model, float32
-  int64_t source_cache_bytes_per_token = 0;    // of an encoder-decoder, for each token of the source
-};
-
-// Throws Error when the counts do not fit into 64 bits.
+// Exact counts. Throws Error when the counts do not fit into 64 bits.
 ModelSize measure(const DecoderOptions& resolved);
 ModelSize measure(const EncoderOptions& resolved);
 ModelSize measure(const EncoderDecoderOptions& resolved);
@@ -62,13 +51,5 @@ int64_t evaluation_batch(const EncoderDecoderOptions& resolved, const TrainingSh
 
 // Bytes decoding needs with a cache of batch x length tokens.
 double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);
-
-// Memory this process may still take: what the kernel calls available, or less under a cgroup limit.
-// Throws nothing; where neither can be read, a very large number.
-double available_memory_bytes();
-
-// Throws Error with the estimate and what is available when `needed` does not fit. `way_out` ends
-// the sentence: "use a smaller --batch-size".
-void check_memory(double needed, const std::string& what, const std::string& way_out);
 
 }  // namespace headshare

@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "headshare/metrics/subject.h"
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_options.h"
-#include "headshare/report/results/results.h"
 #include "headshare/tasks/task_options.h"
 #include "headshare/train/task.h"
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "headshare/base/memory.h"
 #include "headshare/models/size.h"
 #include "headshare/ops/layer.h"
 

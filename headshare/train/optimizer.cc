@@ -110,6 +110,22 @@ void Optimizer::zero_gradients() {
   for (const Slot& slot : slots_) slot.parameter.mutable_grad().reset();
 }
 
+void Optimizer::sum_gradients(Reducer& reducer) {
+  if (reducer.size() == 1) return;
+  const at::NoGradGuard no_grad;
+  std::vector<double> processes;  // that have a gradient of a parameter
+  for (const Slot& slot : slots_) processes.push_back(slot.parameter.grad().defined() ? 1 : 0);
+  reducer.sum(processes);
+  std::vector<Tensor> gradients;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (processes[i] == 0) continue;  // zeros are no gradient: they would let its moments and the parameter decay
+    Tensor& gradient = slots_[i].parameter.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(slots_[i].parameter);
+    gradients.push_back(gradient);
+  }
+  reducer.sum(gradients);
+}
+
 double Optimizer::measure_gradients(double divisor, double most) {
   const at::NoGradGuard no_grad;
   std::vector<Tensor> gradients;

@@ -4,6 +4,7 @@
 #include "headshare/base/field.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/layer.h"
+#include "headshare/train/reducer.h"
 
 namespace headshare {
 
@@ -27,6 +28,9 @@ Fields fields(OptimizerOptions& options);
 class Optimizer {
  public:
   Optimizer(const torch::nn::Module& model, const OptimizerOptions& options);
+
+  // Adds the gradients of all processes. A parameter that no process has a gradient of keeps none.
+  void sum_gradients(Reducer& reducer);
 
   // The Euclidean norm of all gradients divided by `divisor`. The next step takes them so, and shortened to the norm
   // `most` (0: as they are): the divisor of a mean and the clipping cost no pass of their own.

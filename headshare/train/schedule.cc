@@ -13,22 +13,6 @@ int64_t decay_steps(const ScheduleOptions& options, int64_t total_steps) {
   return options.decay_steps.value_or((total_steps + 4) / 5);
 }
 
-void check(const ScheduleOptions& options, int64_t step, int64_t total_steps) {
-  HS_CHECK(step >= 0, "a training step counts from 0, not ", step);
-  HS_CHECK(total_steps >= 1, "a schedule needs at least 1 step in total, not ", total_steps, "; set --steps");
-  HS_CHECK(options.min_learning_rate >= 0 && options.min_learning_rate <= options.learning_rate,
-           "min-learning-rate must lie between 0 and learning-rate: ", options.min_learning_rate, " and ",
-           options.learning_rate);
-  const int64_t warmup = warmup_steps(options, total_steps);
-  HS_CHECK(warmup >= 0 && warmup <= total_steps, "the warm-up of ", warmup, " steps must fit into the ", total_steps,
-           " steps of training; set --warmup-steps or --warmup-ratio");
-  if (options.schedule != Schedule::kWarmupStableDecay) return;
-  const int64_t decay = decay_steps(options, total_steps);
-  HS_CHECK(decay >= 0 && decay <= total_steps - warmup, "the decay of ", decay,
-           " steps must fit behind the warm-up of ", warmup, " into the ", total_steps,
-           " steps of training; set --decay-steps");
-}
-
 // What is left of the way from the peak to the minimum: 1 at `first`, 0 from `last` on.
 double rest(int64_t step, int64_t first, int64_t last) {
   if (step >= last) return 0;
@@ -62,8 +46,24 @@ int64_t warmup_steps(const ScheduleOptions& options, int64_t total_steps) {
   return static_cast<int64_t>(std::ceil(options.warmup_ratio * static_cast<double>(total_steps)));
 }
 
+void check_schedule(const ScheduleOptions& options, int64_t total_steps) {
+  HS_CHECK(total_steps >= 1, "a schedule needs at least 1 step in total, not ", total_steps, "; set --steps");
+  HS_CHECK(options.min_learning_rate >= 0 && options.min_learning_rate <= options.learning_rate,
+           "min-learning-rate must lie between 0 and learning-rate: ", options.min_learning_rate, " and ",
+           options.learning_rate);
+  const int64_t warmup = warmup_steps(options, total_steps);
+  HS_CHECK(warmup >= 0 && warmup <= total_steps, "the warm-up of ", warmup, " steps must fit into the ", total_steps,
+           " steps of training; set --warmup-steps or --warmup-ratio");
+  if (options.schedule != Schedule::kWarmupStableDecay) return;
+  const int64_t decay = decay_steps(options, total_steps);
+  HS_CHECK(decay >= 0 && decay <= total_steps - warmup, "the decay of ", decay,
+           " steps must fit behind the warm-up of ", warmup, " into the ", total_steps,
+           " steps of training; set --decay-steps");
+}
+
 double learning_rate_at(const ScheduleOptions& options, int64_t step, int64_t total_steps) {
-  check(options, step, total_steps);
+  HS_CHECK(step >= 0, "a training step counts from 0, not ", step);
+  check_schedule(options, total_steps);
   const double peak = options.learning_rate;
   const double least = options.min_learning_rate;
   const int64_t warmup = warmup_steps(options, total_steps);

@@ -24,6 +24,10 @@ Fields fields(ScheduleOptions& options);
 // The steps of the warm-up: warmup_steps, or ceil(warmup_ratio * total_steps).
 int64_t warmup_steps(const ScheduleOptions& options, int64_t total_steps);
 
+// Throws Error for fewer than 1 total steps, rates that are negative or in the wrong order, and a warm-up and decay
+// that do not fit into the total. warmup_steps == total_steps is a warm-up alone.
+void check_schedule(const ScheduleOptions& options, int64_t total_steps);
+
 // The rate of step `step` = 0, 1, ... of `total_steps`. With p = learning_rate, m = min_learning_rate,
 // W = warm-up steps and T = total_steps:
 //
@@ -40,9 +44,7 @@ int64_t warmup_steps(const ScheduleOptions& options, int64_t total_steps);
 // get_inverse_sqrt_schedule, and wsd its get_wsd_schedule with decay_type "linear"; during warm-up
 // theirs is p * step / W, whose first step is lost on a rate of 0.
 //
-// Throws Error for a step below 0, fewer than 1 total steps, rates that are negative or in the wrong
-// order, and a warm-up and decay that do not fit into the total. warmup_steps == total_steps is a
-// warm-up alone.
+// Throws Error where check_schedule() does, and for a step below 0.
 double learning_rate_at(const ScheduleOptions& options, int64_t step, int64_t total_steps);
 
 }  // namespace headshare

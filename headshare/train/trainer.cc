@@ -20,11 +20,6 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Tensor loss_sum(Task& task, int64_t index, Precision precision) {
-  const ComputeIn guard(precision, device_of(task).type());
-  return task.loss_sum(index);
-}
-
 Fields fields(TrainOptions& o) {
   Fields list = {
       field("steps", &o.steps, "optimizer steps", {.min = 1, .aliases = {"max-steps", "max-iters"}}),
@@ -81,22 +76,24 @@ nlohmann::json to_json(const TrainResult& r) {
 }
 
 Trainer::Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
-                 std::function<bool()> stop_requested)
+                 std::function<bool()> stop_requested, Reducer& reducer)
     : task_(task),
       options_(resolve(options)),
       directory_(directory),
       observers_(std::move(observers)),
       stop_requested_(std::move(stop_requested)),
+      reducer_(reducer),
       model_(task.model()),
       optimizer_(*model_, options.optimizer) {
   options_.precision = resolve_precision(options_.precision, device_of(task));
   options_.keep_last = std::max(options_.keep_last, options_.average_last);
-  learning_rate_at(options_.schedule, 0, options_.steps);  // refuses a schedule that does not fit
+  check_schedule(options_.schedule, options_.steps);
   if (options_.ema_decay > 0) average_.emplace(*model_, options_.ema_decay);
 }
 
-void Trainer::refuse_non_finite(const char* what, double value) const {
+void Trainer::refuse_non_finite(const StepSums& sums) const {
   const auto last = directory_.last_checkpoint();
+  const auto [what, value] = *sums.not_finite();
   throw Diverged(join_text("the ", what, " became ", value, " in step ", progress_.step + 1, " (learning rate ",
                            learning_rate_at(options_.schedule, progress_.step, options_.steps),
                            "); the parameters were not touched. ",
@@ -105,30 +102,18 @@ void Trainer::refuse_non_finite(const char* what, double value) const {
 }
 
 double Trainer::train_one_step() {
-  model_->train();
-  const int64_t targets = task_.draw(options_.accumulation);
-  HS_CHECK(targets > 0, "the batch of step ", progress_.step + 1, " has no targets");
-  optimizer_.zero_gradients();
-  double loss = 0;
-  plain_loss_.reset();
-  for (int64_t i = 0; i < options_.accumulation; ++i) {
-    task_.clock().tick = static_cast<uint64_t>(progress_.step * options_.accumulation + i);
-    const Tensor part = loss_sum(task_, i, options_.precision);
-    loss += part.item<double>() / static_cast<double>(targets);
-    if (!std::isfinite(loss)) refuse_non_finite("loss", loss);
-    if (const auto plain = task_.plain_loss_sum()) {
-      plain_loss_ = plain_loss_.value_or(0) + *plain / static_cast<double>(targets);
-    }
-    part.backward();
-  }
-  // Weighted by tokens: the sum over all micro-batches, divided here, is the mean over their targets together.
-  gradient_norm_ = optimizer_.measure_gradients(static_cast<double>(targets), options_.max_gradient_norm);
-  if (!std::isfinite(gradient_norm_)) refuse_non_finite("gradient norm", gradient_norm_);
-  optimizer_.step(learning_rate_at(options_.schedule, progress_.step, options_.steps));
+  const StepOptions step{.accumulation = options_.accumulation,
+                         .precision = options_.precision,
+                         .max_gradient_norm = options_.max_gradient_norm};
+  const double rate = learning_rate_at(options_.schedule, progress_.step, options_.steps);
+  const StepSums sums = take_step(task_, optimizer_, step, progress_.step, rate, reducer_);
+  if (sums.not_finite()) refuse_non_finite(sums);
   if (average_) average_->update();
+  plain_loss_ = sums.plain_loss;
+  gradient_norm_ = sums.gradient_norm;
   ++progress_.step;
-  progress_.tokens += targets;
-  return loss;
+  progress_.tokens += sums.targets;
+  return sums.loss;
 }
 
 void Trainer::report_step(double loss) {

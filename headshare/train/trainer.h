@@ -13,6 +13,7 @@
 #include "headshare/train/optimizer.h"
 #include "headshare/train/run_directory.h"
 #include "headshare/train/schedule.h"
+#include "headshare/train/step.h"
 #include "headshare/train/training_state.h"
 
 namespace headshare {
@@ -65,14 +66,21 @@ struct TrainResult {
 
 nlohmann::json to_json(const TrainResult& result);
 
-// task.loss_sum(index), computed in `precision` (not kAuto).
-Tensor loss_sum(Task& task, int64_t index, Precision precision);
-
 class Trainer {
  public:
   // All references must outlive the trainer. `stop_requested` is asked after every step.
+  //
+  // With a reducer of several processes each has a trainer over the same data and options, and a step is one of all of
+  // them together: losses, gradients and Diverged are the same in each. The rest of the loop is not shared yet. A run
+  // of several processes (issue 46) has to see to it that
+  // - only process 0 has a RunDirectory that locks, writes checkpoints and reports; the others resume from what it
+  // wrote;
+  // - all stop after the same step, although a signal or a clock reaches each at another time (a sum of what
+  //   `stop_requested` says in each decides);
+  // - evaluations, "best" and stopping early are decided once: on the same numbers in each, or by process 0;
+  // - a process that throws for itself, such as for damaged data, ends the others (Reducer::sum throws in them).
   Trainer(Task& task, const TrainOptions& options, RunDirectory& directory, std::vector<Observer*> observers,
-          std::function<bool()> stop_requested = {});
+          std::function<bool()> stop_requested = {}, Reducer& reducer = one_process());
 
   // Reports to one more observer, which must outlive the run.
   void observe(Observer* observer) { observers_.push_back(observer); }
@@ -111,7 +119,7 @@ class Trainer {
   void average_checkpoints();
   void publish_average();
   bool due(const std::optional<int64_t>& every) const;
-  [[noreturn]] void refuse_non_finite(const char* what, double value) const;
+  [[noreturn]] void refuse_non_finite(const StepSums& sums) const;
   TrainResult result() const;
 
   Task& task_;
@@ -119,6 +127,7 @@ class Trainer {
   RunDirectory& directory_;
   std::vector<Observer*> observers_;
   std::function<bool()> stop_requested_;
+  Reducer& reducer_;
   std::shared_ptr<torch::nn::Module> model_;
   Optimizer optimizer_;
   std::optional<MovingAverage> average_;

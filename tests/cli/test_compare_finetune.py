@@ -302,7 +302,7 @@ def test_what_is_refused(refused, run, encoders, text, suite, tmp_path):
         (2, (*glue, *given, "--text", text, *out), ["--text is of pre-training"]),
         (2, (*glue, *given, "--finetune-n-best", 3, *out), ["--finetune-n-best", "answers in texts", "glue"]),
         (2, (*glue, *given, "--finetune-label-column", "x", *out), ["--finetune-label-column", "table of your own"]),
-        (2, (*glue, *given, "--finetune-learning-rate", "fast", *out), ["--finetune-learning-rate fast"]),
+        (2, (*glue, *given, "--finetune-learning-rate", "fast", *out), ["--finetune-learning-rate must be a number, not 'fast'"]),
         (2, (*glue, *given, "--finetune-epochs", 0, *out), ["--finetune-epochs must be"]),
         (2, ("--text", text, "--finetune-epochs", 5, *out), ["--finetune-epochs", "belongs to --task glue", "language-model"]),
         (2, ("--text", text, "--encoders", encoders, *out), ["--encoders", "belongs to --task glue"]),

@@ -496,7 +496,7 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
         (1, (*own, "--validation", dev, "--test", dev, *out), "--validation and --test are one file"),
         (1, (*own, "--validation", dev, "--validation-fraction", 0.1, *out), "leave one out"),
         (1, ("--task", "classify", "--train", one, "--validation", dev, *out), "nothing to tell apart"),
-        (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate fast is not a number"),
+        (2, (*own, "--validation", dev, "--learning-rate", "fast", *out), "--learning-rate must be a number, not 'fast'"),
         (1, (*own, "--validation", dev, "--label-column=", *out), "label-column is empty: which column of"),
         (1, ("--task", "squad", *out), "--train train-v1.1.json"),
         (1, ("--task", "squad", "--train", train, *out), "train.tsv"),

@@ -1,12 +1,12 @@
 // results.json of a comparison with everything that is made of it, and metrics.jsonl of a run that goes on.
-#include "headshare/report/results/results.h"
-
 #include "headshare/base/error.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/merge_results.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/results/results_json.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/results_file.h"
 #include "headshare/train/jsonl.h"
 #include "tests/fuzz/driver.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 void read_reports(const fs::path& folder) {
   const Results results = read_results(folder / "results.json");
-  const std::string text = to_text(to_json(results));
+  const std::string text = to_text(results_file(results));
   // What is written is read.
   const Results again = results_from_json(nlohmann::json::parse(text), "what was written");
   if (again.cells.size() != results.cells.size()) throw std::logic_error("other cells after writing");
@@ -30,7 +30,7 @@ void read_metrics(const fs::path& folder) {
   writer.write({{"step", 3}});
 }
 
-Case case_of(const Results& results) { return {{"results.json", to_text(to_json(results))}}; }
+Case case_of(const Results& results) { return {{"results.json", to_text(results_file(results))}}; }
 
 }  // namespace
 

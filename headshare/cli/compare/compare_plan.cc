@@ -62,7 +62,7 @@ std::string tuned_models_text(const ComparisonOptions& options) {
   const std::string tuned =
       join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
                 " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
-                plural(learning_rates(tuning.tuning).size(), "learning rate"));
+                plural(tuning.tuning.learning_rates.size(), "learning rate"));
   return text + wrap(tuned, terminal_width(Stream::kOut), 0) + "\n";
 }
 

@@ -54,9 +54,9 @@ std::vector<std::string> conversion_cells(const HeadAnalysis& analysis, const Co
   std::vector<std::string> cells = {row_name(analysis, row), converted ? error_text(row.scores()) : "-",
                                     converted ? error_text(row.values()) : "-"};
   if (analysis.has_text()) cells.push_back(row.output() ? error_text(*row.output()) : "-");
-  if (analysis.decodes()) cells.push_back(count(row.cache_bytes_per_token, before.cache_bytes_per_token));
-  cells.push_back(count(row.attention_parameters, before.attention_parameters));
-  cells.push_back(count(row.parameters, before.parameters));
+  if (analysis.decodes()) cells.push_back(count(row.size.cache_bytes_per_token, before.size.cache_bytes_per_token));
+  cells.push_back(count(row.size.attention_parameters, before.size.attention_parameters));
+  cells.push_back(count(row.size.total_parameters, before.size.total_parameters));
   cells.push_back(change(row.milliseconds.value_or(0), before.milliseconds.value_or(0),
                          milliseconds_text(before.milliseconds) + " ms"));
   return cells;

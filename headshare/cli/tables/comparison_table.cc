@@ -10,6 +10,7 @@
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/embedding_columns.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
@@ -60,14 +61,14 @@ std::string quality_table(const Results& results, const Rows& rows, const Varian
   const bool interval = shows_quality_interval(results) && !settings;
   if (interval) columns.push_back({.heading = "[95%]"});
   for (const std::string& name : scores) {
-    columns.push_back({.heading = shortened(score_heading(name), kLongestScore)});
+    columns.push_back({.heading = abbreviated(score_heading(name), kLongestScore)});
     if (shows_score_interval(rows, name)) columns.push_back({.heading = "[95%]"});
   }
   TextTable table(columns);
   for (const VariantRow& row : rows) {
     std::vector<std::string> cells = {name_cell(row, best)};
-    if (settings) cells.push_back(shortened(row.best.setting, kLongestSetting));
-    if (benchmark) cells.push_back(count_text(row.attention_parameters));
+    if (settings) cells.push_back(abbreviated(row.best.setting, kLongestSetting));
+    if (benchmark) cells.push_back(count_text(row.size.attention_parameters));
     cells.push_back(seeds_text(row.best));
     if (loss) cells.push_back(summary_text(row.best.test_loss, 4));
     cells.push_back(quality_text(results.subject, row.best.quality));
@@ -126,11 +127,11 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   if (writes) columns.push_back({.heading = "translating sentences/s"});
   TextTable table(columns);
   for (const VariantRow& row : rows) {
-    std::vector<std::string> cells = {name_cell(row, best), count_text(row.attention_parameters),
-                                      row.finished() ? format_count(static_cast<double>(row.total_parameters)) : "-",
-                                      memory_text(results, row)};
-    if (decoding) cells.push_back(count_text(row.cache_bytes_per_token));
-    if (reads_source) cells.push_back(count_text(row.source_cache_bytes_per_token));
+    std::vector<std::string> cells = {
+        name_cell(row, best), count_text(row.size.attention_parameters),
+        row.finished() ? format_count(static_cast<double>(row.size.total_parameters)) : "-", memory_text(results, row)};
+    if (decoding) cells.push_back(count_text(row.size.cache_bytes_per_token));
+    if (reads_source) cells.push_back(count_text(row.size.source_cache_bytes_per_token));
     cells.push_back(row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0));
     cells.push_back(speed_text(row, row.training_tokens_per_second, busy.training));
     if (decoding) cells.push_back(speed_text(row, row.decoding_tokens_per_second, busy.decoding));
@@ -144,7 +145,7 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
 std::string task_table(const Results& results, std::span<const TaskColumn> some, const Rows& rows,
                        const VariantRow* best) {
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
-  for (const TaskColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestName)});
+  for (const TaskColumn& one : some) columns.push_back({.heading = abbreviated(one.heading, kLongestName)});
   TextTable table(columns);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::vector<std::string> cells = {name_cell(rows[i], best)};
@@ -157,7 +158,7 @@ std::string task_table(const Results& results, std::span<const TaskColumn> some,
 std::string embedding_table(const Results& results, std::span<const EmbeddingColumn> some, const Rows& rows,
                             const VariantRow* best) {
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
-  for (const EmbeddingColumn& one : some) columns.push_back({.heading = shortened(one.heading, kLongestHeading)});
+  for (const EmbeddingColumn& one : some) columns.push_back({.heading = abbreviated(one.heading, kLongestHeading)});
   TextTable table(columns);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::vector<std::string> cells = {name_cell(rows[i], best)};

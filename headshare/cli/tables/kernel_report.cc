@@ -1,6 +1,7 @@
 #include "headshare/cli/tables/kernel_report.h"
 
 #include "headshare/base/error.h"
+#include "headshare/base/memory.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/models/size.h"
 

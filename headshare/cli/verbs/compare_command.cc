@@ -17,6 +17,8 @@
 #include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/variants.h"
 #include "headshare/host/model_input.h"
+#include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/results_file.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 #include "headshare/tasks/start_from.h"
@@ -84,7 +86,7 @@ int compare(const CompareCommand& command, const Words& words) {
   CommandLineHost host(command);
   const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
   if (command.json) {
-    print_json(to_text(to_json(results)));
+    print_json(to_text(results_file(results)));
   } else {
     print_styled(comparison_text(results) + "\nReport: " + (call.out / "report.html").string() + "\n");
   }

@@ -214,7 +214,7 @@ class GridProgress : public FineTuneObserver {
 int finetune(FineTuneCommand& command) {
   const std::vector<std::string> tasks = as_usage([&] { return expand_job_names(command.tasks); });
   as_usage([&] { check_one_task(command, tasks); });
-  const size_t rates = as_usage([&] { return learning_rates(command.tuning).size(); });
+  as_usage([&] { check_learning_rates(command.tuning); });
   const std::string& teacher = command.job.distillation.teacher;
   if (!teacher.empty() && !command.resume) {
     as_usage([&] { refuse_model_in_out("teacher", find_tuned_model(teacher), command.out); });
@@ -229,7 +229,7 @@ int finetune(FineTuneCommand& command) {
   const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
   begin_grid(grid, jobs, trained.directory);
   const nlohmann::ordered_json options = write_resolved(command, grid.out);
-  GridProgress progress(static_cast<int64_t>(jobs.size() * rates) * command.seeds);
+  GridProgress progress(static_cast<int64_t>(jobs.size() * command.tuning.learning_rates.size()) * command.seeds);
   const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
   progress.hide();
   const nlohmann::ordered_json object = results_object(command.model, results, options);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "headshare/base/memory.h"
 #include "headshare/cli/inputs/input_lines.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"

@@ -17,6 +17,8 @@
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/merge_results.h"
+#include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/results_file.h"
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
@@ -167,9 +169,9 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
 
 // One object; of comparisons that cannot be one table a list.
 std::string json_text(const std::vector<Results>& all) {
-  if (all.size() == 1) return to_text(to_json(all.front()));
+  if (all.size() == 1) return to_text(results_file(all.front()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Results& results : all) list.push_back(to_json(results));
+  for (const Results& results : all) list.push_back(results_file(results));
   return to_text(list);
 }
 

@@ -105,7 +105,7 @@ ModelOptions check_options(const TrainCommand& command) {
     check_task(command.task, untouched(command.task.task, command.task).task);
     const LanguageModelOptions& language = command.task.language;
     if (trains_tokenizer(command.task)) check_tokenizer_options(language.tokenizer);
-    learning_rate_at(command.train.schedule, 0, command.train.steps);
+    check_schedule(command.train.schedule, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
     const DistillationOptions& distillation = language.distillation;
     if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at

@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
+#include "headshare/base/memory.h"
 #include "headshare/data/line_reader.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/size.h"

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "headshare/base/error.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/notice.h"
 #include "headshare/convert/foreign/both_sides.h"
 #include "headshare/models/size.h"

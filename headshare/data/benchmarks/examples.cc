@@ -242,12 +242,4 @@ TextExamples read_own_table(const OwnTable& options, const std::string& path, co
   return examples;
 }
 
-std::vector<int64_t> label_counts(const TextExamples& examples) {
-  std::vector<int64_t> counts(examples.labels.size());
-  for (const TextExample& example : examples.items) {
-    if (example.label >= 0) ++counts[static_cast<size_t>(example.label)];
-  }
-  return counts;
-}
-
 }  // namespace headshare

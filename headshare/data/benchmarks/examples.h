@@ -53,9 +53,6 @@ enum class LabelColumn { kRequired, kMayBeMissing };
 TextExamples read_own_table(const OwnTable& options, const std::string& path,
                             const std::vector<std::string>& labels = {}, LabelColumn column = LabelColumn::kRequired);
 
-// How many examples each class has.
-std::vector<int64_t> label_counts(const TextExamples& examples);
-
 // The class of a label, with an error that lists the known ones; `where` leads it.
 int32_t find_label(const std::string& text, const std::vector<std::string>& labels, const std::string& where);
 

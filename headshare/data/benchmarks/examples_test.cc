@@ -14,6 +14,15 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// How many examples each class has.
+std::vector<int64_t> label_counts(const TextExamples& examples) {
+  std::vector<int64_t> counts(examples.labels.size());
+  for (const TextExample& example : examples.items) {
+    if (example.label >= 0) ++counts[static_cast<size_t>(example.label)];
+  }
+  return counts;
+}
+
 class ExamplesTest : public DirectoryTest {
  protected:
   TextExamples glue(const std::string& task, const std::string& content, const std::string& name = "f.tsv") {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "headshare/data/test_support.h"
+#include "headshare/data/text/counting_tokens.h"
 
 namespace headshare {
 namespace {

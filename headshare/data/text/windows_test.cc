@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "headshare/data/test_support.h"
+#include "headshare/data/text/counting_tokens.h"
 
 namespace headshare {
 namespace {

@@ -32,9 +32,9 @@ Json to_json(const LayerAnalysis& layer) {
 }
 
 Json sizes(const ConversionAnalysis& row) {
-  return {{"parameters", row.parameters},
-          {"attention_parameters", row.attention_parameters},
-          {"cache_bytes_per_token", row.cache_bytes_per_token},
+  return {{"parameters", row.size.total_parameters},
+          {"attention_parameters", row.size.attention_parameters},
+          {"cache_bytes_per_token", row.size.cache_bytes_per_token},
           {"milliseconds", or_null(row.milliseconds)}};
 }
 

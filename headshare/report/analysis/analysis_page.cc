@@ -20,9 +20,10 @@ std::string facts_html(const HeadAnalysis& analysis) {
   };
   return "<dl class=\"facts\">" +
          fact("Text", analysis.has_text() ? list_text(analysis.text) : "none: weights alone count") +
-         fact("Parameters", count_text(analysis.before.parameters)) +
-         fact("Of them in attention", count_text(analysis.before.attention_parameters)) +
-         (analysis.decodes() ? fact("Cache, bytes per token", count_text(analysis.before.cache_bytes_per_token)) : "") +
+         fact("Parameters", count_text(analysis.before.size.total_parameters)) +
+         fact("Of them in attention", count_text(analysis.before.size.attention_parameters)) +
+         (analysis.decodes() ? fact("Cache, bytes per token", count_text(analysis.before.size.cache_bytes_per_token))
+                             : "") +
          fact("Key width of all heads", count_text(analysis.full_key_width)) + "</dl>\n";
 }
 
@@ -48,9 +49,9 @@ std::vector<HtmlCell> conversion_cells(const HeadAnalysis& analysis, const Conve
   const auto count = [&](int64_t after, int64_t of) {
     cells.push_back(cost_cell(count_text(after), static_cast<double>(after), static_cast<double>(of)));
   };
-  if (analysis.decodes()) count(row.cache_bytes_per_token, before.cache_bytes_per_token);
-  count(row.attention_parameters, before.attention_parameters);
-  count(row.parameters, before.parameters);
+  if (analysis.decodes()) count(row.size.cache_bytes_per_token, before.size.cache_bytes_per_token);
+  count(row.size.attention_parameters, before.size.attention_parameters);
+  count(row.size.total_parameters, before.size.total_parameters);
   cells.push_back(
       cost_cell(milliseconds_text(row.milliseconds), row.milliseconds.value_or(0), before.milliseconds.value_or(0)));
   if (analysis.busy) {

@@ -14,7 +14,7 @@ constexpr double kSmallError = 0.1;
 
 // What conversions of this model are to save.
 int64_t cost_of(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
-  return analysis.decodes() ? row.cache_bytes_per_token : row.attention_parameters;
+  return analysis.decodes() ? row.size.cache_bytes_per_token : row.size.attention_parameters;
 }
 std::string cost_name(const HeadAnalysis& analysis) { return analysis.decodes() ? "cache" : "attention parameters"; }
 

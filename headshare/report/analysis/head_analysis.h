@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "headshare/metrics/model_size.h"
+
 namespace headshare {
 
 // The share of energy that widths are given for.
@@ -62,9 +64,7 @@ struct ConversionAnalysis {
   std::string command;            // for `headshare convert MODEL OUT`: "--to collaborative --key-width 384"
   std::string impossible;         // why it is; the rest is empty then
   std::vector<LayerCost> layers;  // of each layer; empty of the model as it is
-  int64_t parameters = 0;
-  int64_t attention_parameters = 0;
-  int64_t cache_bytes_per_token = 0;        // 0 of an encoder
+  ModelSize size = {};
   std::optional<double> milliseconds = {};  // measured: one attention layer, see HeadAnalysis::timed_tokens
 
   // Means over layers.
@@ -96,7 +96,7 @@ struct HeadAnalysis {
   ConversionAnalysis before = {};  // the model as it is
   std::vector<ConversionAnalysis> conversions = {};
 
-  bool decodes() const { return before.cache_bytes_per_token > 0; }
+  bool decodes() const { return before.size.cache_bytes_per_token > 0; }
   bool has_text() const { return !text.empty(); }
 };
 

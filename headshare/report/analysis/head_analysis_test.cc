@@ -33,19 +33,17 @@ HeadAnalysis example() {
                  .command = {},
                  .impossible = {},
                  .layers = {},
-                 .parameters = 1000,
-                 .attention_parameters = 400,
-                 .cache_bytes_per_token = 64,
+                 .size = {.attention_parameters = 400, .total_parameters = 1000, .cache_bytes_per_token = 64},
                  .milliseconds = 2};
   ConversionAnalysis mqa = made.before;
   mqa.scheme = mqa.name = "mqa";
   mqa.command = "--to mqa";
-  mqa.cache_bytes_per_token = 16;
+  mqa.size.cache_bytes_per_token = 16;
   mqa.layers = {{.scores = 0.3, .values = 0.5}};
   ConversionAnalysis skv = mqa;
   skv.scheme = skv.name = "skv";
   skv.layers = {{.scores = 0.05, .values = 0.04}};
-  skv.cache_bytes_per_token = 32;
+  skv.size.cache_bytes_per_token = 32;
   ConversionAnalysis impossible{
       .scheme = "gqa", .name = "gqa:2", .command = "--to gqa:2", .impossible = "why", .layers = {}};
   made.conversions = {mqa, skv, impossible};
@@ -96,7 +94,7 @@ TEST(AnalysisWording, NeverRecommendsWhatIsSlow) {
                 "5.00%, 124% more time."));
   ConversionAnalysis quick = skv;
   quick.name = "gqa:3";
-  quick.cache_bytes_per_token = 48;
+  quick.size.cache_bytes_per_token = 48;
   quick.milliseconds = 1.5;
   analysis.conversions.push_back(quick);
   EXPECT_THAT(

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 #include "headshare/report/analysis/analysis_figures.h"
 #include "headshare/report/analysis/analysis_wording.h"
 #include "headshare/report/html/html_figures.h"
@@ -24,10 +25,10 @@ std::vector<Saving> savings(const HeadAnalysis& analysis) {
   std::vector<Saving> all;
   if (analysis.decodes()) {
     all.push_back({"cache", "cache", "Cache: what decoding keeps for each token.",
-                   [](const ConversionAnalysis& row) { return static_cast<double>(row.cache_bytes_per_token); }});
+                   [](const ConversionAnalysis& row) { return static_cast<double>(row.size.cache_bytes_per_token); }});
   }
   all.push_back({"parameters", "attention parameters", "Attention parameters: those of all attention sub-layers.",
-                 [](const ConversionAnalysis& row) { return static_cast<double>(row.attention_parameters); }});
+                 [](const ConversionAnalysis& row) { return static_cast<double>(row.size.attention_parameters); }});
   all.push_back({"time", time_heading(analysis),
                  join_text("Time: attention of the first layer, measured on this machine",
                            analysis.busy ? " while it was busy: grey, measure again." : "."),
@@ -84,7 +85,7 @@ void draw_points(const HeadAnalysis& analysis, const Saving& saving, const std::
   constexpr double kMarker = 7;
   std::vector<LabelRequest> names;
   for (const SavingPoint& point : points) {
-    names.push_back({point.at.x, point.at.y, shortened(row_name(analysis, *point.row), 22)});
+    names.push_back({point.at.x, point.at.y, abbreviated(row_name(analysis, *point.row), 22)});
   }
   const std::vector<PlacedLabel> labels = place_labels(names, {}, kScatterFrame);
   for (size_t i = 0; i < points.size(); ++i) {

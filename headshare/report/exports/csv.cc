@@ -126,13 +126,9 @@ Line variant_line(const Results& results, const VariantRow& row, const BusySpeed
   line.add("planned_seeds", row.best.planned);
   line.add("failed_cells", static_cast<int64_t>(row.failed.size()));
   add_quality(&line, row, scores);
-  line.add_measured("attention_parameters", static_cast<double>(row.attention_parameters));
-  line.add_measured("attention_parameters_effective", static_cast<double>(row.attention_parameters_effective));
-  line.add_measured("total_parameters", static_cast<double>(row.total_parameters));
-  line.add_measured("embedding_parameters", static_cast<double>(row.embedding_parameters));
-  line.add_measured("feed_forward_width", static_cast<double>(row.feed_forward_width));
-  line.add_measured("cache_bytes_per_token", static_cast<double>(row.cache_bytes_per_token));
-  line.add_measured("source_cache_bytes_per_token", static_cast<double>(row.source_cache_bytes_per_token));
+  for (const SizeNumber& number : kSizeNumbers) {
+    if (number.in_tables) line.add_measured(number.name, static_cast<double>(row.size.*number.member));
+  }
   line.add_measured("attention_memory_bytes", row.attention_memory_bytes);
   line.add("attention_memory_saved_percent", row.attention_memory_saved_percent);
   line.add_measured("peak_memory_bytes", row.peak_memory_bytes);

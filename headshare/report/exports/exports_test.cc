@@ -9,6 +9,7 @@
 #include "headshare/report/html/html_page.h"
 #include "headshare/report/html/html_report.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {

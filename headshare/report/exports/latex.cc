@@ -4,8 +4,10 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/statistics/benchmarks_table.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/headline.h"
 #include "headshare/report/statistics/notes.h"
@@ -77,7 +79,7 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   if (any_setting(results)) cells.push_back(escaped(row.best.setting));
   const std::string seeds = number(std::to_string(row.best.seeds.size()));
   cells.push_back(lacks_seeds(row.best) ? join_text(seeds, " of ", number(std::to_string(row.best.planned))) : seeds);
-  cells.push_back(count(row.attention_parameters));
+  cells.push_back(count(row.size.attention_parameters));
   cells.push_back(quality);
   std::string difference =
       row.trained() ? number(difference_text(results.subject, row)) : escaped("as " + row.weights_of);
@@ -89,7 +91,7 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   cells.push_back(number(retention_text(row.peop, 2)));
   cells.push_back(
       row.attention_memory_saved_percent ? number(format_fixed(*row.attention_memory_saved_percent, 1) + "%") : "--");
-  cells.push_back(count(row.cache_bytes_per_token));
+  cells.push_back(count(row.size.cache_bytes_per_token));
   std::string line;
   for (const std::string& cell : cells) line += (line.empty() ? "" : " & ") + cell;
   return line + " \\\\\n";

@@ -2,11 +2,13 @@
 
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/html/html_report.h"
+#include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/results_file.h"
 
 namespace headshare {
 
 void write_reports(const fs::path& directory, const Results& results, ReportFiles files) {
-  if (files.results) write_file(directory / "results.json", to_text(to_json(results)));
+  if (files.results) write_file(directory / "results.json", to_text(results_file(results)));
   if (files.csv) {
     write_file(directory / "results.csv", variants_csv({results}));
     write_file(directory / "cells.csv", cells_csv({results}));

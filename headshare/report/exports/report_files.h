@@ -1,6 +1,7 @@
 // The files a comparison leaves beside its models.
 #pragma once
 
+#include "headshare/base/file.h"
 #include "headshare/report/results/results.h"
 
 namespace headshare {

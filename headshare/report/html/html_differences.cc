@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/report/html/html_figures.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/verdicts.h"
 #include "headshare/report/statistics/wording.h"

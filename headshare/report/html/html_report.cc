@@ -122,7 +122,8 @@ std::string quality_table(const ReportView& view, const VariantRow* best) {
     const Summary& quality = row.best.quality;
     std::vector<HtmlCell> cells = {scheme_cell(view, row, &row == best)};
     if (benchmark) {
-      cells.push_back(number_cell(count_text(row.attention_parameters), static_cast<double>(row.attention_parameters)));
+      cells.push_back(
+          number_cell(count_text(row.size.attention_parameters), static_cast<double>(row.size.attention_parameters)));
     }
     cells.push_back(number_cell(seeds_text(row.best), static_cast<double>(row.best.seeds.size())));
     cells.push_back(number_cell(summary_text(row.best.validation_loss, 4), value_of(row.best.validation_loss)));
@@ -216,19 +217,19 @@ std::string cost_table(const ReportView& view, const VariantRow* best) {
     const auto count = [&](int64_t value) {
       return number_cell(count_text(value), positive(static_cast<double>(value)));
     };
-    const bool differs = row.attention_parameters_effective != row.attention_parameters;
+    const bool differs = row.size.attention_parameters_effective != row.size.attention_parameters;
     const std::string peak = row.peak_memory_bytes > 0 ? bytes_text(row.peak_memory_bytes) : rate_text(row, 0);
     const auto rate = [&](double value, bool busy) { return speed_cell(row, value, busy); };
     std::vector<HtmlCell> cells = {
         scheme_cell(view, row, false),
-        with_second_line(count(row.attention_parameters),
-                         differs ? count_text(row.attention_parameters_effective) : ""),
-        count(row.total_parameters),
+        with_second_line(count(row.size.attention_parameters),
+                         differs ? count_text(row.size.attention_parameters_effective) : ""),
+        count(row.size.total_parameters),
         with_second_line(number_cell(row.attention_memory_bytes > 0 ? bytes_text(row.attention_memory_bytes) : "-",
                                      positive(row.attention_memory_bytes)),
                          memory_saved_text(view.results, row))};
-    if (decoding) cells.push_back(count(row.cache_bytes_per_token));
-    if (reads_source) cells.push_back(count(row.source_cache_bytes_per_token));
+    if (decoding) cells.push_back(count(row.size.cache_bytes_per_token));
+    if (reads_source) cells.push_back(count(row.size.source_cache_bytes_per_token));
     cells.push_back(number_cell(peak, positive(row.peak_memory_bytes)));
     cells.push_back(rate(row.training_tokens_per_second, busy.training));
     if (decoding) cells.push_back(rate(row.decoding_tokens_per_second, busy.decoding));

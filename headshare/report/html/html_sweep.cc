@@ -3,6 +3,7 @@
 #include <map>
 
 #include "headshare/base/error.h"
+#include "headshare/base/visible.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/wording.h"
@@ -70,7 +71,7 @@ struct SettingLabels {
     double width = 0;
     for (const std::string& setting : axes.settings) {
       options.push_back(setting_options(setting));
-      for (const auto& option : options.back()) width = std::max(width, text_width(shortened(option.second, 12)));
+      for (const auto& option : options.back()) width = std::max(width, text_width(abbreviated(option.second, 12)));
     }
     staggered = width > axes.place(1) - axes.place(0);
   }
@@ -88,7 +89,7 @@ void draw_axes(SvgPlot* plot, const Axes& axes, const SettingLabels& labels) {
   for (size_t i = 0; i < axes.settings.size(); ++i) {
     double y = kLineFrame.bottom + 16 + (labels.staggered && i % 2 == 1 ? labels.row() : 0);
     for (const auto& [name, value] : labels.options[i]) {
-      plot->text({axes.place(i), y}, shortened(value, 12), "tick", "middle");
+      plot->text({axes.place(i), y}, abbreviated(value, 12), "tick", "middle");
       y += kLine;
     }
   }

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 #include "headshare/report/html/html_figures.h"
 #include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/findings.h"
@@ -130,7 +131,7 @@ std::vector<PlotPoint> stepped_line(const std::vector<Point>& points) {
 
 std::string label_of(const VariantRow& row) {
   constexpr size_t kRoom = 22;
-  if (!lacks_seeds(row.best)) return shortened(row.variant, kRoom);
+  if (!lacks_seeds(row.best)) return abbreviated(row.variant, kRoom);
   return join_text(name_within(row.variant, kRoom - 9), ", ", seeds_text(row.best), " seeds");
 }
 
@@ -193,20 +194,20 @@ HtmlFigure tradeoff_figure(const ReportView& view, const CostAxis& axis) {
 
 std::vector<HtmlFigure> key_figures(const ReportView& view) {
   std::vector<HtmlFigure> figures = {
-      tradeoff_figure(view,
-                      {.id = "cache",
-                       .name = "cache",
-                       .axis = "cache, bytes per token",
-                       .unit = "bytes of cache per token",
-                       .what = "Cache: what decoding keeps for each token, over all layers.",
-                       .cost = [](const VariantRow& row) { return static_cast<double>(row.cache_bytes_per_token); }}),
-      tradeoff_figure(view,
-                      {.id = "parameters",
-                       .name = "attention parameters",
-                       .axis = "attention parameters",
-                       .unit = "attention parameters",
-                       .what = "Attention parameters: those of all attention sub-layers, without biases.",
-                       .cost = [](const VariantRow& row) { return static_cast<double>(row.attention_parameters); }})};
+      tradeoff_figure(
+          view, {.id = "cache",
+                 .name = "cache",
+                 .axis = "cache, bytes per token",
+                 .unit = "bytes of cache per token",
+                 .what = "Cache: what decoding keeps for each token, over all layers.",
+                 .cost = [](const VariantRow& row) { return static_cast<double>(row.size.cache_bytes_per_token); }}),
+      tradeoff_figure(
+          view, {.id = "parameters",
+                 .name = "attention parameters",
+                 .axis = "attention parameters",
+                 .unit = "attention parameters",
+                 .what = "Attention parameters: those of all attention sub-layers, without biases.",
+                 .cost = [](const VariantRow& row) { return static_cast<double>(row.size.attention_parameters); }})};
   std::erase_if(figures, [](const HtmlFigure& figure) { return figure.svg.empty(); });
   return figures;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "headshare/base/error.h"
+#include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {

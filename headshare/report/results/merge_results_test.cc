@@ -4,6 +4,7 @@
 
 #include "headshare/base/testing.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {

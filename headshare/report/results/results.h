@@ -1,5 +1,5 @@
 // What a comparison found, as plain facts: what was compared, one Cell per trained model, what failed.
-// results.json holds all of it, so that tables, figures and reports can be made again, or from several
+// results.json holds all of it (results_json.h), so that tables, figures and reports can be made again, or from several
 // comparisons together, without the models. Knows no tensors.
 #pragma once
 
@@ -9,48 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "headshare/base/file.h"
 #include "headshare/metrics/coverage.h"
-#include "headshare/metrics/retention.h"
+#include "headshare/metrics/model_size.h"
 #include "headshare/metrics/score.h"
+#include "headshare/metrics/subject.h"
 
 namespace headshare {
-
-inline constexpr int64_t kResultsFormatVersion = 3;
-inline constexpr int64_t kOldestResultsFormat = 2;  // that is read
-
-// An item of the reported part that readers see beside what each model wrote for it.
-struct WrittenExample {
-  int64_t item = 0;  // which one it is, from 0
-  std::string input;
-  std::string reference;
-
-  bool operator==(const WrittenExample&) const = default;
-};
-
-// What the models were trained for and by what number they are judged.
-struct Subject {
-  std::string name;      // "language-model", "offsets"
-  std::string sentence;  // what it asks of the heads
-  std::string data;      // "book.txt: 1,115,394 bytes, 412,332 tokens of a bpe tokenizer with 1,024"
-  std::string measure;   // "perplexity" or "accuracy"
-  Direction direction = Direction::kLowerIsBetter;
-  std::string block;                  // what Cell::blocks are: "text windows", "sequences"
-  bool has_test_part = true;          // false: figures are of the validation part, which also chose the checkpoint
-  std::optional<double> chance = {};  // what guessing reaches, where that is known
-  double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
-  // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
-  std::vector<std::string> tasks = {};
-  // Of each task, what the most frequent answer of its training part scores, where that is known; empty in files of
-  // before it was recorded.
-  std::vector<std::optional<double>> task_chances = {};
-  double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
-  std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
-  std::vector<WrittenExample> examples = {};  // where models write text
-  // What was fine-tuned: "masked LM, 4 layers of 128, 3000 steps"; "" where nothing was, and of before this was
-  // recorded.
-  std::string encoders = {};
-};
 
 struct CurvePoint {
   int64_t step = 0;
@@ -123,14 +87,7 @@ struct Cell {
   // Empty in files of format 2.
   nlohmann::json options = nlohmann::json::object();
 
-  int64_t attention_parameters = 0;  // all attention sub-layers, without biases
-  int64_t attention_parameters_effective = 0;
-  int64_t total_parameters = 0;
-  int64_t embedding_parameters = 0;  // of the token embedding; 0 in files from before it was counted
-  int64_t feed_forward_width = 0;
-  int64_t cache_elements_per_token = 0;      // one attention sub-layer
-  int64_t cache_bytes_per_token = 0;         // the whole model
-  int64_t source_cache_bytes_per_token = 0;  // of an encoder-decoder, for each token of the source
+  ModelSize size = {};
 
   double validation_loss = 0;   // of the checkpoint best on validation
   double test_loss = 0;         // of the same checkpoint, on the part that is reported; mean nats per target
@@ -192,28 +149,5 @@ std::vector<std::string> variant_names(const Results& results);
 
 // True when every planned cell is finished or failed.
 bool is_complete(const Results& results);
-
-// With the rows of summarise() and the headline beside the facts, for readers that want no statistics
-// of their own. docs/results-format.md describes the keys. Throws Error for a cell with a number that
-// is not finite: such a cell has failed.
-nlohmann::ordered_json to_json(const Results& results);
-
-// As a file holds it: indented, a line feed at the end; what is no UTF-8 is replaced.
-std::string to_text(const nlohmann::ordered_json& object);
-
-// Throws Error naming `where` and the key for anything that is not such an object, and for results of
-// another format version than 2 and 3. Of version 2 every scheme is a variant of its name. Keys it does not know are
-// passed over: rows are computed anew.
-Results results_from_json(const nlohmann::json& object, const std::string& where);
-Results read_results(const fs::path& file);
-
-nlohmann::ordered_json to_json(const CellKey& key);
-CellKey key_from_json(const nlohmann::json& object, const std::string& where);
-
-nlohmann::ordered_json to_json(const Coverage& coverage);
-Coverage coverage_from_json(const nlohmann::json& object, const std::string& where);
-
-nlohmann::ordered_json to_json(const Cell& cell);
-Cell cell_from_json(const nlohmann::json& object, const std::string& where);
 
 }  // namespace headshare

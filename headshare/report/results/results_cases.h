@@ -21,12 +21,12 @@ inline int64_t case_parameters(const std::string& scheme) {
 // The perplexity is exp(loss); four blocks whose mean is the loss.
 inline Cell loss_cell(const std::string& scheme, int64_t seed, double loss, const std::string& setting = "") {
   return {.key = {scheme, setting, seed},
-          .attention_parameters = case_parameters(scheme),
-          .attention_parameters_effective = case_parameters(scheme),
-          .total_parameters = 10'000 + case_parameters(scheme),
-          .feed_forward_width = 64,
-          .cache_elements_per_token = 32,
-          .cache_bytes_per_token = scheme == "mha" ? 256 : 64,
+          .size = {.attention_parameters = case_parameters(scheme),
+                   .attention_parameters_effective = case_parameters(scheme),
+                   .total_parameters = 10'000 + case_parameters(scheme),
+                   .feed_forward_width = 64,
+                   .cache_elements_per_token = 32,
+                   .cache_bytes_per_token = scheme == "mha" ? 256 : 64},
           .validation_loss = loss + 0.1,
           .test_loss = loss,
           .quality = std::exp(loss),
@@ -92,7 +92,7 @@ inline Cell tuned_cell(const std::string& scheme, int64_t seed, double cola, dou
   cell.quality = (cola + rte) / 2;
   cell.blocks.clear();
   cell.scores.clear();
-  cell.cache_elements_per_token = cell.cache_bytes_per_token = cell.decoding_context = 0;
+  cell.size.cache_elements_per_token = cell.size.cache_bytes_per_token = cell.decoding_context = 0;
   cell.decoding_tokens_per_second = 0;
   return cell;
 }
@@ -112,6 +112,23 @@ inline Results tuned_results(std::vector<Cell> cells) {
 inline void add_failed(Results* results, const CellKey& key, const std::string& reason) {
   results->planned.push_back(key);
   results->failed.push_back({key, reason});
+}
+
+// Results with something in most members: doubles that take 17 digits, a failed cell, and one that is missing.
+inline Results example_results() {
+  Results results = accuracy_results({loss_cell("mha", 0, 2.0), loss_cell("sha", 0, 2.2, "learning-rate=0.001")});
+  results.cells[0].scores = {{.name = "bits-per-byte", .value = 0.1 + 0.2, .signature = "s"},  // 0.30000000000000004
+                             {.name = "chrf", .value = 56.5, .interval = Interval{.low = 55.1, .high = 57.3}}};
+  results.cells[1].weights_of = "mha";
+  results.cells[1].options = {{"mhe-deviation", 0.5}};
+  results.variants = {{.name = "sha", .scheme = "sha", .options = {{"scheme", "sha"}, {"norm", "rms"}}}};
+  results.references = {.quality = "mqa", .peop = "mha"};
+  results.cells[1].stopped_early = true;
+  results.cells[0].blocks = {1.0 / 3, -0.0, 1e-300, 5e29};
+  results.match = "time";
+  add_failed(&results, {"mqa", "", 7}, "out of memory: \"8 GiB\"\nafter 3 steps");
+  results.planned.push_back({"mqa", "", 8});
+  return results;
 }
 
 }  // namespace headshare

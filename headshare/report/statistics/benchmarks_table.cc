@@ -24,8 +24,8 @@ void BenchmarksTable::add(const VariantRow& row, size_t benchmark) {
     found = rows_.end() - 1;
   }
   if (!row.finished()) return;
-  if (found->attention_parameters == 0) found->attention_parameters = row.attention_parameters;
-  is_one_ = is_one_ && found->attention_parameters == row.attention_parameters;
+  if (found->attention_parameters == 0) found->attention_parameters = row.size.attention_parameters;
+  is_one_ = is_one_ && found->attention_parameters == row.size.attention_parameters;
   found->on[benchmark] = &row;
 }
 

@@ -52,7 +52,7 @@ TEST(BenchmarksTable, NeedsTwoBenchmarksOfTheSameEncoders) {
   EXPECT_FALSE(BenchmarksTable(one).is_one());
   std::vector<Results> others = {benchmark("glue", {{"mha", 80}}), benchmark("superglue", {{"mha", 60}})};
   EXPECT_TRUE(BenchmarksTable(others).is_one());
-  others[1].cells[0].attention_parameters += 1;
+  others[1].cells[0].size.attention_parameters += 1;
   EXPECT_FALSE(BenchmarksTable(others).is_one());
 }
 

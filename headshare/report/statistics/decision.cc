@@ -10,7 +10,7 @@ Decision decide(const Results& results, const std::vector<VariantRow>& rows, con
   Decision decision;
   for (const VariantRow& row : rows) {
     const bool judged = row.against_reference && row.trained() && row.against_reference->interval();
-    if (!judged || row.attention_parameters >= reference.attention_parameters) continue;
+    if (!judged || row.size.attention_parameters >= reference.size.attention_parameters) continue;
     const bool lost = loss_of(results.subject, row) - half_width(row) >= allowed;
     Rows& list = keeps_quality(results, reference, row) ? decision.kept : lost ? decision.lost : decision.undecided;
     list.push_back(&row);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "headshare/base/error.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -51,8 +52,8 @@ std::vector<EmbeddingColumn> embedding_columns(const Results& results, const std
     columns.push_back(std::move(column));
   };
   const auto count = [](int64_t value) { return Shown{count_text(value), positive(static_cast<double>(value))}; };
-  add("embedding parameters", [&](const VariantRow& row) { return count(row.embedding_parameters); });
-  add("total parameters", [&](const VariantRow& row) { return count(row.total_parameters); });
+  add("embedding parameters", [&](const VariantRow& row) { return count(row.size.embedding_parameters); });
+  add("total parameters", [&](const VariantRow& row) { return count(row.size.total_parameters); });
   add(quality_name(results.subject), [&](const VariantRow& row) {
     const Summary& quality = row.best.quality;
     return Shown{quality_text(results.subject, quality),

@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/visible.h"
 #include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/wording.h"
 
@@ -18,7 +19,7 @@ constexpr size_t kLongestName = 24;   // characters
 std::string subject_of(const Results& results, const Rows& rows, size_t most_named = kMostNamed) {
   if (rows.size() > most_named) return plural(rows.size(), noun(results));
   std::vector<std::string> names;
-  for (const VariantRow* row : rows) names.push_back(shortened(row->variant, kLongestName));
+  for (const VariantRow* row : rows) names.push_back(abbreviated(row->variant, kLongestName));
   return list_text(names);
 }
 

@@ -100,8 +100,8 @@ TEST(FindingsTest, SeedsAgainstSchemes) {
 }
 
 std::vector<std::string> frontier(const Results& results, const std::vector<VariantRow>& rows) {
-  return names_of(pareto_frontier(results.subject, rows,
-                                  [](const VariantRow& row) { return static_cast<double>(row.attention_parameters); }));
+  return names_of(pareto_frontier(
+      results.subject, rows, [](const VariantRow& row) { return static_cast<double>(row.size.attention_parameters); }));
 }
 
 TEST(ParetoTest, HoldsWhatNothingCheaperReaches) {
@@ -111,7 +111,7 @@ TEST(ParetoTest, HoldsWhatNothingCheaperReaches) {
   const Results sha_best = three_seeds(0.1, -0.2);
   EXPECT_THAT(frontier(sha_best, summarise(sha_best)), ElementsAre("sha"));
   Results same_cost = three_seeds(0.1, 0.2);
-  for (Cell& cell : same_cost.cells) cell.attention_parameters = 5;
+  for (Cell& cell : same_cost.cells) cell.size.attention_parameters = 5;
   EXPECT_THAT(frontier(same_cost, summarise(same_cost)), ElementsAre("mha"));
   Results accuracy = accuracy_results(three_seeds(0.1, 0.2).cells);  // higher is better
   EXPECT_THAT(frontier(accuracy, summarise(accuracy)), ElementsAre("sha", "mqa", "mha"));
@@ -120,9 +120,9 @@ TEST(ParetoTest, HoldsWhatNothingCheaperReaches) {
 TEST(ParetoTest, LeavesOutWhatCostsNothingKnown) {
   Results results = three_seeds(0.1, 0.05);
   for (Cell& cell : results.cells) {
-    if (cell.key.variant == "sha") cell.cache_bytes_per_token = 0;
+    if (cell.key.variant == "sha") cell.size.cache_bytes_per_token = 0;
   }
-  const auto cache = [](const VariantRow& row) { return static_cast<double>(row.cache_bytes_per_token); };
+  const auto cache = [](const VariantRow& row) { return static_cast<double>(row.size.cache_bytes_per_token); };
   const std::vector<VariantRow> rows = summarise(results);
   EXPECT_THAT(names_of(pareto_frontier(results.subject, rows, cache)), ElementsAre("mqa", "mha"));
 }
@@ -133,7 +133,7 @@ TEST(ParetoTest, RewrittenWeightsAreAsGoodAsTheirOrigin) {
   for (int64_t seed = 0; seed < 3; ++seed) {
     Cell cell = loss_cell("el_lossless", seed, 2.0 + 1e-7);
     cell.weights_of = "mha";
-    cell.attention_parameters = kMhaParameters - 1;
+    cell.size.attention_parameters = kMhaParameters - 1;
     results.planned.push_back(cell.key);
     results.cells.push_back(cell);
   }

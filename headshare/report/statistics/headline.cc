@@ -6,6 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/decision.h"
 #include "headshare/report/statistics/findings.h"
 #include "headshare/report/statistics/wording.h"
@@ -77,11 +78,13 @@ std::string cheapest_text(const Results& results, const VariantRow& reference, c
   const auto share = [](int64_t part, int64_t whole) {
     return percent_of(static_cast<double>(part), static_cast<double>(whole));
   };
-  std::string text = join_text(" The cheapest that loses less than ", margin_text(results, reference), " is ",
-                               row.variant, ": ", share(row.attention_parameters, reference.attention_parameters),
-                               " of ", reference.variant, "'s attention parameters");
-  if (reference.cache_bytes_per_token > 0) {
-    text += join_text(" and ", share(row.cache_bytes_per_token, reference.cache_bytes_per_token), " of its cache");
+  std::string text =
+      join_text(" The cheapest that loses less than ", margin_text(results, reference), " is ", row.variant, ": ",
+                share(row.size.attention_parameters, reference.size.attention_parameters), " of ", reference.variant,
+                "'s attention parameters");
+  if (reference.size.cache_bytes_per_token > 0) {
+    text += join_text(" and ", share(row.size.cache_bytes_per_token, reference.size.cache_bytes_per_token),
+                      " of its cache");
   }
   return text + join_text(", at ", difference_text(subject, row), " ", compared_name(subject), " ",
                           difference_interval_text(subject, row.against_reference->interval()), ".");
@@ -113,7 +116,7 @@ std::string cheapest_sentence(const Results& results, const std::vector<VariantR
   const Decision decision = decide(results, rows, reference);
   if (!decision.kept.empty()) {
     const auto cost = [](const VariantRow* row) {
-      return std::pair(row->attention_parameters, row->cache_bytes_per_token);
+      return std::pair(row->size.attention_parameters, row->size.cache_bytes_per_token);
     };
     return cheapest_text(results, reference, **std::ranges::min_element(decision.kept, {}, cost));
   }

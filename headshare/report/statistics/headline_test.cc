@@ -85,7 +85,7 @@ TEST(HeadlineTest, SaysWhenNothingKeepsUp) {
   EXPECT_THAT(made.finding, Not(HasSubstr("heapest is")));
   Results results = three_seeds(0.1, 0.005);
   for (Cell& cell : results.cells) {
-    if (cell.key.variant == "sha") cell.attention_parameters = kMhaParameters;
+    if (cell.key.variant == "sha") cell.size.attention_parameters = kMhaParameters;
   }
   EXPECT_THAT(of(results).finding,
               HasSubstr("No scheme with fewer attention parameters loses less than 2% in perplexity"));
@@ -203,18 +203,6 @@ TEST(HeadlineTest, ComparesScoresOfTasksWhateverReadsThem) {
   for (Cell& cell : tuned.cells) cell.tasks = {{.task = "glue/cola", .score = 50}};
   EXPECT_THAT(of(tuned).finding, HasSubstr("has the best"));
   EXPECT_TRUE(summarise(tuned)[1].table_prr.value.has_value());
-}
-
-TEST(WordingTest, NamesWithinAWidthKeepBothEnds) {
-  EXPECT_EQ(name_within("mhe_add+hash-lsh-proj", 21), "mhe_add+hash-lsh-proj");
-  EXPECT_EQ(name_within("collaborative+hash-lsh-proj", 21), "collaborat…h-lsh-proj");
-  EXPECT_EQ(name_within("collaborative+hash-lsh-pool", 21), "collaborat…h-lsh-pool");
-  EXPECT_EQ(name_in_figure("mhe_mul+hash-md-proj"), "mhe_mul…d-proj");
-}
-
-TEST(WordingTest, ZeroHasNoSign) {
-  EXPECT_EQ(interval_text({-0.004, 0.004}, 2), "[0.00, 0.00]");
-  EXPECT_EQ(interval_text({-0.004, -0.006}, 2, /*with_sign=*/true), "[+0.00, -0.01]");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/report/statistics/comparability.h"
 #include "headshare/report/statistics/option_names.h"
 #include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/verdicts.h"
@@ -159,7 +160,7 @@ void add_cost_notes(const Results& results, const std::vector<VariantRow>& rows,
   if (results.match == "parameters") {
     Grouped widths;
     for (const VariantRow& row : rows) {
-      if (row.finished()) widths.add(row.variant, std::to_string(row.feed_forward_width));
+      if (row.finished()) widths.add(row.variant, std::to_string(row.size.feed_forward_width));
     }
     notes->push_back("Feed-forward widths were chosen so that total parameters agree: " + widths.text() + ".");
   }

@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "headshare/report/exports/exports.h"
-#include "headshare/report/html/html_report.h"
 #include "headshare/report/results/results_cases.h"
+#include "headshare/report/statistics/results_file.h"
 
 namespace headshare {
 namespace {
@@ -25,8 +24,7 @@ TEST(BusySpeedsTest, AnIdleMachineIsNotNamed) {
   const Results results = two_seeds();
   EXPECT_THAT(busy(results), IsEmpty());
   EXPECT_THAT(speed_note(results, summarise(results)), Not(HasSubstr("busy")));
-  EXPECT_THAT(html_report({results}), Not(HasSubstr(">busy machine<")));
-  EXPECT_FALSE(to_json(results).contains("busy_speeds"));
+  EXPECT_FALSE(results_file(results).contains("busy_speeds"));
 }
 
 TEST(BusySpeedsTest, SeedsThatDifferByAQuarterTell) {
@@ -49,29 +47,14 @@ TEST(BusySpeedsTest, ThreadsThatWaitedTell) {
   EXPECT_THAT(busy(results), IsEmpty());
 }
 
-TEST(BusySpeedsTest, TheWarningStandsBesideEverySpeed) {
+TEST(BusySpeedsTest, TheWarningStandsBesideTheNumber) {
   Results results = two_seeds();
   results.cells[3].waited.decoding = 0.4;
-  const std::string page = html_report({results});
-  EXPECT_THAT(page, HasSubstr("<span class=\"busy\">210</span><span class=\"sub\">busy machine</span>"));
-  EXPECT_THAT(page, Not(HasSubstr("<span class=\"busy\">769")));  // training speeds were measured alone
-  const std::string csv = variants_csv({results});
-  EXPECT_THAT(csv, HasSubstr("training_on_busy_machine,decoding_on_busy_machine,outputs_on_busy_machine\r\n"));
-  EXPECT_THAT(csv, HasSubstr(",no,yes,\r\n"));
-  EXPECT_EQ(to_json(results)["busy_speeds"], nlohmann::ordered_json::array({"decoding"}));
+  EXPECT_EQ(results_file(results)["busy_speeds"], nlohmann::ordered_json::array({"decoding"}));
   const VariantRow row = summarise(results).front();
   EXPECT_EQ(speed_text(row, 1204, true), "1,204 (busy)");
   EXPECT_EQ(speed_text(row, 1204, false), "1,204");
   EXPECT_EQ(speed_text(row, 0, true), "-");
-}
-
-// Seconds of a busy machine are no time of the model.
-TEST(BusySpeedsTest, AnAxisOfSecondsIsMarked) {
-  Results results = two_seeds();
-  results.match = "time";
-  EXPECT_THAT(html_report({results}), HasSubstr(">seconds of training</text>"));
-  results.cells[0].waited.training = 0.5;
-  EXPECT_THAT(html_report({results}), HasSubstr(">seconds of training, busy machine</text>"));
 }
 
 }  // namespace

@@ -2,30 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headshare/base/error.h"
-#include "headshare/base/format.h"
-#include "headshare/report/statistics/wording.h"
+#include "headshare/report/statistics/against_reference.h"
+#include "headshare/report/statistics/comparability.h"
+#include "headshare/report/statistics/seed_columns.h"
 
 namespace headshare {
 namespace {
 
-using Column = std::vector<double>;
-using Cells = std::vector<const Cell*>;
-
-template <class Read>
-Column column(const Cells& cells, const Read& read) {
-  Column values;
-  for (const Cell* cell : cells) values.push_back(static_cast<double>(read(*cell)));
-  return values;
-}
-
 Summary summary_or_none(const Column& values) { return values.empty() ? Summary{} : summarize(values); }
 
 double median_or_zero(const Column& values) { return values.empty() ? 0 : median(values); }
-
-double compared(const Cell& cell, bool by_loss) { return by_loss ? cell.test_loss : cell.quality; }
 
 // Nothing where a seed's score has no interval. Below three seeds the mean of their intervals: the seeds score the same
 // sentences, so that those move them alike.
@@ -59,22 +47,6 @@ std::vector<ScoreRow> summarise_scores(const Cells& cells, const Scores& scores)
     rows.push_back({.name = wanted.name, .summary = summarize(values), .interval = interval_of_mean(found)});
   }
   return rows;
-}
-
-// Mean of the chosen values, each with its weight.
-double mean_at(const Column& values, const Column& weights, std::span<const int64_t> indices) {
-  double sum = 0;
-  double weight = 0;
-  for (const int64_t index : indices) {
-    sum += weights[static_cast<size_t>(index)] * values[static_cast<size_t>(index)];
-    weight += weights[static_cast<size_t>(index)];
-  }
-  return sum / weight;
-}
-
-Column block_weights(const Cell& cell) {
-  if (cell.block_targets.empty()) return Column(cell.blocks.size(), 1);
-  return {cell.block_targets.begin(), cell.block_targets.end()};
 }
 
 // Over sentences, the mean over the seeds of what each gives: nothing where blocks are no sentences.
@@ -128,160 +100,11 @@ bool better(const SettingRow& a, const SettingRow& b) {
   return !a.seeds.empty() && a.validation_loss.mean < b.validation_loss.mean;
 }
 
-// Two variants' cells with the same seeds, at the same places.
-struct Pairs {
-  Cells ours;
-  Cells reference;
-};
-
-Pairs pair_by_seed(const Cells& ours, const Cells& reference) {
-  Pairs pairs;
-  for (const Cell* cell : ours) {
-    const auto same = std::find_if(reference.begin(), reference.end(),
-                                   [cell](const Cell* other) { return other->key.seed == cell->key.seed; });
-    if (same == reference.end()) continue;
-    pairs.ours.push_back(cell);
-    pairs.reference.push_back(*same);
-  }
-  return pairs;
-}
-
-// How many blocks all of these cells have; 0 when they differ, or are too few to draw from. Windows of a text are not
-// the same for two tokenizers.
-size_t common_blocks(const Pairs& pairs) {
-  if (pairs.ours.empty()) return 0;
-  const size_t count = pairs.ours.front()->blocks.size();
-  const auto windows_of = [](const Cell* cell) {
-    return cell->tasks.empty() ? cell->options.value("tokenizer", nlohmann::json()) : nlohmann::json();
-  };
-  const nlohmann::json windows = windows_of(pairs.ours.front());
-  const auto differs = [&](const Cell* cell) { return cell->blocks.size() != count || windows_of(cell) != windows; };
-  const bool same = std::none_of(pairs.ours.begin(), pairs.ours.end(), differs) &&
-                    std::none_of(pairs.reference.begin(), pairs.reference.end(), differs);
-  return same && count >= 2 ? count : 0;
-}
-
-std::optional<Interval> block_interval(const Pairs& pairs) {
-  const size_t blocks = common_blocks(pairs);
-  if (blocks == 0) return std::nullopt;
-  Column differences(blocks);
-  for (size_t pair = 0; pair < pairs.ours.size(); ++pair) {
-    for (size_t b = 0; b < blocks; ++b) {
-      differences[b] += (pairs.ours[pair]->blocks[b] - pairs.reference[pair]->blocks[b]);
-    }
-  }
-  for (double& difference : differences) difference /= static_cast<double>(pairs.ours.size());
-  const Column weights = block_weights(*pairs.ours.front());
-  return bootstrap_interval(static_cast<int64_t>(blocks),
-                            [&](std::span<const int64_t> indices) { return mean_at(differences, weights, indices); });
-}
-
-std::string other_tokens(const std::string& reference) { return "losses of other tokens than those of " + reference; }
-
-void compare_with_reference(VariantRow* row, const Results& results, const Cells& ours, const Cells& theirs) {
-  const std::string& reference = results.references.quality;
-  const auto refuse = [row](std::string why) { row->why_no_difference = std::move(why); };
-  if (row->variant == reference) return refuse(reference + " is the reference itself");
-  if (theirs.empty()) return refuse("needs a finished " + reference);
-  if (ours.empty()) return refuse("no seed is finished");
-  if (!losses_compare(results, row->variant, reference)) return refuse(other_tokens(reference));
-  const Pairs pairs = pair_by_seed(ours, theirs);
-  if (pairs.ours.empty()) return refuse("no seed is finished for both this variant and " + reference);
-  const bool by_loss = compares_loss(results.subject);
-  const auto read = [by_loss](const Cell& cell) { return compared(cell, by_loss); };
-  Difference difference{.seeds = static_cast<int64_t>(pairs.ours.size()), .over_blocks = block_interval(pairs)};
-  for (size_t i = 0; i < pairs.ours.size(); ++i) {
-    difference.by_seed.push_back(read(*pairs.ours[i]) - read(*pairs.reference[i]));
-  }
-  difference.mean = mean(difference.by_seed);
-  difference.over_seeds = mean_interval(difference.by_seed);
-  row->against_reference = std::move(difference);
-}
-
-// "; with 95% all of 8 intervals hold (Bonferroni), at this look and the 2 before"
-std::string judgement_text(size_t compared, const std::vector<int64_t>& looks) {
-  const size_t before = looks.empty() ? 0 : looks.size() - 1;
-  const std::string hold =
-      compared == 1 ? "a 95% interval" : join_text("with 95% all of ", compared, " intervals hold (Bonferroni)");
-  return join_text(hold, before == 0 ? "" : join_text(", at this look and the ", before, " before it"));
-}
-
-// Judges the differences of all trained variants together.
-void judge(const std::vector<int64_t>& looks, std::vector<VariantRow>* rows) {
-  std::vector<Difference*> differences;
-  std::vector<std::vector<double>> lists;
-  for (VariantRow& row : *rows) {
-    if (!row.against_reference) continue;
-    row.against_reference->test = "not trained by itself";
-    if (!row.trained()) continue;
-    differences.push_back(&*row.against_reference);
-    lists.push_back(row.against_reference->by_seed);
-  }
-  const auto judged = judge_differences(lists, judging_confidence(looks.size()));
-  for (size_t i = 0; i < differences.size(); ++i) {
-    Difference& difference = *differences[i];
-    difference.judged = judged[i];
-    difference.test = judged[i] ? join_text("paired by seed, ", difference.seeds, " seeds; ",
-                                            judgement_text(judged[i]->compared, looks))
-                                : join_text("no interval: it takes ", kFewestToJudge, " seeds");
-  }
-}
-
-Retention without(const std::string& reason, const Retention& rule) {
-  Retention none;
-  none.reason_undefined = reason;
-  none.rule = rule.rule;
-  none.interval_rule = "no interval: the ratio is undefined";
-  return none;
-}
-
-std::string why_no_ratio(const Results& results, const Cells& ours, const Cells& reference, const Pairs& pairs,
-                         const std::string& name) {
-  if (reference.empty()) return join_text("needs ", name, " among the finished variants");
-  if (ours.empty()) return "no seed is finished";
-  if (!losses_compare(results, ours.front()->key.variant, reference.front()->key.variant)) return other_tokens(name);
-  return pairs.ours.empty() ? join_text("no seed is finished for both this variant and ", name) : "";
-}
-
-Retention prr_of(const Results& results, const Cells& ours, const Cells& theirs, const std::string& reference) {
-  const PrrQuestion question{
-      .quality = 1, .quality_mha = 1, .direction = results.subject.direction, .full_scale = results.subject.full_scale};
-  const Pairs pairs = pair_by_seed(ours, theirs);
-  const std::string reason = why_no_ratio(results, ours, theirs, pairs, reference);
-  if (!reason.empty()) return without(reason, prr(question));
-  const auto read = [](const Cell& cell) { return cell.quality; };
-  return prr_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
-}
-
-Retention peop_of(const Results& results, const Cells& ours, const Cells& theirs) {
-  PeopQuestion question{.quality = 1,
-                        .quality_sha = 1,
-                        .parameters = 2,
-                        .parameters_sha = 1,
-                        .direction = results.subject.direction,
-                        .full_scale = results.subject.full_scale};
-  const Pairs pairs = pair_by_seed(ours, theirs);
-  const std::string reason = why_no_ratio(results, ours, theirs, pairs, results.references.peop);
-  if (!reason.empty()) return without(reason, peop(question));
-  question.parameters = ours.front()->attention_parameters;
-  question.parameters_sha = theirs.front()->attention_parameters;
-  question.is_sha = ours.front()->key.variant == results.references.peop;
-  const auto read = [](const Cell& cell) { return cell.quality; };
-  return peop_over_seeds(question, column(pairs.ours, read), column(pairs.reference, read));
-}
-
 void add_costs(VariantRow* row, const Cells& cells) {
   if (cells.empty()) return;
   const Cell& first = *cells.front();
   row->weights_of = first.weights_of;
-  row->attention_parameters = first.attention_parameters;
-  row->attention_parameters_effective = first.attention_parameters_effective;
-  row->total_parameters = first.total_parameters;
-  row->embedding_parameters = first.embedding_parameters;
-  row->feed_forward_width = first.feed_forward_width;
-  row->cache_elements_per_token = first.cache_elements_per_token;
-  row->cache_bytes_per_token = first.cache_bytes_per_token;
-  row->source_cache_bytes_per_token = first.source_cache_bytes_per_token;
+  row->size = first.size;
   row->decoding_context = first.decoding_context;
   row->attention_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.attention_memory_bytes; }));
   row->peak_memory_bytes = median_or_zero(column(cells, [](const Cell& c) { return c.peak_memory_bytes; }));
@@ -333,67 +156,7 @@ VariantRow begin_row(const Results& results, const std::string& variant) {
   return row;
 }
 
-constexpr const char* kKind = "token-embedding";
-constexpr const char* kTokenizer = "tokenizer";
-
-// What a variant's losses are of: all hashes read words, and unless random tokens are words each embedding has codes of
-// its own.
-std::string targets_of(const Results& results, const std::string& variant) {
-  const nlohmann::json own = variant_of(results, variant).options;
-  const auto option = [&](const char* name) {
-    const nlohmann::json& from = own.contains(name) ? own : results.options;
-    return from.contains(name) && from.at(name).is_string() ? from.at(name).get<std::string>() : "";
-  };
-  const std::string tokenizer = option(kTokenizer);
-  const std::string tokens = tokenizer.starts_with("hash-") ? "words" : tokenizer;
-  return option("random-tokens") == "words" ? tokens : tokens + " " + option(kKind);
-}
-
-// The variant that differs in its embedding alone, which is a table.
-std::string table_twin(const Results& results, const Variant& variant) {
-  const auto rest = [](const Variant& one) {
-    nlohmann::json options = one.options;
-    options.erase(kKind);
-    options.erase(kTokenizer);
-    return options;
-  };
-  for (const std::string& name : variant_names(results)) {
-    const Variant other = variant_of(results, name);
-    if (other.options.value(kKind, "") == "table" && rest(other) == rest(variant)) return name;
-  }
-  return "";
-}
-
 }  // namespace
-
-bool compares_embeddings(const Results& results) {
-  const std::vector<std::string> names = variant_names(results);
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return variant_of(results, name).options.contains(kKind); });
-}
-
-bool losses_compare(const Results& results, const std::string& variant, const std::string& other) {
-  return !results.subject.tasks.empty() || targets_of(results, variant) == targets_of(results, other);
-}
-
-bool all_losses_compare(const Results& results) {
-  const std::vector<std::string> names = variant_names(results);
-  return std::all_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return losses_compare(results, name, names.front()); });
-}
-
-bool compares_loss(const Subject& subject) {
-  return subject.measure == "perplexity" || subject.measure == "masked-perplexity";
-}
-
-bool less_is_better(const Subject& subject) {
-  return compares_loss(subject) || subject.direction == Direction::kLowerIsBetter;
-}
-
-std::string compared_name(const Subject& subject) {
-  return join_text(subject.has_test_part ? "test " : "validation ",
-                   compares_loss(subject) ? "loss" : score_heading(subject.measure));
-}
 
 ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name) {
   for (const ScoreRow& one : scores) {
@@ -447,7 +210,7 @@ std::vector<VariantRow> summarise(const Results& results) {
       row.attention_memory_saved_percent = 100 * (1 - row.attention_memory_bytes / reference_memory);
     }
   }
-  judge(results.looks, &rows);
+  judge_together(results.looks, &rows);
   return rows;
 }
 

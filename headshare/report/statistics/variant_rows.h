@@ -1,7 +1,6 @@
 // The table of a comparison: one row per variant, with what its seeds say together and against the references.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,14 +67,7 @@ struct VariantRow {
   SettingRow best = {};         // the setting with most finished seeds, among those the one best on validation
   std::string weights_of = {};  // the variant whose weights it has, where it was not trained itself
 
-  int64_t attention_parameters = 0;
-  int64_t attention_parameters_effective = 0;
-  int64_t total_parameters = 0;
-  int64_t embedding_parameters = 0;
-  int64_t feed_forward_width = 0;
-  int64_t cache_elements_per_token = 0;
-  int64_t cache_bytes_per_token = 0;
-  int64_t source_cache_bytes_per_token = 0;
+  ModelSize size = {};
 
   std::optional<Difference> against_reference = {};
   std::string why_no_difference = {};
@@ -102,21 +94,6 @@ struct VariantRow {
 // In the order in which the variants are planned; those of which nothing is finished have a row too.
 std::vector<VariantRow> summarise(const Results& results);
 
-// True when the variants are compared by loss: perplexities are its exponential, and losses are what seeds
-// scatter evenly around.
-bool compares_loss(const Subject& subject);
-std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
-bool less_is_better(const Subject& subject);        // of the compared number
-
-// Whether the variants differ in their token embeddings.
-bool compares_embeddings(const Results& results);
-
-// Whether losses of these two say which is better: they are of the same tokens, and random tokens among these are as
-// easy to find. Scores of fine-tuned encoders are of the same examples, whatever reads these.
-bool losses_compare(const Results& results, const std::string& variant, const std::string& other);
-// Whether those of all variants do.
-bool all_losses_compare(const Results& results);
-
 // The score of that name; of no seed where there is none.
 ScoreRow score_of(const std::vector<ScoreRow>& scores, const std::string& name);
 
@@ -125,7 +102,5 @@ std::vector<std::string> score_names(const std::vector<VariantRow>& rows);
 
 // The finished cells a row stands for.
 std::vector<const Cell*> cells_of(const Results& results, const std::string& variant, const std::string& setting);
-
-nlohmann::ordered_json to_json(const VariantRow& row);
 
 }  // namespace headshare

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headshare/report/statistics/comparability.h"
+
 namespace headshare {
 
 std::vector<std::string> names_of(const Rows& rows) {

@@ -7,6 +7,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/visible.h"
+#include "headshare/report/statistics/comparability.h"
 
 namespace headshare {
 namespace {
@@ -18,17 +19,6 @@ int quality_digits(const Subject& subject, double value) {
 
 int score_digits(const std::string& name) {
   return name == "bleu" || name == "chrf" || name.ends_with("perplexity") ? 2 : 3;
-}
-
-// Without the sign of a number that is 0 in so many digits.
-std::string fixed(double value, int digits) {
-  const std::string text = format_fixed(value, digits);
-  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;
-}
-
-std::string signed_fixed(double value, int digits) {
-  const std::string text = fixed(value, digits);
-  return text.starts_with('-') ? text : "+" + text;
 }
 
 }  // namespace
@@ -107,11 +97,6 @@ std::string quality_name(const Subject& subject) {
   return (subject.has_test_part ? "test " : "validation ") + score_heading(subject.measure);
 }
 
-std::string interval_text(const Interval& interval, int digits, bool with_sign) {
-  const auto number = [&](double value) { return with_sign ? signed_fixed(value, digits) : fixed(value, digits); };
-  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
-}
-
 int difference_digits(const Subject& subject) { return subject.full_scale > 1 ? 2 : 4; }
 
 std::string difference_heading(const Results& results) {
@@ -120,7 +105,7 @@ std::string difference_heading(const Results& results) {
 
 std::string difference_text(const Subject& subject, const VariantRow& row) {
   if (!row.trained() && row.against_reference) return "as " + row.weights_of;
-  return row.against_reference ? signed_fixed(row.against_reference->mean, difference_digits(subject)) : "-";
+  return row.against_reference ? format_signed(row.against_reference->mean, difference_digits(subject)) : "-";
 }
 
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval) {
@@ -129,7 +114,7 @@ std::string difference_interval_text(const Subject& subject, const std::optional
 
 std::string retention_text(const Retention& retention, int digits) {
   if (!retention.value) return "-";
-  std::string text = fixed(*retention.value, digits);
+  std::string text = format_rounded(*retention.value, digits);
   if (retention.interval) text += " " + interval_text(*retention.interval, digits);
   return text;
 }
@@ -137,7 +122,7 @@ std::string retention_text(const Retention& retention, int digits) {
 std::string memory_saved_text(const Results& results, const VariantRow& row) {
   const bool reference = row.variant == results.references.quality;
   if (!row.attention_memory_saved_percent || reference || !row.trained()) return "";
-  return fixed(*row.attention_memory_saved_percent, 1) + "%";
+  return format_rounded(*row.attention_memory_saved_percent, 1) + "%";
 }
 
 std::string memory_text(const Results& results, const VariantRow& row) {
@@ -195,27 +180,9 @@ std::string p_text(double p_value) {
 
 std::string plural(size_t count, const std::string& noun) { return join_text(count, " ", noun, count == 1 ? "" : "s"); }
 
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
-  }
-  return visible(text);
-}
-
-std::string shortened(const std::string& text, size_t most) {
-  std::string made = printable(text);
-  size_t characters = 0;
-  size_t cut = 0;  // where the last character that may stay ends
-  for (size_t at = 0; at < made.size(); ++at) {
-    if ((made[at] & 0xC0) == 0x80) continue;
-    if (++characters == most) cut = at;
-  }
-  return characters <= most ? made : made.substr(0, cut) + "…";
-}
-
 std::string name_within(const std::string& name, size_t most) {
   const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= ' ' && c < 0x7F; });
-  if (!plain || name.size() <= most) return shortened(name, most);
+  if (!plain || name.size() <= most) return abbreviated(name, most);
   const size_t begin = most / 2;
   return name.substr(0, begin) + "…" + name.substr(name.size() - (most - 1 - begin));
 }
@@ -252,12 +219,12 @@ bool any_setting(const Results& results) {
 
 bool any_decoding(const Results& results) {
   return results.cells.empty() || std::any_of(results.cells.begin(), results.cells.end(),
-                                              [](const Cell& cell) { return cell.cache_bytes_per_token > 0; });
+                                              [](const Cell& cell) { return cell.size.cache_bytes_per_token > 0; });
 }
 
 bool any_source_cache(const Results& results) {
   return std::any_of(results.cells.begin(), results.cells.end(),
-                     [](const Cell& cell) { return cell.source_cache_bytes_per_token > 0; });
+                     [](const Cell& cell) { return cell.size.source_cache_bytes_per_token > 0; });
 }
 
 bool any_output_speed(const Results& results) {

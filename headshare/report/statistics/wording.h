@@ -16,7 +16,6 @@ std::string quality_text(const Subject& subject, const Summary& summary);     //
 std::string summary_text(const std::optional<Summary>& summary, int digits);  // the same, for losses
 std::string quality_name(const Subject& subject);                             // "test perplexity"
 
-std::string interval_text(const Interval& interval, int digits, bool with_sign = false);  // "[+0.01, +0.03]"
 std::string difference_heading(const Results& results);                      // "difference in test loss to mha"
 std::string difference_text(const Subject& subject, const VariantRow& row);  // "+0.0213", "-"
 std::string difference_interval_text(const Subject& subject, const std::optional<Interval>& interval);  // "" without
@@ -49,12 +48,6 @@ std::string capitalised(std::string text);
 std::string subject_title(const Subject& subject);
 
 std::string plural(size_t count, const std::string& noun);  // "1 seed", "3 seeds"
-
-// For one line of a file: line ends and tabs become blanks, other control characters are written out (base/visible.h).
-std::string printable(std::string text);
-
-// Printable, and cut to at most `most` characters, the last of which then is "…".
-std::string shortened(const std::string& text, size_t most);
 
 // A variant's name in at most so many characters: a longer one keeps its beginning and its end, which tell the
 // embeddings of one scheme from one another: "mhe_mul…d-proj".

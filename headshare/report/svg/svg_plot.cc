@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "headshare/report/statistics/wording.h"
+#include "headshare/base/visible.h"
 
 namespace headshare {
 namespace {
@@ -149,7 +149,7 @@ void SvgPlot::x_axis(const Scale& scale, const std::string& label) {
 }
 
 void SvgPlot::x_name(double y, const std::string& label) {
-  const std::string shown = shortened(label, 60);
+  const std::string shown = abbreviated(label, 60);
   const double half = text_width(shown) / 2;
   const double wished = (frame_.left + frame_.right) / 2;
   text({std::clamp(wished, std::min(half, kWidth / 2), std::max(kWidth - half, kWidth / 2)), y}, shown, "label",
@@ -163,7 +163,7 @@ void SvgPlot::y_axis(const Scale& scale, const std::string& label) {
     text({frame_.left - 8, y + 4}, tick.label, "tick", "end");
   }
   // Above the axis, level: easier to read than a line on its side.
-  text({4, frame_.top - 14}, shortened(label, 60), "label");
+  text({4, frame_.top - 14}, abbreviated(label, 60), "label");
 }
 
 void SvgPlot::mark(const std::string& text, const std::function<void()>& draw) {

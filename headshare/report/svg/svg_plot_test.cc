@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "headshare/report/statistics/wording.h"
+#include "headshare/base/visible.h"
 
 namespace headshare {
 namespace {
@@ -163,7 +163,7 @@ TEST(SvgPlotTest, NamesOfAxesAreNotCut) {
     plot.x_name(50, name);
     const std::string svg = plot.svg("id", "", "");
     const double x = std::stod(svg.substr(svg.find(" x=\"") + 4));
-    const double half = std::min(text_width(shortened(name, 60)), SvgPlot::kWidth) / 2;
+    const double half = std::min(text_width(abbreviated(name, 60)), SvgPlot::kWidth) / 2;
     EXPECT_GE(x - half, -1);
     EXPECT_LE(x + half, SvgPlot::kWidth + 1);
   }

@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-constexpr double kMargin = 0.06;  // of the range, on both sides
+constexpr double kSpareRange = 0.06;  // of the range, on both sides
 
 // The smallest of 1, 2, 5 times a power of ten that is at least `step`.
 double round_step(double step) {
@@ -52,14 +52,14 @@ Scale fitted_scale(const std::vector<double>& values, bool logarithmic, double f
   auto [low, high] = std::minmax_element(values.begin(), values.end());
   Scale scale{.low = *low, .high = *high, .from = from, .to = to, .logarithmic = logarithmic && *low > 0};
   if (scale.logarithmic) {
-    const double margin = scale.high > scale.low ? std::pow(scale.high / scale.low, kMargin) : 2;
+    const double margin = scale.high > scale.low ? std::pow(scale.high / scale.low, kSpareRange) : 2;
     scale.low /= margin;
     scale.high *= margin;
     return scale;
   }
   // Of large numbers that agree to the last digits nothing would be left of a margin.
   const double least = std::max({std::abs(scale.low), std::abs(scale.high), 1e-6}) * 1e-3;
-  const double margin = std::max((scale.high - scale.low) * kMargin, least);
+  const double margin = std::max((scale.high - scale.low) * kSpareRange, least);
   scale.low -= margin;
   scale.high += margin;
   return scale;

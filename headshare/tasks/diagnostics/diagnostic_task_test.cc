@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "headshare/attention/scheme_record.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/diagnostics/testing.h"

@@ -59,7 +59,7 @@ class FineTuningFamily : public TaskFamily {
     refuse_other_data(options, untouched);
     fine_tuning_jobs(options);
     try {
-      learning_rates(options.own<FineTuningOptions>().tuning);
+      check_learning_rates(options.own<FineTuningOptions>().tuning);
     } catch (const Error& error) {
       throw Error(in_fine_tuning_words(error.what()));
     }

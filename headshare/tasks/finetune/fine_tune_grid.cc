@@ -55,7 +55,7 @@ TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device devic
     return failure;
   };
   return {.task = job.name(),
-          .search = search_rates(learning_rates(grid.tuning), seeds, train, failed),
+          .search = search_rates(values_of(grid.tuning.learning_rates), seeds, train, failed),
           .classes = job.classes(),
           .notes = job.notes(),
           .examples = job.examples()};
@@ -65,9 +65,10 @@ TaskResult run_job(const FineTuneGrid& grid, FineTuneJob& job, c10::Device devic
 
 FineTuneJobs open_jobs(const FineTuneGrid& grid, const std::vector<std::string>& tasks, const LoadedEncoder& trained,
                        c10::Device device) {
+  check_learning_rates(grid.tuning);
   FineTuneJobs jobs;
   for (const std::string& task : tasks) jobs.push_back(open_job(task, grid.job, trained));
-  const double rate = learning_rates(grid.tuning).front();
+  const double rate = grid.tuning.learning_rates.front().value;
   for (const auto& job : jobs) {
     const FineTuneRun run{*job, grid.job.tuning, grid.tuning, rate, grid.seed, device};
     job->check_start(device, training_shape(train_options(run)));

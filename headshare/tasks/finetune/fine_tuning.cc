@@ -5,8 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
-#include "headshare/base/number.h"
-#include "headshare/report/results/results.h"
+#include "headshare/metrics/coverage.h"
 #include "headshare/train/file_observers.h"
 #include "headshare/train/training_shape.h"
 
@@ -93,16 +92,14 @@ Fields fields(TuningOptions& o) {
   };
 }
 
-std::vector<double> learning_rates(const TuningOptions& options) {
+void check_learning_rates(const TuningOptions& options) {
   HS_CHECK(!options.learning_rates.empty(), "--learning-rate is empty");
-  std::vector<double> rates;
-  for (const std::string& text : options.learning_rates) {
-    const std::optional<double> rate = number_in<double>(text);
-    HS_CHECK(rate && std::isfinite(*rate) && *rate > 0, "--learning-rate ", text, " is not a number above 0");
-    HS_CHECK(std::find(rates.begin(), rates.end(), *rate) == rates.end(), "--learning-rate has ", text, " twice");
-    rates.push_back(*rate);
+  std::vector<double> seen;
+  for (const auto& [rate, spelling] : options.learning_rates) {
+    HS_CHECK(rate > 0, "--learning-rate ", spelling, " is not a number above 0");
+    HS_CHECK(std::find(seen.begin(), seen.end(), rate) == seen.end(), "--learning-rate has ", spelling, " twice");
+    seen.push_back(rate);
   }
-  return rates;
 }
 
 double TunedModel::validation_goal() const {

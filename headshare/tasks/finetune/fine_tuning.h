@@ -12,8 +12,8 @@ namespace headshare {
 
 // How it learns; what it learns from is in JobOptions.
 struct TuningOptions {
-  std::vector<std::string> learning_rates = {"5e-5"};  // the peak, of each run; the best by validation is reported
-  double warmup_ratio = 0.1;                           // of the steps, before a linear decay to 0
+  std::vector<SpelledNumber> learning_rates = {{5e-5, "5e-5"}};  // the peak, of each run; the best by validation counts
+  double warmup_ratio = 0.1;                                     // of the steps, before a linear decay to 0
   double weight_decay = 0.01;
   double beta2 = 0.999;
   double max_gradient_norm = 1;
@@ -24,8 +24,8 @@ struct TuningOptions {
 
 Fields fields(TuningOptions& options);
 
-// The rates as numbers. Throws Error for what is no number above 0.
-std::vector<double> learning_rates(const TuningOptions& options);
+// Throws Error for no learning rate, one that is not above 0, and one that is there twice.
+void check_learning_rates(const TuningOptions& options);
 
 // One model: a job, a learning rate and a seed.
 struct TunedModel {

@@ -32,6 +32,19 @@ TEST(FineTuningOptionsTest, JobsOfASuite) {
   EXPECT_THAT(fine_tuning_jobs(options), ElementsAre("squad"));
 }
 
+TEST(FineTuningOptionsTest, LearningRatesAreAboveZeroAndDiffer) {
+  const auto refusal = [](const std::string& rates) {
+    FineTuningOptions options;
+    Fields list = fields(options);
+    set_field(list, "finetune-learning-rate", rates, "test");
+    return error_message([&] { check_learning_rates(options.tuning); });
+  };
+  EXPECT_EQ(refusal("1e-5,2e-5"), "no error");
+  EXPECT_EQ(refusal(""), "--learning-rate is empty");
+  EXPECT_EQ(refusal("1e-5,0"), "--learning-rate 0 is not a number above 0");
+  EXPECT_EQ(refusal("1e-5,0.00001"), "--learning-rate has 0.00001 twice");
+}
+
 TEST(FineTuningOptionsTest, ErrorsNameTheOptionsOfThisCommand) {
   EXPECT_EQ(in_fine_tuning_words("hold a part back with --validation-fraction, or --layers 2; --"),
             "hold a part back with --finetune-validation-fraction, or --layers 2; --");

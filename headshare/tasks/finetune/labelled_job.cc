@@ -4,6 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/memory.h"
 #include "headshare/base/notice.h"
 #include "headshare/data/benchmarks/submission.h"
 #include "headshare/models/size.h"

@@ -5,6 +5,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
+#include "headshare/base/memory.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {

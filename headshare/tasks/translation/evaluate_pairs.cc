@@ -8,8 +8,8 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/data/parallel/ordered_batches.h"
+#include "headshare/metrics/statistics.h"
 #include "headshare/models/position_limit.h"
-#include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/translation/corpus_scores.h"
 
 namespace headshare {

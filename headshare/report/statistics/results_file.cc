@@ -1,4 +1,8 @@
-// Rows as results.json shows them.
+#include "headshare/report/statistics/results_file.h"
+
+#include "headshare/report/results/results_json.h"
+#include "headshare/report/statistics/headline.h"
+#include "headshare/report/statistics/speeds.h"
 #include "headshare/report/statistics/variant_rows.h"
 
 namespace headshare {
@@ -63,22 +67,20 @@ Json to_json(const SettingRow& s) {
           {"scores", to_json(s.scores)}};
 }
 
-}  // namespace
+Json to_json(const TaskRow& task) {
+  Json object = {{"task", task.task}, {"score", to_json(task.score)}, {"metrics", to_json(task.metrics)}};
+  if (!task.coverage) return object;
+  object["coverage"] = to_json(*task.coverage);
+  object["coverage"]["unseen_score"] = to_json(task.unseen_score);
+  return object;
+}
 
-nlohmann::ordered_json to_json(const VariantRow& row) {
+Json to_json(const VariantRow& row) {
   Json object = {{"variant", row.variant}, {"scheme", row.scheme}};
   object.update(to_json(row.best));
-  object.update({{"trained", row.trained()},
-                 {"weights_of", row.trained() ? Json() : Json(row.weights_of)},
-                 {"attention_parameters", row.attention_parameters},
-                 {"attention_parameters_effective", row.attention_parameters_effective},
-                 {"total_parameters", row.total_parameters},
-                 {"embedding_parameters", row.embedding_parameters},
-                 {"feed_forward_width", row.feed_forward_width},
-                 {"cache_elements_per_token", row.cache_elements_per_token},
-                 {"cache_bytes_per_token", row.cache_bytes_per_token},
-                 {"source_cache_bytes_per_token", row.source_cache_bytes_per_token},
-                 {"minus_reference", row.against_reference ? to_json(*row.against_reference) : Json()},
+  object.update({{"trained", row.trained()}, {"weights_of", row.trained() ? Json() : Json(row.weights_of)}});
+  for (const SizeNumber& number : kSizeNumbers) object[number.name] = row.size.*number.member;
+  object.update({{"minus_reference", row.against_reference ? to_json(*row.against_reference) : Json()},
                  {"prr", to_json(row.prr)},
                  {"peop", to_json(row.peop)},
                  {"attention_memory_bytes", or_null(row.attention_memory_bytes)},
@@ -93,19 +95,31 @@ nlohmann::ordered_json to_json(const VariantRow& row) {
   if (!row.against_reference) object["why_no_difference"] = row.why_no_difference;
   if (!row.tasks.empty()) {
     object["tasks"] = Json::array();
-    for (const TaskRow& task : row.tasks) {
-      object["tasks"].push_back(
-          {{"task", task.task}, {"score", to_json(task.score)}, {"metrics", to_json(task.metrics)}});
-      if (!task.coverage) continue;
-      object["tasks"].back()["coverage"] = to_json(*task.coverage);
-      object["tasks"].back()["coverage"]["unseen_score"] = to_json(task.unseen_score);
-    }
+    for (const TaskRow& task : row.tasks) object["tasks"].push_back(to_json(task));
   }
   if (row.settings.size() > 1) {
     object["settings"] = Json::array();
     for (const SettingRow& setting : row.settings) object["settings"].push_back(to_json(setting));
   }
   return object;
+}
+
+}  // namespace
+
+nlohmann::ordered_json results_file(const Results& results) {
+  const std::vector<VariantRow> rows = summarise(results);
+  const BusySpeeds busy = busy_speeds(results, rows);
+  Json facts = to_json(results);
+  Json file = Json::object();
+  for (auto& [key, fact] : facts.items()) {
+    if (key == "variants" && busy.any()) file["busy_speeds"] = names_of(busy);
+    file[key] = std::move(fact);
+    if (key == "complete") file["headline"] = headline(results, rows).text();
+    if (key != "variants") continue;
+    file["rows"] = Json::array();
+    for (const VariantRow& row : rows) file["rows"].push_back(to_json(row));
+  }
+  return file;
 }
 
 }  // namespace headshare

@@ -1,0 +1,16 @@
+// How much memory this process may still take, and the refusal of work that needs more.
+#pragma once
+
+#include <string>
+
+namespace headshare {
+
+// Memory this process may still take: what the kernel calls available, or less under a cgroup limit.
+// Throws nothing; where neither can be read, a very large number.
+double available_memory_bytes();
+
+// Throws Error with the estimate and what is available when `needed` does not fit. `way_out` ends
+// the sentence: "use a smaller --batch-size".
+void check_memory(double needed, const std::string& what, const std::string& way_out);
+
+}  // namespace headshare

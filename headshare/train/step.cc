@@ -1,0 +1,61 @@
+#include "headshare/train/step.h"
+
+#include <array>
+#include <cmath>
+
+#include "headshare/base/error.h"
+
+namespace headshare {
+namespace {
+
+Tensor loss_sum(Task& task, int64_t index, Precision precision) {
+  const ComputeIn guard(precision, task.model()->parameters().front().device().type());
+  return task.loss_sum(index);
+}
+
+// The loss, and that without a teacher's part, of this process's micro-batches. Leaves the gradients with the
+// parameters.
+void add_micro_batches(Task& task, const StepOptions& options, int64_t step, const Reducer& reducer, StepSums* sums) {
+  for (int64_t i = reducer.rank(); i < options.accumulation; i += reducer.size()) {
+    task.clock().tick = static_cast<uint64_t>(step * options.accumulation + i);
+    const Tensor part = loss_sum(task, i, options.precision);
+    sums->loss += part.item<double>() / static_cast<double>(sums->targets);
+    if (const auto plain = task.plain_loss_sum()) {
+      sums->plain_loss = sums->plain_loss.value_or(0) + *plain / static_cast<double>(sums->targets);
+    }
+    part.backward();
+  }
+}
+
+// A process without a micro-batch has no plain loss even where a teacher has a say.
+void sum_losses(Reducer& reducer, StepSums* sums) {
+  std::array<double, 3> numbers = {sums->loss, sums->plain_loss.value_or(0), sums->plain_loss ? 1.0 : 0.0};
+  reducer.sum(numbers);
+  sums->loss = numbers[0];
+  if (numbers[2] > 0) sums->plain_loss = numbers[1];
+}
+
+}  // namespace
+
+std::optional<std::pair<const char*, double>> StepSums::not_finite() const {
+  if (!std::isfinite(loss)) return {{"loss", loss}};
+  if (!std::isfinite(gradient_norm)) return {{"gradient norm", gradient_norm}};
+  return std::nullopt;
+}
+
+StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options, int64_t step, double learning_rate,
+                   Reducer& reducer) {
+  task.model()->train();
+  StepSums sums{.targets = task.draw(options.accumulation)};
+  HS_CHECK(sums.targets > 0, "the batch of step ", step + 1, " has no targets");
+  optimizer.zero_gradients();
+  add_micro_batches(task, options, step, reducer, &sums);
+  sum_losses(reducer, &sums);
+  optimizer.sum_gradients(reducer);
+  // Weighted by tokens: the sum over all micro-batches, divided here, is the mean over their targets together.
+  sums.gradient_norm = optimizer.measure_gradients(static_cast<double>(sums.targets), options.max_gradient_norm);
+  if (!sums.not_finite()) optimizer.step(learning_rate);
+  return sums;
+}
+
+}  // namespace headshare
