@@ -5,8 +5,8 @@
 
 namespace headshare {
 
-// A headshare model or run directory, a Hugging Face directory or its config.json. Throws Error as read_options() and
-// read_hf_shape() do.
+// Reads what a headshare model or run directory, a Hugging Face directory or its config.json says. Throws Error as
+// read_options() and read_hf_shape() do.
 HfShape read_shape(const fs::path& path);
 
 // Makes the model of that shape the one that is asked about.

@@ -17,21 +17,21 @@ struct OptionGroup {
 
 using OptionGroups = std::vector<OptionGroup>;
 
-// The group whose defaults are the present values.
+// Makes a group; its defaults are the present values.
 OptionGroup option_group(std::string heading, Fields fields);
 
-// A heading, or what stands for one, as YAML names groups: "How to train" -> "how-to-train".
+// Spells a heading, or what stands for one, as YAML names groups: "How to train" -> "how-to-train".
 std::string group_name(std::string heading);
 
-// The option of that name or alias; null where there is none.
+// Finds the option of that name or alias; null where there is none.
 Field* find_option(OptionGroups& groups, const std::string& name);
 
-// All names, and behind them all aliases.
+// Lists all names, and behind them all aliases.
 std::vector<std::string> option_names(const OptionGroups& groups);
 
 size_t count_options(const OptionGroups& groups);
 
-// Every option with its present value, as one JSON object.
+// Returns every option with its present value.
 nlohmann::json to_json(const OptionGroups& groups);
 
 }  // namespace headshare

@@ -44,7 +44,7 @@ class ProcessHost : public ComparisonHost {
   void run_cells(const ComparisonCall& call, const std::vector<CellPlan>& plans, Results* results) override;
 
  protected:
-  // The observer of one grid.
+  // Makes the observer of one grid.
   virtual std::unique_ptr<GridObserver> observer() { return std::make_unique<GridObserver>(); }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// An option that somebody set.
+// Somebody set this option.
 struct GivenOption {
   std::string name;  // the field's own
   std::string text;  // as Field::parse reads it; a list as comma-separated text
@@ -23,8 +23,8 @@ struct GivenOption {
 // option does not take.
 std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path);
 
-// Every option of `verb` with its help and range as a comment and its present value, under its group. Comments at the
-// top say how to call the verb with the file, and how many options there are.
+// Writes every option of `verb` with its help and range as a comment and its present value, under its group. Comments
+// at the top say how to call the verb with the file, and how many options there are.
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups);
 
 // Tells whether a verb wrote this file, with every option that it has.

@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// A mistake in the options of a call.
+// This error is a mistake in the options of a call.
 class UsageError : public Error {
  public:
   using Error::Error;

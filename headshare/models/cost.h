@@ -29,7 +29,7 @@ struct CountDifference {
   int64_t unused_rows = 0;   // rows of embeddings that no token ever has
 };
 
-// The number of parameters that such options have and the model lacks; below 0 where the model has more.
+// Counts the parameters that such options have and the model lacks; the number is below 0 where the model has more.
 int64_t surplus_parameters(const CountDifference& counts, const TransformerOptions& resolved);
 
 struct CostOptions {
@@ -75,7 +75,7 @@ struct Sweep {
 // "heads=4,8,16"; "" is no sweep. Throws Error.
 Sweep parse_sweep(const std::string& text, Fields model);
 
-// What one scheme takes, or why it is impossible.
+// This is what one scheme takes, or why it is impossible.
 struct SchemeCost {
   std::string scheme;
   std::string sweep_value;  // "" without a sweep
@@ -92,7 +92,7 @@ struct SchemeCost {
 // Every scheme asked for, the model's own first. Throws Error where none is possible.
 std::vector<SchemeCost> all_costs(const CostOptions& options, const Sweep& sweep);
 
-// The attention parameters of the model if all its heads had their own projections.
+// Counts the attention parameters of the model if all its heads had their own projections.
 int64_t mha_parameters(const ModelOptions& model);
 
 }  // namespace headshare

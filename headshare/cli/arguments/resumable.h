@@ -10,14 +10,14 @@
 
 namespace headshare {
 
-// The command that an earlier call began in a directory, and the one that goes on with it.
+// One command began in a directory, and the other goes on with it.
 template <Resumable Command>
 struct Resumed {
   Command began;
   Command command;  // the options of `began`, with those of this call on top
 };
 
-// What may change when a call goes on; everything else would make it another run.
+// These options may change when a call goes on; every other one would make it another run.
 struct ResumeRules {
   std::set<std::string> free;  // names of options
   std::string what;            // that was begun, for messages: "the run in out"
