@@ -58,9 +58,9 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
 
 using Candidates = std::vector<const ConversionAnalysis*>;
 
-// Of the time of the model as it is; nothing where it was not measured.
+// Of the time of the model as it is; nothing where it was not measured, or while other programs took part in it.
 std::optional<double> time_share(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
-  if (!row.milliseconds || analysis.before.milliseconds.value_or(0) <= 0) return std::nullopt;
+  if (analysis.busy || !row.milliseconds || analysis.before.milliseconds.value_or(0) <= 0) return std::nullopt;
   return *row.milliseconds / *analysis.before.milliseconds;
 }
 
@@ -73,9 +73,8 @@ std::string time_text(const HeadAnalysis& analysis, const ConversionAnalysis& ro
   const std::optional<double> share = time_share(analysis, row);
   if (!share) return "";
   const auto change = std::llround(100 * (*share - 1));
-  const std::string busy = analysis.busy ? " (measured on a busy machine)" : "";
-  if (change == 0) return ", the same time" + busy;
-  return join_text(", ", std::abs(change), "% ", change > 0 ? "more" : "less", " time", busy);
+  if (change == 0) return ", the same time";
+  return join_text(", ", std::abs(change), "% ", change > 0 ? "more" : "less", " time");
 }
 
 // "(-50%) at an error of 5.00%, 12% less time"
@@ -108,10 +107,11 @@ std::string recommendation(const HeadAnalysis& analysis, const Candidates& small
         most.name, " saves the most ", cost, " ", price_text(analysis, most), ".");
   }
   const ConversionAnalysis& best = saves_most(analysis, quick);
+  const std::string in_time =
+      analysis.busy ? "" : join_text(" and take at most ", percent_text(kMostTime - 1), " more time");
   std::string text =
       join_text("Of the conversions that keep the ", error_name(analysis), " within ", percent_text(kSmallError),
-                " and take at most ", percent_text(kMostTime - 1), " more time, ", best.name, " saves the most ", cost,
-                " ", price_text(analysis, best), ".");
+                in_time, ", ", best.name, " saves the most ", cost, " ", price_text(analysis, best), ".");
   if (cost_of(analysis, most) < cost_of(analysis, best)) {
     text += join_text(" ", most.name, " saves more ", cost, " ", price_text(analysis, most), ".");
   }
@@ -145,7 +145,10 @@ std::string subject_text(const HeadAnalysis& analysis) {
       counted(analysis.heads, "head"), " of width ", analysis.head_width);
 }
 
-std::string finding_text(const HeadAnalysis& analysis) { return redundancy_text(analysis) + " " + best_text(analysis); }
+std::string finding_text(const HeadAnalysis& analysis) {
+  const std::string busy = " The machine was busy, so times were left out of account: measure them on an idle machine.";
+  return join_text(redundancy_text(analysis), " ", best_text(analysis), analysis.busy ? busy : "");
+}
 
 std::vector<std::string> explanations(const HeadAnalysis& analysis) {
   std::vector<std::string> all = {

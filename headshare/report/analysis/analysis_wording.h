@@ -12,7 +12,8 @@ namespace headshare {
 std::string subject_text(const HeadAnalysis& analysis);
 
 // How alike heads are, and the conversion that saves most for a small error: a few sentences. One that takes more than
-// kMostTime of the model's time is never recommended; where it would save more, it is named with what it costs.
+// kMostTime of the model's time is never recommended; where it would save more, it is named with what it costs. Times
+// of a busy machine decide nothing, and the last sentence says so.
 std::string finding_text(const HeadAnalysis& analysis);
 
 constexpr double kMostTime = 1.1;
