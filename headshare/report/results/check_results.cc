@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "headshare/base/error.h"
@@ -57,7 +58,45 @@ void check_tasks(const Results& results, const std::string& where) {
   }
 }
 
-// A perplexity or loss is not below 0, and a score is at most what a perfect model reaches.
+constexpr double kLossRounding = 1e-6;  // a model that errs nowhere has a loss of 0, within this
+
+// The least value of a number of this name: a perplexity is exp of a loss. Nothing where it may be any number.
+std::optional<double> least_value(const std::string& name) {
+  if (name.ends_with("perplexity")) return 1;
+  if (name.ends_with("loss") || name == "bits-per-byte") return 0;
+  return std::nullopt;
+}
+
+void check_least(double value, double least, const std::string& where, const std::string& what, const CellKey& key) {
+  HS_CHECK(value >= least - kLossRounding, where, ": ", what, " of ", name_of(key), " is ", value, ", and at least ",
+           least, " is possible");
+}
+
+void check_losses(const Results& results, const std::string& where) {
+  const bool losses = results.subject.direction == Direction::kLowerIsBetter;
+  for (const Cell& cell : results.cells) {
+    for (size_t i = 0; losses && i < cell.blocks.size(); ++i) {
+      check_least(cell.blocks[i], 0, where, join_text("blocks[", i, "]"), cell.key);
+    }
+    for (const Score& score : cell.scores) {
+      const std::optional<double> least = least_value(score.name);
+      if (least) check_least(score.value, *least, where, join_text("the score \"", score.name, "\""), cell.key);
+    }
+  }
+}
+
+void check_curves(const Results& results, const std::string& where) {
+  for (const Cell& cell : results.cells) {
+    int64_t before = -1;
+    for (const CurvePoint& point : cell.curve) {
+      HS_CHECK(point.step > before && point.step <= cell.steps, where, ": the \"curve\" of ", name_of(cell.key),
+               " goes from step ", before, " to step ", point.step, ", of ", cell.steps, " \"steps\"");
+      before = point.step;
+    }
+  }
+}
+
+// A score is at most what a perfect model reaches.
 void check_measures(const Results& results, const std::string& where) {
   constexpr double kRounding = 1 + 1e-9;
   const Subject& subject = results.subject;
@@ -65,9 +104,10 @@ void check_measures(const Results& results, const std::string& where) {
   HS_CHECK(subject.unknown_share <= 1, where, ": subject: \"unknown_share\" must be at most 1, not ",
            subject.unknown_share);
   for (const Cell& cell : results.cells) {
-    HS_CHECK(lower ? cell.quality >= 0 : std::abs(cell.quality) <= subject.full_scale * kRounding, where,
-             ": the \"quality\" of ", name_of(cell.key), " is ", cell.quality, "; \"", subject.measure, "\" is ",
-             lower ? "at least 0" : join_text("from ", -subject.full_scale, " to ", subject.full_scale));
+    if (lower) check_least(cell.quality, least_value(subject.measure).value_or(0), where, "the \"quality\"", cell.key);
+    HS_CHECK(lower || std::abs(cell.quality) <= subject.full_scale * kRounding, where, ": the \"quality\" of ",
+             name_of(cell.key), " is ", cell.quality, "; \"", subject.measure, "\" is from ", -subject.full_scale,
+             " to ", subject.full_scale);
     HS_CHECK(cell.best_step <= cell.steps, where, ": the \"best_step\" of ", name_of(cell.key), " is ", cell.best_step,
              ", of ", cell.steps, " \"steps\"");
   }
@@ -81,6 +121,8 @@ void check_results(const Results& results, const std::string& where) {
   check_tasks(results, where);
   check_examples(results, where);
   check_measures(results, where);
+  check_losses(results, where);
+  check_curves(results, where);
 }
 
 }  // namespace headshare

@@ -202,10 +202,38 @@ TEST(ResultsTest, PerplexitiesAreNotBelowZero) {
   Json object = written(loss_results({loss_cell("mha", 0, 2.0)}));
   object["cells"][0]["quality"] = -7.4;
   EXPECT_EQ(error_message([&] { results_from_json(object, "f.json"); }),
-            "f.json: the \"quality\" of mha seed 0 is -7.4; \"perplexity\" is at least 0");
+            "f.json: the \"quality\" of mha seed 0 is -7.4, and at least 1 is possible");
   object["cells"][0]["quality"] = 1e6;
   object["cells"][0]["test_loss"] = -1e-9;  // of a model that errs nowhere
   EXPECT_EQ(error_message([&] { results_from_json(object, "f.json"); }), "no error");
+}
+
+// A perplexity below 1 is a negative loss under another name.
+TEST(ResultsTest, NoLossIsBelowZeroWhereverItStands) {
+  const Json whole = written(loss_results({loss_cell("mha", 0, 2.0)}));
+  const auto refused = [&](const char* pointer, double value) {
+    Json object = whole;
+    object[Json::json_pointer(pointer)] = value;
+    return error_message([&] { results_from_json(object, "f.json"); });
+  };
+  EXPECT_THAT(refused("/cells/0/quality", 0.9), HasSubstr("the \"quality\" of mha seed 0 is 0.9, and at least 1 is"));
+  EXPECT_EQ(refused("/cells/0/quality", 1), "no error");
+  EXPECT_THAT(refused("/cells/0/blocks/1", -2), HasSubstr("blocks[1] of mha seed 0 is -2, and at least 0 is possible"));
+  EXPECT_THAT(refused("/cells/0/scores/0/value", -2), HasSubstr("the score \"bits-per-byte\" of mha seed 0 is -2"));
+  Json pseudo = whole;
+  pseudo["cells"][0]["scores"][0]["name"] = "pseudo-perplexity";
+  pseudo["cells"][0]["scores"][0]["value"] = 0.5;
+  EXPECT_THAT(error_message([&] { results_from_json(pseudo, "f.json"); }), HasSubstr("and at least 1 is possible"));
+}
+
+TEST(ResultsTest, StepsOfACurveRiseToThoseOfTheModel) {
+  const Json whole = written(loss_results({loss_cell("mha", 0, 2.0)}));
+  for (const auto& [point, step] : {std::pair(1, 99999), std::pair(1, 0), std::pair(2, 101)}) {
+    Json object = whole;
+    object["cells"][0]["curve"][point]["step"] = step;
+    EXPECT_THAT(error_message([&] { results_from_json(object, "f.json"); }),
+                HasSubstr(join_text("to step ", step, ", of 100 \"steps\"")));
+  }
 }
 
 TEST(ResultsTest, RefusesWhatIsNoJson) {
