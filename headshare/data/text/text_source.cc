@@ -120,7 +120,8 @@ class TextSource::PlainReader : public Reader {
     size_t cut = 0;
     while (!ended_ && cut == 0) {
       ended_ = !fill();
-      if (offset_ == 0 && drops_mark() && drop_byte_order_mark(&buffer_, stream_.name())) offset_ = kByteOrderMarkBytes;
+      const bool drops = offset_ == 0 && !options_.keep_mark;
+      if (drops && drop_byte_order_mark(&buffer_, stream_.name())) offset_ = kByteOrderMarkBytes;
       if (!ended_) cut = cut_position(buffer_);
     }
     used_ = ended_ ? buffer_.size() : cut;
@@ -140,9 +141,6 @@ class TextSource::PlainReader : public Reader {
     buffer_.resize(before + count);
     return count == kPieceBytes;
   }
-
-  // Whoever asks for every byte gets the mark, too.
-  bool drops_mark() const { return options_.invalid_utf8 != InvalidUtf8::kKeep; }
 
   ByteStream stream_;
   std::string buffer_;
@@ -271,6 +269,16 @@ std::optional<TextPiece> TextSource::next() {
     reader_.reset();
   }
   return std::nullopt;
+}
+
+void TextSource::note_marks() const {
+  for (const std::string& file : files_) {
+    if (options_.keep_mark && !is_jsonl(file)) continue;
+    ByteStream stream(file);
+    std::string start(kByteOrderMarkBytes, '\0');
+    start.resize(stream.read(start.data(), start.size()));
+    drop_byte_order_mark(&start, stream.name());
+  }
 }
 
 uint64_t TextSource::bytes_done() const { return bytes_before_ + (reader_ != nullptr ? reader_->position() : 0); }

@@ -28,6 +28,7 @@ struct TextSourceOptions {
   std::string jsonl_field = "text";
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
   bool allow_binary = false;  // NUL bytes
+  bool keep_mark = false;     // a byte order mark at the start of a text file is handed out as text
 };
 
 // A part of a document that can be tokenised by itself.
@@ -53,10 +54,10 @@ bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
 // whole.
 //
 // Line ends are kept as they are. A byte order mark at the start of a file is left out, with a notice,
-// except under kKeep. JSONL: blank lines and records with empty text are skipped, a line may have 256 MiB.
-// Throws Error naming the file, and the byte or line, for: a file without text, invalid UTF-8 and
-// NUL bytes as the options say, JSON mistakes, a record without the field, damaged gzip data. An
-// empty file found inside a directory is skipped with a notice.
+// unless keep_mark is set. JSONL, whose mark is never text: blank lines and records with empty text are skipped, a line
+// may have 256 MiB. Throws Error naming the file, and the byte or line, for: a file without text, invalid UTF-8 and NUL
+// bytes as the options say, JSON mistakes, a record without the field, damaged gzip data. An empty file found inside a
+// directory is skipped with a notice.
 class TextSource {
  public:
   explicit TextSource(TextSourceOptions options);
@@ -65,6 +66,10 @@ class TextSource {
   std::optional<TextPiece> next();
 
   const std::vector<std::string>& files() const { return files_; }
+
+  // The notices that reading would give about byte order marks, for one who has what the files hold already. Only where
+  // rereadable().
+  void note_marks() const;
 
   // True when all inputs are regular files: they can be read again and their size is known.
   bool rereadable() const { return bytes_total_.has_value(); }

@@ -122,7 +122,7 @@ TEST_F(TextSourceTest, AByteOrderMarkIsLeftOutWithANote) {
   documents({.inputs = {file("keeps.txt",
                              "\xEF\xBB\xBF"
                              "a")},
-             .invalid_utf8 = InvalidUtf8::kKeep});
+             .keep_mark = true});
   set_notice_handler(before);
   EXPECT_THAT(notices, ElementsAre(HasSubstr("marked.txt begins with a byte order mark"),
                                    HasSubstr("lines.txt begins with a byte order mark")));
@@ -135,7 +135,8 @@ TEST_F(TextSourceTest, BytesThatAreNotTextFollowThePolicy) {
   EXPECT_THAT(documents({.inputs = {nul}, .allow_binary = true}), ElementsAre(std::string("a\0b", 3)));
   const std::string latin = file("l.txt", "\xEF\xBB\xBFgr\xF6sser");
   EXPECT_THAT(documents({.inputs = {latin}, .invalid_utf8 = InvalidUtf8::kReplace}), ElementsAre("gr\uFFFDsser"));
-  EXPECT_THAT(documents({.inputs = {latin}, .invalid_utf8 = InvalidUtf8::kKeep}),
+  EXPECT_THAT(documents({.inputs = {latin}, .invalid_utf8 = InvalidUtf8::kKeep}), ElementsAre("gr\xF6sser"));
+  EXPECT_THAT(documents({.inputs = {latin}, .invalid_utf8 = InvalidUtf8::kKeep, .keep_mark = true}),
               ElementsAre("\xEF\xBB\xBFgr\xF6sser"));
   const std::string lines = file("l.jsonl", "\xEF\xBB\xBF{\"text\":\"gr\xF6sser\"}\n");
   EXPECT_THAT(documents({.inputs = {lines}, .invalid_utf8 = InvalidUtf8::kReplace}), ElementsAre("gr\uFFFDsser"));

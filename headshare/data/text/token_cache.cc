@@ -13,7 +13,7 @@ namespace headshare {
 namespace {
 
 // A change of what the same inputs and tokenizer give changes this, and so every cache file's name.
-constexpr std::string_view kFormat = "headshare tokens 2";
+constexpr std::string_view kFormat = "headshare tokens 3";
 
 void report(const Progress& progress, std::string_view stage, uint64_t done, std::optional<uint64_t> total) {
   if (progress) progress({.stage = stage, .done = done, .total = total});
@@ -24,7 +24,7 @@ void report(const Progress& progress, std::string_view stage, uint64_t done, std
 std::string hash_source(const TextSource& source, const TextSourceOptions& options, const Progress& progress) {
   ContentHash hash;
   hash.update(join_text(kFormat, ";", options.jsonl_field.size(), ":", options.jsonl_field, ";",
-                        static_cast<int>(options.invalid_utf8), ";", options.allow_binary));
+                        static_cast<int>(options.invalid_utf8), ";", options.allow_binary, ";", options.keep_mark));
   std::vector<char> buffer(size_t{1} << 20);
   uint64_t done = 0;
   for (const std::string& file : source.files()) {
@@ -105,7 +105,8 @@ TextSourceOptions source_options(const std::vector<std::string>& inputs, const D
   return {.inputs = inputs,
           .jsonl_field = options.jsonl_field,
           .invalid_utf8 = policy,
-          .allow_binary = bytes || options.allow_binary};
+          .allow_binary = bytes || options.allow_binary,
+          .keep_mark = options.invalid_utf8 == InvalidUtf8::kKeep};
 }
 
 namespace {
@@ -139,7 +140,10 @@ TokenData open_tokens(const std::vector<std::string>& inputs, const DataOptions&
   const std::string name =
       content_hash(join_text(key.source, key.tokenizer, key.vocabulary_size, ";", key.end_of_text.value_or(-1)));
   const fs::path path = directory / (name + ".tokens");
-  if (std::optional<TokenData> cached = read_cached(path, key, tokenizer.words())) return *cached;
+  if (std::optional<TokenData> cached = read_cached(path, key, tokenizer.words())) {
+    source.note_marks();
+    return *cached;
+  }
   write_tokens(path, key, source, tokenizer, progress);
   if (file_times(source) != times) {
     fs::remove(path);

@@ -97,6 +97,22 @@ TEST_F(TokenCacheTest, EveryTokenizerGivesTheTokensOfTheWholeText) {
   }
 }
 
+// Byte tokenizers keep bytes that are no UTF-8, and a mark only where every byte was asked for. What was tokenised
+// before says so, too.
+TEST_F(TokenCacheTest, AByteOrderMarkIsNoText) {
+  const auto tokenizer = train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
+  const std::string text = "one \xFF", marked = "\xEF\xBB\xBF" + text;
+  EXPECT_EQ(ids(open_tokens({file("a.txt", marked)}, options_, *tokenizer)), tokenizer->encode(text));
+  ASSERT_EQ(cached().size(), 1U);
+  EXPECT_EQ(ids(open_tokens({file("b.txt", marked)}, options_, *tokenizer)), tokenizer->encode(text));
+  EXPECT_EQ(cached().size(), 1U);
+  EXPECT_THAT(notices_, ElementsAre(HasSubstr("a.txt begins with a byte order mark"),
+                                    HasSubstr("b.txt begins with a byte order mark")));
+  options_.invalid_utf8 = InvalidUtf8::kKeep;
+  EXPECT_EQ(ids(open_tokens({file("c.txt", marked)}, options_, *tokenizer)), tokenizer->encode(marked));
+  EXPECT_EQ(notices_.size(), 2U);
+}
+
 TEST_F(TokenCacheTest, LargeVocabulariesTake32Bits) {
   FakeTokenizer large(65537);
   const std::string path = file("x.txt", "one two");
@@ -284,7 +300,7 @@ TEST_F(TokenCacheTest, ByteTokenizersTakeAnyBytes) {
   const std::string content("\xEF\xBB\xBF\xFF\0x", 6);
   const std::string path = file("x.bin", content);
   const TokenData tokens = open_tokens({path}, options_, bytes);
-  EXPECT_EQ(bytes.decode(ids(tokens)), content);
+  EXPECT_EQ(bytes.decode(ids(tokens)), content.substr(3));  // but a byte order mark, which is no text
   EXPECT_THAT(error_message([&] { open_tokens({path}, options_, tokenizer_); }), HasSubstr("NUL"));
   options_.invalid_utf8 = InvalidUtf8::kRefuse;  // an explicit wish counts
   EXPECT_THAT(error_message([&] { open_tokens({path}, options_, bytes); }), HasSubstr("not UTF-8"));
