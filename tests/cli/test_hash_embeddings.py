@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import struct
 
 import pytest
 from training import TINY, metrics, own_cache, weights  # noqa: F401 (a fixture)
@@ -50,6 +51,20 @@ def test_train_and_evaluate(run, encoder, corpus):
     shown = run("evaluate", out, "--text", corpus).stdout
     assert "shuffled-recall" in shown and f"signature           {scored['signature']}" in shown
     assert f"tokens              {scored['tokens']}\n" in shown
+
+
+def test_a_score_that_is_no_number_is_refused(refused, encoder, corpus, tmp_path):
+    """Weights may be finite and what follows from them not: those of norms are set to nearly the largest number."""
+    model = shutil.copytree(encoder[0] / "checkpoints" / "best", tmp_path / "model")
+    content = bytearray((model / "model.safetensors").read_bytes())
+    data = 8 + int.from_bytes(content[:8], "little")
+    for name, tensor in json.loads(content[8:data]).items():
+        if name.endswith("norm.weight"):
+            begin, end = tensor["data_offsets"]
+            content[data + begin : data + end] = struct.pack("<f", 3e38) * ((end - begin) // 4)
+    (model / "model.safetensors").write_bytes(content)
+    message = refused(1, "evaluate", model, "--text", corpus)
+    assert "its weights are finite, and what it computes from them is not" in message
 
 
 def test_what_evaluate_refuses(refused, encoder, corpus, tmp_path):

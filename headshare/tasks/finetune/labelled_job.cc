@@ -77,6 +77,7 @@ class LabelledJob : public FineTuneJob {
       HS_CHECK(set->labelled, set->source, " has no labels: models can neither be trained nor scored on it");
     }
     check_can_be_scored(data_.kind, *validation);
+    check_indexes(*validation);
     data_.train = std::move(train);
     data_.validation = std::move(*validation);
     for (const QuestionSet* set : {&data_.train, &data_.validation}) add_notes(*set);
@@ -85,6 +86,7 @@ class LabelledJob : public FineTuneJob {
 
   void add_part(const std::string& name, const QuestionKind& kind, QuestionSet set) {
     check_can_be_scored(kind, set);
+    check_indexes(set);
     add_notes(set);
     further_.push_back({name, kind, std::move(set)});
   }

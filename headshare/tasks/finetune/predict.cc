@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -68,16 +66,6 @@ void check_pairs(const TaskNote& note, const TaskInfo* task, const PredictColumn
            "texts (", note.task, "); leave it out");
   HS_CHECK(!pairs || task == nullptr || !columns.pair.empty(), "the model was fine-tuned on pairs of texts (",
            note.task, "): name the column of the second one with --pair-column");
-}
-
-// An answer is told by its index, in MultiRC within its question.
-void check_indexes(const QuestionSet& set) {
-  std::set<std::array<int64_t, 3>> seen;
-  for (const Question& one : set.questions) {
-    HS_CHECK(seen.insert({one.passage, one.group, one.index}).second, set.source, ": two rows have the index ",
-             one.index, " (the column index or idx), so that their answers could not be told apart; number the rows, ",
-             "or rename or take out that column");
-  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "headshare/data/test_support.h"
 #include "headshare/models/testing.h"
+#include "headshare/tasks/finetune/jobs.h"
 #include "headshare/tasks/testing.h"
 
 namespace headshare {
@@ -103,6 +104,20 @@ TEST_F(PredictTest, RowsOfOneIndexAreRefused) {
   EXPECT_THAT(error_message([&] { predictor.read(file("rows.tsv", "index\ttext\n4\ta\n7\tthe\n4\tfox\n"), {}); }),
               testing::AllOf(HasSubstr("rows.tsv: two rows have the index 4"), HasSubstr("number the rows")));
   EXPECT_EQ(predictor.read(file("rows.tsv", "index\ttext\n4\ta\n7\tthe\n"), {}).questions.size(), 2U);
+}
+
+// What is answered at the end of a fine-tuning, too.
+TEST_F(PredictTest, AJobRefusesRowsOfOneIndex) {
+  const LoadedEncoder encoder = load_encoder_model(classifier());
+  const std::string train = file("train.tsv", "index\ttext\tlabel\n1\ta\tno\n1\tthe\tyes\n");
+  const std::string once = file("once.tsv", "index\ttext\tlabel\n1\ta\tno\n2\tthe\tyes\n");
+  const std::string twice = file("twice.tsv", "index\ttext\tlabel\n7\ta\tno\n7\tthe\tyes\n");
+  const auto refusal = [&](const TaskFiles& files) {
+    return error_message([&] { open_table_job("classify", {.files = files}, encoder); });
+  };
+  EXPECT_EQ(refusal({.train = train, .validation = once}), "no error");
+  EXPECT_THAT(refusal({.train = train, .validation = twice}), HasSubstr("twice.tsv: two rows have the index 7"));
+  EXPECT_THAT(refusal({.train = train, .validation = once, .test = twice}), HasSubstr("two rows have the index 7"));
 }
 
 TEST_F(PredictTest, QuestionsAboutTextsHaveAnswersInThem) {

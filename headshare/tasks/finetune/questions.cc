@@ -1,8 +1,10 @@
 #include "headshare/tasks/finetune/questions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "headshare/base/error.h"
@@ -253,6 +255,15 @@ QuestionSet split_off(double fraction, QuestionSet* set) {
   set->notes.push_back(
       join_text(set->source, ": ", taken.questions.size(), " of ", total, " examples are held back for validation"));
   return taken;
+}
+
+void check_indexes(const QuestionSet& set) {
+  std::set<std::array<int64_t, 3>> seen;
+  for (const Question& one : set.questions) {
+    HS_CHECK(seen.insert({one.passage, one.group, one.index}).second, set.source, ": two rows have the index ",
+             one.index, " (the column index or idx), so that their answers could not be told apart; number the rows, ",
+             "or rename or take out that column");
+  }
 }
 
 std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes) {

@@ -76,6 +76,9 @@ void keep_some(std::optional<int64_t> most, QuestionSet* set);
 // keep_some does; of MultiRC whole paragraphs. Throws Error for fewer than two of them.
 QuestionSet split_off(double fraction, QuestionSet* set);
 
+// Throws Error for two questions of one index: an answer is told by it, in MultiRC within its question.
+void check_indexes(const QuestionSet& set);
+
 // How many questions have each class, for kClass.
 std::vector<int64_t> class_counts(const QuestionSet& set, size_t classes);
 
