@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
@@ -16,6 +19,7 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/data/repair_utf8.h"
+#include "headshare/kernels/tiles.h"
 #include "headshare/text/unicode/utf8.h"
 
 namespace headshare {
@@ -104,6 +108,14 @@ void wait_briefly(char** argv) {
   ::execv("/proc/self/exe", argv);  // comes back only where there is no /proc
 }
 
+// libtorch's switch limits headshare's kernels, too: a machine with AVX-512 can then be measured as one without it.
+void limit_instructions() {
+  const char* const asked = std::getenv("ATEN_CPU_CAPABILITY");
+  if (asked == nullptr || std::string_view(asked) != "avx2") return;
+  const std::vector<std::string> known = kernels::tiles_targets();
+  if (std::find(known.begin(), known.end(), "AVX2") != known.end()) kernels::force_tiles_target("AVX2");
+}
+
 // Options are kept in YAML and JSON, which are UTF-8: refused now and not after the training.
 void check_utf8(const Words& words) {
   for (const std::string& word : words) {
@@ -128,6 +140,7 @@ int run(Words words, char** argv) {
   const Verb& verb = find_verb(words[0]);
   if (verb.keeps_options) check_utf8(words);
   if (verb.computes) wait_briefly(argv);
+  limit_instructions();
   words.erase(words.begin());
   return verb.run(words);
 }

@@ -4,23 +4,10 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "headshare/base/error.h"
-#include "headshare/kernels/tiles.h"
 #include "headshare/ops/tensor_memory.h"
 
 namespace headshare {
-namespace {
-
-// libtorch's switch limits headshare's kernels, too: a machine with AVX-512 can then be measured as one without it.
-void limit_instructions() {
-  const char* const asked = std::getenv("ATEN_CPU_CAPABILITY");
-  if (asked != nullptr && std::string_view(asked) == "avx2") kernels::force_tiles_target("AVX2");
-}
-
-}  // namespace
 
 Fields fields(RuntimeOptions& options) {
   static const EnumNames<DeviceChoice> kDevices = {
@@ -37,7 +24,6 @@ int64_t cuda_devices() { return at::globalContext().hasCUDA() ? at::detail::getC
 int64_t threads_in_use() { return at::get_num_threads(); }
 
 c10::Device start_runtime(const RuntimeOptions& options) {
-  limit_instructions();
   if (options.keep_tensor_memory) keep_tensor_memory();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   const bool there = options.device != DeviceChoice::kCpu && cuda_devices() > 0;

@@ -36,6 +36,12 @@ def test_info_on_the_machine(run):
     assert report["torch"] in run("info").stdout
 
 
+def test_libtorchs_switch_limits_our_kernels_too(run):
+    instructions = json.loads(run("info", "--kernels", "--json").stdout)["instruction_sets"]["headshare"]
+    report = json.loads(run("info", "--kernels", "--json", env={"ATEN_CPU_CAPABILITY": "avx2"}).stdout)
+    assert report["instruction_sets"]["headshare"] == ("AVX2" if "AVX" in instructions else instructions)
+
+
 def test_info_on_a_model(run, model):
     report = json.loads(run("info", model, "--json").stdout)
     assert report["attention_parameters"] == 2 * 4 * 16 * 16
