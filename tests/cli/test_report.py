@@ -83,9 +83,10 @@ def test_latex_compiles(run, tmp_path, case):
     directory = cases.save(tmp_path / "run", case())
     run("report", directory, "--latex")
     (directory / "paper.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\\tiny\n\\input{table}\n\\end{document}\n"
+        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n\\input{table}\n\\end{document}\n"
     )
-    run_command(["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"], cwd=directory)
+    printed = run_command(["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper"], cwd=directory).stdout
+    assert "Overfull" not in printed
 
 
 def test_runs_of_one_comparison_become_one_table(run, tmp_path):

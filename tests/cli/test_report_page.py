@@ -1,6 +1,7 @@
 """report.html in headless Chromium: nothing is loaded, nothing goes wrong, everybody can read it."""
 
 import itertools
+import math
 import re
 
 import pytest
@@ -387,11 +388,19 @@ def oklab(rgb):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_are_told_apart(page, reports, dark):  # noqa: F811
-    page.open(reports["plain"], dark=dark)
+def distance(a, b):
+    return sum((x - y) ** 2 for x, y in zip(a, b)) ** 0.5
+
+
+@pytest.mark.parametrize("look", [{}, {"dark": True}, {"media": "print"}], ids=["light", "dark", "print"])
+def test_colours_are_told_apart(page, reports, look):  # noqa: F811
+    page.open(reports["plain"], **look)
     value = "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()"
-    ground, *colours = [page.run(value, name) for name in ["--page", *(f"--s{i}" for i in range(10))]]
+    names = ["--page", "--muted", *(f"--s{i}" for i in range(10))]
+    ground, muted, *colours = [page.run(value, name) for name in names]
+    # Grey says that a number is not to be relied on, so no scheme is grey; the first has the colour of the text.
+    assert [one for one in colours[1:] if math.hypot(*oklab(linear(one))[1:]) < 0.05] == []
+    assert [one for one in colours if distance(oklab(linear(one)), oklab(linear(muted))) < 0.067] == []
 
     def luminance(colour):
         return sum(a * b for a, b in zip([0.2126, 0.7152, 0.0722], linear(colour)))
@@ -402,7 +411,7 @@ def test_colours_are_told_apart(page, reports, dark):  # noqa: F811
     for sight, matrix in SIGHTS.items():
         seen = [oklab([min(1.0, c) for c in times(matrix, linear(colour))]) for colour in colours]
         for (i, a), (j, b) in itertools.combinations(enumerate(seen), 2):
-            assert sum((x - y) ** 2 for x, y in zip(a, b)) ** 0.5 >= 0.067, (sight, colours[i], colours[j])
+            assert distance(a, b) >= 0.067, (sight, colours[i], colours[j])
 
 
 def test_prints(page, reports):  # noqa: F811

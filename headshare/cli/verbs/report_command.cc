@@ -38,7 +38,7 @@ struct ReportOptions {
     made.group("Output",
                {naming_path(field("out", &out, "report.html, or a directory for it; needed with several DIRs, else DIR",
                                   {.aliases = {"output-dir"}})),
-                field("latex", &latex, "also table.tex beside it, for the package booktabs"),
+                field("latex", &latex, "also table.tex beside it, for the packages booktabs and graphicx"),
                 field("csv", &csv, "also results.csv (a line per variant) and cells.csv (a line per model)"),
                 field("overwrite", &overwrite,
                       "replace an earlier report elsewhere than in DIR, where it is made again anyway"),
@@ -192,7 +192,6 @@ int run_report(const Words& words) {
   ReportOptions options;
   Arguments arguments = options.arguments();
   if (!arguments.parse(words)) return kOk;
-  arguments.refuse_empty({"out"});
   const fs::path page = page_path(options);
   const std::vector<Results> all = read_all(options.directories);
   write_files(options, all, page);

@@ -23,9 +23,9 @@ std::string cells_csv(const std::vector<Results>& all);
 // The same with a line for each variant and task of a benchmark: "tasks.csv". Empty where there is none.
 std::string tasks_csv(const std::vector<Results>& all);
 
-// Tables for \input between paragraphs, with the package booktabs: floats with a caption and a label ("tab:offsets"; a
-// second comparison of that name has "tab:offsets-2"). Footnotes stand as comments above them. What a name holds beside
-// letters is escaped. The benchmarks among them come first, side by side as the MHE paper has them.
+// Tables for \input between paragraphs, with the packages booktabs and graphicx: floats with a caption and a label
+// ("tab:offsets"; a second comparison of that name has "tab:offsets-2"). Footnotes stand as comments above them. What a
+// name holds beside letters is escaped. The benchmarks among them come first, side by side as the MHE paper has them.
 std::string latex_tables(const std::vector<Results>& all);
 
 }  // namespace headshare

@@ -17,7 +17,7 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kNeeds = "% needs \\usepackage{booktabs}\n";
+constexpr const char* kNeeds = "% needs \\usepackage{booktabs,graphicx}\n";
 
 // Every character that LaTeX reads as a command, as text.
 std::string escaped(const std::string& text) {
@@ -97,11 +97,14 @@ std::string row_text(const Results& results, const VariantRow& row, bool best) {
   return line + " \\\\\n";
 }
 
+// A table in its own size, but no wider than the text: \small alone is not enough for ten columns of numbers.
+constexpr const char* kShrunk = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
+
 // A float around a tabular, which `text` ends.
 std::string with_caption(const std::string& comments, const std::string& caption, const std::string& label,
                          const std::string& text) {
-  return join_text(comments, "\\begin{table}\n\\centering\n\\caption{", caption, "}\n\\label{tab:", label, "}\n", text,
-                   "\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+  return join_text(comments, "\\begin{table}\n\\centering\n\\caption{", caption, "}\n\\label{tab:", label, "}\n",
+                   kShrunk, text, "\\bottomrule\n\\end{tabular}}\n\\end{table}\n");
 }
 
 // What \label takes: small letters, digits and hyphens.
