@@ -14,7 +14,14 @@ Field naming_directory(Field text);
 Field naming_path(Field text);
 Field naming_model(Field text);
 
-// Tells whether a field's range is one of these.
-bool is_placeholder(const std::string& range);
+// Such a field for which "" means something, which its help says. Its range becomes "FILE or empty".
+Field or_empty(Field naming);
+
+// What a field names, "FILE"; "" where its range is none of these.
+std::string placeholder_of(const Field& field);
+
+// Throws Error where `text` is empty and the field names something. Such a value, as a shell's variable that is not set
+// leaves, would be taken as no name at all.
+void refuse_empty(const Field& field, const std::string& text);
 
 }  // namespace headshare

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
@@ -10,6 +11,7 @@
 #include "headshare/compare/variants.h"
 #include "headshare/metrics/statistics.h"
 #include "headshare/models/embeddings/idle_options.h"
+#include "headshare/tasks/idle_options.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 #include "headshare/tasks/translation/translation_options.h"
 
@@ -80,6 +82,23 @@ ComparisonOptions without_embedding_options(ComparisonOptions options) {
 }
 
 }  // namespace
+
+IdleOptions idle_options(const ComparisonOptions& options) {
+  std::optional<IdleOptions> idle;
+  for (const SweepSetting& setting : sweep_settings(options)) {
+    const ComparisonOptions set = with_setting(options, setting);
+    for (const Variant& variant : chosen_variants(set)) {
+      const ComparisonOptions one = with_variant(set, variant);
+      const IdleOptions more = idle_options(one, one.train);
+      if (!idle) idle = more;
+      std::erase_if(*idle, [&](const IdleOption& before) {
+        return std::none_of(more.begin(), more.end(), [&](const IdleOption& now) { return now.name == before.name; });
+      });
+    }
+  }
+  if (options.until_decided == 0) idle->push_back({"max-seeds", "is about --until-decided, which is not given"});
+  return *idle;
+}
 
 void check_comparison(const ComparisonOptions& options) {
   check_embeddings(options);

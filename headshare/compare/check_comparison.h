@@ -1,6 +1,7 @@
 // What the options of a comparison mean together.
 #pragma once
 
+#include "headshare/base/idle_option.h"
 #include "headshare/compare/options.h"
 
 namespace headshare {
@@ -8,5 +9,9 @@ namespace headshare {
 // Throws Error for options that exclude each other, that the task does not have, or with which nothing can be trained,
 // before any data is read.
 void check_comparison(const ComparisonOptions& options);
+
+// Of options that check_comparison() takes, those that change nothing for any of the models: a variant or a setting of
+// the sweep may be the only one that reads an option.
+IdleOptions idle_options(const ComparisonOptions& options);
 
 }  // namespace headshare

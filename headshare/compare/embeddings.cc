@@ -40,6 +40,19 @@ Variant with_embedding(Variant variant, const EmbeddingChoice& choice) {
   return variant;
 }
 
+// Of a name that is none of ours; "hash-proj" is the kind of two.
+std::string near_embeddings(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = did_you_mean(name, known);
+  if (!near.empty()) return near;
+  std::vector<std::string> kinds, names;
+  for (const EmbeddingChoice& one : embedding_choices()) kinds.push_back(one.kind);
+  const std::string kind = nearest_name(name, kinds);
+  for (const EmbeddingChoice& one : embedding_choices()) {
+    if (one.kind == kind) names.push_back(one.name);
+  }
+  return names.empty() ? "" : join_text(" (did you mean ", list_text(names, "or"), "?)");
+}
+
 }  // namespace
 
 const std::vector<EmbeddingChoice>& embedding_choices() {
@@ -52,7 +65,7 @@ std::vector<EmbeddingChoice> chosen_embeddings(const ComparisonOptions& options)
   for (const EmbeddingChoice& one : embedding_choices()) known.push_back(one.name);
   for (const std::string& name : options.embeddings) {
     HS_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "--embeddings: there is no ", brief_text(name),
-             did_you_mean(name, known), "; there are ", list_text(known));
+             near_embeddings(name, known), "; there are ", list_text(known));
   }
   const auto named = [&](const std::string& name) {
     return std::find(options.embeddings.begin(), options.embeddings.end(), name) != options.embeddings.end();

@@ -93,6 +93,8 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
   };
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.embeddings = {"hash-md-prj"}; }),
               HasSubstr("there is no 'hash-md-prj' (did you mean 'hash-md-proj'?); there are"));
+  EXPECT_THAT(refused([](ComparisonOptions& o) { o.embeddings = {"hash-prj"}; }),
+              HasSubstr("there is no 'hash-prj' (did you mean hash-md-proj or hash-lsh-proj?); there are"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "mlm"; }), HasSubstr("--task is mlm; use --task three-way"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "offsets"; }), HasSubstr("compares encoders"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.language.tokenizer.kind = TokenizerKind::kHashMd; }),

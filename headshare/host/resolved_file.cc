@@ -1,6 +1,7 @@
 #include "headshare/host/resolved_file.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
@@ -9,8 +10,17 @@
 namespace headshare {
 namespace {
 
-// Files that do not say how many options they have end with this one, whatever the verb.
-constexpr const char* kLastOption = "threads";
+// The first versions of `train`, `compare` and `finetune` had these options already. A file that does not say how many
+// options it has and lacks one of these has lost it; other options may be younger than the file.
+constexpr std::string_view kFirstOptions =
+    " accumulation activation adam-epsilon attention-dropout average-last batch-size beta1 beta2 context "
+    "d-model data decay-steps dropout ema-decay epochs evaluate-every groups head-width heads "
+    "init-deviation key-width layers learning-rate max-length mhe-deviation mhe-mul-offset "
+    "min-learning-rate norm-epsilon positions schedule scheme schemes seed seeds steps stride "
+    "test-fraction test-text text threads tie-embeddings tokenizer tokenizer-path validation-fraction "
+    "validation-text vocabulary-size warmup-ratio warmup-steps weight-decay ";
+
+bool is_first_option(const std::string& name) { return kFirstOptions.find(" " + name + " ") != std::string_view::npos; }
 
 std::string names_text(std::vector<std::string> names) {
   constexpr size_t kMost = 20;
@@ -43,10 +53,14 @@ void check_whole(const OptionGroups& groups, const std::vector<GivenOption>& giv
                  const std::optional<size_t>& promised) {
   const std::vector<std::string> missing = missing_options(groups, given);
   if (missing.empty()) return;
-  const bool last_lost = std::find(missing.begin(), missing.end(), kLastOption) != missing.end();
-  if (promised ? given.size() < *promised : last_lost) {
-    refuse_cut(resolved, join_text("it has ", given.size(), " options", promised ? join_text(" of ", *promised) : "",
-                                   " and lacks ", names_text(missing)));
+  if (promised && given.size() < *promised) {
+    refuse_cut(resolved,
+               join_text("it has ", given.size(), " options of ", *promised, " and lacks ", names_text(missing)));
+  }
+  std::vector<std::string> lost = missing;
+  std::erase_if(lost, [](const std::string& name) { return !is_first_option(name); });
+  if (!promised && !lost.empty()) {
+    refuse_cut(resolved, join_text("it has ", given.size(), " options and lacks ", names_text(lost)));
   }
   notice(join_text(resolved.string(), " was written by an earlier version, which had no option ", names_text(missing),
                    ": defaults are taken"));

@@ -76,6 +76,11 @@ TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
   EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
   write_file(resolved(), old.substr(0, old.find("computing:")));
   EXPECT_THAT(going_on(), testing::AllOf(HasSubstr("cut short"), HasSubstr("lacks threads")));
+  // No version was without a learning rate.
+  old.erase(old.find("  learning-rate: "), std::string("  learning-rate: 0.01\n").size());
+  write_file(resolved(), old);
+  EXPECT_THAT(going_on(),
+              testing::AllOf(HasSubstr("cut short"), HasSubstr("it has 2 options and lacks learning-rate;")));
 }
 
 TEST_F(ResolvedFileTest, AnotherVerbsDirectoryIsNamed) {

@@ -11,6 +11,8 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/base/number.h"
+#include "headshare/base/output_mark.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/wrap.h"
 
 namespace headshare {
@@ -18,6 +20,9 @@ namespace {
 
 constexpr uint64_t kMostConfigBytes = 1 << 20;
 constexpr int kCommentWidth = 100;
+// The first two lines of a file that a verb wrote: "# headshare train --config resolved.yaml", "# options: 12".
+constexpr const char* kTitleLead = "# headshare ";
+constexpr const char* kTitleMiddle = " --config ";
 constexpr const char* kCountLead = "# options: ";
 
 // One `name: value` of a file.
@@ -130,6 +135,7 @@ std::vector<Setting> settings_of(const fs::path& path) {
 std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path) {
   std::vector<GivenOption> given;
   std::set<std::string> seen;
+  const bool ours = !writer_of(path).empty();
   for (const Setting& setting : settings_of(path)) {
     check_group(setting, groups);
     Field* field = find_option(groups, setting.name);
@@ -142,6 +148,7 @@ std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& pat
           join_text(setting.where, ": ", brief_text(setting.name), " sets ", field->name, " a second time"));
     }
     try {
+      if (!ours) refuse_empty(*field, setting.text);
       field->parse(setting.text);
     } catch (const Error& error) {
       throw UsageError(join_text(setting.where, ": ", error.what()));
@@ -152,8 +159,7 @@ std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& pat
 }
 
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups) {
-  std::string text = join_text("# headshare ", verb, " --config ", path.filename().string(), "\n", kCountLead,
-                               count_options(groups), "\n");
+  std::string text = join_text(kTitleLead, verb, kTitleMiddle, kResolvedFile, "\n", kCountLead, count_options(groups), "\n");
   for (const OptionGroup& group : groups) {
     text += "\n" + group_name(group.heading) + ":\n";
     for (const Field& one : group.fields) {
@@ -163,8 +169,17 @@ void write_settings(const fs::path& path, const std::string& verb, const OptionG
   write_file(path, text);
 }
 
-bool is_written_by_us(const fs::path& path) {
-  return as_usage([&] { return read_file(path, kMostConfigBytes); }).starts_with("# headshare ");
+std::string writer_of(const fs::path& path) {
+  std::istringstream lines(as_usage([&] { return read_file(path, kMostConfigBytes); }));
+  std::string title, second;
+  std::getline(lines, title);
+  std::getline(lines, second);
+  // Before they were counted, an empty line stood in place of the number of options.
+  if (!second.empty() && !second.starts_with(kCountLead)) return "";
+  const size_t verb = std::string_view(kTitleLead).size();
+  const size_t end = title.find(' ', verb);
+  if (!title.starts_with(kTitleLead) || end == std::string::npos) return "";
+  return title.substr(end) == join_text(kTitleMiddle, kResolvedFile) ? title.substr(verb, end - verb) : "";
 }
 
 SettingsCount settings_count(const fs::path& path) {

@@ -19,18 +19,18 @@ struct GivenOption {
 };
 
 // Sets the options that a file sets, and returns them in the order of the file. Throws UsageError, naming file and
-// line, for text that is not YAML of this form, unknown names and groups, names that are set twice and values that an
-// option does not take.
+// line, for text that is not YAML of this form, unknown names and groups, names that are set twice, values that an
+// option does not take and, in a person's file, empty names of files and models.
 std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path);
 
 // Writes every option of `verb` with its help and range as a comment and its present value, under its group. Comments
 // at the top say how to call the verb with the file, and how many options there are.
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups);
 
-// Tells whether a verb wrote this file, with every option that it has.
-bool is_written_by_us(const fs::path& path);
+// The verb that wrote this file, with every option that it has; "" for a file of a person.
+std::string writer_of(const fs::path& path);
 
-// What tells whether a file that settings_text() wrote is whole.
+// What tells whether a file that write_settings() wrote is whole.
 struct SettingsCount {
   std::optional<size_t> options;  // nothing: of a version that did not count them
   bool last_line_ends = false;

@@ -7,6 +7,7 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/tasks/families.h"
+#include "headshare/tasks/idle_options.h"
 
 namespace headshare {
 namespace {
@@ -37,21 +38,66 @@ bool reads(const TaskFamily& family, const TaskFamily& other) {
   return &family == &other || (!first.empty() && &task_family(first.front()) == &other);
 }
 
+// The options of `other` that the task does not have.
+IdleOptions foreign_options(const TaskFamily& other, const std::string& task) {
+  const TaskFamily& own = task_family(task);
+  const std::vector<std::string> first = own.begins_with();
+  TaskOptions options;
+  IdleOptions foreign;
+  for (const Field& one : other.fields(options)) {
+    const std::vector<std::string> tasks = other.tasks_with(one.name);
+    const auto among = [&](const std::string& name) {
+      return std::find(tasks.begin(), tasks.end(), name) != tasks.end();
+    };
+    const bool mine = among(task) ||
+                      (reads(own, other) && (tasks == other.tasks() || std::any_of(first.begin(), first.end(), among)));
+    if (!mine) {
+      foreign.push_back({one.name, join_text("belongs to --task ", list_text(tasks, "or"), "; the task is ", task)});
+    }
+  }
+  return foreign;
+}
+
 // Throws Error for an option of `other` that differs from `untouched` and that the task does not have.
 void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions untouched) {
   const nlohmann::json before = to_json(other.fields(untouched));
-  for (const Field& one : other.fields(options)) {
-    const std::vector<std::string> tasks = other.tasks_with(one.name);
-    const TaskFamily& own = task_family(options.task);
-    const auto among = [&](const std::string& task) {
-      return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
-    };
-    const std::vector<std::string> first = own.begins_with();
-    const bool mine = among(options.task) ||
-                      (reads(own, other) && (tasks == other.tasks() || std::any_of(first.begin(), first.end(), among)));
-    HS_CHECK(mine || one.value() == before.at(one.name), "--", one.name, " belongs to --task ", list_text(tasks, "or"),
-             "; the task is ", options.task);
+  const nlohmann::json now = to_json(other.fields(options));
+  for (const IdleOption& one : foreign_options(other, options.task)) {
+    HS_CHECK(now.at(one.name) == before.at(one.name), "--", one.name, " ", one.why);
   }
+}
+
+// Whether models of fine-tuning begin with those of the task, or are its own.
+bool may_be_fine_tuned(const std::string& task) {
+  return std::any_of(families().begin(), families().end(), [&](const TaskFamily* family) {
+    const std::vector<std::string> first = family->begins_with();
+    return !first.empty() &&
+           (family == &task_family(task) || std::find(first.begin(), first.end(), task) != first.end());
+  });
+}
+
+std::string value_of(Fields list, const std::string& name) { return field_text(find_field(list, name)->value(), name); }
+
+// Those of a model that it does not read beside the others. What a scheme reads is not told.
+void add_idle_in_model(TransformerOptions model, bool fine_tuned, IdleOptions* idle) {
+  const Fields list = fields(model);
+  const std::string positions = "does nothing with --positions " + value_of(list, "positions");
+  const bool rotates = model.positions == PositionKind::kRotary || model.attention.rotary_width;
+  if (!rotates) idle->push_back({"rotary-base", positions});
+  if (model.positions != PositionKind::kSinusoidal) idle->push_back({"sinusoid-order", positions});
+  if (is_gated(model.feed_forward)) {
+    idle->push_back({"activation", "does nothing with --feed-forward " + value_of(list, "feed-forward")});
+  }
+  if (model.attention.attention_dropout == 0 && !fine_tuned) {  // fine-tuning has a dropout of its own
+    idle->push_back({"attention-dropout-mask", "is about --attention-dropout, which is 0"});
+  }
+}
+
+void add_idle_in_schedule(ScheduleOptions schedule, IdleOptions* idle) {
+  const std::string why = "does nothing with --schedule " + value_of(fields(schedule), "schedule");
+  if (schedule.schedule == Schedule::kConstant) idle->push_back({"min-learning-rate", why});
+  if (schedule.schedule != Schedule::kWarmupStableDecay) idle->push_back({"decay-steps", why});
+  if (schedule.warmup_steps) idle->push_back({"warmup-ratio", "does nothing beside --warmup-steps"});
 }
 
 }  // namespace
@@ -90,6 +136,20 @@ Field trained_task_field(TaskOptions& options) {
     if (family->trains_alone()) alone.push_back(family);
   }
   return field_of(alone, options);
+}
+
+IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train) {
+  const TaskFamily& own = task_family(options.task);
+  IdleOptions idle;
+  for (const std::string& name : own.idle_options(options)) {
+    idle.push_back({name, "does nothing for a model that learns " + own.learns()});
+  }
+  add_idle_in_model(options.language.model, may_be_fine_tuned(options.task), &idle);
+  add_idle_in_schedule(train.schedule, &idle);
+  for (const TaskFamily* other : families()) {
+    for (IdleOption& one : foreign_options(*other, options.task)) idle.push_back(std::move(one));
+  }
+  return idle;
 }
 
 void check_task(const TaskOptions& options, const TaskOptions& untouched) {

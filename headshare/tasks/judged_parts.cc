@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "headshare/base/notice.h"
 #include "headshare/train/other_data.h"
 
 namespace headshare {
@@ -22,7 +23,12 @@ void note_judged(const JudgedParts& parts, nlohmann::json* state) {
 
 void check_judged(const JudgedParts& parts, const nlohmann::json& state, const std::string& where) {
   const auto noted = state.find(kJudged);
-  if (noted == state.end()) return;
+  if (noted == state.end()) {
+    if (parts.validation.empty() && parts.test.empty()) return;
+    notice(join_text(where, " is of an earlier version and does not say which validation and test data the run has: ",
+                     "with other data than before, its best model would be chosen among losses on both"));
+    return;
+  }
   for (const auto& [name, fingerprint] : named(parts)) {
     const nlohmann::json before = noted->is_object() ? noted->value(name, nlohmann::json()) : nlohmann::json();
     if (before == fingerprint) continue;

@@ -16,7 +16,8 @@ struct JudgedParts {
 // Adds the fingerprints to the state of a task.
 void note_judged(const JudgedParts& parts, nlohmann::json* state);
 
-// Throws OtherData, led by `where`, when `state` notes others. One of a program before there were notes passes.
+// Throws OtherData, led by `where`, when `state` notes others. One of a program before there were notes passes, with
+// a notice where there are parts.
 void check_judged(const JudgedParts& parts, const nlohmann::json& state, const std::string& where);
 
 }  // namespace headshare

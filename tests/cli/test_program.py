@@ -77,6 +77,15 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
     ("train --text x --out y --validation-fraction 0 --patience 3", "--patience stops a run by its validation part"),
     ("train --text x --out y --tokenizer-path z --tokenizer bytes", "--tokenizer-path names one that there is"),
     ("train --text x --dry-run --json", "--json is about the result"),
+    ("train --text x --out y --schedule constant --min-learning-rate 1e-5", "does nothing with --schedule constant"),
+    ("train --text x --out y --decay-steps 3", "--decay-steps does nothing with --schedule cosine"),
+    ("train --text x --out y --warmup-steps 3 --warmup-ratio 0.1", "--warmup-ratio does nothing beside --warmup-steps"),
+    ("train --text x --out y --rotary-base 5000", "--rotary-base does nothing with --positions learned"),
+    ("train --text x --out y --attention-dropout-mask shared", "is about --attention-dropout, which is 0"),
+    ("train --text x --out y --label-smoothing 0.1", "--label-smoothing belongs to --task translation"),
+    ("compare --text x --out y --label-smoothing 0.1", "--label-smoothing belongs to --task translation"),
+    ("compare --text x --out y --max-seeds 9", "--max-seeds is about --until-decided"),
+    ("compare --text x --out y --sweep schedule=cosine,linear --decay-steps 3", "--decay-steps does nothing with"),
     ("compare --text x --teacher-temperature 2", "--teacher-temperature needs --teacher MODEL"),
     ("finetune x --task cola --data y --out z --text-column t", "--text-column is about your own table"),
     ("finetune x --task classify --train y --out z --data w", "--data is about the tasks of GLUE and SuperGLUE"),
@@ -94,6 +103,11 @@ def test_unknown_flags_are_refused_with_the_nearest_name(verb, refused):
 def test_options_that_change_nothing_are_refused(refused, words, says):
     message = refused(2, *words.split())
     assert says in message and "leave it out" in message
+
+
+@pytest.mark.parametrize("verb", ["train", "compare"])
+def test_a_dry_run_is_of_a_new_call(verb, refused):
+    assert "--dry-run shows those of a new one; leave one out" in refused(2, verb, "--resume", "--dry-run", "--out", "x")
 
 
 def test_config_files(run, refused, tmp_path):

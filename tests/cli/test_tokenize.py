@@ -53,7 +53,9 @@ def test_tokenizers_that_are_trained_here(run, refused, tmp_path):
     assert "has nothing to learn" in refused(2, "tokenize", "--tokenizer", "hash-md", "--text", text)
     assert "is trained already" in refused(2, "tokenize", "--tokenizer", pieces, "--text", text)
     assert "vocabulary-size is for" in refused(2, "tokenize", "--tokenizer", pieces, "--vocabulary-size", 40)
-    assert "neither a file nor a kind of tokenizer: bytes, " in refused(2, "tokenize", "--tokenizer", "word")
+    for more in ([], ["--text", "x"]):
+        message = refused(2, "tokenize", "--tokenizer", "wordpeice", *more)
+        assert "neither a file nor a kind of tokenizer (did you mean 'wordpiece'?); the kinds are bytes, " in message
     assert "missing.txt" in refused(1, "tokenize", "--tokenizer", "words", "--text", tmp_path / "missing.txt")
     (tmp_path / "bad.txt").write_bytes(b"a\xff\n")
     assert "bad.txt" in refused(1, "tokenize", "--tokenizer", "words", "--text", tmp_path / "bad.txt")

@@ -5,6 +5,7 @@
 #include "headshare/base/canonical_name.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/placeholder.h"
 #include "headshare/base/visible.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/host/settings_file.h"
@@ -99,6 +100,7 @@ void Arguments::set_flag(Field& field, const std::string& text) {
     if (!before.empty()) whole = before + "," + text;
   }
   try {
+    refuse_empty(field, text);
     field.parse(whole);
   } catch (const Error& error) {
     throw UsageError(join_text("--", error.what()));  // the message begins with the name
@@ -112,6 +114,10 @@ void Arguments::refuse_idle(const std::vector<std::string>& names, const std::st
   for (const std::string& name : names) {
     if (asked(name)) throw UsageError(join_text("--", name, " ", why, "; leave it out"));
   }
+}
+
+void Arguments::refuse_idle(const IdleOptions& options) const {
+  for (const IdleOption& one : options) refuse_idle({one.name}, one.why);
 }
 
 // Reads the flag at words[at]; returns how many words it took.
@@ -167,10 +173,14 @@ void Arguments::take_positional(const std::string& word) {
 
 void Arguments::read_config(const std::string& path) {
   has_config_ = true;
-  const bool ours = is_written_by_us(path);
+  const std::string writer = writer_of(path);
+  if (!writer.empty() && writer != page_.verb) {
+    throw UsageError(join_text(path, " holds the options of `headshare ", writer, "`, and this is `headshare ",
+                               page_.verb, "`; use: headshare ", writer, " --config ", path));
+  }
   for (const GivenOption& one : read_settings(page_.groups, path)) {
     given_[one.name] = one.text;
-    if (!ours) asked_.insert(one.name);
+    if (writer.empty()) asked_.insert(one.name);
   }
 }
 
@@ -270,14 +280,6 @@ void Arguments::read_words(const Words& words) {
   if (positionals_taken_ < page_.positionals.size() && page_.positionals[positionals_taken_].required) {
     const Positional& missing = page_.positionals[positionals_taken_];
     throw UsageError(join_text(missing.name, " is missing: ", missing.help));
-  }
-}
-
-void Arguments::refuse_empty(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (given(name) && find(name)->value() == "") {
-      throw UsageError(join_text("--", name, " is empty: give it a path, or leave it out"));
-    }
   }
 }
 

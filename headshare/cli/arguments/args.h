@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "headshare/base/idle_option.h"
 #include "headshare/host/option_groups.h"
 #include "headshare/host/usage_error.h"
 
@@ -95,9 +96,7 @@ class Arguments {
 
   // Throws UsageError for the first of these options that was asked for: "--NAME " + `why` + "; leave it out".
   void refuse_idle(const std::vector<std::string>& names, const std::string& why) const;
-
-  // Throws UsageError for one of these options that was given an empty value: it would do nothing.
-  void refuse_empty(const std::vector<std::string>& names);
+  void refuse_idle(const IdleOptions& options) const;
 
   // Every option with its present value.
   nlohmann::json values() const { return to_json(page_.groups); }

@@ -249,6 +249,32 @@ TEST(PlaceholderTest, TextsSayWhatTheyName) {
   EXPECT_EQ(error_message([&] { arguments.parse({"--out"}); }), "--out needs a value: DIR");
 }
 
+// A shell's variable that is not set leaves an empty value, which would be taken as if the option were not given.
+TEST(PlaceholderTest, AnEmptyNameIsRefused) {
+  const TemporaryDirectory folder;
+  std::string name;
+  std::vector<std::string> list;
+  const auto refusal = [&](const Field& field, const Words& words) {
+    Arguments arguments("try", "tries things");
+    arguments.group("Run", {field});
+    return error_message([&] { arguments.parse(words); });
+  };
+  for (const auto naming : {naming_file, naming_directory, naming_path, naming_model}) {
+    const Field one = naming(field("like", &name, "what it is like"));
+    const Field many = naming(field("text", &list, "what to read"));
+    const std::string refused = join_text("like is empty: give it a ", one.range, ", or leave it out");
+    EXPECT_EQ(refusal(one, {"--like="}), "--" + refused);
+    EXPECT_EQ(refusal(one, {"--like", ""}), "--" + refused);
+    EXPECT_THAT(refusal(many, {"--text", ""}), HasSubstr("--text is empty"));
+    EXPECT_THAT(refusal(many, {"--text", "a", "--text=,"}), HasSubstr("--text is empty"));
+    const std::string config = (folder.path() / "a.yaml").string();
+    write_file(config, "like: ''\n");
+    EXPECT_EQ(refusal(one, {"--config", config}), config + ":1: " + refused);
+    EXPECT_EQ(refusal(or_empty(one), {"--like="}), "no error");
+    EXPECT_EQ(refusal(field("like", &name, "any text"), {"--like="}), "no error");
+  }
+}
+
 // A settings file of a person asks for what it has; one with every option, as ours, asks for nothing.
 TEST_F(ArgumentsTest, OptionsThatChangeNothingAreRefused) {
   const auto idle = [&](const Words& words) {
@@ -262,6 +288,25 @@ TEST_F(ArgumentsTest, OptionsThatChangeNothingAreRefused) {
   write_settings(all, "try", arguments_->page().groups);
   EXPECT_EQ(idle({"m", "--config", all.string()}), "no error");
   EXPECT_EQ(idle({"m", "--config", all.string(), "--name", "x"}), "--name does nothing here; leave it out");
+  // A person's comment that names the program makes no such file of theirs; one of ours that did not count options is.
+  EXPECT_EQ(idle({"m", "--config", write("b.yaml", "# headshare try --config b.yaml\n\nlayers: 4\n")}),
+            "--layers does nothing here; leave it out");
+  EXPECT_EQ(idle({"m", "--config", write("c.yaml", "# headshare try --config resolved.yaml\nlayers: 4\n")}),
+            "--layers does nothing here; leave it out");
+  EXPECT_EQ(idle({"m", "--config", write("d.yaml", "# headshare try --config resolved.yaml\n\nlayers: 4\n")}),
+            "no error");
+}
+
+TEST_F(ArgumentsTest, AnotherVerbsOptionsAreNotTaken) {
+  parse({"m"});
+  const fs::path path = folder_.path() / "resolved.yaml";
+  write_settings(path, "try", arguments_->page().groups);
+  Arguments other("compare", "compares");
+  EXPECT_EQ(error_message([&] {
+              other.parse({"--config", path.string()});
+            }),
+            join_text(path.string(), " holds the options of `headshare try`, and this is `headshare compare`; use: ",
+                      "headshare try --config ", path.string()));
 }
 
 // The command line is read once, and what it sets is repeated on top of other defaults.

@@ -15,7 +15,8 @@ constexpr int kNameColumns = 26;
 
 std::string placeholder(const Field& field, const nlohmann::json& value) {
   if (field.is_switch) return "";
-  if (is_placeholder(field.range)) return " " + field.range + (value.is_array() ? ",..." : "");
+  const std::string named = placeholder_of(field);
+  if (!named.empty()) return " " + named + (value.is_array() ? ",..." : "");
   if (value.is_array()) return " A,B";
   if (value.is_number_integer()) return " N";
   if (value.is_number()) return " X";
@@ -48,7 +49,7 @@ std::string range_text(const Field& field) {
 
 // "help (range; default 4; also --n-layer)"
 std::string description(const Field& field, const nlohmann::json& value) {
-  const bool told = field.is_switch || value.is_array() || is_placeholder(field.range);
+  const bool told = field.is_switch || value.is_array() || !placeholder_of(field).empty();
   std::string facts = told ? "" : range_text(field);
   const auto add = [&facts](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
   if (const std::string preset = default_text(value); !preset.empty()) add("default " + preset);

@@ -102,7 +102,6 @@ int run_analyze(const Words& words) {
   arguments.example("analyze run", "by its weights alone");
   arguments.example("analyze run --text book.txt --html heads.html", "on a text, with a page of figures");
   if (!arguments.parse(words)) return kOk;
-  arguments.refuse_empty({"html"});
   as_usage([&] { check_options(arguments, options); });
   const std::optional<OutputFile> page = page_file(options);
   catch_interrupts();

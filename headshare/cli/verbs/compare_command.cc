@@ -51,12 +51,11 @@ void refuse_teacher_in_out(const CompareCommand& command) {
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
-// What would change nothing: a user who sets it believes that it matters.
+// What excludes each other, and what would change nothing: a user who sets it believes that it matters.
 void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
-  const TaskFamily& family = task_family(options.task);
-  arguments.refuse_idle(family.idle_options(options), "does nothing for models that learn " + family.learns());
-  if (options.language.distillation.given()) return;
-  arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  if (!options.language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  as_usage([&] { check_comparison(options); });
+  arguments.refuse_idle(as_usage([&] { return idle_options(options); }));
 }
 
 // What a tokenizer of the user's own would be beside the teacher's.
@@ -104,11 +103,17 @@ int run_compare(const Words& words) {
   command.comparison = preset_options(asked.comparison.task, asked.comparison.preset, asked.comparison);
   Arguments arguments = arguments_of(command);
   if (!arguments.repeat(typed)) return kOk;
+  // The options of a comparison that goes on are not read yet.
+  if (command.resume && command.dry_run) {
+    throw UsageError(
+        "--resume takes the options of the comparison in --out, and --dry-run shows those of a new one; leave one out");
+  }
   complete(arguments, &command);
-  if (!command.resume) refuse_idle_options(arguments, command.comparison);
-  if (!command.resume) check_teacher(arguments, command);
+  if (!command.resume) {
+    check_teacher(arguments, command);
+    refuse_idle_options(arguments, command.comparison);
+  }
   if (command.dry_run) {
-    as_usage([&] { check_comparison(command.comparison); });
     catch_interrupts();
     command.json ? print_json(plan_json(command).dump(2) + "\n") : print(plan_text(command));
     return kOk;
@@ -116,8 +121,10 @@ int run_compare(const Words& words) {
   check_resume(command);
   if (command.out.empty()) throw UsageError("--out is missing: where should results.json and the models be kept?");
   if (!command.resume) as_usage([&] { refuse_teacher_in_out(command); });
-  if (command.resume) command = resumed_command(typed, command.out);
-  as_usage([&] { check_comparison(command.comparison); });
+  if (command.resume) {
+    command = resumed_command(typed, command.out);
+    as_usage([&] { check_comparison(command.comparison); });
+  }
   catch_interrupts();
   return work_resumably(command, [&] { return compare(command, words); });
 }

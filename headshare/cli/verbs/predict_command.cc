@@ -238,7 +238,6 @@ int run_predict(const Words& words) {
       "JSON file in SQuAD's form and answers with a piece of the text; null_odds above 0 mean that no answer is "
       "likelier.");
   if (!arguments.parse(words)) return kOk;
-  arguments.refuse_empty({"out"});
   if (options.out.empty()) arguments.refuse_idle({"overwrite"}, "is about --out, which is not given");
   if (!options.columns.score) arguments.refuse_idle({"label-column"}, "is not read with --no-score");
   const std::optional<OutputFile> out = answers_file(options);

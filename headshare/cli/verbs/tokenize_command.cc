@@ -1,6 +1,10 @@
 // headshare tokenize: what a tokenizer makes of each line of a text.
 #include <algorithm>
+#include <sstream>
 
+#include "headshare/base/format.h"
+#include "headshare/base/json_input.h"
+#include "headshare/base/nearest.h"
 #include "headshare/base/output_file.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/inputs/reading_progress.h"
@@ -35,18 +39,19 @@ Field kind_field(TokenizerOptions& options) {
   return *std::find_if(all.begin(), all.end(), [](const Field& one) { return one.name == kKind; });
 }
 
-// "bytes, characters, ..."
-std::string kinds() {
+// "bytes", "characters", ...
+std::vector<std::string> kinds() {
   TokenizerOptions options;
-  std::string names = kind_field(options).range;
-  for (size_t at = names.find('|'); at != std::string::npos; at = names.find('|', at)) names.replace(at, 1, ", ");
+  std::istringstream range(kind_field(options).range);
+  std::vector<std::string> names;
+  for (std::string name; std::getline(range, name, '|');) names.push_back(name);
   return names;
 }
 
 Fields own_fields(TokenizeOptions& o) {
   return {
       field("tokenizer", &o.tokenizer,
-            join_text("a kind (", kinds(),
+            join_text("a kind (", list_text(kinds(), "or"),
                       "), or what was trained before: a tokenizer.json, a SentencePiece .model, the directory of a run "
                       "or model, a folder of GPT-2's or BERT's files")),
       naming_file(
@@ -112,9 +117,10 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizeOptions& o) {
   TokenizerOptions training = o.training;
   training.kind = kind.value_or(TokenizerKind::kBytes);  // what is trained already takes as few options as bytes do
   std::unique_ptr<Tokenizer> made = as_usage([&]() -> std::unique_ptr<Tokenizer> {
+    HS_CHECK(kind || path_exists(o.tokenizer), brief_text(o.tokenizer), " is neither a file nor a kind of tokenizer",
+             did_you_mean(o.tokenizer, kinds()), "; the kinds are ", list_text(kinds()));
     check_training(o, kind);
     check_tokenizer_options(training);
-    HS_CHECK(kind || path_exists(o.tokenizer), o.tokenizer, " is neither a file nor a kind of tokenizer: ", kinds());
     if (!kind) return load_tokenizer(found_tokenizer(o.tokenizer));
     return learns_tokens(*kind) ? nullptr : train_tokenizer(training, [](std::string*) { return false; });
   });
@@ -255,7 +261,6 @@ int run_tokenize(const Words& words) {
       "of hash-md and hash-lsh are the word's bucket of 50260, plus 5; --json adds the signature of 128 bits and its "
       "13 chunks, as HashFormers' Pool numbers them.");
   if (!arguments.parse(words)) return kOk;
-  arguments.refuse_empty({"write-model"});
   as_usage([&] {
     HS_CHECK(!options.tokenizer.empty(), "--tokenizer is missing: one of its kinds, or a path");
     for (const char* name : {"jsonl-field", "invalid-utf8", "allow-binary"}) {

@@ -6,6 +6,7 @@
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/host/task_paths.h"
 #include "headshare/tasks/family.h"
+#include "headshare/tasks/idle_options.h"
 #include "headshare/tasks/translation/translation_options.h"
 
 namespace headshare {
@@ -90,7 +91,7 @@ bool trains_tokenizer(const TaskOptions& task) {
 
 void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
   const TaskFamily& family = task_family(command.task.task);
-  arguments.refuse_idle(family.idle_options(command.task), "does nothing for a model that learns " + family.learns());
+  arguments.refuse_idle(idle_options(command.task, command.train));
   LanguageModelOptions& language = command.task.language;
   if (!language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   if (!language.data.validation_text.empty()) {

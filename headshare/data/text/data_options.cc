@@ -35,10 +35,10 @@ Fields fields(DataOptions& options) {
       field("allow-binary", &options.allow_binary, "accept NUL bytes in the text; byte tokenizers always do"),
       field("separate-documents", &options.separate_documents,
             "put the end-of-text token, or else [SEP], if the vocabulary has one, between files and JSONL records"),
-      naming_directory(
+      or_empty(naming_directory(
           field("cache-dir", &options.cache_directory,
                 "where tokenised text is kept; empty: $HEADSHARE_CACHE, else $XDG_CACHE_HOME/headshare, else "
-                "~/.cache/headshare")),
+                "~/.cache/headshare"))),
   };
 }
 

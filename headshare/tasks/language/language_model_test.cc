@@ -4,6 +4,7 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/memory.h"
+#include "headshare/base/notice.h"
 #include "headshare/base/testing.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/ops/allocation_meter.h"
@@ -127,7 +128,11 @@ TEST(LanguageModelTaskTest, GoesOnWithTheSamePartsOnly) {
   EXPECT_THAT(refusal([](LanguageData* data) { data->splits.test = {}; }), HasSubstr("another test part"));
   fs::remove_all(run.step_checkpoints().back());
   fs::remove(run.checkpoints() / "last");
+  std::string noted;
+  const NoticeHandler before = set_notice_handler([&](const std::string& one) { noted += one; });
   EXPECT_EQ(refusal([](LanguageData* data) { data->splits.test = {}; }), "no error");
+  set_notice_handler(before);
+  EXPECT_THAT(noted, HasSubstr("does not say which validation and test data the run has"));
 }
 
 TEST(LanguageModelTaskTest, SavesAModelThatStandsAlone) {

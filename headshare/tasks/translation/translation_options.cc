@@ -20,8 +20,8 @@ Fields fields(TranslationTaskOptions& o) {
       {
           field("separate-tokenizers", &o.separate_tokenizers,
                 "train a tokenizer for each side; --tokenizer-path is then the target's"),
-          naming_path(field("source-tokenizer-path", &o.source_tokenizer_path,
-                            "use this tokenizer for the source; empty: that of both sides")),
+          or_empty(naming_path(field("source-tokenizer-path", &o.source_tokenizer_path,
+                                     "use this tokenizer for the source; empty: that of both sides"))),
           field("label-smoothing", &o.label_smoothing, "share of a target's probability that goes to all tokens alike",
                 {.min = 0, .max = 0.99, .aliases = {"label-smoothing-factor"}}),
           field("select-by", &o.select_by,

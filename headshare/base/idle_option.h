@@ -1,0 +1,16 @@
+// Options that change nothing beside the others: a user who sets one believes that it matters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headshare {
+
+struct IdleOption {
+  std::string name;  // "decay-steps"
+  std::string why;   // "does nothing with --schedule cosine"
+};
+
+using IdleOptions = std::vector<IdleOption>;
+
+}  // namespace headshare

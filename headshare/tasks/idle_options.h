@@ -1,0 +1,13 @@
+// Options of training that would be set for nothing.
+#pragma once
+
+#include "headshare/base/idle_option.h"
+#include "headshare/tasks/family.h"
+
+namespace headshare {
+
+// What changes nothing for options.task: options of other families, and those of its own, of its model and of its
+// training that nothing reads beside the others. A user who sets one believes that it matters.
+IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train);
+
+}  // namespace headshare
