@@ -76,11 +76,11 @@ std::unique_ptr<Tokenizer> in_language(const Tokenizer& tokenizer, const std::st
   const UnigramDefinition* known = definition_with_language(tokenizer);
   HS_CHECK(known != nullptr, where, ": a tokenizer of kind ", tokenizer.kind(), " has no languages");
   UnigramDefinition d = *known;
-  const auto found = std::find_if(d.special.begin(), d.special.end(),
-                                  [&](int32_t id) { return d.tokens[static_cast<size_t>(id)] == language; });
-  HS_CHECK(found != d.special.end(), where, ": the language ", brief_text(language), " is no special token of the ",
+  const auto found = std::find_if(d.added.begin(), d.added.end(),
+                                  [&](const AddedToken& one) { return one.special && one.text == language; });
+  HS_CHECK(found != d.added.end(), where, ": the language ", brief_text(language), " is no special token of the ",
            d.tokens.size(), " tokens");
-  d.language->id = *found;
+  d.language->id = found->id;
   return std::make_unique<UnigramTokenizer>(std::move(d), where);
 }
 

@@ -18,7 +18,7 @@ std::shared_ptr<Tokenizer> tokenizer_with_languages(bool leads) {
   UnigramDefinition d;
   d.tokens = {"<s>", "</s>", "<unk>", "de_DE", "ro_RO", "a"};
   d.scores = {0, 0, 0, 0, 0, -1};
-  d.special = {0, 1, 2, 3, 4};
+  d.special = {0, 1, 2};
   d.added = {{.id = 3, .text = "de_DE", .special = true}, {.id = 4, .text = "ro_RO", .special = true}};
   d.unknown = 2;
   d.language = {.id = 3, .leads = leads};

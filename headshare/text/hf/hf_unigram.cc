@@ -213,14 +213,20 @@ TemplateOutline outline_of(const UnigramDefinition& d) {
 // Null for vocabularies without the borders of texts.
 json template_processing(const UnigramDefinition& d) {
   const bool roberta = d.pair_separators == 2;
-  std::vector<std::string> borders = {roberta ? "<s>" : "[CLS]", roberta ? "</s>" : "[SEP]"};
-  if (d.language) borders = {d.tokens[static_cast<size_t>(d.language->id)], "</s>"};
   json tokens = json::object();
+  const auto add = [&](const std::string& text, int32_t id) {
+    tokens[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+  };
+  std::vector<std::string> borders = {roberta ? "<s>" : "[CLS]", roberta ? "</s>" : "[SEP]"};
+  if (d.language) {
+    borders = {"</s>"};
+    add(d.tokens[static_cast<size_t>(d.language->id)], d.language->id);
+  }
   for (const std::string& text : borders) {
     const auto found = std::find_if(d.special.begin(), d.special.end(),
                                     [&](int32_t id) { return d.tokens[static_cast<size_t>(id)] == text; });
     if (found == d.special.end()) return nullptr;
-    tokens[text] = {{"id", text}, {"ids", {*found}}, {"tokens", {text}}};
+    add(text, *found);
   }
   const auto& [single, pair] = outline_of(d);
   return {{"type", "TemplateProcessing"},

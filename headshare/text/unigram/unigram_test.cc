@@ -174,7 +174,7 @@ TEST(UnigramTest, OurOwnFileHasAllOfIt) {
   }
 }
 
-// mBART's: a text has its language behind it or, in mBART-50, before it.
+// mBART's: a text has its language behind it or, in mBART-50, before it. Languages are pieces of the model, too.
 UnigramDefinition definition_with_language(bool leads) {
   UnigramDefinition d = sample_definition();
   d.tokens[2] = "<s>";
@@ -183,7 +183,6 @@ UnigramDefinition definition_with_language(bool leads) {
     const auto id = static_cast<int32_t>(d.tokens.size());
     d.tokens.emplace_back(language);
     d.scores.push_back(0);
-    d.special.push_back(id);
     d.added.push_back({.id = id, .text = language, .special = true});
   }
   d.language = {.id = 11, .leads = leads};
@@ -202,7 +201,8 @@ TEST(UnigramTest, ALanguageSurvivesFiles) {
     theirs["post_processor"]["pair"].erase(0);
     EXPECT_THAT(error_message([&] { tokenizer_from_json(theirs, "x"); }), HasSubstr("and mBART's A B </s> en_XX and"));
   }
-  EXPECT_THAT(refusal([](UnigramDefinition& d) { d.language = {.id = 6}; }), HasSubstr("must be special"));
+  EXPECT_THAT(refusal([](UnigramDefinition& d) { d.language = {.id = 6}; }),
+              HasSubstr("must be a special added token"));
 }
 
 TEST(UnigramTest, TheConfigurationNamesAnotherLanguage) {

@@ -48,6 +48,11 @@ void check_tokens(const UnigramDefinition& d, const std::string& where) {
   }
 }
 
+bool is_added_special(const UnigramDefinition& d, int32_t id) {
+  return std::any_of(d.added.begin(), d.added.end(),
+                     [id](const AddedToken& one) { return one.special && one.id == id; });
+}
+
 UnigramModel model_of(const UnigramDefinition& d) {
   UnigramModel::Options options{.tokens = &d.tokens,
                                 .scores = &d.scores,
@@ -109,9 +114,9 @@ UnigramTokenizer::UnigramTokenizer(UnigramDefinition definition, const std::stri
            d.special.size(), " special ids");
   HS_CHECK(d.pair_separators == 1 || d.pair_separators == 2, where, ": ", d.pair_separators,
            " separators between the texts of a pair; there are 1 or 2");
-  HS_CHECK(!d.language || (holds(d.special, d.language->id) && UnigramTokenizer::special(SpecialToken::kSeparate)),
+  HS_CHECK(!d.language || (is_added_special(d, d.language->id) && UnigramTokenizer::special(SpecialToken::kSeparate)),
            where, ": the language's token, ", d.language ? d.language->id : 0,
-           ", must be special and needs a </s> that ends texts");
+           ", must be a special added token and needs a </s> that ends texts");
   model_ = model_of(d);
   piecewise_ = works_piecewise(d.steps) && white_parts_words();
   std::vector<AddedToken> roles;

@@ -14,7 +14,8 @@ namespace headshare {
 // What stands for a space in pieces.
 constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
 
-// The language that texts are in, as mBART has it: its token stands beside the text (text_borders.h).
+// The language that texts are in, as mBART has it: its token, a special one among `added`, stands beside the text
+// (text_borders.h).
 struct LanguageToken {
   int32_t id = 0;
   bool leads = false;  // mBART-50: en_XX A </s>; else mBART: A </s> en_XX
@@ -52,8 +53,8 @@ bool has_unigram_role(std::string_view text);
 class UnigramTokenizer : public Tokenizer {
  public:
   // Throws Error led by `where` when `definition` is not consistent: no tokens, tokens that are empty, too long, stand
-  // twice or are not UTF-8, ids outside the vocabulary or out of order, `unknown` not special, a language that is not
-  // special or has no </s> beside it, scores that are no finite numbers or not as many.
+  // twice or are not UTF-8, ids outside the vocabulary or out of order, `unknown` not special, a language that is no
+  // special added token or has no </s> beside it, scores that are no finite numbers or not as many.
   explicit UnigramTokenizer(UnigramDefinition definition, const std::string& where = "unigram");
   ~UnigramTokenizer() override;
 
