@@ -159,7 +159,8 @@ std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& pat
 }
 
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups) {
-  std::string text = join_text(kTitleLead, verb, kTitleMiddle, kResolvedFile, "\n", kCountLead, count_options(groups), "\n");
+  std::string text =
+      join_text(kTitleLead, verb, kTitleMiddle, kResolvedFile, "\n", kCountLead, count_options(groups), "\n");
   for (const OptionGroup& group : groups) {
     text += "\n" + group_name(group.heading) + ":\n";
     for (const Field& one : group.fields) {
