@@ -153,8 +153,8 @@ TEST_F(AddedSchemeTest, IsComparedLikeAnyOther) {
 TEST_F(AddedSchemeTest, ItsOptionIsSweptLikeAnyOther) {
   const Results results = compare({"low_rank"}, {"low-rank=2", "5"});
   ASSERT_EQ(results.cells.size(), 2U);
-  EXPECT_EQ(results.cells[0].cache_elements_per_token, 2);
-  EXPECT_EQ(results.cells[1].cache_elements_per_token, 5);
+  EXPECT_EQ(results.cells[0].size.cache_elements_per_token, 2);
+  EXPECT_EQ(results.cells[1].size.cache_elements_per_token, 5);
   EXPECT_NE(results.cells[0].test_loss, results.cells[1].test_loss);
 }
 

@@ -80,7 +80,7 @@ TEST(FormatsTest, AToyFormatGivesBackWhatItWasGiven) {
 
   ASSERT_EQ(toy.why_not_write(options_to_write(folder.path() / "ours", {})), "");
   const ModelToWrite written = model_to_write(folder.path() / "ours", {});
-  OutputDirectory(folder.path() / "theirs", Overwrite::kNo, toy.output).write([&](const fs::path& to) {
+  OutputDirectory(folder.path() / "theirs", Overwrite::kNo, toy.output, {}).write([&](const fs::path& to) {
     toy.write(written, to);
   });
   const ForeignModel foreign = toy.open(folder.path() / "theirs");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headshare/attention/collaborative.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
@@ -82,7 +83,8 @@ std::string value_of(Fields list, const std::string& name) { return field_text(f
 void add_idle_in_model(TransformerOptions model, bool fine_tuned, IdleOptions* idle) {
   const Fields list = fields(model);
   const std::string positions = "does nothing with --positions " + value_of(list, "positions");
-  const bool rotates = model.positions == PositionKind::kRotary || model.attention.rotary_width;
+  const bool rotates =
+      model.positions == PositionKind::kRotary || model.attention.own.get<CollaborativeOptions>().rotary_width;
   if (!rotates) idle->push_back({"rotary-base", positions});
   if (model.positions != PositionKind::kSinusoidal) idle->push_back({"sinusoid-order", positions});
   if (is_gated(model.feed_forward)) {
