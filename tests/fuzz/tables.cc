@@ -42,7 +42,7 @@ void read_tables(const fs::path& folder) {
 void read_task(const fs::path& folder, const TaskInfo& task, const std::string& ending) {
   const std::string gold_path = (folder / ("gold." + ending)).string();
   const std::string predictions = (folder / ("predictions." + ending)).string();
-  if (task.form == TaskForm::kText) may_refuse([&] { use(label_counts(read_examples(task, gold_path)).size()); });
+  if (task.form == TaskForm::kText) may_refuse([&] { use(read_examples(task, gold_path).items.size()); });
   if (task.form == TaskForm::kRecord) {
     use(read_record_answers(gold_path, predictions).size());
     return;
