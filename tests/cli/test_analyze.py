@@ -173,7 +173,7 @@ def damage(model, value):
         (["--text", "short.txt"], "fewer than the 32 of the model's windows"),
         (["--text", "nowhere.txt"], "nowhere.txt"),
         (["--html", "."], "is a directory; name a file in it"),
-        (["--html", "model/config.json"], "exists already"),
+        (["--html", "model/config.json"], "is read by this call"),
         (["--html", "a" * 300], "too long"),
         (["--html", "nowhere/heads.html"], "there is no directory nowhere"),
         (["--key-widths", "17"], "key width 17 is above 16"),
