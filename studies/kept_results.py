@@ -30,7 +30,7 @@ def from_here(value):
     return os.path.relpath(value, ROOT) if inside else value
 
 
-# Where studies/experiments kept the models is this machine's own affair.
+# The folder in which studies/experiments kept the models is this machine's own affair.
 text = sys.stdin.read()
 if kept := os.environ.get("HEADSHARE_EXPERIMENTS"):
     text = text.replace(kept, "build/experiments")

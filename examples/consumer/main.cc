@@ -1,5 +1,6 @@
-// What a project gets from an installed headshare: an attention layer by the name of its scheme, what schemes cost in a
-// model, and a comparison of trained models. Called with the directory that the comparison is to fill.
+// This program shows what a project gets from an installed headshare: an attention layer by the name of its scheme, the
+// costs of schemes in a model, and a comparison of trained models. Its argument is the directory that the comparison
+// fills.
 #include <ATen/ATen.h>
 
 #include <iostream>

@@ -73,7 +73,7 @@ Conversion shared(const ConversionSource& source, const SharedScheme& to) {
   return made;
 }
 
-// What layers of `source` can become by one conversion: of gqa each number of groups.
+// Returns what one conversion can make of layers of `source`: for gqa one entry for each number of groups.
 std::vector<SharedScheme> targets_of(const ConversionRecord& conversion, const AttentionOptions& source) {
   if (!conversion.size) return {{.scheme = conversion.scheme}};
   std::vector<SharedScheme> all;

@@ -27,8 +27,8 @@ class AttentionImpl : public Layer {
   // y is projected once, on the first call, and not read again.
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
-  // What queries of x [B, T, E], at the last T of S positions, and a memory of y [B, S, E] ask of the core. Nothing is
-  // attended: reports on kernels and analysis look at the problem.
+  // Returns the problem that queries of x [B, T, E], at the last T of S positions, and a memory of y [B, S, E] pose to
+  // the core. Nothing is attended: reports on kernels and analysis look at the problem.
   PosedAttention pose(const Tensor& x, const Tensor& y, const HeadMask& mask) const;
 
   const Scheme& scheme() const { return *scheme_; }

@@ -31,7 +31,7 @@ class FormsTest : public testing::Test {
   const AddedScheme both_{latent_scheme()};
 };
 
-// What a layer of the latent scheme gives under a causal mask, head by head as its formula is written.
+// Computes a layer of the latent scheme under a causal mask head by head, as its formula is written.
 Tensor by_formula(const AttentionImpl& layer, const Tensor& x) {
   const AttentionOptions& o = layer.scheme().options();
   const Parameters p = parameters_of(layer.scheme());

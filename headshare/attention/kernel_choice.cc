@@ -7,7 +7,7 @@
 namespace headshare {
 
 BackendChoice kernel_choice(const AttentionOptions& options, const AttentionSituation& of, c10::Device device) {
-  // As in a model: gradients are wanted in training only, and autocast decides what products get.
+  // The problem is posed as in a model: only training wants gradients, and autocast decides what products get.
   const at::AutoGradMode gradients(of.training);
   const ComputeIn computing(of.precision, device.type());
   Attention layer(options);

@@ -1,4 +1,4 @@
-// Which kernel attention runs on, and what keeps the faster ones from it. Nothing is attended.
+// This header tells which kernel attention runs on, and what keeps the faster ones from it. Nothing is attended.
 #pragma once
 
 #include "headshare/attention/options.h"
@@ -16,7 +16,8 @@ struct AttentionSituation {
   Precision precision = Precision::kFp32;
 };
 
-// Of a layer of these options, as a model would ask. It projects zeros: the memory of the problem is needed.
+// Returns the choice for a layer of these options, as a model would ask for it. The layer projects zeros, so the
+// problem needs its memory.
 BackendChoice kernel_choice(const AttentionOptions& options, const AttentionSituation& situation, c10::Device device);
 
 }  // namespace headshare

@@ -15,7 +15,7 @@ namespace headshare {
 inline constexpr int64_t kLatentWidth = 6;  // of c
 inline constexpr int64_t kTurnedWidth = 2;  // of what all heads share of a key
 
-// Which forms a latent scheme takes.
+// A latent scheme takes one of these forms, or both.
 enum class LatentForms { kBoth, kManyQueries, kFewQueries };
 
 //   q_h = x W_Q^h [D + turned wide], [c | t] = y W_L, k_h = [c W_K^h | t], v_h = c W_V^h; cache: c, t

@@ -1,6 +1,6 @@
-// What an attention layer is made of: options that all schemes have, and those that one scheme brings
-// (SchemeRecord::options). `resolve` fills in what was left to its default; the resolved
-// options go into every checkpoint, so that nothing is ever inferred from shapes again.
+// These options say what an attention layer is made of: some all schemes have, others one scheme brings
+// (SchemeRecord::options). `resolve` fills in what was left to its default; the resolved options go into every
+// checkpoint, so that nothing is ever inferred from shapes again.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What there is to know about a scheme, written once, in the scheme's own file. Flags, help, costs, checkpoints,
-// comparisons, reports and tests read this list: a scheme is its file, a line in schemes.inc, its test and its line in
-// docs/paper-map.md.
+// A record says all there is to know about a scheme. It is written once, in the scheme's own file. Flags, help, costs,
+// checkpoints, comparisons, reports and tests read the list of records: a scheme is its file, a line in schemes.inc,
+// its test and its line in docs/paper-map.md.
 #pragma once
 
 #include <functional>

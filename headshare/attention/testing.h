@@ -52,12 +52,12 @@ inline AttentionOptions with_option(AttentionOptions options, const std::string&
   return options;
 }
 
-// What one head compares and averages: [T, Dk], [S, Dk], [S, Dv].
+// One head compares query and key and averages value: [T, Dk], [S, Dk], [S, Dv].
 struct NaiveHead {
   Tensor q, k, v;
 };
 
-// What a formula reads of a layer.
+// A formula reads a layer through this class.
 class NaiveLayer {
  public:
   explicit NaiveLayer(const AttentionImpl& layer)
@@ -154,7 +154,7 @@ inline std::vector<SchemeCase> scheme_cases() {
   return cases;
 }
 
-// Whether `resolve` refuses the options.
+// Tells whether `resolve` refuses the options.
 inline bool is_impossible(const AttentionOptions& options) {
   try {
     resolve(options);

@@ -83,7 +83,8 @@ class ReplaceDirectoryTest : public testing::Test {
       write_file(directory_ / name / "file", name);
     }
   }
-  // As replace_directory() does it, and as it does it on a file system that cannot exchange two names.
+  // A directory is replaced in one of two ways: as replace_directory() does it, and as a file system needs it that
+  // cannot exchange two names.
   using Replacing = void (*)(const fs::path& fresh, const fs::path& target, const CheckReplaced& check);
   static constexpr std::array<Replacing, 2> kWays = {replace_directory, replace_in_two_steps};
 

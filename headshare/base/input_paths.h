@@ -1,4 +1,4 @@
-// What a call reads, which none of its outputs may replace (docs/design/041-what-a-verb-may-replace.md).
+// None of a call's outputs may replace what the call reads (docs/design/041-what-a-verb-may-replace.md).
 #pragma once
 
 #include <string>

@@ -1,9 +1,10 @@
 #include "headshare/base/nearest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
+
+#include "headshare/base/canonical_name.h"
 
 namespace headshare {
 
@@ -25,13 +26,6 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
-// Lower case, with '-' for '_'.
-std::string plain_letters(std::string_view name) {
-  std::string plain(name);
-  for (char& c : plain) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return plain;
-}
-
 // Tells whether `longer` is `shorter` and more words.
 bool has_first_words(std::string_view longer, std::string_view shorter) {
   return !shorter.empty() && longer.size() > shorter.size() + 1 && longer.starts_with(shorter) &&
@@ -42,7 +36,7 @@ bool has_first_words(std::string_view longer, std::string_view shorter) {
 std::string of_the_same_words(std::string_view name, const std::vector<std::string>& known) {
   std::string found;
   for (const std::string& candidate : known) {
-    const std::string other = plain_letters(candidate);
+    const std::string other = canonical_name(std::string(candidate));
     if (!has_first_words(name, other) && !has_first_words(other, name)) continue;
     if (!found.empty()) return "";
     found = candidate;
@@ -56,12 +50,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   constexpr size_t kLongestCompared = 100;  // beyond this nobody mistyped a name of ours
   constexpr size_t kLettersPerSlip = 6;
   if (name.size() > kLongestCompared) return "";
-  const std::string plain = plain_letters(name);
+  const std::string plain = canonical_name(std::string(name));
   std::string best;
   int best_distance =
       static_cast<int>(std::min(name.size() / kLettersPerSlip + 2, name.size()));  // one letter is right
   for (const std::string& candidate : known) {
-    const int distance = edit_distance(plain, plain_letters(candidate));
+    const int distance = edit_distance(plain, canonical_name(std::string(candidate)));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -40,11 +40,11 @@ class OutputMark {
   // Whether a call of this verb began here: there is its mark, or, of a program before marks, its resolved.yaml.
   bool begun() const;
 
-  // Whether this verb may give the name.
+  // Tells whether this verb may give the name.
   bool may_write(const std::string& name) const { return name_matches(name, kind_.all()); }
 
-  // Whether `name` in this directory is this verb's, whatever it holds: the mark has it; of a program before marks,
-  // this verb may give it.
+  // Tells whether `name` in this directory belongs to this verb, whatever it holds: the mark lists it, or, in a
+  // directory from before marks, this verb may give the name.
   bool owns(const std::string& name) const;
 
   // Throws Error when one of OwnNames::names is taken by something that this verb did not write here.

@@ -17,7 +17,7 @@ Field naming_model(Field text);
 // Such a field for which "" means something, which its help says. Its range becomes "FILE or empty".
 Field or_empty(Field naming);
 
-// What a field names, "FILE"; "" where its range is none of these.
+// Returns the placeholder of a field, such as "FILE"; "" where its range is none of these.
 std::string placeholder_of(const Field& field);
 
 // Throws Error where `text` is empty and the field names something. Such a value, as a shell's variable that is not set

@@ -49,7 +49,7 @@ Tensor last_sentence(const Tensor& x, at::ScalarType type) {
   return x.detach().slice(0, x.size(0) - 1).to(type).requires_grad_();
 }
 
-// As the scheme poses it: `scheme` has parameters of the type.
+// Returns the problem that the scheme poses; `scheme` has parameters of the type.
 Plain posed_by(const Scheme& scheme, const AttentionInputs& in, at::ScalarType type) {
   Plain plain{.problem = {}, .leaves = {last_sentence(in.queries, type)}};
   Memory memory;
@@ -60,7 +60,7 @@ Plain posed_by(const Scheme& scheme, const AttentionInputs& in, at::ScalarType t
   return plain;
 }
 
-// As a contender that does not pose gets it.
+// Returns the problem as a contender gets it that does not pose.
 Plain given_ready(const HeadProblem& problem, at::ScalarType type) {
   Plain plain{.problem = problem, .leaves = {}};
   HeadProblem& p = plain.problem;
@@ -114,7 +114,7 @@ bool poses_nothing(const AttentionInputs& in, const HeadProblem& problem) {
          problem.value.is_same(in.memory.back());
 }
 
-// What the leaves are, in their order; `values`: they are apart from the keys.
+// Names the leaves in their order. `values`: the values are leaves apart from the keys.
 std::vector<std::string> leaf_names(bool values, bool shift) {
   std::vector<std::string> names = {"queries", "keys", "values"};
   if (!values) names = {"queries", "keys and values"};

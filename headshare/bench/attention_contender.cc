@@ -63,7 +63,7 @@ std::string sdpa_kernel(const Tensor& query, const Tensor& key, const Tensor& va
   return choice == static_cast<int64_t>(at::SDPBackend::math) ? "math" : "fused";
 }
 
-// What torch gets.
+// Torch gets these tensors.
 struct Ready {
   Tensor query, key;                  // leaves
   Tensor own_value;                   // a leaf; undefined where the values are in the keys

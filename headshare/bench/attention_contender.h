@@ -14,9 +14,9 @@ struct Contender {
   std::string backend;      // what computes inside
   bool is_baseline = true;  // one of the torch forms; the fastest of them is what ratios refer to
   bool poses = false;       // it makes the problem of the scheme's queries and memory; else it gets it ready
-  // What gradients are for. Where it poses, the queries, the parts of the memory and, where the problem has it, the
-  // query shift. Else queries, keys, values (or one tensor that is both) of the problem. Heads that the problem shares
-  // may stand here once each, as tensors of their own.
+  // Gradients are computed for these tensors. A contender that poses has the queries, the parts of the memory and,
+  // where the problem has it, the query shift. Any other has the queries, keys and values (or one tensor that is both)
+  // of the problem. Heads that the problem shares may stand here once each, as tensors of their own.
   std::vector<Tensor> leaves;
   std::function<Tensor()> heads;  // [B, heads of the problem, T, D]
 };

@@ -127,7 +127,7 @@ class AddedSchemeTest : public testing::Test {
     Results results{.subject = experiment->subject(), .match = "steps", .command = "a test"};
     for (const CellPlan& plan : plan_cells(options, *experiment)) {
       results.planned.push_back(plan.key);
-      // As the process of a cell reads its options.
+      // The process of a cell reads its options in this way.
       const CellPlan read = plan_from_json(to_json(plan), "plan.json");
       results.cells.push_back(run_cell(read, *experiment, home_.path(), at::kCPU, silent, kNeverStop));
     }

@@ -10,8 +10,8 @@ namespace headshare {
 // before any data is read.
 void check_comparison(const ComparisonOptions& options);
 
-// Of options that check_comparison() takes, those that change nothing for any of the models: a variant or a setting of
-// the sweep may be the only one that reads an option.
+// Lists options that change nothing for any of the models, of those that check_comparison() takes: a variant or a
+// setting of the sweep may be the only one that reads an option.
 IdleOptions idle_options(const ComparisonOptions& options);
 
 }  // namespace headshare

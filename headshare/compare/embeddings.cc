@@ -40,7 +40,7 @@ Variant with_embedding(Variant variant, const EmbeddingChoice& choice) {
   return variant;
 }
 
-// Of a name that is none of ours; "hash-proj" is the kind of two.
+// Suggests the nearest of the known names; "hash-proj" is the kind of two.
 std::string near_embeddings(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = did_you_mean(name, known);
   if (!near.empty()) return near;

@@ -43,8 +43,8 @@ class ReportingObserver : public Observer {
 // Ends this process when the one that started it ends, whatever ended that.
 void die_with_parent();
 
-// What `PROGRAM train-cell DIR CELL` does: runs the cell that DIR/cells/CELL/plan.json describes. Throws as run_cell()
-// does, and Error for a damaged plan.
+// Does the work of `PROGRAM train-cell DIR CELL`: runs the cell that DIR/cells/CELL/plan.json describes. Throws as
+// run_cell() does, and Error for a damaged plan.
 void train_cell(const fs::path& home, const std::string& cell, c10::Device device, Observer& observer,
                 const std::function<bool()>& stop_requested);
 

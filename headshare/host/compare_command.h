@@ -1,4 +1,4 @@
-// What `headshare compare` is asked for, as resolved.yaml keeps it.
+// A command holds the options of `headshare compare`, as resolved.yaml keeps them.
 #pragma once
 
 #include "headshare/compare/comparison_call.h"

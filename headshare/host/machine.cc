@@ -4,6 +4,7 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -12,7 +13,6 @@
 #include "headshare/base/proc.h"
 #include "headshare/host/runtime_options.h"
 #include "headshare/kernels/tiles.h"
-#include "headshare/models/size.h"
 #include "headshare/ops/head_attention.h"
 
 namespace headshare {

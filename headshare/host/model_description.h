@@ -1,4 +1,4 @@
-// What is in a model that was saved.
+// A description says what is in a saved model.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,12 +1,11 @@
 #include "headshare/host/model_shape.h"
 
-#include "headshare/base/error.h"
 #include "headshare/models/checkpoint.h"
 
 namespace headshare {
 namespace {
 
-// Whether a model of ours is at `path`, or only its config.json is meant.
+// Tells whether `path` is a model of ours; else only its config.json is meant.
 bool is_headshare_model(const fs::path& path) {
   const fs::path config = fs::is_directory(path) ? path / "config.json" : path;
   if (!path_exists(config)) return path_exists(path / "checkpoints");
@@ -16,7 +15,6 @@ bool is_headshare_model(const fs::path& path) {
 }  // namespace
 
 HfShape read_shape(const fs::path& path) {
-  HS_CHECK(path_exists(path), "no model at ", path.string(), ": it does not exist");
   if (!is_headshare_model(path)) return read_hf_shape(path);
   const fs::path directory = fs::is_directory(path) ? path : fs::absolute(path).parent_path();
   return {.options = read_options(find_checkpoint(directory)), .model_type = "headshare"};

@@ -1,4 +1,4 @@
-// What a program gives a comparison to run in: a process for each cell, resolved.yaml, and how it is stopped.
+// A program runs a comparison in this host: a process for each cell, resolved.yaml, and a way to stop.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class GridObserver : public ComparisonObserver, public Observer {
   void on_cell(const CellPlan&, int64_t /*number*/, int64_t /*count*/) override {}
   void on_failure(const CellPlan&, const std::string& /*reason*/) override {}
   void on_results(const Results&) override {}
-  // What the process of a cell says to people.
+  // The process of a cell says this to people.
   virtual void on_note(const std::string& /*note*/) {}
 };
 

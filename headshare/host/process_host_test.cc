@@ -100,7 +100,7 @@ TEST_F(ProcessHostTest, AProgramIsNeeded) {
   EXPECT_THAT(error_message([&] { ProcessHost({}, command_); }), HasSubstr("HostOptions::program"));
 }
 
-// What resolved.yaml says of a comparison is what `headshare compare` reads.
+// `headshare compare` reads what resolved.yaml says of a comparison.
 TEST(CompareCommandTest, EveryOptionStandsInOneGroup) {
   CompareCommand command;
   std::set<std::string> names;

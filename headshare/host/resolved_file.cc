@@ -101,7 +101,7 @@ std::string whole_path(const std::string& path) {
   if (path.empty() || path == "-") return path;
   std::error_code code;
   const std::string whole = fs::absolute(path, code).lexically_normal().string();
-  // What is written into resolved.yaml must be UTF-8; below a directory that is not, the path stays as it was typed.
+  // Everything in resolved.yaml must be UTF-8; below a directory whose name is not, the path stays as it was typed.
   return code || valid_utf8_prefix(whole) != whole.size() ? path : whole;
 }
 

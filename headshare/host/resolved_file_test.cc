@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What a call of `train` wrote into a directory, read by one that goes on.
+// A call of `train` wrote a directory, and another one goes on there.
 class ResolvedFileTest : public testing::Test {
  protected:
   struct Options {
@@ -68,7 +68,7 @@ TEST_F(ResolvedFileTest, AFileThatWasCutShortIsRefused) {
 TEST_F(ResolvedFileTest, OptionsThatALaterVersionAddedTakeTheirDefaults) {
   begin();
   EXPECT_THAT(going_on(/*later=*/true), testing::AllOf(HasSubstr("0.01; "), HasSubstr("had no option added")));
-  // Of a version that did not count options.
+  // Earlier versions did not count options.
   std::string old = read_file(resolved());
   old.erase(old.find("# options:"), std::string("# options: 3\n").size());
   write_file(resolved(), old);

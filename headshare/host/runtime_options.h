@@ -1,4 +1,4 @@
-// Where and with how many threads a program computes.
+// These options say where, and with how many threads, a program computes.
 #pragma once
 
 #include <c10/core/Device.h>

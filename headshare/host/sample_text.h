@@ -1,4 +1,4 @@
-// What programs that look into a trained model's layers read: the model, and a text like what it reads.
+// Programs that look into a trained model's layers read two things: the model, and a text like what it reads.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ void write_settings(const fs::path& path, const std::string& verb, const OptionG
 // The verb that wrote this file, with every option that it has; "" for a file of a person.
 std::string writer_of(const fs::path& path);
 
-// What tells whether a file that write_settings() wrote is whole.
+// The count tells whether a file that write_settings() wrote is whole.
 struct SettingsCount {
   std::optional<size_t> options;  // nothing: of a version that did not count them
   bool last_line_ends = false;

@@ -21,7 +21,7 @@ struct ModelSize {
   bool operator==(const ModelSize&) const = default;
 };
 
-// Which files of results hold a number of a size.
+// A number of a size stands in all files of results, or in some.
 enum class InResults {
   kAlways,      // every one
   kSinceAdded,  // every one that was written since it is counted; 0 stands for it in older files

@@ -1,5 +1,4 @@
-// What models are trained for, on what data, and by what number they are judged: what a comparison says of its task,
-// and what a report says of a comparison.
+// A comparison describes its task by a Subject, and a report the comparison.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ struct WrittenExample {
   bool operator==(const WrittenExample&) const = default;
 };
 
-// What the models were trained for and by what number they are judged.
+// A subject says what the models were trained for, on what data, and which number compares them.
 struct Subject {
   std::string name;      // "language-model", "offsets"
   std::string sentence;  // what it asks of the heads
@@ -33,14 +32,14 @@ struct Subject {
   double full_scale = 1;              // of the measure: what a perfect model reaches, 1 or 100
   // The tasks whose scores the measure is the mean of, where the models are encoders fine-tuned on each of them.
   std::vector<std::string> tasks = {};
-  // Of each task, what the most frequent answer of its training part scores, where that is known; empty in files of
-  // before it was recorded.
+  // Each task has the score of the most frequent answer of its training part, where that is known; the list is empty in
+  // files from before it was recorded.
   std::vector<std::optional<double>> task_chances = {};
   double unknown_share = 0;      // of the reported part's tokens, where these are text: they stand for unknown text
   std::string fingerprint = {};  // of all parts as models read them; "" where the data is made or was not hashed
   std::vector<WrittenExample> examples = {};  // where models write text
-  // What was fine-tuned: "masked LM, 4 layers of 128, 3000 steps"; "" where nothing was, and of before this was
-  // recorded.
+  // This names the model that was fine-tuned: "masked LM, 4 layers of 128, 3000 steps". It is "" where there was none,
+  // and in files from before it was recorded.
   std::string encoders = {};
 };
 

@@ -1,5 +1,5 @@
-// What each attention scheme takes in a model of one shape: parameters, cache and what fits into memory, without
-// allocating anything.
+// The cost model says what each attention scheme takes in a model of one shape: parameters, cache and what fits into
+// memory. It allocates nothing.
 #pragma once
 
 #include <optional>
@@ -50,18 +50,18 @@ struct CostOptions {
   std::set<std::string> given = {};  // options that the user set, and that every scheme gets
 };
 
-// What options of a kind stand on top of: an encoder has a masked-LM head, and an encoder-decoder the positions of the
-// first Transformer.
+// Returns the options that a kind begins with: an encoder has a masked-LM head, and an encoder-decoder the positions of
+// the first Transformer.
 CostOptions cost_options(ModelKind kind = ModelKind::kDecoder);
 
-// What is asked of the model: schemes, kind, sweep, budget and types of elements.
+// The fields ask about the model: schemes, kind, sweep, budget and types of elements.
 Fields fields(CostOptions& options);
 
 // The options of the model that is asked about; `schemes` stands for its scheme.
 Fields model_fields(TransformerOptions& model);
 Fields translator_fields(EncoderDecoderOptions& translator);
 
-// What a sweep takes: the options of `model`, and an encoder's token embedding in `options`.
+// A sweep takes these fields: the options of `model`, and an encoder's token embedding in `options`.
 Fields swept_fields(TransformerOptions& model, CostOptions& options);
 
 // Makes a model that there is the one that is asked about: sets kind, model, encoder, translator and own_scheme.

@@ -26,7 +26,7 @@ Settings operator+(Settings settings, const Settings& more) {
   return settings;
 }
 
-// What every scheme takes with these settings on top of what options of that kind begin with.
+// Returns the cost of every scheme with these settings on top of what the kind begins with.
 std::vector<SchemeCost> costs(const Settings& settings, ModelKind kind = ModelKind::kDecoder) {
   CostOptions options = cost_options(kind);
   Fields known = fields(options);

@@ -63,9 +63,9 @@ struct HeadBackend {
   std::string_view summary;
   std::optional<c10::DeviceType> device = {};  // the one that it computes on; nothing: that of the tensors
   bool has_gradients = true;
-  // What its matrix products multiply, of a problem that it can take.
+  // Returns the precision in which its matrix products multiply, for a problem that it can take.
   Precision (*products)(const HeadProblem&);
-  // Whether libtorch has a fused kernel for a problem that it can take; null: it has one form alone.
+  // Tells whether libtorch has a fused kernel for a problem that it can take; null: it has one form alone.
   bool (*is_fused)(const HeadProblem&, const HeadMask&) = nullptr;
   // Sentences on what it cannot take, besides another device and gradients.
   std::vector<std::string> (*objections)(const HeadProblem&, const HeadMask&, const HeadDropout&);

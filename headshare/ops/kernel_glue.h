@@ -1,5 +1,5 @@
-// What backends over headshare/kernels have in common: tensors as the kernels see them, what a backward pass remembers
-// of its forward pass, and the objections that all of them share.
+// Backends over headshare/kernels share this glue: tensors as the kernels see them, what a backward pass remembers of
+// its forward pass, and the objections that all of them have.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,7 @@
 
 namespace headshare::kernel_glue {
 
-// What the kernels read besides tensors that may need gradients.
+// The kernels read a rule besides tensors that may need gradients.
 struct Rule {
   double scale = 1;
   bool causal = false;
@@ -36,7 +36,7 @@ struct RuleHolder : torch::CustomClassHolder {
   Rule rule;
 };
 
-// What a forward pass leaves for its backward pass.
+// Keeps what a forward pass leaves for its backward pass.
 void remember(torch::autograd::AutogradContext* context, torch::autograd::variable_list tensors,
               const c10::intrusive_ptr<RuleHolder>& holder);
 const Rule& remembered_rule(torch::autograd::AutogradContext* context);
@@ -96,7 +96,7 @@ at::ScalarType type_of(const HeadProblem& problem);
 // the shift from here.
 std::optional<Tensor> total_key_bias(const HeadProblem& problem);
 
-// Whether the kernels over blocks multiply a problem's tensors as bfloat16; those of other problems they widen to
+// Tells whether the kernels over blocks multiply a problem's tensors as bfloat16; they widen those of other problems to
 // float32 first.
 bool multiplies_bf16(const HeadProblem& problem);
 Precision block_products(const HeadProblem& problem);

@@ -68,7 +68,7 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
   }
 }
 
-// Whether models of fine-tuning begin with those of the task, or are its own.
+// Tells whether models of fine-tuning begin with the task's models, or are its own.
 bool may_be_fine_tuned(const std::string& task) {
   return std::any_of(families().begin(), families().end(), [&](const TaskFamily* family) {
     const std::vector<std::string> first = family->begins_with();
@@ -79,7 +79,7 @@ bool may_be_fine_tuned(const std::string& task) {
 
 std::string value_of(Fields list, const std::string& name) { return field_text(find_field(list, name)->value(), name); }
 
-// Those of a model that it does not read beside the others. What a scheme reads is not told.
+// Adds options of a model that the model does not read beside the others. Options of schemes are left out.
 void add_idle_in_model(TransformerOptions model, bool fine_tuned, IdleOptions* idle) {
   const Fields list = fields(model);
   const std::string positions = "does nothing with --positions " + value_of(list, "positions");

@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// What changes nothing for options.task: options of other families, and those of its own, of its model and of its
-// training that nothing reads beside the others. A user who sets one believes that it matters.
+// Lists the options that change nothing for options.task: those of other families, and those of its own, of its model
+// and of its training that nothing reads beside the others. A user who sets one believes that it matters.
 IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train);
 
 }  // namespace headshare

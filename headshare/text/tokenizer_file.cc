@@ -95,7 +95,7 @@ std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   return std::make_unique<WordPieceTokenizer>(std::move(definition), path.string());
 }
 
-// Whether the files beside a vocab.json name a tokenizer of RoBERTa's kind or of GPT-2's; nothing where they name
+// Tells whether the files beside a vocab.json name a tokenizer of RoBERTa's kind or of GPT-2's; nothing where they name
 // neither.
 std::optional<bool> is_roberta(const fs::path& folder) {
   const auto named = [&folder](const char* file, const char* key) {

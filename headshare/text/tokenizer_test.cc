@@ -71,7 +71,7 @@ TEST(TokenizerTest, RolesAreThoseOfTheVocabulary) {
                     HasSubstr("wordpiece")));
 }
 
-// What a writer of another format asks for, against what the tokenizer does.
+// A writer of another format asks for the vocabulary, which must agree with what the tokenizer does.
 TEST(TokenizerTest, TheVocabularySpellsEveryToken) {
   for (const auto& tokenizer : samples()) {
     const std::optional<Vocabulary> vocabulary = tokenizer->vocabulary();

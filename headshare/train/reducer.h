@@ -16,7 +16,7 @@ class Reducer {
  public:
   virtual ~Reducer() = default;
 
-  // Of this process: 0, 1, ... size() - 1.
+  // Returns the number of this process: 0, 1, ... size() - 1.
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
 

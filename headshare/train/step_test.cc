@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Where the threads of a test meet, each as a process of its own: sums in the order of ranks.
+// The threads of a test meet here, each as a process of its own. Sums are formed in the order of ranks.
 class Meeting {
  public:
   explicit Meeting(int64_t size) : numbers_(static_cast<size_t>(size)) {}
@@ -76,7 +76,7 @@ class ThreadReducer : public Reducer {
   int64_t rank_;
 };
 
-// What a process of a run ended with.
+// A process of a run ends with this.
 struct Ended {
   NamedTensors weights;
   std::vector<double> losses;

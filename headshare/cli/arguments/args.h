@@ -84,7 +84,7 @@ class Arguments {
   bool repeat(const Arguments& typed);
 
   bool asks_for_help() const { return help_.has_value(); }
-  // Whether there was a --config.
+  // Tells whether --config was given.
   bool configured() const { return has_config_; }
 
   // Whether a flag or the YAML file set this option.

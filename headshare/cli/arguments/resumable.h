@@ -48,6 +48,14 @@ void check_resume(const Command& command) {
   if (command.resume && command.overwrite) throw UsageError("--resume and --overwrite exclude each other");
 }
 
+// Throws UsageError where a call goes on with `what` and only plans: the options of what goes on are not read yet.
+template <Resumable Command>
+void check_dry_run(const Command& command, const std::string& what) {
+  if (!command.resume || !command.dry_run) return;
+  throw UsageError(join_text("--resume takes the options of the ", what,
+                             " in --out, and --dry-run shows those of a new one; leave one out"));
+}
+
 // Does `work`, the command's. Where it is interrupted and there is something to go on with, the message says how.
 template <Resumable Command>
 int work_resumably(const Command& command, const std::function<int()>& work) {

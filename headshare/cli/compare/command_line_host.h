@@ -1,5 +1,4 @@
-// What `headshare compare` gives a comparison to run in: processes of this program, lines that show how far it is, and
-// Ctrl-C.
+// `headshare compare` runs a comparison in this host: processes of this program, lines that show progress, and Ctrl-C.
 #pragma once
 
 #include "headshare/host/process_host.h"

@@ -1,7 +1,5 @@
 #include "headshare/cli/compare/compare_plan.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -13,6 +11,7 @@
 #include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/comparison_home.h"
 #include "headshare/compare/variants.h"
+#include "headshare/host/runtime_options.h"
 #include "headshare/report/statistics/wording.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 
@@ -110,8 +109,7 @@ nlohmann::json plan_json(const CompareCommand& command) {
     throw UsageError("--dry-run --json says how long the comparison takes, which needs its --text");
   }
   const Forecast found = forecast(command);
-  return {
-      {"data", found.data}, {"models", found.models}, {"seconds", found.seconds}, {"threads", at::get_num_threads()}};
+  return {{"data", found.data}, {"models", found.models}, {"seconds", found.seconds}, {"threads", threads_in_use()}};
 }
 
 }  // namespace headshare

@@ -9,7 +9,7 @@ namespace headshare {
 // Shows reading and tokenising on `line`, and stops with Interrupted when the user asks.
 Progress show_reading(ProgressLine& line);
 
-// What `read` returns, which is shown on a line of its own meanwhile.
+// Returns what `read` returns, and shows a line of progress meanwhile.
 template <class Read>
 auto shown_while_read(const Read& read) {
   ProgressLine line("text");

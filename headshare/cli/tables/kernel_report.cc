@@ -3,7 +3,6 @@
 #include "headshare/base/error.h"
 #include "headshare/base/memory.h"
 #include "headshare/cli/terminal/terminal.h"
-#include "headshare/models/size.h"
 
 namespace headshare {
 namespace {

@@ -51,7 +51,8 @@ void refuse_teacher_in_out(const CompareCommand& command) {
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
-// What excludes each other, and what would change nothing: a user who sets it believes that it matters.
+// Refuses options that exclude each other and options that would change nothing: a user who sets one believes that it
+// matters.
 void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
   if (!options.language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   as_usage([&] { check_comparison(options); });
@@ -64,7 +65,7 @@ void check_teacher(const Arguments& arguments, const CompareCommand& command) {
   as_usage([&] { keep_to_teacher(given, command.comparison.language); });
 }
 
-// What follows from the options that were typed and from those that were not.
+// Fills in what follows from the options that were typed and from those that were not.
 void complete(const Arguments& arguments, CompareCommand* command) {
   ComparisonOptions& options = command->comparison;
   if (options.until_decided > 0 && !arguments.given("seeds")) {
@@ -103,11 +104,7 @@ int run_compare(const Words& words) {
   command.comparison = preset_options(asked.comparison.task, asked.comparison.preset, asked.comparison);
   Arguments arguments = arguments_of(command);
   if (!arguments.repeat(typed)) return kOk;
-  // The options of a comparison that goes on are not read yet.
-  if (command.resume && command.dry_run) {
-    throw UsageError(
-        "--resume takes the options of the comparison in --out, and --dry-run shows those of a new one; leave one out");
-  }
+  check_dry_run(command, "comparison");
   complete(arguments, &command);
   if (!command.resume) {
     check_teacher(arguments, command);

@@ -102,7 +102,7 @@ std::string summary(const ModelOptions& options) {
 
 Overwrite overwrite_of(const ConvertOptions& options) { return options.overwrite ? Overwrite::kYes : Overwrite::kNo; }
 
-// That which the user named, or the source's own; null where there is none.
+// Returns the tokenizer that the user named, or else the source's own; null where there is none.
 TokenizerPair find_tokenizers(const ConvertOptions& options, const ForeignSource& source, const ForeignModel& foreign) {
   if (source.tokenizer != nullptr) {
     const std::string where = (names_hash(options.tokenizer) ? "--tokenizer " : "") + options.tokenizer;

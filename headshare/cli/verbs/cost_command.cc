@@ -98,7 +98,7 @@ HfShape shape_at(const fs::path& path) {
   return {.options = configured_model(path.string()), .model_type = "headshare"};
 }
 
-// What everything that was typed comes on top of: the model, or its kind.
+// Returns the options of the model, or of its kind: everything that was typed comes on top of them.
 CostCommand beginning(const CostCommand& asked, const Arguments& typed, const std::optional<HfShape>& shape) {
   CostCommand command;
   command.options = cost_options(asked.options.kind);

@@ -1,5 +1,4 @@
 // headshare report: tables and figures of finished comparisons, made again or from several together.
-#include <algorithm>
 
 #include "headshare/base/error.h"
 #include "headshare/base/made_directories.h"
@@ -54,7 +53,7 @@ struct ReportOptions {
   }
 };
 
-fs::path results_file(const std::string& given) {
+fs::path results_path(const std::string& given) {
   const fs::path path(given);
   HS_CHECK(fs::exists(path), given, " does not exist");
   if (fs::is_regular_file(path)) return path;
@@ -66,7 +65,7 @@ fs::path results_file(const std::string& given) {
 
 // The models are named relative to results.json; merged, they need names from where the reader stands.
 NamedResults read_run(const std::string& given, bool rename_models) {
-  const fs::path file = results_file(given);
+  const fs::path file = results_path(given);
   NamedResults run{given, read_results(file)};
   if (!rename_models) return run;
   for (Cell& cell : run.results.cells) {
@@ -114,7 +113,7 @@ struct ReportFile {
   std::string (*content)(const std::vector<Results>& all);
 };
 
-// What stands in the directory of a comparison under the names that `compare` gives is made again.
+// In the directory of a comparison, files under the names that `compare` gives are made again.
 class Home {
  public:
   Home(const ReportOptions& options, const fs::path& directory)
@@ -122,7 +121,7 @@ class Home {
     std::error_code code;
     own_ = options.directories.size() == 1 &&
            fs::equivalent(directory_of(comparison_of(options.directories.front()) / "report.html"), directory, code);
-    for (const std::string& given : options.directories) inputs_.push_back(results_file(given).string());
+    for (const std::string& given : options.directories) inputs_.push_back(results_path(given).string());
   }
 
   // `named`: the user chose the name, and --overwrite is about that file.

@@ -49,8 +49,8 @@ std::string task_of_teacher(const TrainCommand& command) {
   });
 }
 
-// What everything else that was asked for comes on top of: the task comes first, then the model to start from or to be
-// like. `asked` was read from `typed` on top of the plainest defaults.
+// Returns the options that everything else comes on top of: the task's first, then those of the model to start from or
+// to be like. `asked` was read from `typed` on top of the plainest defaults.
 TrainCommand beginning(const TrainCommand& asked, const Arguments& typed, std::optional<StartModel>* start) {
   std::string task = asked.task.task;
   std::optional<StartModel> model;  // whose options are taken
@@ -327,11 +327,7 @@ int run_train(const Words& words) {
   TrainCommand command = beginning(asked, typed, &start);
   Arguments arguments = arguments_of(command);
   if (!arguments.repeat(typed)) return kOk;
-  // The options of a run that goes on are not read yet.
-  if (command.resume && command.dry_run) {
-    throw UsageError(
-        "--resume takes the options of the run in --out, and --dry-run shows those of a new one; leave one out");
-  }
+  check_dry_run(command, "run");
   if (!command.resume) refuse_idle_options(arguments, command);
   if (start) check_start(*start, arguments, &command);
   if (!command.like.empty() && !command.resume) prefer_own_tokenizer(arguments, &command);

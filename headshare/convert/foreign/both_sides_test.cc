@@ -1,4 +1,4 @@
-// Which tokenizers fit which models, and what the target of a model with languages gets.
+// These tests ask which tokenizers fit which models, and what the target of a model with languages gets.
 #include "headshare/convert/foreign/both_sides.h"
 
 #include <gmock/gmock.h>

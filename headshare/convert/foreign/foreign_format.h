@@ -1,5 +1,5 @@
-// What a format of another program is: how its models are read, and how ours are written. headshare/convert/formats.h
-// lists the formats.
+// A format of another program says how its models are read and how ours are written. headshare/convert/formats.h lists
+// the formats.
 #pragma once
 
 #include <functional>

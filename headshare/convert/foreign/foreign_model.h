@@ -34,7 +34,7 @@ struct ForeignModel {
   std::string without_tokenizer = {};  // a sentence: what text needs where `tokenizers` is null
 };
 
-// What to read, and what the user says of it.
+// A source says what to read, and what the user adds about it.
 struct ForeignSource {
   ForeignSource(fs::path source_path,  // NOLINT(google-explicit-constructor)
                 std::shared_ptr<Tokenizer> given = nullptr)

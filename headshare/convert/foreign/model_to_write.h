@@ -12,8 +12,8 @@ struct ModelToWrite {
   ModelOptions options;           // resolved
   NamedTensors tensors;           // under our names
   TokenizerPair tokenizers = {};  // null where the checkpoint has none
-  // Where the checkpoint's model hashes words, this one has a table instead: the special tokens' rows and one for each
-  // of these words (closed_vocabulary.h). Empty for every other model.
+  // A checkpoint's model may hash words; the written one then has a table instead: the special tokens' rows and one for
+  // each of these words (closed_vocabulary.h). The list is empty for every other model.
   std::vector<std::string> words = {};
 };
 

@@ -179,7 +179,7 @@ TaskHeadOptions read_classes(const HfConfig& config) {
   const std::string where = config.config_key("id2label");
   HS_CHECK(names.is_object() && !names.empty(), where, " is ", brief_json(names), ", not an object of class names");
   const auto named = static_cast<int64_t>(names.size());
-  // Of a number and a list that disagree, transformers takes the number and drops the names.
+  // If the number and the list disagree, transformers takes the number and drops the names.
   if (!config.value("num_labels").is_null() && named != head.outputs) return head;
   head.outputs = named;
   for (int64_t i = 0; i < head.outputs; ++i) {

@@ -17,7 +17,7 @@ const BlockParts& bert_block_parts();
 HfShape encoder_shape(const HfConfig& config, const std::string& type, const char* plain,
                       const EncoderOptions& options);
 
-// What the tensors of BERT and its relatives have a place for, where these differ.
+// BERT's relatives differ in the tensors that they have a place for.
 struct BertForm {
   std::string name = "BERT";
   bool segments = true;
@@ -29,7 +29,8 @@ struct BertForm {
 // "" where such tensors have a place for an encoder; else a sentence that names the option and the way out.
 std::string why_not_bert_form(const EncoderOptions& resolved, const BertForm& form = {});
 
-// What config.json of such a model begins with: the type, the class, the numbers under `keys`, the names of classes.
+// Returns the beginning of such a model's config.json: the type, the class, the numbers under `keys`, the names of
+// classes.
 nlohmann::json begin_encoder_config(const std::string& type, const std::string& architecture,
                                     const std::vector<HfKey>& keys, const EncoderOptions& options);
 

@@ -95,7 +95,7 @@ HfShape gpt2_shape(const HfConfig& config, const std::string& type) {
   return {.options = gpt2_options(config), .model_type = type};
 }
 
-// What differs in training, and what became of a factor.
+// The notes say what differs in training, and what became of a factor.
 std::vector<std::string> gpt2_notes(const HfConfig& config, const DecoderOptions& options, bool by_layer) {
   std::vector<std::string> notes;
   if (by_layer) notes.emplace_back("scale_attn_by_inverse_layer_idx is a factor on the query weights now");

@@ -14,10 +14,10 @@ inline constexpr const char* kThreeWayClass = "RobertaForShuffleRandomThreeWayCl
 // Throws Error, naming the key, for numbers that these models do not have.
 TokenEmbeddingKind hashformer_embedding(const HfConfig& config, bool hashes_words);
 
-// Whether the user reads a directory's text with a tokenizer that hashes words.
+// Tells whether the user reads a directory's text with a tokenizer that hashes words.
 bool hashes_words(const HfDirectory& directory);
 
-// What hash-md and hash-lsh tokenizers ask for: the files do not say which hash a model has, so that
+// Asks for a tokenizer of kind hash-md or hash-lsh: the files do not say which hash a model has, so
 // `foreign.tokenizers` throws Error with the way out.
 void ask_for_hash(const HfDirectory& directory, ForeignModel* foreign);
 

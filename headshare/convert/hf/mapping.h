@@ -27,7 +27,8 @@ class HfMapping {
   // A tensor that is not yet mapped, by its name in the directory.
   std::optional<std::string> full_name(const std::string& name) const;
 
-  // What may be wrong where an embedding is missing and an output layer of its own is there; "" where it is not.
+  // Advises where an embedding is missing and a separate output layer is there: they may be one; "" where there is no
+  // such layer.
   std::string tied_advice(const std::string& output_layer) const;
 
   // Ticks a tensor off after checking its shape; returns its full name. One that is not there is "" and noted:

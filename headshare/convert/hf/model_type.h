@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// What the two files of a directory hold.
+// A directory has two files with this content.
 struct HfContent {
   nlohmann::json config;
   NamedTensors tensors;
@@ -24,7 +24,7 @@ struct HfModelType {
   std::vector<std::string> models;  // what people call the models of this type: "GPT-2"
   std::string kind;                 // of our models: kind_name()
 
-  // What a configuration alone says. Throws Error, naming the key, for one that we cannot reproduce.
+  // Reads the shape from a configuration alone. Throws Error, naming the key, for one that we cannot reproduce.
   HfShape (*shape)(const HfConfig& config, const std::string& type);
 
   // Maps the tensors of a directory. Throws Error for those that are missing, unknown or of another shape. Null: only

@@ -5,7 +5,7 @@
 
 namespace headshare {
 
-// Where several types could hold a model that is written, the first of them counts.
+// If several types could hold a model that is written, the first of them counts.
 const std::vector<HfModelType>& hf_model_types();
 
 // The row of the type that a directory's config.json names. Throws Error, listing those known, for a type whose tensors

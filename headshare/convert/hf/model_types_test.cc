@@ -1,5 +1,5 @@
-// What holds for every model type of Hugging Face's: each has one row, and a row that writes gives back what it was
-// given.
+// These properties hold for every model type of Hugging Face: each has one row, and a row that writes gives back what
+// it was given.
 #include "headshare/convert/hf/model_types.h"
 
 #include <ATen/ATen.h>

@@ -127,7 +127,7 @@ HfShape roberta_shape(const HfConfig& config, const std::string& type) {
   return encoder_shape(config, type, "RobertaModel", roberta_options(config));
 }
 
-// What repeats other tensors or is no parameter.
+// Leaves out tensors that repeat others or are no parameters.
 void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                         HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");

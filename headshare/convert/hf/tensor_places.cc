@@ -68,7 +68,7 @@ Tensor taken_from(const TensorPlace& place, Tensor values) {
   return place.one_row ? values.flatten() : values;
 }
 
-// What taken_from() was made of, but for what stands beside it.
+// Inverts taken_from() for one tensor, without the tensors that stand beside it.
 Tensor put_back(const TensorPlace& place, Tensor values) {
   if (place.one_row) values = values.unsqueeze(0);
   if (place.unused_rows > 0) values = at::cat({values.new_zeros({place.unused_rows, values.size(1)}), values});
@@ -82,7 +82,7 @@ std::string place_name(const std::string& plain, const std::string& prefix, cons
   return in_head ? plain : prefix + plain;
 }
 
-// What to say where a tensor is missing. Where an embedding is, the output layer may be meant to serve as both.
+// Advises on a missing tensor. In place of an embedding, the output layer may be meant to serve as both.
 std::string advice_on(const TensorPlace& place, const TensorPlaces& places, const HfMapping& mapping) {
   const auto is_output = [](const TensorPlace& one) { return one.ours.ends_with("output_embedding"); };
   if (is_output(place)) return kUntiedAdvice;

@@ -1,4 +1,4 @@
-// What the config.json of a model that we write says, and what all families ask of such a model.
+// The config.json of a model that we write begins here, with what all families ask of such a model.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ nlohmann::json begin_config(const std::string& type, const std::string& architec
 // The name of transformers that read_activation() takes for it.
 std::string activation_name(ActivationKind kind);
 
-// Whether scores are scaled as they are by default.
+// Tells whether scores are scaled as they are by default.
 bool has_usual_scale(const AttentionOptions& resolved);
 
 // "" where queries and keys are as wide as the model's width gives for so many heads, and scores are scaled as usual,

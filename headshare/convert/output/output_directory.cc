@@ -102,7 +102,8 @@ void OutputDirectory::check_replaceable(const fs::path& there) const {
   if (!fs::is_empty(there)) kind_.check_is_one(there);
 }
 
-// What is there is looked at before it changes its name and after, when nobody else can reach it any more.
+// The directory that is replaced is looked at twice: before its name changes, and after, when nobody else can reach it
+// any more.
 void OutputDirectory::replace() const {
   check_replaceable(target_);
   replace_directory(partial_, target_, [&](const fs::path& replaced) { check_replaceable(replaced); });

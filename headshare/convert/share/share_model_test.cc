@@ -375,7 +375,7 @@ TEST(ShareModel, SchemesWithoutAConversionAreRefused) {
   EXPECT_THAT(error_message([] { conversion_record("mhe_mull"); }), HasSubstr("did you mean 'mhe_mul'?"));
 }
 
-// Where embeddings count from is kept: a layer of offset 0 becomes one of offset 0.
+// The offset of embeddings is kept: a layer of offset 0 becomes one of offset 0.
 TEST(ShareModel, TheOffsetOfMheMulIsThatOfTheSource) {
   AttentionOptions source{.scheme = "skv", .d_model = 16, .heads = 4, .own = MheMulOptions{.offset = 0}};
   Fields list = fields(source);

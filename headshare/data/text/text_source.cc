@@ -77,7 +77,7 @@ bool has_text(const std::string& file) {
   return false;
 }
 
-// Those of them that are read.
+// Returns the files of the directory that are read.
 std::vector<std::string> files_of(const std::string& directory) {
   std::vector<std::string> files = files_below(directory);
   std::erase_if(files, [](const std::string& file) { return !has_text(file); });

@@ -58,7 +58,8 @@ std::string redundancy_text(const HeadAnalysis& analysis) {
 
 using Candidates = std::vector<const ConversionAnalysis*>;
 
-// Of the time of the model as it is; nothing where it was not measured, or while other programs took part in it.
+// Returns the time relative to the model as it is; nothing where it was not measured, or while other programs took part
+// in it.
 std::optional<double> time_share(const HeadAnalysis& analysis, const ConversionAnalysis& row) {
   if (analysis.busy || !row.milliseconds || analysis.before.milliseconds.value_or(0) <= 0) return std::nullopt;
   return *row.milliseconds / *analysis.before.milliseconds;

@@ -106,7 +106,7 @@ TEST(AnalysisWording, NeverRecommendsWhatIsSlow) {
   EXPECT_THAT(finding_text(analysis), HasSubstr("skv saves the most cache (-50%) at an error of 5.00%."));
 }
 
-// What saves most may only have waited for other programs.
+// Other programs can make any conversion seem slow or fast.
 TEST(AnalysisWording, TimesOfABusyMachineDecideNothing) {
   HeadAnalysis analysis = example();
   analysis.busy = true;

@@ -4,16 +4,15 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/json_reader.h"
+#include "headshare/report/results/check_results.h"
 #include "headshare/report/results/results_json.h"
 
 namespace headshare {
 namespace {
 
-// Below 0 by no more than rounding: the loss of a model that errs nowhere is 0.
 double loss_from_json(const JsonReader& read, const char* key) {
-  constexpr double kRounding = 1e-6;
   const double loss = read.number(key);
-  HS_CHECK(loss >= -kRounding, read.name(key), " must be at least 0, not ", loss);
+  HS_CHECK(loss >= -kLossRounding, read.name(key), " must be at least 0, not ", loss);
   return loss;
 }
 

@@ -58,8 +58,6 @@ void check_tasks(const Results& results, const std::string& where) {
   }
 }
 
-constexpr double kLossRounding = 1e-6;  // a model that errs nowhere has a loss of 0, within this
-
 // The least value of a number of this name: a perplexity is exp of a loss. Nothing where it may be any number.
 std::optional<double> least_value(const std::string& name) {
   if (name.ends_with("perplexity")) return 1;

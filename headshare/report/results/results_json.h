@@ -14,7 +14,7 @@ inline constexpr int64_t kOldestResultsFormat = 2;  // that is read
 // failed.
 nlohmann::ordered_json to_json(const Results& results);
 
-// As a file holds it: indented, a line feed at the end; what is no UTF-8 is replaced.
+// Returns the text of a file: indented, a line feed at the end; bytes that are no UTF-8 are replaced.
 std::string to_text(const nlohmann::ordered_json& object);
 
 // Throws Error naming `where` and the key for anything that is not such an object, and for results of

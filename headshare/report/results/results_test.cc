@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <limits>
 
 #include "headshare/base/testing.h"

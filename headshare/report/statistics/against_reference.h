@@ -1,5 +1,5 @@
-// What the seeds of a variant say against those of a reference: differences, PRR and PEoP. Seeds are paired: only those
-// count that both have.
+// The seeds of a variant are compared with those of a reference: differences, PRR and PEoP. Seeds are paired, and only
+// seeds that both have count.
 #pragma once
 
 #include <string>

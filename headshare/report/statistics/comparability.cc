@@ -11,8 +11,8 @@ namespace {
 constexpr const char* kKind = "token-embedding";
 constexpr const char* kTokenizer = "tokenizer";
 
-// What a variant's losses are of: all hashes read words, and unless random tokens are words each embedding has codes of
-// its own.
+// Names the targets of a variant's losses: all hashes read words, and unless random tokens are words each embedding has
+// codes of its own.
 std::string targets_of(const Results& results, const std::string& variant) {
   const nlohmann::json own = variant_of(results, variant).options;
   const auto option = [&](const char* name) {

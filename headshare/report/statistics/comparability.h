@@ -14,16 +14,16 @@ bool compares_loss(const Subject& subject);
 std::string compared_name(const Subject& subject);  // "test loss", "validation accuracy"
 bool less_is_better(const Subject& subject);        // of the compared number
 
-// Whether the variants differ in their token embeddings.
+// Tells whether the variants differ in their token embeddings.
 bool compares_embeddings(const Results& results);
 
 // The name of the variant that differs from this one in its embedding alone, which is a table; "" where there is none.
 std::string table_twin(const Results& results, const Variant& variant);
 
-// Whether losses of these two say which is better: they are of the same tokens, and random tokens among these are as
-// easy to find. Scores of fine-tuned encoders are of the same examples, whatever reads these.
+// Tells whether losses of these two say which is better: they are of the same tokens, and random tokens among these are
+// as easy to find. Scores of fine-tuned encoders are of the same examples, whatever reads these.
 bool losses_compare(const Results& results, const std::string& variant, const std::string& other);
-// Whether those of all variants do.
+// Tells the same of all variants together.
 bool all_losses_compare(const Results& results);
 
 }  // namespace headshare

@@ -106,7 +106,7 @@ TEST_F(PredictTest, RowsOfOneIndexAreRefused) {
   EXPECT_EQ(predictor.read(file("rows.tsv", "index\ttext\n4\ta\n7\tthe\n"), {}).questions.size(), 2U);
 }
 
-// What is answered at the end of a fine-tuning, too.
+// A job answers these rows at the end of a fine-tuning, too.
 TEST_F(PredictTest, AJobRefusesRowsOfOneIndex) {
   const LoadedEncoder encoder = load_encoder_model(classifier());
   const std::string train = file("train.tsv", "index\ttext\tlabel\n1\ta\tno\n1\tthe\tyes\n");

@@ -261,7 +261,8 @@ void check_indexes(const QuestionSet& set) {
   std::set<std::array<int64_t, 3>> seen;
   for (const Question& one : set.questions) {
     HS_CHECK(seen.insert({one.passage, one.group, one.index}).second, set.source, ": two rows have the index ",
-             one.index, " (the column index or idx), so that their answers could not be told apart; number the rows, ",
+             one.index,
+             " (the column index or idx), so nobody could say which answer belongs to which; number the rows, ",
              "or rename or take out that column");
   }
 }

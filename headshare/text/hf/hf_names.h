@@ -15,7 +15,7 @@ namespace headshare {
 // the order of tokens, decide ids (docs/design/016).
 class HfNames {
  public:
-  // Those of tokenizer_config.json; null where there is none.
+  // Reads the names of tokenizer_config.json, which is null where there is none.
   HfNames(const nlohmann::ordered_json& config, const std::string& where);
 
   // Adds those of special_tokens_map.json, whose values replace the other's; lists of extra tokens are joined.

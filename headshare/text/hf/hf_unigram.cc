@@ -130,7 +130,7 @@ std::optional<LanguageToken> template_language(const TemplateOutline& form, cons
   return std::nullopt;
 }
 
-// What is put around a text is the task's affair, and is ALBERT's, XLM-RoBERTa's or mBART's: other forms are refused.
+// The task decides what stands around a text. The forms of ALBERT, XLM-RoBERTa and mBART are taken, others are refused.
 void read_post_processor(const json& object, UnigramDefinition* d, const std::string& root) {
   const json& part = part_of_type(object, "post_processor", "TemplateProcessing", root);
   if (part.is_null()) return;
