@@ -43,8 +43,6 @@ AttentionCost Gqa::own_cost() const {
 
 namespace {
 
-int64_t groups_of(const AttentionOptions& resolved) { return *resolved.own.get<GqaOptions>().groups; }
-
 std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options) {
   return std::make_shared<Gqa>(options, groups_of(options));
 }

@@ -10,6 +10,9 @@ struct GqaOptions {
   std::optional<int64_t> groups = {};  // g; default the smallest divisor of H >= max(2, H / 4)
 };
 
+// The number of groups of a resolved layer.
+inline int64_t groups_of(const AttentionOptions& resolved) { return *resolved.own.get<GqaOptions>().groups; }
+
 class Gqa : public Scheme {
  public:
   Gqa(const AttentionOptions& options, int64_t groups);

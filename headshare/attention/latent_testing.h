@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <string>
 
 #include "headshare/attention/schemes.h"

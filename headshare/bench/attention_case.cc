@@ -74,10 +74,7 @@ const EnumNames<Pass>& pass_names() {
   return names;
 }
 
-std::string pass_name(Pass pass) {
-  const auto& names = pass_names();
-  return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == pass; })->second;
-}
+std::string pass_name(Pass pass) { return enum_name(pass_names(), pass); }
 
 std::string case_name(const AttentionCase& one) {
   std::string name = join_text(one.scheme, " ", pass_name(one.pass), one.causal ? " causal" : "", " B", one.batch, " H",

@@ -18,7 +18,7 @@ const HfModelType* type_to_write(const ModelOptions& options);
 // "" where there is such a row; else why the first row for models of this kind has no place for this one.
 std::string why_no_type_holds(const ModelOptions& options);
 
-// "encoders as BERT, DistilBERT or ALBERT, decoders as GPT-2".
+// Returns "decoders as GPT-2 and encoders as BERT, DistilBERT or ALBERT".
 std::string written_types_text();
 
 }  // namespace headshare

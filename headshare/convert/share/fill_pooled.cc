@@ -25,8 +25,6 @@ ConversionRecord pooling_conversion(const std::string& scheme, int64_t (*groups)
           .groups = groups};
 }
 
-int64_t groups_of_gqa(const AttentionOptions& resolved) { return *resolved.own.get<GqaOptions>().groups; }
-
 void set_groups(int64_t groups, AttentionOptions* target) {
   HS_CHECK(target->heads % groups == 0, groups, " groups do not divide the layer's ", target->heads,
            " heads; write gqa: and a divisor of ", target->heads);
@@ -45,7 +43,7 @@ std::vector<int64_t> numbers_of_groups(const AttentionOptions& source) {
 }  // namespace
 
 ConversionRecord gqa_conversion() {
-  ConversionRecord record = pooling_conversion("gqa", groups_of_gqa);
+  ConversionRecord record = pooling_conversion("gqa", groups_of);
   record.size = ConversionSize{.name = "groups",
                                .value = [](const AttentionOptions& o) { return o.own.get<GqaOptions>().groups; },
                                .set = set_groups,

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/convert/share/conversion_record.h"
