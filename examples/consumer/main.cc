@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "headshare/attention/attention.h"
-#include "headshare/compare/compare_trained.h"
+#include "headshare/compare/method.h"
 #include "headshare/host/process_host.h"
 #include "headshare/models/cost.h"
 
@@ -50,7 +50,7 @@ void compare(const std::string& directory) {
   command.runtime.threads = 1;
   ProcessHost host({.program = HEADSHARE_PROGRAM}, command);
   ComparisonCall call = command.call("consumer");
-  for (const Cell& cell : compare_trained(call, host).cells) {
+  for (const Cell& cell : compare(call, host).cells) {
     std::cout << cell.key.variant << ": " << cell.steps << " steps, accuracy " << cell.quality << "\n";
   }
 }

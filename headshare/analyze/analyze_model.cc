@@ -17,7 +17,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
 #include "headshare/convert/share/shared_layer.h"
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/report/statistics/speeds.h"
 
 namespace headshare {
@@ -94,7 +94,7 @@ class Analysis {
 
   void describe() {
     const auto& options = source_->options();
-    result_.kind = kind_name(ModelOptions(options));
+    result_.kind = ModelOptions(options).kind().name();
     result_.scheme = attention_.scheme;
     result_.layers = static_cast<int64_t>(source_->layers());
     result_.depth = options.layers;
@@ -148,7 +148,7 @@ class Analysis {
   }
 
   void measure_times() {
-    const LayerWork work{.decoding = is_causal(ModelOptions(source_->options())),
+    const LayerWork work{.decoding = ModelOptions(source_->options()).kind().is_causal(),
                          .tokens = std::min(source_->options().context, kMostTimedTokens)};
     std::vector<AttentionOptions> layers = {layer_options(0)};
     for (const Conversion& one : conversions_) {

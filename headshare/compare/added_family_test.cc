@@ -26,7 +26,7 @@ Fields counting_fields(CountingOptions& o) {
 }
 
 DecoderOptions decoder_of(const TaskOptions& options) {
-  DecoderOptions model = options.language.model;
+  DecoderOptions model = options.model;
   model.vocabulary = options.own<CountingOptions>().modulus;
   model.context = kLength;
   return resolve(model);
@@ -81,7 +81,7 @@ class CountingExperiment : public Experiment {
               const TrainingShape& shape) const override {
     auto task = std::make_unique<CountingTask>(options, seed, device, shape);
     const Decoder decoder = task->decoder();
-    return {std::move(task), decoder->options(), decoder};
+    return {std::move(task), decoder->options(), decoder.ptr()};
   }
   void share(const fs::path&, TaskOptions*) const override {}
 };
@@ -93,8 +93,8 @@ class CountingFamily : public TaskFamily {
   std::string heading() const override { return "Counting"; }
   Fields fields(TaskOptions& options) const override { return counting_fields(options.own<CountingOptions>()); }
   void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions*) const override {
-    options->language.model.attention = {.d_model = 16, .heads = 2};
-    options->language.model.layers = 1;
+    options->model.attention = {.d_model = 16, .heads = 2};
+    options->model.layers = 1;
   }
   void set_preset(Preset, TaskOptions*, TrainOptions* train) const override {
     train->steps = 30;

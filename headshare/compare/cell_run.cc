@@ -130,11 +130,11 @@ Cell trained_cell(const CellPlan& plan, const Experiment& experiment, const fs::
   cell.curve = read_curve(home / "metrics.jsonl", result.seconds / static_cast<double>(result.steps),
                           compares_loss(subject) ? "" : subject.measure);
   cell.model = (fs::path("cells") / plan.directory() / "checkpoints" / "best").string();
-  cell.size = size_of(trial.options);
+  cell.size = measure(trial.options);
   cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, subject, observer, home, &cell);
   cell.peak_memory_bytes = peak_memory_bytes();
-  cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.language.batch.batch_size, device);
+  cell.attention_memory_bytes = attention_memory_bytes(trial.options, plan.options.batch_size, device);
   measure_decoding(trial, &cell);
   return cell;
 }
@@ -152,7 +152,7 @@ Cell rewritten_cell(const CellPlan& plan, const Experiment& experiment, const fs
   cell.peak_memory_bytes = 0;
   const Trial trial = open_trial(experiment, plan.options, device);
   load_weights(*trial.task, home / trained.model);
-  cell.size = size_of(trial.options);
+  cell.size = measure(trial.options);
   cell.options = resolved_options(plan.options, trial.options);
   score(*trial.task, experiment.subject(), observer, cell_home(home, plan.key), &cell);
   measure_decoding(trial, &cell);

@@ -38,7 +38,7 @@ TEST(RunCellTest, TextIsScoredOnTheTestPartByTheBestModel) {
   const ComparisonOptions options = small_text({"mha", "sha", "el_lossless"}, home.path());
   const std::vector<Cell> cells = run_all(options, home.path());
   ASSERT_EQ(cells.size(), 3u);
-  const LanguageData data = open_language_data(options.language);
+  const LanguageData data = open_language_data(options.own<TextOptions>());
   for (const Cell& cell : cells) {
     EXPECT_EQ(cell.steps, 4);
     EXPECT_EQ(cell.tokens, 4 * 3 * 8);
@@ -80,12 +80,12 @@ TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
   const TemporaryDirectory home;
   ComparisonOptions options = small_text({"mha", "mhe_mul"}, home.path());
   options.task = "mlm";
-  set_masked_defaults(&options.language, &options.own<MaskedOptions>());
-  options.language.tokenizer.vocabulary_size = 60;
-  options.language.model.context = 10;
-  options.language.model.layers = 1;
-  options.language.model.attention.d_model = 16;
-  options.language.model.attention.heads = 2;
+  set_masked_defaults(&options);
+  options.own<TextOptions>().tokenizer.vocabulary_size = 60;
+  options.model.context = 10;
+  options.model.layers = 1;
+  options.model.attention.d_model = 16;
+  options.model.attention.heads = 2;
   options.own<MaskedOptions>().pseudo_tokens = 20;
   const std::vector<Cell> cells = run_all(options, home.path());
   ASSERT_EQ(cells.size(), 2u);
@@ -107,11 +107,11 @@ TEST(RunCellTest, EncodersAreAskedForTheSameTokensAndDoNotDecode) {
 TEST(RunCellTest, WithoutATestPartTheValidationPartIsReported) {
   const TemporaryDirectory home;
   ComparisonOptions options = small_text({"mha"}, home.path());
-  options.language.data.test_fraction = 0;
+  options.own<TextOptions>().data.test_fraction = 0;
   EXPECT_FALSE(open_experiment(options)->subject().has_test_part);
   const Cell cell = run_all(options, home.path()).front();
   EXPECT_NEAR(cell.test_loss, cell.validation_loss, 1e-9);
-  options.language.data.validation_fraction = 0;
+  options.own<TextOptions>().data.validation_fraction = 0;
   EXPECT_THAT(error_message([&] { open_experiment(options); }), HasSubstr("--validation-fraction"));
 }
 
@@ -151,7 +151,7 @@ TEST(PlanTest, EverySchemeLearnsWithEveryPositionKind) {
     }
     std::vector<std::string> expected = scheme_names();
     // Schemes that keep raw hidden states refuse rotary positions.
-    if (options.language.model.positions == PositionKind::kRotary) {
+    if (options.model.positions == PositionKind::kRotary) {
       std::erase_if(expected, [](const std::string& scheme) { return scheme.starts_with("el_"); });
     }
     EXPECT_THAT(learned, testing::UnorderedElementsAreArray(expected)) << positions;

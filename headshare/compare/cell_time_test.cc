@@ -32,7 +32,7 @@ class EstimateTest : public testing::Test {
   double estimate(double step) {
     asked_.clear();
     return estimated_seconds(plans_, home_.path(), [&](const ComparisonOptions& cell) {
-      const std::string& scheme = cell.language.model.attention.scheme;
+      const std::string& scheme = cell.model.attention.scheme;
       asked_.push_back(scheme);
       return CellTime{.step = scheme == "mha" ? step : 2 * step};
     });

@@ -94,7 +94,7 @@ void check_same_models(const std::vector<CellPlan>& plans, const Experiment& exp
 
 void check_same_widths(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home) {
   for_finished(plans, home, [&](const CellPlan& plan, const Cell& cell) {
-    const int64_t width = *shared_options(experiment.model(plan.options)).feed_forward_width;
+    const int64_t width = *experiment.model(plan.options).common().feed_forward_width;
     HS_CHECK(cell.size.feed_forward_width == width,
              "with these schemes --match parameters makes the feed-forward part of ", plan.key.variant, " ", width,
              " wide, and it was trained with ", cell.size.feed_forward_width,
@@ -143,7 +143,7 @@ void begin_anew(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& ho
 
 void go_on(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& host) {
   comparison_mark(call.out).set();
-  const std::string& teacher = call.options.language.distillation.teacher;
+  const std::string& teacher = call.options.own<TextOptions>().distillation.teacher;
   if (!teacher.empty()) note_weights(call.out, find_checkpoint(teacher), kTeacherFile);
   kept.keep();
   host.write_resolved(call);

@@ -93,8 +93,8 @@ TEST_F(RunComparisonTest, ARunnerThatLeavesNothingIsADefect) {
 
 TEST_F(RunComparisonTest, TooLittleDiskIsSaidBeforehand) {
   check_disk(plans_, *experiment_, home_.path());
-  options_.language.model.attention.d_model = 1 << 20;
-  options_.language.model.layers = 1000;
+  options_.model.attention.d_model = 1 << 20;
+  options_.model.layers = 1000;
   const std::string refusal =
       error_message([&] { check_disk(plan_cells(options_, *experiment_), *experiment_, home_.path()); });
   EXPECT_THAT(refusal, HasSubstr("PiB"));

@@ -7,8 +7,6 @@
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
 #include "headshare/compare/variants.h"
-#include "headshare/tasks/finetune/fine_tuning_options.h"
-#include "headshare/tasks/masked/masked_language_model.h"
 
 namespace headshare {
 namespace {
@@ -53,6 +51,17 @@ std::string near_embeddings(const std::string& name, const std::vector<std::stri
   return names.empty() ? "" : join_text(" (did you mean ", list_text(names, "or"), "?)");
 }
 
+// Tells whether the models of a task, or those that they begin with, are encoders whose embedding can be chosen.
+bool takes_embeddings(const std::string& task) {
+  const std::vector<std::string> first = task_family(task).begins_with();
+  return task == kEmbeddingTask || std::find(first.begin(), first.end(), kEmbeddingTask) != first.end();
+}
+
+std::string token_embedding(ComparisonOptions options) {
+  Fields known = task_family(kEmbeddingTask).model_fields(options);
+  return field_text(find_field(known, kKind)->value(), kKind);
+}
+
 }  // namespace
 
 const std::vector<EmbeddingChoice>& embedding_choices() {
@@ -95,14 +104,14 @@ std::vector<Variant> with_embeddings(const ComparisonOptions& options, const std
 
 Fields embedding_fields(ComparisonOptions& options) {
   Fields list;
-  for (Field& one : fields(options.language.tokenizer)) {
+  for (Field& one : fields(options.own<TextOptions>().tokenizer)) {
     if (one.name == kTokenizer) list.push_back(std::move(one));
   }
   return list;
 }
 
 void fit_to_tokenizer(ComparisonOptions* options) {
-  TokenizerOptions& tokenizer = options->language.tokenizer;
+  TokenizerOptions& tokenizer = options->own<TextOptions>().tokenizer;
   if (!has_vocabulary(tokenizer.kind)) {
     tokenizer.vocabulary_size.reset();
     tokenizer.min_count.reset();
@@ -114,27 +123,23 @@ void fit_to_tokenizer(ComparisonOptions* options) {
 void check_embeddings(const ComparisonOptions& options) {
   const std::vector<EmbeddingChoice> chosen = chosen_embeddings(options);
   if (chosen.empty()) return;
-  HS_CHECK(options.task == kEmbeddingTask || fine_tunes(options), "--embeddings compares encoders, and --task is ",
+  HS_CHECK(takes_embeddings(options.task), "--embeddings compares encoders, and --task is ",
            options.task, "; use --task ", kEmbeddingTask, ", or fine-tune them with --task glue or another");
-  const LanguageModelOptions& language = options.language;
-  HS_CHECK(language.tokenizer_path.empty() && language.tokenizer.kind == TokenizerKind::kWordPiece,
+  const TextOptions& text = options.own<TextOptions>();
+  HS_CHECK(text.tokenizer_path.empty() && text.tokenizer.kind == TokenizerKind::kWordPiece,
            "--embeddings chooses the tokenizers; leave --tokenizer and --tokenizer-path out");
-  HS_CHECK(!is_hashed(options.own<MaskedOptions>().encoder.embedding),
+  HS_CHECK(token_embedding(options) == kTable,
            "--embeddings chooses the token embeddings; leave --token-embedding out");
-  HS_CHECK(language.tokenizer.hash_merges.empty() || std::any_of(chosen.begin(), chosen.end(), hashes_pieces),
+  HS_CHECK(text.tokenizer.hash_merges.empty() || std::any_of(chosen.begin(), chosen.end(), hashes_pieces),
            "--hash-merges is for the embeddings hash-lsh-..., and none of --embeddings is one; leave it out");
   const bool table = std::any_of(chosen.begin(), chosen.end(), [](const auto& one) { return one.kind == kTable; });
-  const TokenizerOptions usual = preset_options(options.task, options.preset, options).language.tokenizer;
+  const TokenizerOptions usual = preset_options(options.task, options.preset, options).own<TextOptions>().tokenizer;
   HS_CHECK(
-      table || (language.tokenizer.vocabulary_size == usual.vocabulary_size &&
-                language.tokenizer.min_count == usual.min_count && language.tokenizer.cased == usual.cased),
+      table || (text.tokenizer.vocabulary_size == usual.vocabulary_size &&
+                text.tokenizer.min_count == usual.min_count && text.tokenizer.cased == usual.cased),
       "--vocabulary-size, --min-count and --cased are for the embedding wordpiece, and --embeddings names only some "
       "that hash words; leave them out");
-  for (const Variant& one : chosen_variants(options)) {
-    const MaskedOptions masked = with_variant(options, one).own<MaskedOptions>();
-    check_corruption(masked.corruption, masked.encoder.embedding.kind);
-  }
-  HS_CHECK(!language.distillation.given(), "--embeddings trains encoders that have no scores of a vocabulary to learn ",
+  HS_CHECK(!text.distillation.given(), "--embeddings trains encoders that have no scores of a vocabulary to learn ",
            "from a teacher; leave --teacher out");
 }
 

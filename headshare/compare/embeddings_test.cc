@@ -4,6 +4,7 @@
 
 #include "headshare/compare/check_comparison.h"
 #include "headshare/compare/grid.h"
+#include "headshare/compare/fine_tuned/pre_training.h"
 #include "headshare/compare/testing.h"
 #include "headshare/tasks/masked/masked_language_model.h"
 
@@ -19,13 +20,13 @@ ComparisonOptions small_embeddings(const fs::path& folder, std::vector<std::stri
   options.schemes = sizes.schemes;
   options.embeddings = std::move(embeddings);
   options.train = sizes.train;
-  options.language.data = sizes.language.data;
-  options.language.tokenizer.vocabulary_size = 60;
-  options.language.model.layers = 1;
-  options.language.model.attention.d_model = 16;
-  options.language.model.attention.heads = 2;
-  options.language.model.context = 16;
-  options.language.batch.batch_size = 2;
+  options.own<TextOptions>().data = sizes.own<TextOptions>().data;
+  options.own<TextOptions>().tokenizer.vocabulary_size = 60;
+  options.model.layers = 1;
+  options.model.attention.d_model = 16;
+  options.model.attention.heads = 2;
+  options.model.context = 16;
+  options.batch_size = 2;
   return options;
 }
 
@@ -47,11 +48,11 @@ TEST_F(EmbeddingsTest, EachSchemeStandsWithEachOfThem) {
   EXPECT_EQ(variants[3].options,
             (nlohmann::json{{"scheme", "mqa"}, {"tokenizer", "hash-md"}, {"token-embedding", "hash-proj"}}));
   const ComparisonOptions cell = with_variant(options, variants[3]);
-  EXPECT_EQ(cell.language.tokenizer.kind, TokenizerKind::kHashMd);
-  EXPECT_EQ(cell.language.tokenizer.vocabulary_size, std::nullopt);
+  EXPECT_EQ(cell.own<TextOptions>().tokenizer.kind, TokenizerKind::kHashMd);
+  EXPECT_EQ(cell.own<TextOptions>().tokenizer.vocabulary_size, std::nullopt);
   EXPECT_EQ(cell.own<MaskedOptions>().encoder.embedding.kind, TokenEmbeddingKind::kHashProj);
   EXPECT_TRUE(cell.embeddings.empty());
-  EXPECT_EQ(with_variant(options, variants[2]).language.tokenizer.vocabulary_size, 60);
+  EXPECT_EQ(with_variant(options, variants[2]).own<TextOptions>().tokenizer.vocabulary_size, 60);
   // PRR is measured against the table, wherever it was named.
   EXPECT_EQ(chosen_references(options, variants).quality, "mha+wordpiece");
 }
@@ -73,10 +74,10 @@ TEST_F(EmbeddingsTest, CellsHaveTheDataOfTheirTokenizer) {
   for (CellPlan plan : plans) {
     experiment->share(home_.path(), &plan.options);
     const bool table = plan.key.variant == "mha+wordpiece";
-    EXPECT_EQ(plan.options.language.tokenizer_path.empty(), !table) << plan.key.variant;
+    EXPECT_EQ(plan.options.own<TextOptions>().tokenizer_path.empty(), !table) << plan.key.variant;
     const Trial trial = open_trial(*experiment, plan.options, at::kCPU);
-    vocabularies.push_back(shared_options(trial.options).vocabulary);
-    EXPECT_EQ(size_of(trial.options).embedding_parameters, table ? vocabularies.back() * 16
+    vocabularies.push_back(trial.options.common().vocabulary);
+    EXPECT_EQ(measure(trial.options).embedding_parameters, table ? vocabularies.back() * 16
                                                            : plan.key.variant == "mha+hash-md-add"
                                                                ? 2 * 128 * 16 + 6 * 16
                                                                : 128 * 16 + 6 * 16);
@@ -97,7 +98,7 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
               HasSubstr("there is no 'hash-prj' (did you mean hash-md-proj or hash-lsh-proj?); there are"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "mlm"; }), HasSubstr("--task is mlm; use --task three-way"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.task = "offsets"; }), HasSubstr("compares encoders"));
-  EXPECT_THAT(refused([](ComparisonOptions& o) { o.language.tokenizer.kind = TokenizerKind::kHashMd; }),
+  EXPECT_THAT(refused([](ComparisonOptions& o) { o.own<TextOptions>().tokenizer.kind = TokenizerKind::kHashMd; }),
               HasSubstr("leave --tokenizer"));
   EXPECT_THAT(refused([](ComparisonOptions& o) {
                 o.own<MaskedOptions>().encoder.embedding.kind = TokenEmbeddingKind::kHashAdd;
@@ -107,13 +108,13 @@ TEST_F(EmbeddingsTest, RefusesWhatStandsAgainstThem) {
               HasSubstr("a table has rows of tokens"));
   EXPECT_THAT(refused([](ComparisonOptions& o) {
                 o.embeddings = {"hash-md-add", "trigram"};
-                o.language.tokenizer = preset_options(o.task, o.preset, o).language.tokenizer;
+                o.own<TextOptions>().tokenizer = preset_options(o.task, o.preset, o).own<TextOptions>().tokenizer;
                 o.own<MaskedOptions>().corruption.random = RandomTokens::kBits;
               }),
               HasSubstr("use --random-tokens words"));
   EXPECT_THAT(refused([](ComparisonOptions& o) {
                 o.embeddings = {"hash-md-add"};
-                o.language.tokenizer.hash_merges = "nowhere";
+                o.own<TextOptions>().tokenizer.hash_merges = "nowhere";
               }),
               HasSubstr("none of --embeddings is one"));
   EXPECT_THAT(refused([](ComparisonOptions& o) { o.variants = {"x:token-embedding=hash-add"}; }),

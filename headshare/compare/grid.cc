@@ -33,7 +33,7 @@ void check_steps_known(const ComparisonOptions& options, const Variant& variant)
 }
 
 int64_t total_parameters(const Experiment& experiment, const ComparisonOptions& cell) {
-  return size_of(experiment.model(cell)).total_parameters;
+  return measure(experiment.model(cell)).total_parameters;
 }
 
 // The most that one of the variants has.
@@ -48,16 +48,16 @@ int64_t largest_total(const Experiment& experiment, const ComparisonOptions& opt
 
 // Widens the feed-forward part of `cell` until its total parameters are nearest to `total`.
 void widen_to(const Experiment& experiment, int64_t total, ComparisonOptions* cell) {
-  const int64_t width = *shared_options(experiment.model(*cell)).feed_forward_width;
+  const int64_t width = *experiment.model(*cell).common().feed_forward_width;
   const auto with_width = [&](int64_t wide) {
     ComparisonOptions options = *cell;
-    options.language.model.feed_forward_width = wide;
+    options.model.feed_forward_width = wide;
     return total_parameters(experiment, options);
   };
   // Parameters grow linearly with the width.
   const int64_t narrow = with_width(width);
   const auto per_unit = static_cast<double>(with_width(width + 1) - narrow);
-  cell->language.model.feed_forward_width =
+  cell->model.feed_forward_width =
       width + static_cast<int64_t>(std::llround(static_cast<double>(total - narrow) / per_unit));
 }
 
@@ -124,7 +124,7 @@ std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experim
   return plans;
 }
 
-std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<Variant>& variants) {
+std::vector<CellPlan> plan_variants(const ComparisonOptions& options, const std::vector<Variant>& variants) {
   std::vector<CellPlan> plans;
   for (int64_t seed = options.train.seed; seed < options.train.seed + options.seeds; ++seed) {
     for (const Variant& one : variants) {
@@ -163,7 +163,7 @@ nlohmann::json resolved_options(ComparisonOptions cell, const ModelOptions& mode
 nlohmann::json to_json(const CellPlan& plan) {
   ComparisonOptions options = plan.options;
   nlohmann::json object = {{"key", to_json(plan.key)},
-                           {"scheme", options.language.model.attention.scheme},
+                           {"scheme", options.model.attention.scheme},
                            {"options", to_json(fields(options))}};
   if (plan.weights_of) object["weights_of"] = to_json(*plan.weights_of);
   return object;
@@ -175,7 +175,7 @@ CellPlan plan_from_json(const nlohmann::json& object, const std::string& where) 
   CellPlan plan{.key = key_from_json(object["key"], where), .options = {}};
   Fields list = fields(plan.options);
   from_json(list, object["options"], where);
-  plan.options.language.model.attention.scheme = scheme_record(object["scheme"].get<std::string>()).name;
+  plan.options.model.attention.scheme = scheme_record(object["scheme"].get<std::string>()).name;
   if (object.contains("weights_of")) plan.weights_of = key_from_json(object["weights_of"], where);
   return plan;
 }

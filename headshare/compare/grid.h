@@ -25,8 +25,8 @@ std::string cell_directory(const CellKey& key);
 // Throws Error when nothing is left, or el_lossless stands without mha.
 std::vector<CellPlan> plan_cells(const ComparisonOptions& options, const Experiment& experiment);
 
-// Those of a comparison of fine-tuned encoders: every one of `variants` x seed.
-std::vector<CellPlan> plan_fine_tuning(const ComparisonOptions& options, const std::vector<Variant>& variants);
+// The cells of every one of `variants` x seed, without settings.
+std::vector<CellPlan> plan_variants(const ComparisonOptions& options, const std::vector<Variant>& variants);
 
 // Fills options->scheme_steps: what the reference (or, without it, the first variant) does in options->train.steps,
 // the others do in the same time. `seconds_per_step` measures one variant.

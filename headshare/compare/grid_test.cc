@@ -30,7 +30,7 @@ TEST(PlanCellsTest, SeedsOutsideSettingsThenSchemesElLosslessLast) {
   EXPECT_THAT(directories(plans), ElementsAre("mha-seed3", "sha-seed3", "el_lossless-seed3", "mha-seed4", "sha-seed4",
                                               "el_lossless-seed4"));
   EXPECT_EQ(plans[4].options.train.seed, 4);
-  EXPECT_EQ(plans[4].options.language.model.attention.scheme, "sha");
+  EXPECT_EQ(plans[4].options.model.attention.scheme, "sha");
   EXPECT_FALSE(plans[4].weights_of);
   EXPECT_EQ(plans[5].weights_of, plans[3].key);
 }
@@ -44,13 +44,13 @@ TEST(PlanCellsTest, ASweepMultipliesTheCells) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 8u);
   EXPECT_EQ(names[0], "mha-learning-rate=0.1-heads=1-seed3");
   EXPECT_EQ(plans.back().options.train.schedule.learning_rate, 0.2);
-  EXPECT_EQ(plans.back().options.language.model.attention.heads, 2);
+  EXPECT_EQ(plans.back().options.model.attention.heads, 2);
 }
 
 TEST(PlanCellsTest, RefusesAnEmptyGrid) {
   EXPECT_THAT(error_message([] { planned(small_diagnostic({"el_lossless"})); }), HasSubstr("add mha"));
   ComparisonOptions rotary = small_diagnostic({"el_shared"});
-  rotary.language.model.positions = PositionKind::kRotary;
+  rotary.model.positions = PositionKind::kRotary;
   EXPECT_THAT(error_message([&] { planned(rotary); }),
               AllOf(HasSubstr("none of the schemes"), HasSubstr("; el_shared: "), HasSubstr("rotary")));
 }
@@ -58,17 +58,17 @@ TEST(PlanCellsTest, RefusesAnEmptyGrid) {
 TEST(MatchParametersTest, TotalsAgreeToOneUnitOfWidth) {
   ComparisonOptions options = small_diagnostic({"all"});
   options.match = Match::kParameters;
-  options.language.model.layers = 2;
+  options.model.layers = 2;
   const auto experiment = open_experiment(options);
   int64_t largest = 0;
   for (const CellPlan& plan : plan_cells(small_diagnostic({"all"}), *experiment)) {
     ComparisonOptions wide = plan.options;
-    wide.language.model.layers = 2;
-    largest = std::max(largest, size_of(experiment->model(wide)).total_parameters);
+    wide.model.layers = 2;
+    largest = std::max(largest, measure(experiment->model(wide)).total_parameters);
   }
   const int64_t unit = 2 * (2 * 16 + 1);  // layers x (a column, a row and a bias)
   for (const CellPlan& plan : plan_cells(options, *experiment)) {
-    const int64_t total = size_of(experiment->model(plan.options)).total_parameters;
+    const int64_t total = measure(experiment->model(plan.options)).total_parameters;
     EXPECT_LE(2 * std::abs(total - largest), unit) << plan.directory();
   }
 }
@@ -78,7 +78,7 @@ TEST(MatchTimeTest, FasterSchemesTakeMoreSteps) {
   options.match = Match::kTime;
   options.train.steps = 100;
   const auto speed = [](const ComparisonOptions& cell) {
-    return cell.language.model.attention.scheme == "mha" ? 0.5 : 0.4;
+    return cell.model.attention.scheme == "mha" ? 0.5 : 0.4;
   };
   match_time(trainable_variants(options), speed, &options);
   EXPECT_THAT(options.scheme_steps, ElementsAre("mha=100", "mqa=125", "sha=125"));
@@ -112,7 +112,7 @@ TEST(CellPlanTest, ReadsWhatItWrote) {
   for (const CellPlan& plan : planned(options)) {
     const CellPlan read = plan_from_json(nlohmann::json::parse(to_json(plan).dump()), "here");
     EXPECT_EQ(to_json(read), to_json(plan));
-    EXPECT_EQ(read.options.language.model.attention.scheme, plan.options.language.model.attention.scheme);
+    EXPECT_EQ(read.options.model.attention.scheme, plan.options.model.attention.scheme);
     EXPECT_EQ(read.weights_of, plan.weights_of);
   }
   EXPECT_THAT(error_message([] { plan_from_json(nlohmann::json::array(), "here"); }), HasSubstr("here"));

@@ -7,7 +7,9 @@
 #include <chrono>
 
 #include "headshare/metrics/statistics.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/ops/allocation_meter.h"
+#include "headshare/tasks/evaluation_mode.h"
 #include "headshare/train/step.h"
 
 namespace headshare {
@@ -21,82 +23,44 @@ constexpr double kProbeSeconds = 0.5;
 
 int64_t timed_tokens(int64_t context) { return std::max<int64_t>(1, std::min(kDecodedTokens, context / 2)); }
 
-// Sources of a translation that is timed are no longer than a long sentence.
-constexpr int64_t kSourceTokens = 64;
-
-// Fills a cache up to `context` token by token, the last `timed` of them against the clock.
-double decoding_seconds(const Decoder& model, int64_t context, int64_t timed) {
-  DecodingState state = model->new_state(context);
-  const Tensor prompt = at::zeros({1, context - timed}, at::TensorOptions(at::kLong).device(model->device()));
-  Tensor hidden = model->hidden(prompt, &state);
+// Fills a cache token by token, the last `timed` of them against the clock.
+double decoding_seconds(GreedyDecoding& decoding, int64_t timed) {
+  decoding.begin(decoding.length() - timed);
   const double began = now();
-  for (int64_t i = 0; i < timed; ++i) {
-    const Tensor next = model->logits(hidden.narrow(1, hidden.size(1) - 1, 1)).argmax(-1);
-    hidden = model->hidden(next, &state);
-  }
-  hidden.sum().item();  // a GPU answers only now
+  for (int64_t i = 0; i < timed; ++i) decoding.step();
+  decoding.wait();
   return now() - began;
 }
 
-// Reads a source and writes as many tokens greedily; the first call of a state projects the source.
-double decoding_seconds(const EncoderDecoder& model, int64_t length, int64_t timed) {
-  const auto like = at::TensorOptions(at::kLong).device(model->device());
-  const EncodedSource source = model->encode({.ids = at::zeros({1, length}, like)});
-  TranslationState state = model->new_state(length);
-  Tensor hidden = model->hidden(at::zeros({1, length - timed}, like), source, &state);
-  const double began = now();
-  for (int64_t i = 0; i < timed; ++i) {
-    hidden = model->hidden(model->logits(hidden.narrow(1, hidden.size(1) - 1, 1)).argmax(-1), source, &state);
-  }
-  hidden.sum().item();
-  return now() - began;
-}
-
-template <class Model>
-DecodingSpeed measured_speed(Model& model, int64_t context) {
-  const at::NoGradGuard no_grad;
-  const bool training = model->is_training();
-  model->eval();
-  const int64_t timed = timed_tokens(context);
-  std::vector<double> seconds;
-  decoding_seconds(model, context, timed);  // warms up
-  for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(model, context, timed));
-  model->train(training);
-  return {.tokens_per_second = static_cast<double>(timed) / median(seconds), .context = context};
-}
-
-int64_t timed_source(const EncoderDecoder& model) { return std::min(kSourceTokens, model->options().context); }
-
-// The attention that is measured: of an encoder-decoder the encoder's.
-const AttentionOptions& measured_attention(const ModelOptions& model) {
-  const auto* both = std::get_if<EncoderDecoderOptions>(&model);
-  return both == nullptr ? shared_options(model).attention : both->sites->encoder;
-}
+std::unique_ptr<GreedyDecoding> decoding_of(const Trial& trial) { return trial.options.kind().decoding(trial.model); }
 
 }  // namespace
 
 int64_t attention_memory_bytes(const ModelOptions& model, int64_t batch, c10::Device device) {
-  const TransformerOptions& resolved = shared_options(model);
+  const TransformerOptions& resolved = model.common();
   const AllocationMeter meter;
-  Attention attention(measured_attention(model));
+  Attention attention(model.kind().attentions(model).front());
   attach(*attention, std::make_shared<DropoutClock>());
   initialise(*attention, /*seed=*/0);
   attention->to(device);
   attention->train();
   const auto like = at::TensorOptions(at::kFloat).device(device);
   const Tensor x = at::ones({batch, resolved.context, resolved.attention.d_model}, like).requires_grad_();
-  attention->self(x, {.causal = is_causal(model)}).sum().backward();
+  attention->self(x, {.causal = model.kind().is_causal()}).sum().backward();
   return meter.peak();
 }
 
-DecodingSpeed decoding_speed(Decoder model) { return measured_speed(model, model->options().context); }
-
-DecodingSpeed decoding_speed(EncoderDecoder model) { return measured_speed(model, timed_source(model)); }
-
 std::optional<DecodingSpeed> decoding_speed(const Trial& trial) {
-  if (!trial.decoder.is_empty()) return decoding_speed(trial.decoder);
-  if (!trial.translator.is_empty()) return decoding_speed(trial.translator);
-  return std::nullopt;
+  const at::NoGradGuard no_grad;
+  const std::unique_ptr<GreedyDecoding> decoding = decoding_of(trial);
+  if (decoding == nullptr) return std::nullopt;
+  const EvaluationMode evaluating(trial.model);
+  const int64_t timed = timed_tokens(decoding->length());
+  std::vector<double> seconds;
+  decoding_seconds(*decoding, timed);  // warms up
+  for (int i = 0; i < kRepetitions; ++i) seconds.push_back(decoding_seconds(*decoding, timed));
+  return DecodingSpeed{.tokens_per_second = static_cast<double>(timed) / median(seconds),
+                       .context = decoding->length()};
 }
 
 WaitMeter watch_machine() { return WaitMeter(at::get_num_threads()); }
@@ -124,12 +88,9 @@ double seconds_per_step(Task& task, const TrainOptions& train, c10::Device devic
 
 double measuring_seconds(const Trial& trial) {
   const at::NoGradGuard no_grad;
-  const auto all = [](const auto& model, int64_t context) {
-    return (1 + kRepetitions) * decoding_seconds(model, context, timed_tokens(context));
-  };
-  if (!trial.decoder.is_empty()) return all(trial.decoder, trial.decoder->options().context);
-  if (!trial.translator.is_empty()) return all(trial.translator, timed_source(trial.translator));
-  return 0;
+  const std::unique_ptr<GreedyDecoding> decoding = decoding_of(trial);
+  if (decoding == nullptr) return 0;
+  return (1 + kRepetitions) * decoding_seconds(*decoding, timed_tokens(decoding->length()));
 }
 
 namespace {

@@ -11,17 +11,13 @@ namespace headshare {
 // counted by libtorch's allocators. The length is the model's context; a decoder's attention is causal.
 int64_t attention_memory_bytes(const ModelOptions& resolved, int64_t batch, c10::Device device);
 
-// Decoding one sequence greedily with a cache, token by token.
+// How fast one sequence is decoded greedily with a cache, token by token; a translation has a source as long as its
+// target.
 struct DecodingSpeed {
   double tokens_per_second = 0;  // median of a few repetitions
   int64_t context = 0;           // tokens in the cache at the end
 };
-DecodingSpeed decoding_speed(Decoder model);
-
-// The same of a translation of a source of as many tokens as the target will have.
-DecodingSpeed decoding_speed(EncoderDecoder model);
-
-// Of whichever of the two the trial has; nothing of an encoder.
+// Returns nothing for a model that does not decode.
 std::optional<DecodingSpeed> decoding_speed(const Trial& trial);
 
 // Begins to watch whether other programs take cores from libtorch's threads.

@@ -35,7 +35,7 @@ TEST(AttentionMemoryTest, SharedProjectionsTakeLess) { EXPECT_LT(memory("mqa", 4
 TEST(DecodingSpeedTest, FillsTheWholeContext) {
   Decoder decoder(model("mqa"));
   initialise(*decoder, 1);
-  const DecodingSpeed speed = decoding_speed(decoder);
+  const DecodingSpeed speed = *decoding_speed({.task = nullptr, .options = decoder->options(), .model = decoder.ptr()});
   EXPECT_EQ(speed.context, 64);
   EXPECT_GT(speed.tokens_per_second, 1);
   EXPECT_TRUE(decoder->is_training());  // as it was
@@ -45,7 +45,7 @@ TEST(SecondsPerStepTest, LargerBatchesTakeLonger) {
   ComparisonOptions options = small_diagnostic({"mha"});
   const auto experiment = open_experiment(options);
   const double small = seconds_per_step(*experiment, options, at::kCPU);
-  options.language.batch.batch_size *= 200;
+  options.batch_size *= 200;
   EXPECT_GT(seconds_per_step(*experiment, options, at::kCPU), small);
   EXPECT_GT(small, 0);
 }

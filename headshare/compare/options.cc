@@ -87,7 +87,7 @@ std::vector<SweptOption> swept_options(const ComparisonOptions& options) {
 }  // namespace
 
 Fields swept_fields(ComparisonOptions& options) {
-  Fields list = fields(options.language.model);
+  Fields list = fields(options.model);
   append(&list, task_family(options.task).model_fields(options));
   for (Field& one : fields(options.train)) {
     if (one.name != "seed") list.push_back(std::move(one));
@@ -98,35 +98,12 @@ Fields swept_fields(ComparisonOptions& options) {
 
 Fields fields(ComparisonOptions& o) {
   Fields list = own_fields(o);
-  for (Field& one : fields(o.language)) {
+  for (Field& one : fields(static_cast<TaskOptions&>(o))) {
     if (one.name != "scheme") list.push_back(std::move(one));
   }
   for (const TaskFamily* family : task_families()) append(&list, family->fields(o));
   append(&list, fields(o.train));
   return list;
-}
-
-bool fine_tunes(const ComparisonOptions& options) { return !task_family(options.task).begins_with().empty(); }
-
-std::string pre_training_task(const ComparisonOptions& options) {
-  const bool hashed = !options.embeddings.empty() || is_hashed(options.own<MaskedOptions>().encoder.embedding);
-  return hashed ? kEmbeddingTask : task_family(options.task).begins_with().front();
-}
-
-ComparisonOptions pre_training(const ComparisonOptions& options) {
-  ComparisonOptions encoders = options;
-  encoders.task = pre_training_task(options);
-  encoders.own<FineTuningOptions>() = {};
-  encoders.seeds = options.own<FineTuningOptions>().encoder_seeds.value_or(options.seeds);
-  encoders.until_decided = 0;
-  encoders.reference = encoders.peop_reference = "";
-  encoders.peop = false;
-  encoders.schemes.clear();
-  for (const Variant& one : attention_variants(options)) {
-    const bool plain = one.name == one.scheme;  // the rest stands in --variants
-    if (plain && is_trained(one.scheme)) encoders.schemes.push_back(one.scheme);
-  }
-  return encoders;
 }
 
 std::string match_name(Match match) { return enum_name(match_names(), match); }

@@ -31,15 +31,6 @@ struct ComparisonOptions : TaskOptions {
 
 Fields fields(ComparisonOptions& options);
 
-// Whether the models are encoders, pre-trained once for every scheme and fine-tuned with every seed.
-bool fine_tunes(const ComparisonOptions& options);
-
-// What their encoders learn from text: masked tokens, or where there is no vocabulary which tokens were replaced.
-std::string pre_training_task(const ComparisonOptions& options);
-
-// The comparison that trains these encoders, one seed each; without el_lossless, which has mha's weights.
-ComparisonOptions pre_training(const ComparisonOptions& options);
-
 // The task's and preset's sizes, steps and rates, to be set before the user's own.
 ComparisonOptions preset_options(const std::string& task, Preset preset, const TaskOptions& asked = {});
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "headshare/attention/scheme_record.h"
+#include "headshare/compare/fine_tuned/pre_training.h"
 #include "headshare/compare/testing.h"
 #include "headshare/tasks/finetune/fine_tuning_options.h"
 
@@ -25,7 +26,7 @@ TEST(ChosenSchemesTest, ShaJoinsWhenPeopIsAskedFor) {
 TEST(WhyNotTest, NamesWhatAPositionKindRulesOut) {
   ComparisonOptions options = small_diagnostic({"all"});
   EXPECT_EQ(why_not(options, scheme_variant("el_shared")), "");
-  options.language.model.positions = PositionKind::kRotary;
+  options.model.positions = PositionKind::kRotary;
   EXPECT_THAT(why_not(options, scheme_variant("el_shared")), HasSubstr("rotary"));
   EXPECT_EQ(why_not(options, scheme_variant("mha")), "");
 }
@@ -36,7 +37,7 @@ TEST(PresetTest, EveryPresetOfEveryTaskCanBeTrainedWithEveryScheme) {
     for (const auto& [preset, name] : preset_names()) {
       const ComparisonOptions options = preset_options(task, preset);
       // Encoders have rotary positions, which schemes that keep raw hidden states refuse.
-      const bool rotary = options.language.model.positions == PositionKind::kRotary;
+      const bool rotary = options.model.positions == PositionKind::kRotary;
       EXPECT_EQ(rotary, task == std::string("mlm") || task == std::string("glue"));
       for (const Variant& one : chosen_variants(options)) {
         const bool raw = one.scheme.starts_with("el_");
@@ -45,7 +46,7 @@ TEST(PresetTest, EveryPresetOfEveryTaskCanBeTrainedWithEveryScheme) {
       EXPECT_GT(options.train.steps, 0);
     }
   }
-  EXPECT_GT(preset_options("language-model", Preset::kBase).language.data.test_fraction, 0);
+  EXPECT_GT(preset_options("language-model", Preset::kBase).own<TextOptions>().data.test_fraction, 0);
 }
 
 std::vector<std::string> names_of(const std::vector<std::string>& sweep) {
@@ -70,7 +71,7 @@ TEST(SweepTest, SetsTheOptionsOfACell) {
   options.sweep = {"lr=0.5", "heads=8"};
   const ComparisonOptions set = with_setting(options, sweep_settings(options).front());
   EXPECT_EQ(set.train.schedule.learning_rate, 0.5);
-  EXPECT_EQ(set.language.model.attention.heads, 8);
+  EXPECT_EQ(set.model.attention.heads, 8);
 }
 
 TEST(SweepTest, RefusesWhatCannotVary) {

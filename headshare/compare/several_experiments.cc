@@ -12,7 +12,7 @@ namespace headshare {
 SeveralExperiments::SeveralExperiments(const ComparisonOptions& options, const Progress& progress) {
   for (const Variant& variant : chosen_variants(options)) {
     const ComparisonOptions cell = with_variant(options, variant);
-    const TokenizerKind kind = cell.language.tokenizer.kind;
+    const TokenizerKind kind = cell.own<TextOptions>().tokenizer.kind;
     const bool there =
         std::any_of(experiments_.begin(), experiments_.end(), [&](const auto& one) { return one.first == kind; });
     if (!there) experiments_.emplace_back(kind, task_family(cell.task).open(cell, progress));
@@ -38,7 +38,7 @@ bool SeveralExperiments::has(Part part) const {
 }
 
 const Experiment& SeveralExperiments::of(const TaskOptions& options) const {
-  const TokenizerKind kind = options.language.tokenizer.kind;
+  const TokenizerKind kind = options.own<TextOptions>().tokenizer.kind;
   for (const auto& [own, experiment] : experiments_) {
     if (own == kind) return *experiment;
   }
@@ -46,7 +46,7 @@ const Experiment& SeveralExperiments::of(const TaskOptions& options) const {
 }
 
 void SeveralExperiments::share(const fs::path& home, TaskOptions* options) const {
-  if (has_vocabulary(options->language.tokenizer.kind)) of(*options).share(home, options);
+  if (has_vocabulary(options->own<TextOptions>().tokenizer.kind)) of(*options).share(home, options);
 }
 
 }  // namespace headshare

@@ -21,10 +21,10 @@ inline ComparisonOptions small_diagnostic(const std::vector<std::string>& scheme
   task.sequence_length = 8;
   task.offsets = {1, 2};
   task.validation_sequences = task.test_sequences = 8;
-  options.language.model.layers = 1;
-  options.language.model.attention.d_model = 16;
-  options.language.model.attention.heads = 2;
-  options.language.batch.batch_size = 4;
+  options.model.layers = 1;
+  options.model.attention.d_model = 16;
+  options.model.attention.heads = 2;
+  options.batch_size = 4;
   options.train.steps = 4;
   options.train.evaluate_every = 2;
   options.train.log_every = 1;
@@ -38,11 +38,14 @@ inline ComparisonOptions small_text(const std::vector<std::string>& schemes, con
   ComparisonOptions options;
   options.schemes = schemes;
   options.train = sizes.train;
-  options.language = small_language();
-  options.language.data.validation_fraction = 0.2;
-  options.language.data.test_fraction = 0.1;
-  options.language.data.cache_directory = (folder / "cache").string();
-  options.language.data.text = {(folder / "book.txt").string()};
+  const LanguageModelOptions small = small_language();
+  options.own<TextOptions>() = small;
+  options.model = small.model;
+  options.batch_size = small.batch_size;
+  options.own<TextOptions>().data.validation_fraction = 0.2;
+  options.own<TextOptions>().data.test_fraction = 0.1;
+  options.own<TextOptions>().data.cache_directory = (folder / "cache").string();
+  options.own<TextOptions>().data.text = {(folder / "book.txt").string()};
   write_file(folder / "book.txt", sentences(1000));
   return options;
 }

@@ -20,7 +20,7 @@ constexpr size_t kLongestName = 40;
 // made of.
 Fields variant_fields(ComparisonOptions& options) {
   Fields list = swept_fields(options);
-  list.push_back(scheme_field(&options.language.model.attention.scheme, ""));
+  list.push_back(scheme_field(&options.model.attention.scheme, ""));
   for (const TaskFamily* family : task_families()) append(&list, family->model_fields(options));
   return list;
 }
@@ -77,7 +77,7 @@ std::vector<Variant> named_variants(const ComparisonOptions& options) {
     if (colon != std::string::npos) {
       const std::string name = item.substr(0, colon);
       check_name(name, variants);
-      variants.push_back({.name = name, .scheme = options.language.model.attention.scheme});
+      variants.push_back({.name = name, .scheme = options.model.attention.scheme});
       setting = item.substr(colon + 1);
       if (setting.empty()) continue;  // "plain:" is as the other options say
     }
@@ -169,7 +169,7 @@ std::string why_not(const ComparisonOptions& options, const Variant& variant) {
   const ComparisonOptions cell = with_variant(options, variant);
   try {
     const ModelOptions model = task_family(cell.task).likely_model(cell);
-    const DistillationOptions& distillation = cell.language.distillation;
+    const DistillationOptions& distillation = cell.own<TextOptions>().distillation;
     if (distillation.given()) find_teacher(distillation, model);
     return "";
   } catch (const Error& error) {
@@ -187,7 +187,7 @@ std::vector<Variant> trainable_variants(const ComparisonOptions& options) {
 const Variant* trained_twin(const ComparisonOptions& options, const Variant& variant,
                             const std::vector<Variant>& among) {
   ComparisonOptions wanted = with_variant(options, variant);
-  wanted.language.model.attention.scheme = scheme_record(variant.scheme).weights_of;
+  wanted.model.attention.scheme = scheme_record(variant.scheme).weights_of;
   const nlohmann::json same = varied(wanted);
   const auto found = std::find_if(among.begin(), among.end(),
                                   [&](const Variant& one) { return varied(with_variant(options, one)) == same; });

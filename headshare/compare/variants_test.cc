@@ -34,8 +34,8 @@ TEST(ChosenVariantsTest, SchemesInTheRegistrysOrderThenTheNamedOnes) {
   EXPECT_EQ(variants[3].scheme, "mha");
   EXPECT_EQ(variants[4].options, nlohmann::json::object());
   const ComparisonOptions wide = with_variant(options, variants[2]);
-  EXPECT_EQ(wide.language.model.attention.scheme, "mqa");
-  EXPECT_EQ(wide.language.model.attention.heads, 4);
+  EXPECT_EQ(wide.model.attention.scheme, "mqa");
+  EXPECT_EQ(wide.model.attention.heads, 4);
   EXPECT_EQ(with_variant(options, variants[5]).train.schedule.learning_rate, 1e-5);
 }
 
@@ -92,7 +92,7 @@ TEST(TrainedTwinTest, IsTheSameBesideItsScheme) {
   ASSERT_EQ(plans.size(), 3u);
   EXPECT_EQ(plans[2].directory(), "lossless-seed3");
   EXPECT_EQ(plans[2].weights_of->variant, "rms");
-  EXPECT_EQ(plans[1].options.language.model.norm, NormKind::kRms);
+  EXPECT_EQ(plans[1].options.model.norm, NormKind::kRms);
 }
 
 TEST(ChosenReferencesTest, AreNamedOrFoundByTheirScheme) {
@@ -112,10 +112,10 @@ TEST(MatchParametersTest, VariantsCountWithTheirOwnOptions) {
   const auto experiment = open_experiment(options);
   const std::vector<CellPlan> plans = plan_cells(options, *experiment);
   ASSERT_EQ(plans.size(), 2u);
-  const auto total = [&](const CellPlan& plan) { return size_of(experiment->model(plan.options)).total_parameters; };
+  const auto total = [&](const CellPlan& plan) { return measure(experiment->model(plan.options)).total_parameters; };
   EXPECT_NEAR(static_cast<double>(total(plans[0])), static_cast<double>(total(plans[1])), 17);
-  EXPECT_GT(plans[1].options.language.model.feed_forward_width,
-            *shared_options(experiment->model(plans[0].options)).feed_forward_width);
+  EXPECT_GT(plans[1].options.model.feed_forward_width,
+            *experiment->model(plans[0].options).common().feed_forward_width);
 }
 
 }  // namespace

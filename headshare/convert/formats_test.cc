@@ -64,7 +64,7 @@ ForeignFormat toy_format() {
       .written = "decoders of characters",
       .output = {.files = {"toy.json", "toy.safetensors", "characters.txt"}, .check_is_one = [](const fs::path&) {}},
       .why_not_write = [](const ModelOptions& options) -> std::string {
-        return is_causal(options) ? "" : "the toy format holds decoders, not an " + kind_name(options);
+        return options.kind().is_causal() ? "" : "the toy format holds decoders, not an " + options.kind().name();
       },
       .write = write_toy};
 }
@@ -85,7 +85,7 @@ TEST(FormatsTest, AToyFormatGivesBackWhatItWasGiven) {
   });
   const ForeignModel foreign = toy.open(folder.path() / "theirs");
   EXPECT_EQ(stored_option_values(foreign.options), stored_option_values(model->options()));
-  const NamedTensors back = model_tensors(*read_decoder(foreign));
+  const NamedTensors back = model_tensors(*read_model(foreign).module);
   for (const auto& [name, tensor] : model_tensors(*model)) EXPECT_TRUE(at::equal(back.at(name), tensor)) << name;
   EXPECT_THAT(foreign.tokenizers().target->encode("cab"), ElementsAre(2, 0, 1));
   EXPECT_THAT(toy.why_not_write(resolve(small_encoder_options("mha"))), HasSubstr("not an encoder"));

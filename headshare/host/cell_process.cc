@@ -13,8 +13,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
-#include "headshare/compare/cell_run.h"
-#include "headshare/compare/tuned_cell.h"
+#include "headshare/compare/method.h"
 
 extern char** environ;
 
@@ -165,11 +164,7 @@ void train_cell(const fs::path& home, const std::string& cell, c10::Device devic
                 const std::function<bool()>& stop_requested) {
   const fs::path path = home / "cells" / cell / "plan.json";
   const CellPlan plan = plan_from_json(read_json_file(path, kMostPlanBytes), path.string());
-  if (fine_tunes(plan.options)) {
-    run_tuned_cell(plan, home, device, observer, stop_requested);
-  } else {
-    run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
-  }
+  comparison_method(plan.options).run_cell(plan, home, device, observer, stop_requested);
 }
 
 }  // namespace headshare

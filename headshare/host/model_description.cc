@@ -35,7 +35,7 @@ std::optional<TokenizerDescription> describe_tokenizer(const fs::path& path) {
 
 nlohmann::json options_that_matter(const ModelOptions& model) {
   nlohmann::json options = stored_option_values(model);
-  const auto* encoder = std::get_if<EncoderOptions>(&model);
+  const auto* encoder = model.find<EncoderOptions>();
   if (encoder == nullptr) return options;
   std::vector<std::string> idle = idle_fields(encoder->embedding.kind);
   // Without a vocabulary nothing scores one.
@@ -55,14 +55,14 @@ Json to_json(const TokenizerDescription& tokenizer) {
 
 ModelDescription describe_checkpoint(const fs::path& directory, const ModelOptions& model) {
   check_weights(directory, model);
-  const auto* encoder = std::get_if<EncoderOptions>(&model);
+  const auto* encoder = model.find<EncoderOptions>();
   return {.path = directory,
-          .kind = kind_name(model),
+          .kind = model.kind().name(),
           .weights_bytes = fs::file_size(directory / "model.safetensors"),
           .tensors = SafetensorsFile(directory / "model.safetensors").tensors().size(),
-          .size = size_of(model),
+          .size = measure(model),
           .keeps_cache = encoder == nullptr,
-          .reads_a_source = is_encoder_decoder(model),
+          .reads_a_source = model.kind().reads_source(),
           .tokenizer = describe_tokenizer(directory / "tokenizer.json"),
           .source_tokenizer = describe_tokenizer(directory / "source_tokenizer.json"),
           .step = training_step(directory),

@@ -106,12 +106,12 @@ TEST_F(ModelShapeTest, APublishedModel) {
   CostOptions finer = options;
   finer.model.attention.heads = 64;
   finer.model.attention.head_width = 64;
-  EXPECT_EQ(shared_options(cost(finer, "gqa").model).attention.own.get<GqaOptions>().groups, 8);
+  EXPECT_EQ(cost(finer, "gqa").model.common().attention.own.get<GqaOptions>().groups, 8);
   CostOptions swept = options;
   swept.schemes = {"mha", "mqa"};
   std::vector<int64_t> widths;
   for (const SchemeCost& one : all_costs(swept, {"heads", {"32", "64"}})) {
-    widths.push_back(*shared_options(one.model).attention.head_width);
+    widths.push_back(*one.model.common().attention.head_width);
   }
   EXPECT_THAT(widths, testing::ElementsAre(128, 64, 128, 64));
 }
@@ -147,8 +147,8 @@ TEST_F(ModelShapeTest, AnAlbertKeepsItsSharedLayers) {
   const SchemeCost own = cost(taken(), "mha");
   EXPECT_EQ(own.size.total_parameters, 11683584);
   EXPECT_EQ(own.size.attention_parameters, 4 * 768 * 768);
-  EXPECT_EQ(shared_options(own.model).layer_groups, 1);
-  EXPECT_EQ(shared_options(own.model).embedding_width, 128);
+  EXPECT_EQ(own.model.common().layer_groups, 1);
+  EXPECT_EQ(own.model.common().embedding_width, 128);
 }
 
 TEST_F(ModelShapeTest, AModelOfOurs) {

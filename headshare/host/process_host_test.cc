@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "headshare/compare/compare_trained.h"
+#include "headshare/compare/method.h"
 #include "headshare/compare/testing.h"
 #include "headshare/host/cell_process.h"
 #include "headshare/host/machine.h"
@@ -58,7 +58,7 @@ class ProcessHostTest : public testing::Test {
   Results run(bool stop = false) {
     NotingHost host(command_, &heard_, stop);
     ComparisonCall call = command_.call("a test");
-    return compare_trained(call, host);
+    return compare(call, host);
   }
 
   TemporaryDirectory home_;

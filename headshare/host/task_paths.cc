@@ -6,10 +6,10 @@
 namespace headshare {
 
 void make_paths_whole(TaskOptions* options) {
-  LanguageModelOptions& language = options->language;
-  std::vector<std::string*> paths = {&language.tokenizer_path, &language.tokenizer.hash_merges,
-                                     &language.distillation.teacher};
-  for (auto* texts : {&language.data.text, &language.data.validation_text, &language.data.test_text}) {
+  TextOptions& text = options->own<TextOptions>();
+  std::vector<std::string*> paths = {&text.tokenizer_path, &text.tokenizer.hash_merges,
+                                     &text.distillation.teacher};
+  for (auto* texts : {&text.data.text, &text.data.validation_text, &text.data.test_text}) {
     for (std::string& path : *texts) paths.push_back(&path);
   }
   for (const TaskFamily* family : task_families()) {

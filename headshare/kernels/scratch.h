@@ -37,7 +37,7 @@ class Scratch {
 
   // How much a kernel takes that lays out its pieces with `lay_out(Scratch&)`.
   template <typename LayOut>
-  static size_t size_of(const LayOut& lay_out) {
+  static size_t measure(const LayOut& lay_out) {
     Scratch measuring(nullptr);
     lay_out(measuring);
     return measuring.next_;
@@ -50,7 +50,7 @@ class Scratch {
 // How many bytes a kernel's lay_out(Scratch&) takes; leaves `like` without memory.
 template <typename Kernel>
 size_t scratch_size(Kernel& like) {
-  return Scratch::size_of([&](Scratch& scratch) { like.lay_out(scratch); });
+  return Scratch::measure([&](Scratch& scratch) { like.lay_out(scratch); });
 }
 
 // A block for each thread.

@@ -10,9 +10,9 @@ Norm block_norm(const TransformerOptions& o) { return make_norm(o.norm, o.attent
 
 Norm embedding_norm(const TransformerOptions& o) { return make_norm(o.norm, embedding_width(o), o.norm_epsilon); }
 
-BlockImpl::BlockImpl(const TransformerOptions& o, NormPlacement norms, std::optional<AttentionOptions> cross)
+BlockImpl::BlockImpl(const TransformerOptions& o, std::optional<AttentionOptions> cross)
     : attention(register_module("attention", Attention(o.attention))),
-      norms_(norms),
+      norms_(o.norms),
       dropout_(o.dropout),
       attention_norm_(register_module("attention_norm", block_norm(o))),
       feed_forward_norm_(register_module("feed_forward_norm", block_norm(o))),

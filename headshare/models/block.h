@@ -30,7 +30,7 @@ struct CrossInput {
 class BlockImpl : public Layer {
  public:
   // `cross` are the options of its cross-attention, resolved; without, it has none.
-  BlockImpl(const TransformerOptions& resolved, NormPlacement norms, std::optional<AttentionOptions> cross = {});
+  BlockImpl(const TransformerOptions& resolved, std::optional<AttentionOptions> cross = {});
 
   // [B, T, E] -> [B, T, E]. Throws Error when `cross` is given and the block has no cross-attention, or the reverse.
   Tensor forward(const Tensor& x, const HeadMask& mask, KvCache* cache, const CrossInput* cross = nullptr) const;

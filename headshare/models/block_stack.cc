@@ -5,13 +5,13 @@
 
 namespace headshare {
 
-BlockStackImpl::BlockStackImpl(const TransformerOptions& o, NormPlacement norms, std::shared_ptr<DropoutClock> clock,
+BlockStackImpl::BlockStackImpl(const TransformerOptions& o, std::shared_ptr<DropoutClock> clock,
                                std::optional<AttentionOptions> cross)
     : clock_(std::move(clock)), depth_(static_cast<size_t>(o.layers)) {
   for (int64_t i = 0; i < own_layers(o); ++i) {
     TransformerOptions one = o;
     one.attention = layer_attention(o, i);
-    blocks_.push_back(register_module(std::to_string(i), Block(one, norms, cross)));
+    blocks_.push_back(register_module(std::to_string(i), Block(one, cross)));
   }
 }
 

@@ -22,7 +22,7 @@ struct CrossMemory {
 class BlockStackImpl : public Layer {
  public:
   // `clock` is the model's. `cross` are the options of the blocks' cross-attention, resolved; without, they have none.
-  BlockStackImpl(const TransformerOptions& resolved, NormPlacement norms, std::shared_ptr<DropoutClock> clock,
+  BlockStackImpl(const TransformerOptions& resolved, std::shared_ptr<DropoutClock> clock,
                  std::optional<AttentionOptions> cross = {});
 
   // The block of a layer with parameters of its own, 0 .. layers() - 1; where layers share theirs, it runs at

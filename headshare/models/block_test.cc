@@ -19,8 +19,14 @@ class CrossBlockTest : public testing::TestWithParam<NormPlacement> {
     return resolve(AttentionOptions{.scheme = scheme, .d_model = kWidth, .heads = 2});
   }
 
+  static TransformerOptions options() {
+    TransformerOptions made = resolve(small_options("mha"));
+    made.norms = GetParam();
+    return made;
+  }
+
   Block block(const std::string& cross_scheme) const {
-    Block made(resolve(small_options("mha")), GetParam(), cross_options(cross_scheme));
+    Block made(options(), cross_options(cross_scheme));
     attach(*made, std::make_shared<DropoutClock>());
     initialise(*made, /*seed=*/1);
     made->eval();
@@ -40,7 +46,7 @@ class CrossBlockTest : public testing::TestWithParam<NormPlacement> {
 TEST_P(CrossBlockTest, ReadsTheSourceBetweenTheOtherParts) {
   const bool before = GetParam() == NormPlacement::kBefore;
   const Block with = block("mqa");
-  Block without(resolve(small_options("mha")), GetParam());
+  Block without(options());
   attach(*without, std::make_shared<DropoutClock>());
   initialise(*without, /*seed=*/1);  // by name: the parts that both have are the same
   without->eval();
@@ -86,7 +92,7 @@ TEST_P(CrossBlockTest, RefusesASourceTooManyOrTooFew) {
   EXPECT_THAT(error_message([&] { with->forward(x_, {}, nullptr); }), HasSubstr("cross-attention"));
   EXPECT_THAT(error_message([&] { with->forward_at(at::zeros({1}, at::kLong), x_, {}); }),
               HasSubstr("cross-attention"));
-  Block without(resolve(small_options("mha")), GetParam());
+  Block without(options());
   const CrossInput cross{.memory = memory_};
   EXPECT_THAT(error_message([&] { without->forward(x_, {}, nullptr, &cross); }), HasSubstr("cross-attention"));
 }

@@ -10,6 +10,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/memory.h"
+#include "headshare/base/format.h"
 #include "headshare/base/nearest.h"
 #include "headshare/data/hash.h"
 #include "headshare/models/finite.h"
@@ -20,8 +21,6 @@ namespace headshare {
 namespace {
 
 constexpr uint64_t kMostConfigBytes = 16 << 20;
-constexpr const char* kEncoderKind = "encoder";
-constexpr const char* kEncoderDecoderKind = "encoder-decoder";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kSourceTokenizerFile = "source_tokenizer.json";
 
@@ -139,8 +138,7 @@ void load_shared_tensors(torch::nn::Module& model, const NamedTensors& tensors, 
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where) {
-  const auto* encoder = std::get_if<EncoderOptions>(&options);
-  const bool hashed = encoder != nullptr && is_hashed(encoder->embedding);
+  const bool hashed = options.kind().hashes_words(options);
   const bool open = tokenizer.words() != nullptr;
   HS_CHECK(hashed || !open, where, " (", tokenizer.kind(),
            ") has no vocabulary, and the model has a row for each token of one: it is not this model's tokenizer");
@@ -148,39 +146,18 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, c
            ") has a vocabulary, and the model hashes words: it is not this model's tokenizer, which is hash-md or "
            "hash-lsh");
   if (open) return;
-  const int64_t vocabulary = shared_options(options).vocabulary;
+  const int64_t vocabulary = options.common().vocabulary;
   HS_CHECK(tokenizer.vocabulary_size() <= vocabulary, where, " has ", tokenizer.vocabulary_size(),
            " tokens, the model only ", vocabulary, ": it is not this model's tokenizer");
 }
 
-void check_source_vocabulary(const Tokenizer& tokenizer, const EncoderDecoderOptions& options,
-                             const std::string& where) {
-  EncoderDecoderOptions source = options;
-  source.vocabulary = options.source_vocabulary;
+void check_source_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where) {
+  ModelOptions source = options;
+  source.common().vocabulary = options.kind().source_vocabulary(options);
   check_vocabulary(tokenizer, source, where);
 }
 
 namespace {
-
-Fields head_fields(TaskHeadOptions& o) {
-  return {field("kind", &o.kind, "what the head reads", task_head_names()),
-          field("outputs", &o.outputs, "numbers it answers with", {.min = 1, .max = 1 << 20})};
-}
-
-// Labels are any text: a list field would part them at commas.
-TaskHeadOptions read_head(nlohmann::json object, const std::string& where) {
-  TaskHeadOptions head;
-  HS_CHECK(object.is_object() && object.contains("labels") && object["labels"].is_array(), where,
-           " has no list of labels: it is damaged");
-  for (const nlohmann::json& label : object["labels"]) {
-    HS_CHECK(label.is_string(), where, ": a label is ", brief_json(label), ", not a text");
-    head.labels.push_back(label.get<std::string>());
-  }
-  object.erase("labels");
-  Fields list = head_fields(head);
-  from_json(list, object, where);
-  return head;
-}
 
 // Which tokenizer a model was trained with; of another format version than ours it cannot be told.
 constexpr const char* kTokenizerHash = "tokenizer_hash";
@@ -206,28 +183,21 @@ void check_tokenizer(const Tokenizer& tokenizer, const nlohmann::json& config, c
            "this one all the same, take \"", key, "\" out of config.json");
 }
 
-bool has_letters_kind(const TransformerOptions&) { return false; }
-bool has_letters_kind(const EncoderOptions& options) { return reads_letters(options.embedding.kind); }
-
-// The schemes of all its attention layers.
-std::vector<std::string> schemes_of(const TransformerOptions& options) { return {options.attention.scheme}; }
-std::vector<std::string> schemes_of(const EncoderDecoderOptions& options) {
-  return {options.sites->encoder.scheme, options.sites->decoder.scheme, options.sites->cross.scheme};
-}
-
-// Takes options that later versions brought (FieldOptions::since) out of `values` where they are at their defaults, and
-// gives the version that has the rest: `version`, or a later one.
-template <class Options>
-int64_t leave_out_unused(const Options& options, nlohmann::json* values, int64_t version) {
-  Options untouched;
-  const Fields known = stored_fields(untouched);
+// Takes options that later versions brought (FieldOptions::since) out of `values` where they are at their defaults.
+// Returns the first version that has the rest.
+int64_t leave_out_unused(const ModelOptions& options, nlohmann::json* values) {
+  const ModelKind& kind = options.kind();
+  ModelOptions untouched = kind.beginning();
+  const Fields known = kind.stored_fields(untouched);
+  int64_t version = kind.since(options);
   for (const Field& one : known) {
     if (one.since > version && values->at(one.name) != one.value()) version = one.since;
   }
-  // Later values of options.
-  for (const std::string& scheme : schemes_of(options)) version = std::max(version, scheme_record(scheme).since);
-  if (has_letters_kind(options)) version = std::max(version, kLettersFormatVersion);
-  if (options.activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
+  // Options had these values later.
+  for (const AttentionOptions& one : kind.attentions(options)) {
+    version = std::max(version, scheme_record(one.scheme).since);
+  }
+  if (options.common().activation == ActivationKind::kSilu) version = std::max(version, kSiluFormatVersion);
   for (const Field& one : known) {
     if (one.since > version) values->erase(one.name);
   }
@@ -241,45 +211,28 @@ std::string write_tokenizer(const fs::path& path, const Tokenizer& tokenizer) {
   return tokenizer_hash(content);
 }
 
-// `config` names format, version and kind.
-template <class Model, class Options>
-void save(const fs::path& directory, nlohmann::json config, const Model& model, Options options,
-          const Tokenizer* tokenizer) {
+}  // namespace
+
+void save_model(const fs::path& directory, const ModelOptions& options, const torch::nn::Module& model,
+                const Tokenizer* tokenizer, const Tokenizer* source) {
+  const ModelKind& kind = options.kind();
+  if (source != nullptr) check_source_vocabulary(*source, options, "the source's tokenizer");
   if (tokenizer != nullptr) check_vocabulary(*tokenizer, options, "the tokenizer");
   make_directories(directory);
-  config["model"] = to_json(stored_fields(options));
-  config["format_version"] = leave_out_unused(options, &config["model"], config.at("format_version").get<int64_t>());
+  nlohmann::json config = {{"format", "headshare"}};
+  if (&kind != &kind_of<DecoderOptions>()) config["kind"] = kind.name();  // the first version had no other
+  kind.note_more(options, &config);
+  config["model"] = stored_option_values(options);
+  config["format_version"] = leave_out_unused(options, &config["model"]);
+  if (source != nullptr) config[kSourceTokenizerHash] = write_tokenizer(directory / kSourceTokenizerFile, *source);
   if (tokenizer != nullptr) config[kTokenizerHash] = write_tokenizer(directory / kTokenizerFile, *tokenizer);
-  write_tensors(directory / "model.safetensors", model_tensors(*model), {{"format", "pt"}});
+  write_tensors(directory / "model.safetensors", model_tensors(model), {{"format", "pt"}});
   write_file(directory / "config.json", config.dump(2) + "\n");
 }
 
-}  // namespace
-
-void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer) {
-  const nlohmann::json config = {{"format", "headshare"}, {"format_version", kDecoderFormatVersion}};
-  save(directory, config, model, model->options(), tokenizer);
-}
-
-void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer) {
-  nlohmann::json config = {{"format", "headshare"}, {"format_version", kEncoderFormatVersion}, {"kind", kEncoderKind}};
-  if (TaskHeadOptions head = model->options().task_head; head.kind != TaskHeadKind::kNone) {
-    config["format_version"] = kTaskHeadFormatVersion;
-    config["task_head"] = to_json(head_fields(head));
-    config["task_head"]["labels"] = head.labels;
-  }
-  save(directory, config, model, model->options(), tokenizer);
-}
-
-void save_model(const fs::path& directory, const EncoderDecoder& model, const TokenizerPair& tokenizers) {
-  nlohmann::json config = {
-      {"format", "headshare"}, {"format_version", kModelFormatVersion}, {"kind", kEncoderDecoderKind}};
-  if (!tokenizers.joint()) {
-    check_source_vocabulary(*tokenizers.source, model->options(), "the source's tokenizer");
-    make_directories(directory);
-    config[kSourceTokenizerHash] = write_tokenizer(directory / kSourceTokenizerFile, *tokenizers.source);
-  }
-  save(directory, config, model, model->options(), tokenizers.target.get());
+void save_model(const fs::path& directory, const AnyModel& model, const TokenizerPair& tokenizers) {
+  const Tokenizer* source = tokenizers.joint() ? nullptr : tokenizers.source.get();
+  save_model(directory, model.options, *model.module, tokenizers.target.get(), source);
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -298,20 +251,30 @@ fs::path find_checkpoint(const fs::path& path) {
 
 namespace {
 
-template <class Options>
-Options parse_options(const nlohmann::json& config, const std::string& where) {
+ModelOptions parse_options(const ModelKind& kind, const nlohmann::json& config, const std::string& where) {
   HS_CHECK(config.contains("model"), where, " has no \"model\" part: it is damaged");
-  Options options;
-  Fields list = stored_fields(options);
+  ModelOptions options = kind.beginning();
+  Fields list = kind.stored_fields(options);
   from_json(list, config.at("model"), where);
-  if constexpr (std::is_same_v<Options, EncoderOptions>) {
-    if (config.contains("task_head")) options.task_head = read_head(config["task_head"], where + ": task_head");
-  }
+  kind.take_more(config, where, &options);
   try {
-    return resolve(options);
+    return kind.resolve(options);
   } catch (const Error& error) {
     throw Error(where + ": " + error.what());
   }
+}
+
+// The kind that config.json names; a decoder's names none.
+const ModelKind& stored_kind(const nlohmann::json& config, const std::string& where) {
+  const auto named = config.find("kind");
+  if (named == config.end()) return kind_of<DecoderOptions>();
+  std::vector<std::string> known;
+  for (const ModelKind* one : model_kinds()) {
+    if (*named == one->name()) return *one;
+    if (one != &kind_of<DecoderOptions>()) known.push_back("\"" + one->name() + "\"");
+  }
+  throw Error(join_text(where, ": the kind of model is ", brief_json(*named), "; this headshare knows ",
+                        list_text(known), ", and decoders, which name none"));
 }
 
 }  // namespace
@@ -329,12 +292,7 @@ ModelOptions read_options(const fs::path& checkpoint) {
   HS_CHECK(version.is_number_integer() && version >= 1, path.string(), " has no valid format_version");
   HS_CHECK(version <= kModelFormatVersion, path.string(), " has format version ", version.dump(),
            "; this headshare reads up to ", kModelFormatVersion, ": use a newer one");
-  const auto kind = config.find("kind");
-  if (kind == config.end()) return parse_options<DecoderOptions>(config, path.string());
-  if (*kind == kEncoderDecoderKind) return parse_options<EncoderDecoderOptions>(config, path.string());
-  HS_CHECK(*kind == kEncoderKind, path.string(), ": the kind of model is ", kind->dump(),
-           "; this headshare knows \"encoder\" and \"encoder-decoder\", and decoders, which name none");
-  return parse_options<EncoderOptions>(config, path.string());
+  return parse_options(stored_kind(config, path.string()), config, path.string());
 }
 
 void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
@@ -346,54 +304,30 @@ void check_weights(const fs::path& checkpoint, const ModelOptions& options) {
     found.emplace(name, at::empty(view.shape, at::TensorOptions(at::kMeta).dtype(type)));
   }
   const DeclareOn meta(at::kMeta);
-  check_tensors(model_tensors(*make_model(options)), found, where);
+  check_tensors(model_tensors(*options.kind().make(options)), found, where);
 }
 
 namespace {
 
-// What a model of another kind than the one that is needed does.
-const char* what_it_does(const ModelOptions& options) {
-  if (is_encoder_decoder(options)) return " is an encoder-decoder, which translates (`headshare translate`)";
-  if (is_causal(options)) return " is a decoder language model, which continues text (`headshare generate`)";
-  const auto& encoder = std::get<EncoderOptions>(options);
-  if (encoder.task_head.kind != TaskHeadKind::kNone) {
-    return " is a fine-tuned encoder, which answers for examples (`headshare predict`)";
-  }
-  return encoder.three_way_head ? " is an encoder, which tells replaced words (`headshare evaluate`)"
-                                : " is an encoder, which fills masked tokens (`headshare fill`)";
-}
-
-DecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const DecoderOptions*) {
-  HS_CHECK(std::holds_alternative<DecoderOptions>(options), checkpoint.string(), what_it_does(options),
-           "; a decoder language model is needed here, as `headshare train` makes it");
-  return std::get<DecoderOptions>(options);
-}
-
-EncoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const EncoderOptions*) {
-  HS_CHECK(std::holds_alternative<EncoderOptions>(options), checkpoint.string(), what_it_does(options),
-           "; an encoder is needed here, as `headshare train --task mlm` makes it");
-  return std::get<EncoderOptions>(options);
-}
-
-EncoderDecoderOptions expect(const ModelOptions& options, const fs::path& checkpoint, const EncoderDecoderOptions*) {
-  HS_CHECK(is_encoder_decoder(options), checkpoint.string(), what_it_does(options),
-           "; an encoder-decoder is needed here, as `headshare train --task translation` makes it");
-  return std::get<EncoderDecoderOptions>(options);
-}
-
 constexpr const char* kNoTokenizer =
     " has no tokenizer.json; a converted model gets one with `headshare convert --tokenizer PATH`";
+
+AnyModel load_values(const ModelOptions& options, const fs::path& checkpoint) {
+  // The model and, while it is filled, the tensors of the file.
+  check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
+  AnyModel model{.options = options, .module = options.kind().make(options)};
+  load_tensors(*model.module, read_weights(checkpoint), (checkpoint / "model.safetensors").string());
+  model.module->eval();
+  return model;
+}
 
 template <class Model>
 Model load_weights(const fs::path& checkpoint) {
   using Options = std::remove_cvref_t<decltype(std::declval<Model>()->options())>;
-  const Options options = expect(read_options(checkpoint), checkpoint, static_cast<const Options*>(nullptr));
-  // The model and, while it is filled, the tensors of the file.
-  check_memory(2 * parameter_bytes(options), "loading " + checkpoint.string(), "use a machine with more memory");
-  Model model(options);
-  load_tensors(*model, read_weights(checkpoint), (checkpoint / "model.safetensors").string());
-  model->eval();
-  return model;
+  const ModelOptions options = read_options(checkpoint);
+  HS_CHECK(options.find<Options>() != nullptr, checkpoint.string(), " is ", options.kind().what_it_does(options), "; ",
+           kind_of<Options>().needed());
+  return load_values(options, checkpoint).as<Model>();
 }
 
 template <class Model>
@@ -418,6 +352,10 @@ std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint) {
   check_tokenizer(*tokenizer, read_json_file(checkpoint / "config.json", kMostConfigBytes), kTokenizerHash,
                   path.string());
   return tokenizer;
+}
+
+AnyModel load_any_model(const fs::path& checkpoint) {
+  return load_values(read_options(checkpoint), checkpoint);
 }
 
 Decoder load_decoder(const fs::path& checkpoint) { return load_weights<Decoder>(checkpoint); }

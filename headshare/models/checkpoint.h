@@ -12,7 +12,7 @@
 #include "headshare/models/decoder.h"
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/text/tokenizer.h"
 
 namespace headshare {
@@ -21,14 +21,10 @@ namespace headshare {
 // normed queries and keys, version 5 key widths that differ between layers, complex mixing and poolers with ReLU,
 // version 6 layers that share their parameters and factorised embeddings, version 7 hashed embeddings and three-way
 // heads, version 8 hashed embeddings that read letters, version 9 encoder-decoders and SiLU. Models are written as
-// the first version that has what they need, which older programs read. Options (FieldOptions::since) and schemes
-// (SchemeRecord::since) say which version brought them.
+// the first version that has what they need, which older programs read. Options (FieldOptions::since), schemes
+// (SchemeRecord::since) and kinds of models (ModelKind::since) say which version brought them.
 inline constexpr int64_t kModelFormatVersion = 9;
 inline constexpr int64_t kSiluFormatVersion = 9;
-inline constexpr int64_t kLettersFormatVersion = 8;
-inline constexpr int64_t kTaskHeadFormatVersion = 3;
-inline constexpr int64_t kEncoderFormatVersion = 2;
-inline constexpr int64_t kDecoderFormatVersion = 1;
 
 // The format in config.json of a diagnostic task's model (tasks/diagnostics): known here to be refused in
 // words, because it is no language model.
@@ -74,15 +70,41 @@ struct TokenizerPair {
   bool joint() const { return source == target; }
 };
 
-// What check_vocabulary asks, of the tokenizer of an encoder-decoder's source.
-void check_source_vocabulary(const Tokenizer& tokenizer, const EncoderDecoderOptions& options,
-                             const std::string& where);
+// Asks what check_vocabulary does of the tokenizer of the source, of a model that reads one.
+void check_source_vocabulary(const Tokenizer& tokenizer, const ModelOptions& options, const std::string& where);
 
-// Writes the three files into `directory`, which is created; without a tokenizer only two.
-void save_model(const fs::path& directory, const Decoder& model, const Tokenizer* tokenizer);
-void save_model(const fs::path& directory, const Encoder& model, const Tokenizer* tokenizer);
-// tokenizer.json is the target's; the source's, where it is another, stands beside it in source_tokenizer.json.
-void save_model(const fs::path& directory, const EncoderDecoder& model, const TokenizerPair& tokenizers);
+// Writes the files into `directory`, which is created: the options and the weights of `model`, which they made, and
+// tokenizer.json, the target's, where there is one; the source's, where it is another, stands beside it in
+// source_tokenizer.json.
+void save_model(const fs::path& directory, const ModelOptions& options, const torch::nn::Module& model,
+                const Tokenizer* tokenizer, const Tokenizer* source = nullptr);
+
+// A model of any kind, in evaluation mode and on the CPU.
+struct AnyModel {
+  ModelOptions options;
+  std::shared_ptr<torch::nn::Module> module;
+
+  // The same as a Decoder, an Encoder, an EncoderDecoder; the caller knows that it is one.
+  template <class Model>
+  Model as() const {
+    return Model(std::dynamic_pointer_cast<typename Model::ContainedType>(module));
+  }
+};
+
+// Saves likewise.
+void save_model(const fs::path& directory, const AnyModel& model, const TokenizerPair& tokenizers);
+
+// Saves a Decoder, an Encoder, an EncoderDecoder likewise.
+template <class Contained>
+void save_model(const fs::path& directory, const torch::nn::ModuleHolder<Contained>& model,
+                const Tokenizer* tokenizer) {
+  save_model(directory, model->options(), *model, tokenizer);
+}
+template <class Contained>
+void save_model(const fs::path& directory, const torch::nn::ModuleHolder<Contained>& model,
+                const TokenizerPair& tokenizers) {
+  save_model(directory, AnyModel{model->options(), model.ptr()}, tokenizers);
+}
 
 template <class Model>
 struct Loaded {
@@ -110,6 +132,7 @@ LoadedTranslator load_translator(const fs::path& path);
 std::shared_ptr<Tokenizer> load_own_tokenizer(const fs::path& checkpoint);
 
 // The model of a checkpoint directory alone, in evaluation mode; no tokenizer is looked for.
+AnyModel load_any_model(const fs::path& checkpoint);
 Decoder load_decoder(const fs::path& checkpoint);
 Encoder load_encoder(const fs::path& checkpoint);
 EncoderDecoder load_encoder_decoder(const fs::path& checkpoint);

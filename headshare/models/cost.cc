@@ -46,7 +46,8 @@ void forget_own_defaults(TransformerOptions* model, const SchemeRecord& scheme) 
   if (own_options(scheme, resolve(without).attention) == own_options(scheme, model->attention)) *model = without;
 }
 
-void forget_defaults(TransformerOptions* model) {
+void forget_defaults(ModelOptions* options) {
+  TransformerOptions* model = &options->common();
   forget_default(model, &TransformerOptions::feed_forward_width);
   forget_attention_default(model, &AttentionOptions::scale);
   forget_attention_default(model, &AttentionOptions::key_width);
@@ -66,7 +67,7 @@ void leave_to_scheme(const std::set<std::string>& given, AttentionOptions* atten
 // Weights and cache take  w P + c x batch x context  bytes; of an encoder-decoder the source is as long as the target.
 // Learned positions make P grow with the context: P(context) = P0 + slope x context.
 void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
-  const TransformerOptions& model = shared_options(cost->model);
+  const TransformerOptions& model = cost->model.common();
   const auto bytes = static_cast<double>(element_bytes(options.weight_type));
   CountDifference stored = options.counts;
   stored.fixed_tables = stored.unused_rows = 0;  // parameter_bytes() has what is kept
@@ -74,7 +75,7 @@ void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
   const auto weights_of = [&](const ModelOptions& one) { return parameter_bytes(one) / kFp32Bytes * bytes - surplus; };
   const double weights = weights_of(cost->model);
   ModelOptions longer = cost->model;
-  std::visit([](TransformerOptions& one) { ++one.context; }, longer);
+  ++longer.common().context;
   const double slope = weights_of(longer) - weights;
   const auto cache = static_cast<double>(cost->cache_bytes_per_token + cost->source_cache_bytes_per_token);
   const auto context = static_cast<double>(model.context);
@@ -88,40 +89,19 @@ void fit_into(double budget, const CostOptions& options, SchemeCost* cost) {
   cost->weights_fit = weights <= budget;
 }
 
-EncoderDecoderOptions translator_of(const TransformerOptions& common, const CostOptions& options) {
-  EncoderDecoderOptions translator = options.translator;
-  static_cast<TransformerOptions&>(translator) = common;
-  translator.norms = options.encoder.norms;
-  return resolve(translator);
-}
-
-// `common`, with what another kind of model has besides where that is asked for.
-ModelOptions model_of(const TransformerOptions& common, const CostOptions& options) {
-  if (options.kind == ModelKind::kDecoder) return resolve(common);
-  if (options.kind == ModelKind::kEncoderDecoder) return translator_of(common, options);
-  EncoderOptions encoder = options.encoder;
-  static_cast<TransformerOptions&>(encoder) = common;
-  if (is_hashed(encoder.embedding) && encoder.masked_head) {  // what such an encoder can learn from text
-    encoder.masked_head = false;
-    encoder.three_way_head = true;
-  }
-  return resolve(encoder);
-}
-
 SchemeCost cost_of(const std::string& scheme, const CostOptions& options, const Sweep& sweep,
                    const std::string& value) {
   SchemeCost cost{.scheme = scheme, .sweep_value = value, .impossible = {}, .model = options.model, .size = {}};
-  TransformerOptions model = options.model;
-  model.attention.scheme = scheme;
-  if (!options.own_scheme.empty() && scheme != options.own_scheme) leave_to_scheme(options.given, &model.attention);
-  CostOptions set = options;
-  Fields list = swept_fields(model, set);
+  AttentionOptions& attention = cost.model.common().attention;
+  attention.scheme = scheme;
+  if (!options.own_scheme.empty() && scheme != options.own_scheme) leave_to_scheme(options.given, &attention);
+  Fields list = swept_fields(cost.model);
   if (!sweep.name.empty()) set_field(list, sweep.name, value, "--sweep");
-  cost.model = model;
   try {
-    cost.model = model_of(model, set);
-    cost.size = size_of(cost.model);
-    cost.size.total_parameters -= surplus_parameters(options.counts, shared_options(cost.model));
+    const ModelKind& kind = cost.model.kind();
+    cost.model = kind.resolve(kind.trainable(cost.model));
+    cost.size = measure(cost.model);
+    cost.size.total_parameters -= surplus_parameters(options.counts, cost.model.common());
     const auto stored = [&](int64_t float_bytes) {
       return float_bytes / static_cast<int64_t>(kFp32Bytes) * element_bytes(options.cache_type);
     };
@@ -146,29 +126,22 @@ int64_t surplus_parameters(const CountDifference& counts, const TransformerOptio
   return own_layers(resolved) * resolved.attention.d_model - fixed;
 }
 
-CostOptions cost_options(ModelKind kind) {
+CostOptions cost_options(const std::string& kind) {
   CostOptions options;
   options.kind = kind;
-  options.encoder.masked_head = true;
-  if (kind == ModelKind::kEncoder) options.model = EncoderOptions();
-  if (kind == ModelKind::kDecoder) options.model = DecoderOptions();
-  if (kind == ModelKind::kEncoderDecoder) {
-    options.model = EncoderDecoderOptions();
-    options.model.positions = PositionKind::kSinusoidal;
-  }
+  options.model = model_kind(kind).costed();
   return options;
 }
 
 Fields fields(CostOptions& o) {
-  static const EnumNames<ModelKind> kKinds = {{ModelKind::kDecoder, "decoder"},
-                                              {ModelKind::kEncoder, "encoder"},
-                                              {ModelKind::kEncoderDecoder, "encoder-decoder"}};
+  std::vector<std::string> kinds;
+  for (const ModelKind* one : model_kinds()) kinds.push_back(one->name());
   return {
       field("schemes", &o.schemes, "attention schemes, or all", {.aliases = {"scheme", "attention"}}),
       field("kind", &o.kind,
             "kind of model: a decoder language model, an encoder, which keeps no cache, or an encoder-decoder, which "
             "translates",
-            kKinds),
+            kinds, {}),
       field("sweep", &o.sweep, "repeat for several values of one model option: heads=4,8,16,32 or layers=6,12,24"),
       bytes_field("memory-budget", &o.memory_budget,
                   "also print the largest batch (at --context tokens) and the longest context (at --batch-size) whose "
@@ -186,44 +159,17 @@ Fields model_fields(TransformerOptions& model) {
   return list;
 }
 
-Fields translator_fields(EncoderDecoderOptions& o) {
-  Fields list = fields(static_cast<EncoderDecoderParts&>(o));
-  list.push_back(field("source-vocabulary", &o.source_vocabulary,
-                       "tokens of the source; 0: as many as the target's, --vocabulary", {.min = 0, .max = 1 << 30}));
+Fields swept_fields(ModelOptions& model) {
+  Fields list = model_fields(model.common());
+  if (auto* encoder = model.find<EncoderOptions>()) append(&list, fields(encoder->embedding));
   return list;
 }
-
-Fields swept_fields(TransformerOptions& model, CostOptions& options) {
-  Fields list = model_fields(model);
-  if (options.kind == ModelKind::kEncoder) append(&list, fields(options.encoder.embedding));
-  return list;
-}
-
-namespace {
-
-// What follows from the model's scheme, layers and vocabulary follows from those that are asked for.
-void take_translator(const EncoderDecoderOptions& read, CostOptions* options) {
-  EncoderDecoderOptions& own = options->translator;
-  own = read;
-  own.sites.reset();
-  for (std::string* site : {&own.encoder_scheme, &own.decoder_scheme, &own.cross_scheme}) {
-    if (*site == own.attention.scheme) *site = EncoderDecoderParts().encoder_scheme;
-  }
-  if (own.decoder_layers == own.layers) own.decoder_layers.reset();
-  if (own.source_vocabulary == own.vocabulary) own.source_vocabulary = 0;
-  options->encoder.norms = own.norms;
-}
-
-}  // namespace
 
 void take_model(const ModelOptions& read, CostOptions* options) {
-  options->kind = is_causal(read)            ? ModelKind::kDecoder
-                  : is_encoder_decoder(read) ? ModelKind::kEncoderDecoder
-                                             : ModelKind::kEncoder;
-  options->model = shared_options(read);
-  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&read)) take_translator(*translator, options);
-  options->own_scheme = options->model.attention.scheme;
-  if (const auto* encoder = std::get_if<EncoderOptions>(&read)) options->encoder = *encoder;
+  options->kind = read.kind().name();
+  options->model = read;
+  options->own_scheme = read.common().attention.scheme;
+  read.kind().forget_defaults(&options->model);
   forget_defaults(&options->model);
 }
 
@@ -261,20 +207,9 @@ std::vector<SchemeCost> all_costs(const CostOptions& options, const Sweep& sweep
 }
 
 int64_t mha_parameters(const ModelOptions& model) {
-  const auto as_mha = [](auto options) {
-    options.attention.scheme = "mha";
-    options.attention.key_width.reset();
-    options.attention.scale.reset();
-    return options;
-  };
-  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
-  if (translator == nullptr) {  // decoders and encoders have the same attention
-    return measure(resolve(as_mha(DecoderOptions(shared_options(model))))).attention_parameters;
-  }
-  EncoderDecoderOptions mha = as_mha(*translator);
-  mha.sites.reset();
-  mha.encoder_scheme = mha.decoder_scheme = mha.cross_scheme = mha.attention.scheme;
-  return measure(resolve(mha)).attention_parameters;
+  ModelOptions mha = model;
+  mha.kind().set_scheme("mha", &mha);
+  return measure(mha.kind().resolve(mha)).attention_parameters;
 }
 
 }  // namespace headshare

@@ -7,14 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 
 namespace headshare {
-
-enum class ModelKind { kDecoder, kEncoder, kEncoderDecoder };
-
-// An encoder keeps no cache.
-inline bool keeps_cache(ModelKind kind) { return kind != ModelKind::kEncoder; }
 
 // How weights or cached keys and values are stored. Of int8 the scales are not counted.
 enum class ElementType { kFp32, kBf16, kInt8 };
@@ -33,10 +28,8 @@ struct CountDifference {
 int64_t surplus_parameters(const CountDifference& counts, const TransformerOptions& resolved);
 
 struct CostOptions {
-  TransformerOptions model;          // its scheme is own_scheme, or nothing
-  EncoderOptions encoder;            // what an encoder has besides: its parts, its pooler and heads
-  EncoderDecoderOptions translator;  // what an encoder-decoder has besides, but for the placement of norms: `encoder`'s
-  ModelKind kind = ModelKind::kDecoder;
+  std::string kind = "decoder";  // the name of one of model_kinds()
+  ModelOptions model;            // of that kind; its scheme is own_scheme, or nothing
   std::vector<std::string> schemes = {"all"};
   std::string sweep;
   std::optional<double> memory_budget;
@@ -50,21 +43,19 @@ struct CostOptions {
   std::set<std::string> given = {};  // options that the user set, and that every scheme gets
 };
 
-// Returns the options that a kind begins with: an encoder has a masked-LM head, and an encoder-decoder the positions of
-// the first Transformer.
-CostOptions cost_options(ModelKind kind = ModelKind::kDecoder);
+// Returns the options that a kind begins with (ModelKind::costed).
+CostOptions cost_options(const std::string& kind = "decoder");
 
 // The fields ask about the model: schemes, kind, sweep, budget and types of elements.
 Fields fields(CostOptions& options);
 
-// The options of the model that is asked about; `schemes` stands for its scheme.
+// The options of every kind of model that is asked about; `schemes` stands for the scheme.
 Fields model_fields(TransformerOptions& model);
-Fields translator_fields(EncoderDecoderOptions& translator);
 
-// A sweep takes these fields: the options of `model`, and an encoder's token embedding in `options`.
-Fields swept_fields(TransformerOptions& model, CostOptions& options);
+// A sweep takes these fields: the options that all kinds have, and of an encoder its token embedding.
+Fields swept_fields(ModelOptions& model);
 
-// Makes a model that there is the one that is asked about: sets kind, model, encoder, translator and own_scheme.
+// Makes a model that there is the one that is asked about: sets kind, model and own_scheme.
 void take_model(const ModelOptions& read, CostOptions* options);
 
 struct Sweep {

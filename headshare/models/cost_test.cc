@@ -27,17 +27,16 @@ Settings operator+(Settings settings, const Settings& more) {
 }
 
 // Returns the cost of every scheme with these settings on top of what the kind begins with.
-std::vector<SchemeCost> costs(const Settings& settings, ModelKind kind = ModelKind::kDecoder) {
+std::vector<SchemeCost> costs(const Settings& settings, const std::string& kind = "decoder") {
   CostOptions options = cost_options(kind);
   Fields known = fields(options);
-  append(&known, model_fields(options.model));
-  append(&known, fields(static_cast<EncoderParts&>(options.encoder)));
-  append(&known, translator_fields(options.translator));
+  append(&known, model_fields(options.model.common()));
+  append(&known, model_kind(kind).own_fields(options.model));
   for (const auto& [name, text] : settings) set_field(known, name, text, "test");
-  return all_costs(options, parse_sweep(options.sweep, swept_fields(options.model, options)));
+  return all_costs(options, parse_sweep(options.sweep, swept_fields(options.model)));
 }
 
-SchemeCost cost(const std::string& scheme, const Settings& settings, ModelKind kind = ModelKind::kDecoder) {
+SchemeCost cost(const std::string& scheme, const Settings& settings, const std::string& kind = "decoder") {
   return costs(settings + Settings{{"schemes", scheme}}, kind).front();
 }
 
@@ -85,7 +84,7 @@ TEST(CostTest, TranslationTable) {
     const Settings sizes = {{"layers", std::to_string(line.layers)},
                             {"d-model", std::to_string(line.width)},
                             {"heads", std::to_string(line.heads)}};
-    const std::vector<SchemeCost> all = costs(sizes, ModelKind::kEncoderDecoder);
+    const std::vector<SchemeCost> all = costs(sizes, "encoder-decoder");
     EXPECT_EQ(schemes_of(all), scheme_names());
     const int64_t sites = 3 * line.layers;  // encoder, decoder and cross-attention
     const int64_t width = line.width, narrow = line.width / line.heads;
@@ -107,13 +106,13 @@ TEST(CostTest, TranslationTable) {
     }
     // Norms, feed-forward parts with biases and one embedding; sinusoids are no parameters.
     const int64_t blocks = 2 * line.layers * (8 * width * width + 5 * width) + line.layers * (2 + 3) * 2 * width;
-    EXPECT_EQ(cost("mha", sizes, ModelKind::kEncoderDecoder).size.total_parameters, mha + blocks + 50257 * width);
+    EXPECT_EQ(cost("mha", sizes, "encoder-decoder").size.total_parameters, mha + blocks + 50257 * width);
   }
 }
 
 TEST(CostTest, PartsOfAnEncoderDecoder) {
   const auto of = [](const Settings& more) {
-    return cost("mhe_mul", kBaseTranslator + more, ModelKind::kEncoderDecoder);
+    return cost("mhe_mul", kBaseTranslator + more, "encoder-decoder");
   };
   const SchemeCost all = of({}), cross = of({{"cross-scheme", "mha"}});
   constexpr int64_t kMhe = 3 * 512 * 64 + 512 * 512 + 3 * 512;
@@ -130,7 +129,7 @@ TEST(CostTest, PartsOfAnEncoderDecoder) {
   const int64_t cache = fits.cache_bytes_per_token + fits.source_cache_bytes_per_token;
   EXPECT_EQ(cache, all.cache_bytes_per_token);
   EXPECT_EQ(fits.longest_context, room / cache);
-  EXPECT_EQ(fits.largest_batch, room / (cache * shared_options(fits.model).context));
+  EXPECT_EQ(fits.largest_batch, room / (cache * fits.model.common().context));
 }
 
 TEST(CostTest, ChosenSchemesStandInTheirOrder) {
@@ -157,7 +156,7 @@ TEST(CostTest, Sweeps) {
   std::vector<std::string> order;
   for (const SchemeCost& one : costs(narrow + Settings{{"sweep", "heads=4,8,16"}, {"schemes", "mha,mhe_mul"}})) {
     order.push_back(one.scheme + " " + one.sweep_value);
-    const int64_t D = 64 / shared_options(one.model).attention.heads;
+    const int64_t D = 64 / one.model.common().attention.heads;
     const int64_t mhe = 4 * (3 * 64 * D + 64 * 64 + 3 * 64);
     EXPECT_EQ(one.size.attention_parameters, one.scheme == "mhe_mul" ? mhe : 4 * 4 * 64 * 64);
   }
@@ -229,7 +228,7 @@ TEST(CostTest, AModelThatThereIs) {
   model.attention = {.scheme = "mha", .d_model = 16, .heads = 4};
   CostOptions options;
   take_model(resolve(model), &options);
-  EXPECT_EQ(options.kind, ModelKind::kDecoder);
+  EXPECT_EQ(options.kind, "decoder");
   const std::vector<SchemeCost> all = all_costs(options, {});
   EXPECT_EQ(all.front().scheme, "mha");
   EXPECT_EQ(all.size(), scheme_names().size());
@@ -253,11 +252,11 @@ TEST(CostTest, TranslatorsAreTakenWithTheirSites) {
   model.cross_scheme = "mqa";
   CostOptions options;
   take_model(resolve(model), &options);
-  EXPECT_EQ(options.kind, ModelKind::kEncoderDecoder);
+  EXPECT_EQ(options.kind, "encoder-decoder");
   const SchemeCost own = all_costs(options, {}).front();
   EXPECT_EQ(own.scheme, "mha");
-  EXPECT_EQ(own.size.total_parameters, size_of(resolve(model)).total_parameters);
-  EXPECT_EQ(std::get<EncoderDecoderOptions>(own.model).cross_scheme, "mqa");
+  EXPECT_EQ(own.size.total_parameters, measure(resolve(model)).total_parameters);
+  EXPECT_EQ(own.model.as<EncoderDecoderOptions>().cross_scheme, "mqa");
 }
 
 TEST(CostTest, CountsOfOtherPrograms) {

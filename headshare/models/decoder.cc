@@ -25,7 +25,7 @@ int64_t DecodingState::allocated_bytes() const {
 }
 
 DecoderImpl::DecoderImpl(DecoderOptions resolved)
-    : TransformerImpl(resolved, NormPlacement::kBefore),
+    : TransformerImpl(resolved),
       options_(std::move(resolved)),
       norm_(register_module("norm", block_norm(options_))),
       output_embedding_(token_embedding()) {

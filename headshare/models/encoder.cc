@@ -8,7 +8,7 @@
 namespace headshare {
 
 EncoderImpl::EncoderImpl(EncoderOptions resolved)
-    : TransformerImpl(resolved, resolved.norms, resolved.embedding),
+    : TransformerImpl(resolved, resolved.embedding),
       options_(std::move(resolved)),
       embedding_norm_(register_module("embedding_norm", embedding_norm(options_))) {
   const int64_t E = options_.attention.d_model;

@@ -64,8 +64,8 @@ EncoderDecoderImpl::EncoderDecoderImpl(EncoderDecoderOptions resolved)
     source_norm_ = register_module("source_embedding_norm", block_norm(o));
     target_norm_ = register_module("embedding_norm", block_norm(o));
   }
-  encoder_ = register_module("encoder", BlockStack(encoder_side(o), o.norms, clock_));
-  decoder_ = register_module("decoder", BlockStack(decoder_side(o), o.norms, clock_, o.sites->cross));
+  encoder_ = register_module("encoder", BlockStack(encoder_side(o), clock_));
+  decoder_ = register_module("decoder", BlockStack(decoder_side(o), clock_, o.sites->cross));
   if (o.norms == NormPlacement::kBefore) {
     encoder_norm_ = register_module("encoder_norm", block_norm(o));
     decoder_norm_ = register_module("decoder_norm", block_norm(o));

@@ -42,14 +42,15 @@ struct TargetMarks {
 };
 
 struct EncoderDecoderOptions : TransformerOptions, EncoderDecoderParts {
-  NormPlacement norms = NormPlacement::kAfter;
+  EncoderDecoderOptions() { norms = NormPlacement::kAfter; }
+
   int64_t source_vocabulary = 0;  // of the source; 0: as many as the target's `vocabulary`
   bool output_bias = false;       // the output layer has a bias for each token
   TargetMarks marks = {};
   std::optional<AttentionSites> sites = {};  // set by resolve
 };
 
-// Every option a user sets of these, but for the placement of norms, which is an encoder's too.
+// Every option a user sets of these.
 Fields fields(EncoderDecoderParts& parts);
 
 // Every option a user sets of the model.
@@ -61,6 +62,9 @@ Fields stored_fields(EncoderDecoderOptions& options);
 // Fills in defaults and the attention of each site, checks sizes. Throws Error for what an encoder-decoder has not:
 // layers that share parameters, factorised embeddings, key widths that differ between layers.
 EncoderDecoderOptions resolve(EncoderDecoderOptions options);
+
+template <>
+const ModelKind& kind_of<EncoderDecoderOptions>();
 
 // What the blocks of either side are made of; `resolved` options.
 TransformerOptions encoder_side(const EncoderDecoderOptions& resolved);

@@ -1,45 +1,58 @@
-// The options of a model of any kind, and what follows from them whatever the kind.
+// The options of a model of any kind.
 #pragma once
 
-#include <variant>
+#include <any>
+#include <concepts>
 
-#include "headshare/models/size.h"
+#include "headshare/models/options.h"
 
 namespace headshare {
 
-using ModelOptions = std::variant<DecoderOptions, EncoderOptions, EncoderDecoderOptions>;
+class ModelKind;
 
-// What all kinds have in common.
-const TransformerOptions& shared_options(const ModelOptions& options);
+// A value that holds the options of one kind of model: a decoder's, an encoder's, those of a kind that a program adds.
+class ModelOptions {
+ public:
+  // A decoder's, as they begin.
+  ModelOptions() : ModelOptions(DecoderOptions()) {}
 
-// "decoder", "encoder", "encoder-decoder".
-std::string kind_name(const ModelOptions& options);
+  // `Options` are the options of one kind, which kind_of<Options>() names.
+  template <std::derived_from<TransformerOptions> Options>
+  ModelOptions(Options options)
+      : kind_(&kind_of<Options>()),
+        common_([](std::any& held) -> TransformerOptions& { return *std::any_cast<Options>(&held); }),
+        held_(std::move(options)) {}
 
-// ", layer-groups 1, embedding-width 128": what a model saves parameters by besides its attention; "" where it does
-// not.
-std::string savings_text(const TransformerOptions& options);
+  const ModelKind& kind() const { return *kind_; }
 
-// Whether a token sees those before it alone; such a model continues text.
-bool is_causal(const ModelOptions& options);
+  // The options that all kinds have.
+  TransformerOptions& common() { return common_(held_); }
+  const TransformerOptions& common() const { return common_(const_cast<std::any&>(held_)); }
 
-// Whether it reads one sequence and writes another.
-bool is_encoder_decoder(const ModelOptions& options);
+  // Finds the options of one kind; null where these are of another.
+  template <class Options>
+  Options* find() {
+    return std::any_cast<Options>(&held_);
+  }
+  template <class Options>
+  const Options* find() const {
+    return std::any_cast<Options>(&held_);
+  }
 
-// Throws Error led by `where` for an encoder-decoder: `cannot` says what has not been built for them ("is not
-// analysed").
-void refuse_encoder_decoder(const ModelOptions& options, const std::string& where, const std::string& cannot);
+  // The caller knows that the options are of this kind.
+  template <class Options>
+  Options& as() {
+    return std::any_cast<Options&>(held_);
+  }
+  template <class Options>
+  const Options& as() const {
+    return std::any_cast<const Options&>(held_);
+  }
 
-// A module of these options with uninitialised parameters; under DeclareOn(kMeta) it takes no memory.
-std::shared_ptr<torch::nn::Module> make_model(const ModelOptions& resolved);
-
-// What a user sets, and everything that a checkpoint's config.json holds.
-nlohmann::json option_values(ModelOptions options);
-nlohmann::json stored_option_values(ModelOptions options);
-
-// measure() and the estimates of size.h, of resolved options.
-ModelSize size_of(const ModelOptions& resolved);
-double parameter_bytes(const ModelOptions& resolved);
-double training_bytes(const ModelOptions& resolved, const TrainingShape& shape);
-double evaluation_bytes(const ModelOptions& resolved, const TrainingShape& shape);
+ private:
+  const ModelKind* kind_;
+  TransformerOptions& (*common_)(std::any& held);
+  std::any held_;
+};
 
 }  // namespace headshare

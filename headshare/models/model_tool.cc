@@ -181,14 +181,14 @@ int main(int count, char** arguments) {
     const ModelOptions options = read_options(checkpoint);
     if (input.contains("text")) {
       const std::string text = input.at("text").get<std::string>();
-      write_tensors(arguments[3], {{"embedded", embedded(checkpoint, std::get<EncoderOptions>(options), text)}});
+      write_tensors(arguments[3], {{"embedded", embedded(checkpoint, options.as<EncoderOptions>(), text)}});
     } else if (input.contains("tokens")) {
       const LoadedEncoder loaded = load_encoder_model(checkpoint);
       input["ids"] = ids_of(input.at("tokens"), *loaded.tokenizer);
       write_results(loaded.model, input, gradients, arguments[3]);
-    } else if (std::holds_alternative<EncoderOptions>(options)) {
+    } else if ((options.find<EncoderOptions>() != nullptr)) {
       write_results(load_encoder(checkpoint), input, gradients, arguments[3]);
-    } else if (is_encoder_decoder(options)) {
+    } else if (options.kind().reads_source()) {
       write_results(load_encoder_decoder(checkpoint), input, gradients, arguments[3]);
     } else {
       write_results(load_decoder(checkpoint), input, gradients, arguments[3]);

@@ -109,6 +109,7 @@ AttentionOptions layer_attention(const TransformerOptions& o, int64_t layer) {
 }
 
 EncoderOptions::EncoderOptions() {
+  norms = NormPlacement::kAfter;
   context = 128;
   activation = ActivationKind::kGeluErf;
   norm_epsilon = 1e-12;
@@ -173,7 +174,6 @@ Fields fields(DecoderOptions& o) {
 
 Fields fields(EncoderParts& o) {
   Fields list = {
-      norms_field(&o.norms),
       field("segments", &o.segments, "kinds of tokens that have an embedding, as in pairs of texts; 0: none",
             {.min = 0, .max = 1 << 20, .aliases = {"type-vocab-size"}}),
   };
@@ -183,6 +183,7 @@ Fields fields(EncoderParts& o) {
 
 Fields fields(EncoderOptions& o) {
   Fields list = fields(static_cast<TransformerOptions&>(o));
+  list.push_back(norms_field(&o.norms));
   append(&list, fields(static_cast<EncoderParts&>(o)));
   return list;
 }

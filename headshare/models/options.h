@@ -29,6 +29,7 @@ struct TransformerOptions {
   std::optional<int64_t> embedding_width = {};  // W, factorised: ids become W numbers and a projection makes them E
   FeedForwardKind feed_forward = FeedForwardKind::kPlain;
   std::optional<int64_t> feed_forward_width = {};  // default default_feed_forward_width()
+  NormPlacement norms = NormPlacement::kBefore;  // a decoder has no choice
   PositionKind positions = PositionKind::kLearned;
   ActivationKind activation = ActivationKind::kGeluTanh;
   NormKind norm = NormKind::kLayer;
@@ -52,12 +53,11 @@ int64_t embedding_width(const TransformerOptions& options);
 // The attention of one of own_layers(); `resolved` options.
 AttentionOptions layer_attention(const TransformerOptions& resolved, int64_t layer);
 
-// A decoder has nothing else; its norms stand before.
+// A decoder has nothing else.
 using DecoderOptions = TransformerOptions;
 
 // What a user sets of an encoder besides.
 struct EncoderParts {
-  NormPlacement norms = NormPlacement::kAfter;
   int64_t segments = 2;  // kinds of tokens, such as a pair's first and second text; 0: not told apart
   TokenEmbeddingOptions embedding = {};
 };
@@ -95,10 +95,11 @@ struct EncoderOptions : TransformerOptions, EncoderParts {
 // Where a model's norms stand, where that is a choice.
 Field norms_field(NormPlacement* target);
 
-// Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives.
+// Every option a user sets, the attention's included, but for `vocabulary`, which the tokenizer gives, and of a decoder
+// for the placement of norms.
 Fields fields(DecoderOptions& options);
 Fields fields(EncoderParts& parts);
-Fields fields(EncoderOptions& options);  // both
+Fields fields(EncoderOptions& options);  // both, and the placement of norms
 
 // The same and the rest: what a checkpoint's config.json holds.
 Fields stored_fields(DecoderOptions& options);
@@ -107,6 +108,17 @@ Fields stored_fields(EncoderOptions& options);
 // Fills in defaults, hands positions and start values down to the attention options, checks sizes.
 DecoderOptions resolve(DecoderOptions options);
 EncoderOptions resolve(EncoderOptions options);
+
+class ModelKind;
+
+// The kind of model that options of this type make (models/model_kind.h). A type of options without a kind of its own
+// does not link.
+template <class Options>
+const ModelKind& kind_of();
+template <>
+const ModelKind& kind_of<DecoderOptions>();
+template <>
+const ModelKind& kind_of<EncoderOptions>();
 
 // What an encoder learns from text.
 enum class EncoderTask { kMasked, kThreeWay };

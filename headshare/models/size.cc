@@ -4,16 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <string>
 
 #include "headshare/attention/scheme.h"
-#include "headshare/base/error.h"
-#include "headshare/models/decoder.h"
-#include "headshare/models/embeddings/token_embedding.h"
-#include "headshare/models/encoder.h"
-#include "headshare/models/encoder_decoder.h"
+#include "headshare/models/feed_forward.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/ops/cross_entropy.h"
 
 namespace headshare {
@@ -72,73 +66,6 @@ double output_layer(const TransformerOptions& o, const TrainingShape& shape) {
   return 2 * chunk * V + 2 * static_cast<double>(tokens) * read + (o.tie_embeddings ? V * W : 0);
 }
 
-// What a model of one layer of these options counts: what belongs to the layer, and the rest.
-struct LayerCount {
-  AttentionCost attention;
-  int64_t block = 0;
-  int64_t rest = 0;
-};
-
-template <class Model, class Options>
-LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
-  const DeclareOn meta(at::kMeta);
-  one_block.layers = 1;
-  one_block.layer_groups.reset();
-  one_block.attention = attention;
-  one_block.layer_key_widths.clear();
-  const Model model(one_block);
-  LayerCount count{.attention = model->attention(0)->scheme().cost()};
-  for (const Declared& one : declared_parameters(*model)) {
-    (one.name.starts_with("blocks.") ? count.block : count.rest) += one.tensor.numel();
-  }
-  return count;
-}
-
-// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such. Those
-// that share their parameters count once, and each fills a cache of its own.
-template <class Model, class Options>
-ModelSize count(const Options& options) {
-  const int64_t layers = own_layers(options);
-  const int64_t depths = options.layers / layers;  // where each of them runs
-  std::map<int64_t, int64_t> alike;                // key width -> layers with parameters of their own
-  if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
-  for (const int64_t width : options.layer_key_widths) ++alike[width];
-  ModelSize size;
-  int64_t elements = 0;
-  for (const auto& [width, number] : alike) {
-    AttentionOptions attention = options.attention;
-    attention.key_width = width;
-    const LayerCount one = count_layer<Model>(options, attention);
-    if (size.total_parameters == 0) size.total_parameters = one.rest;
-    // The cache has at most as many elements as the projections that fill it.
-    const int64_t most = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(kFloatBytes);
-    HS_CHECK(one.block <= (most - size.total_parameters) / (number * depths), "a model of ", options.layers,
-             " layers with ", one.block, " parameters each cannot be counted in 64 bits; choose smaller sizes");
-    size.attention_parameters += number * one.attention.parameters;
-    size.attention_parameters_effective += number * one.attention.effective;
-    size.total_parameters += number * one.block;
-    elements += number * one.attention.cache_elements;
-  }
-  size.feed_forward_width = *options.feed_forward_width;
-  size.cache_elements_per_token = elements / layers;
-  size.cache_bytes_per_token = elements * depths * static_cast<int64_t>(kFloatBytes);
-  return size;
-}
-
-int64_t count_embedding(const TokenEmbeddingOptions& embedding, const TransformerOptions& o) {
-  const DeclareOn meta(at::kMeta);
-  int64_t parameters = 0;
-  const auto declare = [&](const std::string&, at::IntArrayRef sizes, Init) {
-    const Tensor made = at::empty(sizes, at::TensorOptions().device(at::kMeta));
-    parameters += made.numel();
-    return made;
-  };
-  make_token_embedding(embedding,
-                       {.vocabulary = o.vocabulary, .width = embedding_width(o), .deviation = o.init_deviation},
-                       {.declare = declare, .dropout = {}});
-  return parameters;
-}
-
 double stored_bytes(const TransformerOptions& o, int64_t parameters) {
   const bool table = o.positions == PositionKind::kSinusoidal;
   const double sinusoids = table ? static_cast<double>(o.context) * static_cast<double>(embedding_width(o)) : 0;
@@ -194,14 +121,6 @@ int64_t batch_to_evaluate(const TransformerOptions& o, const TrainingShape& shap
   return evaluated.batch;
 }
 
-// An encoder-decoder's blocks as so many of an encoder: those of its decoder have a second attention, about half as
-// much again.
-TransformerOptions as_one_stack(const EncoderDecoderOptions& o) {
-  TransformerOptions stack = o;
-  stack.layers += *o.decoder_layers + (*o.decoder_layers + 1) / 2;
-  return stack;
-}
-
 double run_bytes(const TransformerOptions& o, int64_t parameters, const TrainingShape& shape) {
   const double copies = 4 + static_cast<double>(shape.moving_averages);
   double bytes = kFloatBytes * copies * static_cast<double>(parameters);
@@ -213,94 +132,24 @@ double run_bytes(const TransformerOptions& o, int64_t parameters, const Training
 
 }  // namespace
 
-ModelSize measure(const DecoderOptions& o) {
-  ModelSize size = count<Decoder>(o);
-  size.embedding_parameters = count_embedding({}, o);
-  return size;
+ModelSize measure(const ModelOptions& o) { return o.kind().measure(o); }
+
+double parameter_bytes(const ModelOptions& o) { return stored_bytes(o.common(), measure(o).total_parameters); }
+
+double training_bytes(const ModelOptions& o, const TrainingShape& shape) {
+  return run_bytes(o.kind().as_one_stack(o), measure(o).total_parameters, shape) + o.kind().lookup_bytes(o, shape);
 }
 
-ModelSize measure(const EncoderOptions& o) {
-  ModelSize size = count<Encoder>(o);
-  size.embedding_parameters = count_embedding(o.embedding, o);
-  size.cache_elements_per_token = size.cache_bytes_per_token = 0;
-  return size;
+double evaluation_bytes(const ModelOptions& o, const TrainingShape& shape) {
+  // What looking up takes is gone before the first block.
+  return std::max(forward_bytes(o.kind().as_one_stack(o), shape), 2 * o.kind().lookup_bytes(o, shape));
 }
 
-// One block of either side is made, and counted as often as there are such.
-ModelSize measure(const EncoderDecoderOptions& o) {
-  const DeclareOn meta(at::kMeta);
-  EncoderDecoderOptions one = o;
-  one.layers = 1;
-  one.decoder_layers = 1;
-  const EncoderDecoder model(one);
-  const Block& encoder = model->encoder()->block(0);
-  const Block& decoder = model->decoder()->block(0);
-  ModelSize size;
-  const auto count = [&](const Attention& attention, int64_t number) {
-    const AttentionCost cost = attention->scheme().cost();
-    size.attention_parameters += number * cost.parameters;
-    size.attention_parameters_effective += number * cost.effective;
-    return number * cost.cache_elements * static_cast<int64_t>(kFloatBytes);
-  };
-  count(encoder->attention, o.layers);
-  size.cache_bytes_per_token = count(decoder->attention, *o.decoder_layers);
-  size.source_cache_bytes_per_token = count(decoder->cross_attention, *o.decoder_layers);
-  size.cache_elements_per_token = decoder->attention->scheme().cost().cache_elements;
-  for (const Declared& parameter : declared_parameters(*model)) {
-    const bool of_encoder = parameter.name.starts_with("encoder.");
-    const bool of_decoder = parameter.name.starts_with("decoder.");
-    const int64_t number = of_encoder ? o.layers : of_decoder ? *o.decoder_layers : 1;
-    size.total_parameters += number * parameter.tensor.numel();
-  }
-  const int64_t rows = o.vocabulary + (o.share_embeddings ? 0 : o.source_vocabulary);
-  size.embedding_parameters = rows * o.attention.d_model;
-  size.feed_forward_width = *o.feed_forward_width;
-  return size;
+int64_t evaluation_batch(const ModelOptions& o, const TrainingShape& shape) {
+  return batch_to_evaluate(o.kind().as_one_stack(o), shape);
 }
 
-double parameter_bytes(const DecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
-double parameter_bytes(const EncoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
-double parameter_bytes(const EncoderDecoderOptions& o) { return stored_bytes(o, measure(o).total_parameters); }
-
-namespace {
-
-// Of hash-pool: a row for each chunk of each token's signature, kept for the gradient of the weights they are summed
-// with.
-double picked_bytes(const EncoderOptions& o, const TrainingShape& shape) {
-  if (o.embedding.kind != TokenEmbeddingKind::kHashPool) return 0;
-  const int64_t chunks = (o.embedding.bits + o.embedding.chunk_bits - 1) / o.embedding.chunk_bits;
-  return kFloatBytes * tokens_of(shape) * static_cast<double>(chunks * embedding_width(o));
-}
-
-}  // namespace
-
-double training_bytes(const DecoderOptions& o, const TrainingShape& shape) {
-  return run_bytes(o, measure(o).total_parameters, shape);
-}
-
-double training_bytes(const EncoderOptions& o, const TrainingShape& shape) {
-  return run_bytes(o, measure(o).total_parameters, shape) + picked_bytes(o, shape);
-}
-
-double training_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
-  return run_bytes(as_one_stack(o), measure(o).total_parameters, shape);
-}
-
-double evaluation_bytes(const DecoderOptions& o, const TrainingShape& shape) { return forward_bytes(o, shape); }
-double evaluation_bytes(const EncoderOptions& o, const TrainingShape& shape) {
-  return std::max(forward_bytes(o, shape), 2 * picked_bytes(o, shape));  // they are gone before the first block
-}
-double evaluation_bytes(const EncoderDecoderOptions& o, const TrainingShape& shape) {
-  return forward_bytes(as_one_stack(o), shape);
-}
-
-int64_t evaluation_batch(const DecoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
-int64_t evaluation_batch(const EncoderOptions& o, const TrainingShape& shape) { return batch_to_evaluate(o, shape); }
-int64_t evaluation_batch(const EncoderDecoderOptions& o, const TrainingShape& shape) {
-  return batch_to_evaluate(as_one_stack(o), shape);
-}
-
-double decoding_bytes(const DecoderOptions& o, int64_t batch, int64_t length) {
+double decoding_bytes(const ModelOptions& o, int64_t batch, int64_t length) {
   return parameter_bytes(o) + static_cast<double>(measure(o).cache_bytes_per_token) * static_cast<double>(batch) *
                                   static_cast<double>(length);
 }

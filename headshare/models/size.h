@@ -2,19 +2,15 @@
 #pragma once
 
 #include "headshare/metrics/model_size.h"
-#include "headshare/models/encoder_decoder_options.h"
+#include "headshare/models/model_options.h"
 
 namespace headshare {
 
 // Exact counts. Throws Error when the counts do not fit into 64 bits.
-ModelSize measure(const DecoderOptions& resolved);
-ModelSize measure(const EncoderOptions& resolved);
-ModelSize measure(const EncoderDecoderOptions& resolved);
+ModelSize measure(const ModelOptions& resolved);
 
 // Bytes of the model alone: its parameters, and its table of sinusoids where it has one.
-double parameter_bytes(const DecoderOptions& resolved);
-double parameter_bytes(const EncoderOptions& resolved);
-double parameter_bytes(const EncoderDecoderOptions& resolved);
+double parameter_bytes(const ModelOptions& resolved);
 
 // How a training run uses memory besides the parameters.
 struct TrainingShape {
@@ -28,28 +24,21 @@ struct TrainingShape {
 };
 
 // Bytes a training run needs at its peak: parameters, gradients, two Adam moments, all float32, and the activations of
-// a step or of an evaluation, whichever are more. An estimate from the shapes, within about a third of what is
-// measured.
-double training_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
-double training_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
-// shape.length is that of source and target alike.
-double training_bytes(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
+// a step or of an evaluation, whichever are more; shape.length is that of source and target alike. An estimate from the
+// shapes, within about a third of what is measured.
+double training_bytes(const ModelOptions& resolved, const TrainingShape& shape);
 
 // Bytes a forward pass without gradients needs besides the parameters, for shape.batch sequences: one block and the
 // output layer. An estimate, within about half of what is measured.
-double evaluation_bytes(const DecoderOptions& resolved, const TrainingShape& shape);
-double evaluation_bytes(const EncoderOptions& resolved, const TrainingShape& shape);
-double evaluation_bytes(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
+double evaluation_bytes(const ModelOptions& resolved, const TrainingShape& shape);
 
 // Sequences of shape.length that a run evaluates at once. Training batches are small in small recipes: about 4,096
 // tokens, or a whole training batch where that is more, as long as all scores stay below 256 MiB (a vocabulary of
 // scores for each token, where `scored` is not 0), and evaluation_bytes below 256 MiB or the activations of a training
 // step, whichever are more. At least 1.
-int64_t evaluation_batch(const DecoderOptions& resolved, const TrainingShape& shape);
-int64_t evaluation_batch(const EncoderOptions& resolved, const TrainingShape& shape);
-int64_t evaluation_batch(const EncoderDecoderOptions& resolved, const TrainingShape& shape);
+int64_t evaluation_batch(const ModelOptions& resolved, const TrainingShape& shape);
 
 // Bytes decoding needs with a cache of batch x length tokens.
-double decoding_bytes(const DecoderOptions& resolved, int64_t batch, int64_t length);
+double decoding_bytes(const ModelOptions& resolved, int64_t batch, int64_t length);
 
 }  // namespace headshare

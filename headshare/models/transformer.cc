@@ -14,7 +14,7 @@ Tensor sinusoids(int64_t length, int64_t width) {
   return at::stack({angle.sin(), angle.cos()}, 2).reshape({length, width}).to(at::kFloat);
 }
 
-TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norms,
+TransformerImpl::TransformerImpl(const TransformerOptions& o,
                                  const TokenEmbeddingOptions& embedding)
     : positions_(o.positions), context_(o.context), clock_(std::make_shared<DropoutClock>()) {
   const int64_t W = embedding_width(o);
@@ -33,7 +33,7 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o, NormPlacement norm
   if (o.embedding_width) {
     embedding_projection_ = register_module("embedding_projection", Linear(W, o.attention.d_model, Bias::kYes, start));
   }
-  blocks_ = register_module("blocks", BlockStack(o, norms, clock_));
+  blocks_ = register_module("blocks", BlockStack(o, clock_));
 }
 
 void TransformerImpl::check_ids(const Tensor& ids, int64_t first) const {

@@ -39,7 +39,7 @@ class TransformerImpl : public Layer {
   void set_recompute(bool on) { blocks_->set_recompute(on); }
 
  protected:
-  TransformerImpl(const TransformerOptions& resolved, NormPlacement norms, const TokenEmbeddingOptions& embedding = {});
+  TransformerImpl(const TransformerOptions& resolved, const TokenEmbeddingOptions& embedding = {});
 
   // ids [B, T], the first at position `first` -> token plus position embedding [B, T, W].
   Tensor embed(const TokenIds& tokens, int64_t first, LookupGradient gradient = LookupGradient::kWhole) const;

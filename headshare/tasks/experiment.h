@@ -3,21 +3,20 @@
 
 #include <memory>
 
+#include "headshare/base/file.h"
 #include "headshare/metrics/subject.h"
-#include "headshare/models/decoder.h"
-#include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_options.h"
+#include "headshare/models/size.h"
 #include "headshare/tasks/task_options.h"
 #include "headshare/train/task.h"
 
 namespace headshare {
 
-// A task with a fresh model, and what that is.
+// A task with a fresh model.
 struct Trial {
   std::unique_ptr<Task> task;
-  ModelOptions options;                // resolved
-  Decoder decoder{nullptr};            // the decoder inside; empty where the model is of another kind
-  EncoderDecoder translator{nullptr};  // likewise
+  ModelOptions options;                      // resolved
+  std::shared_ptr<torch::nn::Module> model;  // that they make: the task's model, or one inside it
 };
 
 class Experiment {

@@ -7,19 +7,23 @@
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
 #include "headshare/base/nearest.h"
+#include "headshare/base/record_list.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/tasks/families.h"
 #include "headshare/tasks/idle_options.h"
 
 namespace headshare {
 namespace {
 
-std::vector<const TaskFamily*>& families() {
+using Families = RecordList<const TaskFamily*>;
+
+Families& family_list() {
 #define HS_FAMILY(name) &name##_family(),
-  static std::vector<const TaskFamily*> all = {
+  static Families list({
 #include "headshare/tasks/families.inc"
-  };
+  });
 #undef HS_FAMILY
-  return all;
+  return list;
 }
 
 Field field_of(const std::vector<const TaskFamily*>& choice, TaskOptions& options) {
@@ -68,9 +72,19 @@ void refuse_foreign(const TaskFamily& other, TaskOptions options, TaskOptions un
   }
 }
 
+// Throws Error for an option of text that differs from `untouched`, of a task that reads none.
+void refuse_text(TaskOptions options, TaskOptions untouched) {
+  const nlohmann::json before = to_json(fields(untouched.own<TextOptions>()));
+  for (const Field& one : fields(options.own<TextOptions>())) {
+    HS_CHECK(one.value() == before.at(one.name), "--", one.name, " is about text, and --task ", options.task,
+             " makes its own sequences; leave it out");
+  }
+}
+
 // Tells whether models of fine-tuning begin with the task's models, or are its own.
 bool may_be_fine_tuned(const std::string& task) {
-  return std::any_of(families().begin(), families().end(), [&](const TaskFamily* family) {
+  const std::vector<const TaskFamily*> all = task_families();
+  return std::any_of(all.begin(), all.end(), [&](const TaskFamily* family) {
     const std::vector<std::string> first = family->begins_with();
     return !first.empty() &&
            (family == &task_family(task) || std::find(first.begin(), first.end(), task) != first.end());
@@ -110,11 +124,15 @@ const EnumNames<Preset>& preset_names() {
   return names;
 }
 
-std::vector<const TaskFamily*> task_families() { return families(); }
+std::vector<const TaskFamily*> task_families() {
+  std::vector<const TaskFamily*> list;
+  for (const auto& one : family_list().all()) list.push_back(*one);
+  return list;
+}
 
 const TaskFamily& task_family(const std::string& task) {
   std::vector<std::string> known;
-  for (const TaskFamily* family : families()) {
+  for (const TaskFamily* family : task_families()) {
     for (const std::string& name : family->tasks()) {
       if (name == task) return *family;
       known.push_back(name);
@@ -124,17 +142,17 @@ const TaskFamily& task_family(const std::string& task) {
 }
 
 const TaskFamily& scoring_family(const ModelOptions& model) {
-  for (const TaskFamily* family : families()) {
+  for (const TaskFamily* family : task_families()) {
     if (family->scores(model)) return *family;
   }
-  throw Error("there is no score on text for a model that is " + kind_name(model));
+  throw Error("there is no score on text for a model that is " + model.kind().name());
 }
 
-Field task_field(TaskOptions& options) { return field_of(families(), options); }
+Field task_field(TaskOptions& options) { return field_of(task_families(), options); }
 
 Field trained_task_field(TaskOptions& options) {
   std::vector<const TaskFamily*> alone;
-  for (const TaskFamily* family : families()) {
+  for (const TaskFamily* family : task_families()) {
     if (family->trains_alone()) alone.push_back(family);
   }
   return field_of(alone, options);
@@ -146,27 +164,31 @@ IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train) 
   for (const std::string& name : own.idle_options(options)) {
     idle.push_back({name, "does nothing for a model that learns " + own.learns()});
   }
-  add_idle_in_model(options.language.model, may_be_fine_tuned(options.task), &idle);
+  add_idle_in_model(options.model, may_be_fine_tuned(options.task), &idle);
   add_idle_in_schedule(train.schedule, &idle);
-  for (const TaskFamily* other : families()) {
+  for (const TaskFamily* other : task_families()) {
     for (IdleOption& one : foreign_options(*other, options.task)) idle.push_back(std::move(one));
   }
   return idle;
 }
 
-void check_task(const TaskOptions& options, const TaskOptions& untouched) {
-  for (const TaskFamily* other : families()) refuse_foreign(*other, options, untouched);
-  task_family(options.task).check(options, untouched);
+void check_task(const TaskOptions& options, const TaskOptions& untouched, const std::vector<TaskOptions>& models) {
+  for (const TaskFamily* other : task_families()) refuse_foreign(*other, options, untouched);
+  const TaskFamily& family = task_family(options.task);
+  TaskOptions probe = options;
+  if (family.text(probe) == nullptr) refuse_text(options, untouched);
+  family.check(options, untouched);
+  family.check_models(models);
 }
 
 double likely_training_bytes(const TaskOptions& options, TrainingShape shape) {
   const TaskFamily& family = task_family(options.task);
   const ModelOptions model = family.likely_model(options);
   family.set_shape(options, model, &shape);
-  return training_bytes(model, shape) + teacher_bytes(options.language.distillation, shape);
+  return training_bytes(model, shape) + teacher_bytes(options.own<TextOptions>().distillation, shape);
 }
 
-AddedFamily::AddedFamily(const TaskFamily& family) { families().push_back(&family); }
-AddedFamily::~AddedFamily() { families().pop_back(); }
+AddedFamily::AddedFamily(const TaskFamily& family) : record_(family_list().add(&family)) {}
+AddedFamily::~AddedFamily() { family_list().take_out(static_cast<const TaskFamily* const*>(record_)); }
 
 }  // namespace headshare

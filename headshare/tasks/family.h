@@ -8,7 +8,8 @@
 
 #include "headshare/base/field.h"
 #include "headshare/tasks/experiment.h"
-#include "headshare/tasks/language/score_text.h"
+#include "headshare/tasks/text_options.h"
+#include "headshare/tasks/text_to_score.h"
 #include "headshare/train/trainer.h"
 
 namespace headshare {
@@ -28,8 +29,11 @@ class TaskFamily {
   // begin from nothing.
   virtual std::vector<std::string> begins_with() const { return {}; }
 
-  // Whether its models, or those it begins with, learn from --text.
-  virtual bool learns_from_text() const { return true; }
+  // The text that its models, or those it begins with, read; null for families that read none, whose tasks refuse every
+  // option of text.
+  virtual TextOptions* text(TaskOptions&) const { return nullptr; }
+  // Whether they learn from --text.
+  virtual bool learns_from_text() const { return false; }
 
   // Whether `train` trains such models by themselves: those that are of use outside a comparison.
   virtual bool trains_alone() const { return false; }
@@ -57,14 +61,18 @@ class TaskFamily {
   // ones that it began with. No data is read.
   virtual void check(const TaskOptions& options, const TaskOptions& untouched) const = 0;
 
+  // Throws Error where the options of models that are compared, one or several, make no sense beside each other: two
+  // would be the same model, or none reads an option.
+  virtual void check_models(const std::vector<TaskOptions>&) const {}
+
   // The model as far as it is known before data is read, resolved: the vocabulary of text is the one that the tokenizer
   // is asked for.
   virtual ModelOptions likely_model(const TaskOptions& options) const = 0;
 
   // The sequences of a batch, their length, and the share of their tokens that the output layer scores.
   virtual void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const {
-    shape->batch = options.language.batch.batch_size;
-    shape->length = shared_options(model).context;
+    shape->batch = options.batch_size;
+    shape->length = model.common().context;
   }
 
   // Whether trained models of this kind are scored on text by score(), which `evaluate` shows; those of its options
@@ -99,20 +107,22 @@ Field task_field(TaskOptions& options);
 Field trained_task_field(TaskOptions& options);
 
 // TaskFamily::check, and that no other family's option is set: a user who sets one believes that it matters. Options at
-// the value they began with pass, because a resolved.yaml has every option.
-void check_task(const TaskOptions& options, const TaskOptions& untouched);
+// the value they began with pass, because a resolved.yaml has every option. And TaskFamily::check_models of `models`.
+void check_task(const TaskOptions& options, const TaskOptions& untouched, const std::vector<TaskOptions>& models);
 
 // Bytes that a training step of the likely model takes; of `shape` the loop says what it decides.
 double likely_training_bytes(const TaskOptions& options, TrainingShape shape);
 
-// Adds a family while it lives: for tests, and for programs that bring one of their own. Not while other threads read
-// the list.
+// Adds a family while it lives: for tests, and for programs that bring one of their own.
 class AddedFamily {
  public:
   explicit AddedFamily(const TaskFamily& family);
   ~AddedFamily();
   AddedFamily(const AddedFamily&) = delete;
   AddedFamily& operator=(const AddedFamily&) = delete;
+
+ private:
+  const void* record_;
 };
 
 }  // namespace headshare

@@ -24,10 +24,10 @@ TaskOptions untouched(const std::string& task) {
 // What check_task says once one option is set.
 std::string refused(const std::string& task, const std::string& option, const std::string& value) {
   TaskOptions options = untouched(task);
-  Fields list = fields(options.language);
+  Fields list = fields(options);
   for (const TaskFamily* family : task_families()) append(&list, family->fields(options));
   set_field(list, option, value, "--" + option);
-  return error_message([&] { check_task(options, untouched(task)); });
+  return error_message([&] { check_task(options, untouched(task), {options}); });
 }
 
 TEST(TaskOptionsTest, ACopyHasOptionsOfItsOwn) {
@@ -46,7 +46,7 @@ TEST(TaskFamilyTest, EncodersHaveBertsFormWhereItIsAskedFor) {
     TrainOptions train;
     options.task = "mlm";
     task_family("glue").set_defaults(asked, &options, &train);  // as its encoders begin
-    return std::pair(options.own<MaskedOptions>().encoder.norms, options.language.model.positions);
+    return std::pair(options.model.norms, options.model.positions);
   };
   EXPECT_EQ(form({}), std::pair(NormPlacement::kBefore, PositionKind::kRotary));
   TaskOptions bert;
@@ -61,7 +61,7 @@ TEST(TaskFamilyTest, EveryTaskHasOneFamilyThatSaysWhatItIs) {
     for (const std::string& task : family->tasks()) {
       EXPECT_TRUE(names.insert(task).second) << task;
       EXPECT_EQ(&task_family(task), family);
-      check_task(untouched(task), untouched(task));
+      check_task(untouched(task), untouched(task), {untouched(task)});
     }
   }
   EXPECT_THAT(error_message([] { task_family("ofsets"); }), HasSubstr("did you mean 'offsets'"));
@@ -106,7 +106,7 @@ TEST(CheckTaskTest, TakesItsOwnAndThoseOfWhatItBeginsWith) {
 TEST(CheckTaskTest, RefusesDifficultiesThatCannotBeMet) {
   TaskOptions options = untouched("recall");
   options.own<DiagnosticOptions>().pairs = 1000;
-  EXPECT_THAT(error_message([&] { check_task(options, untouched("recall")); }), HasSubstr("--pairs"));
+  EXPECT_THAT(error_message([&] { check_task(options, untouched("recall"), {options}); }), HasSubstr("--pairs"));
 }
 
 }  // namespace

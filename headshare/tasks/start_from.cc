@@ -22,13 +22,13 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 Shapes shapes_of(const ModelOptions& options) {
   const DeclareOn meta(at::kMeta);
   Shapes shapes;
-  for (const auto& [name, tensor] : model_tensors(*make_model(options))) shapes.emplace(name, tensor.sizes().vec());
+  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options))) shapes.emplace(name, tensor.sizes().vec());
   return shapes;
 }
 
 // The model's own options among those of a task.
 Fields model_fields(TaskOptions& options) {
-  Fields list = fields(options.language.model);
+  Fields list = fields(options.model);
   append(&list, task_family(options.task).model_fields(options));
   return list;
 }
@@ -85,7 +85,7 @@ void note_idle_size(const std::function<bool(const std::string&)>& given, const 
 std::string kind_name(TokenizerOptions options) { return as_text(to_json(fields(options)).at("tokenizer")); }
 
 void refuse_other_tokenizer(const StartModel& start, const std::function<bool(const std::string&)>& given,
-                            const LanguageModelOptions& options) {
+                            const TextOptions& options) {
   const std::string model = start.directory.string();
   const Tokenizer& own = *start.tokenizer;
   const std::string way_out = "; leave it out: each row of the embedding belongs to a token of the model's own";
@@ -99,7 +99,7 @@ void refuse_other_tokenizer(const StartModel& start, const std::function<bool(co
   HS_CHECK(!given("tokenizer") || kind == own.kind(), "--tokenizer is ", kind, " and that of ", model, " is ",
            own.kind(), way_out);
   note_idle_size(given, options.tokenizer, model, own);
-  const int64_t vocabulary = shared_options(start.options).vocabulary;
+  const int64_t vocabulary = start.options.common().vocabulary;
   HS_CHECK(!given("model-vocabulary") || options.vocabulary.value_or(vocabulary) == vocabulary,
            "--model-vocabulary is ", options.vocabulary.value_or(0), " and that of ", model, " is ", vocabulary,
            way_out);
@@ -118,7 +118,7 @@ std::vector<std::string> differences(const ModelOptions& trained, const ModelOpt
 
 // What the two models do not share is said; a decoder has all that another has.
 void note_parts(const StartModel& start) {
-  const auto* encoder = std::get_if<EncoderOptions>(&start.options);
+  const auto* encoder = start.options.find<EncoderOptions>();
   if (encoder == nullptr) return;
   if (encoder->task_head.kind != TaskHeadKind::kNone) {
     notice(join_text(start.directory.string(), " was fine-tuned: the head of its task is left out"));
@@ -159,8 +159,8 @@ void take_options(const StartModel& start, TaskOptions* options) {
   const nlohmann::json values = option_values(start.options);
   Fields list = model_fields(*options);
   for (Field& one : list) one.parse(as_text(values.at(one.name)));
-  options->language.vocabulary = shared_options(start.options).vocabulary;
-  options->language.tokenizer_path = tokenizer_of(start.directory).string();
+  options->own<TextOptions>().vocabulary = start.options.common().vocabulary;
+  options->own<TextOptions>().tokenizer_path = tokenizer_of(start.directory).string();
   task_family(options->task).take_more(start.directory, options);
 }
 
@@ -169,14 +169,15 @@ std::vector<std::string> keep_to_start(const StartModel& start, const std::funct
   TaskOptions trained;
   take_options(start, &trained);
   check_start_task(start, options->task);
-  refuse_other_tokenizer(start, given, options->language);
-  options->language.vocabulary = trained.language.vocabulary;
-  options->language.tokenizer_path = trained.language.tokenizer_path;
+  TextOptions& text = options->own<TextOptions>();
+  refuse_other_tokenizer(start, given, text);
+  text.vocabulary = trained.own<TextOptions>().vocabulary;
+  text.tokenizer_path = trained.own<TextOptions>().tokenizer_path;
   refuse_other_shapes(start, trained, *options);
   return differences(model_of(trained), model_of(*options));
 }
 
-void keep_to_teacher(const std::function<bool(const std::string&)>& given, const LanguageModelOptions& options) {
+void keep_to_teacher(const std::function<bool(const std::string&)>& given, const TextOptions& options) {
   const bool asked = given("tokenizer") || given("vocabulary-size");
   // A tokenizer that is there already is compared with the teacher's where the teacher is loaded.
   if (!options.distillation.given() || !asked || given("tokenizer-path")) return;

@@ -8,6 +8,7 @@
 
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/task_options.h"
+#include "headshare/tasks/text_options.h"
 
 namespace headshare {
 
@@ -43,7 +44,7 @@ std::vector<std::string> keep_to_start(const StartModel& start, const std::funct
 
 // A model that learns from a teacher has its tokenizer. Throws Error where the user asks for another kind; a size for
 // new tokenizers alone is passed over with a notice. `given` as above. Does nothing without a teacher.
-void keep_to_teacher(const std::function<bool(const std::string&)>& given, const LanguageModelOptions& options);
+void keep_to_teacher(const std::function<bool(const std::string&)>& given, const TextOptions& options);
 
 // Copies the weights into a model that was made with options that keep_to_start() let pass. What only the trained model
 // has (a pooler, the head of a task) is left out; what it lacks (the masked-LM head of a fine-tuned encoder) keeps its

@@ -76,43 +76,43 @@ TEST_F(StartFromTest, TheOptionsAreTheModelsOwn) {
   TaskOptions options;
   take_options(start, &options);
   EXPECT_EQ(options.task, "language-model");
-  EXPECT_EQ(options.language.model.attention.scheme, "gqa");
-  EXPECT_EQ(options.language.model.dropout, 0.25);
-  EXPECT_EQ(options.language.vocabulary, 300);
-  EXPECT_EQ(options.language.tokenizer_path, (directory_ / "decoder" / "tokenizer.json").string());
+  EXPECT_EQ(options.model.attention.scheme, "gqa");
+  EXPECT_EQ(options.model.dropout, 0.25);
+  EXPECT_EQ(options.own<TextOptions>().vocabulary, 300);
+  EXPECT_EQ(options.own<TextOptions>().tokenizer_path, (directory_ / "decoder" / "tokenizer.json").string());
   EXPECT_THAT(kept(start, [](TaskOptions&) {}), IsEmpty());
 }
 
 TEST_F(StartFromTest, WhatChangesNoShapeMayChange) {
   const StartModel start = decoder();
   const auto change = [](TaskOptions& options) {
-    options.language.model.dropout = 0;
-    options.language.model.context = 8;
+    options.model.dropout = 0;
+    options.model.context = 8;
   };
   EXPECT_THAT(kept(start, change), ElementsAre("context 8 instead of 16", "dropout 0.0 instead of 0.25"));
   const StartModel mha = decoder(PositionKind::kLearned, "mha");
-  EXPECT_THAT(kept(mha, [](TaskOptions& options) { options.language.model.attention.scheme = "el_lossless"; }),
+  EXPECT_THAT(kept(mha, [](TaskOptions& options) { options.model.attention.scheme = "el_lossless"; }),
               ElementsAre("scheme el_lossless instead of mha"))
       << "it has the weights of mha";
   // An option left to its default is not another model.
-  EXPECT_THAT(kept(start, [](TaskOptions& options) { options.language.model.attention.head_width.reset(); }),
+  EXPECT_THAT(kept(start, [](TaskOptions& options) { options.model.attention.head_width.reset(); }),
               IsEmpty());
 }
 
 TEST_F(StartFromTest, OtherShapesAreRefusedWithBothValues) {
   const StartModel start = decoder();
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.language.model.layers = 7; }),
+  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.model.layers = 7; }),
               HasSubstr("--layers is 7 and that of " + start.directory.string() + " is "));
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.language.model.attention.scheme = "mha"; }),
+  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.model.attention.scheme = "mha"; }),
               HasSubstr("--scheme is mha"));
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.language.model.positions = PositionKind::kRotary; }),
+  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.model.positions = PositionKind::kRotary; }),
               HasSubstr("--positions is rotary"));
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.language.model.attention.heads = 7; }),
+  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.model.attention.heads = 7; }),
               HasSubstr("--heads is 7"));
 }
 
 TEST_F(StartFromTest, LearnedPositionsEndAndOthersDoNot) {
-  const auto longer = [](TaskOptions& options) { options.language.model.context = 32; };
+  const auto longer = [](TaskOptions& options) { options.model.context = 32; };
   EXPECT_THAT(refusal(decoder(), longer),
               testing::AllOf(HasSubstr("--context is 32"), HasSubstr("is 16: its positions"),
                              HasSubstr("rotary, ALiBi or sinusoidal")));
@@ -123,26 +123,26 @@ TEST_F(StartFromTest, LearnedPositionsEndAndOthersDoNot) {
 
 TEST_F(StartFromTest, TheTokenizerIsTheModelsOwn) {
   const StartModel start = decoder();
-  const auto bpe = [](TaskOptions& options) { options.language.tokenizer.kind = TokenizerKind::kBpe; };
+  const auto bpe = [](TaskOptions& options) { options.own<TextOptions>().tokenizer.kind = TokenizerKind::kBpe; };
   EXPECT_THAT(refusal(start, bpe, {"tokenizer"}), HasSubstr("--tokenizer is bpe and that of"));
   EXPECT_THAT(kept(start, bpe), IsEmpty()) << "a default is no wish";
   save_tokenizer(*small_wordpiece(), directory_ / "other.json");
   const auto other = [&](TaskOptions& options) {
-    options.language.tokenizer_path = (directory_ / "other.json").string();
+    options.own<TextOptions>().tokenizer_path = (directory_ / "other.json").string();
   };
   EXPECT_THAT(refusal(start, other, {"tokenizer-path"}), HasSubstr("wordpiece, 11 tokens"));
   const auto same = [&](TaskOptions& options) {
-    options.language.tokenizer_path = (start.directory / "tokenizer.json").string();
+    options.own<TextOptions>().tokenizer_path = (start.directory / "tokenizer.json").string();
   };
   EXPECT_THAT(kept(start, same, {"tokenizer-path"}), IsEmpty());
-  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.language.vocabulary = 256; }, {"model-vocabulary"}),
+  EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.own<TextOptions>().vocabulary = 256; }, {"model-vocabulary"}),
               HasSubstr("--model-vocabulary is 256"));
   EXPECT_THAT(refusal(start, [](TaskOptions& options) { options.task = "mlm"; }), HasSubstr("--task is mlm"));
 }
 
 TEST_F(StartFromTest, WeightsAreCopiedAndPositionsCut) {
   const StartModel start = decoder();
-  DecoderOptions options = std::get<DecoderOptions>(start.options);
+  DecoderOptions options = start.options.as<DecoderOptions>();
   options.context = 8;
   Decoder shorter(resolve(options));
   load_start(start, *shorter);

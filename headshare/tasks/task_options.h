@@ -1,18 +1,19 @@
-// What a task and its model are made of: options that many families of tasks read, and each family's own.
+// What a task and its model are made of: options that the tasks of every family have, and each family's own.
 #pragma once
 
 #include <string>
 
 #include "headshare/base/own_options.h"
-#include "headshare/tasks/language/language_model.h"
+#include "headshare/models/options.h"
 
 namespace headshare {
 
 struct TaskOptions {
   std::string task = "language-model";  // what --task calls it (family.h)
-  LanguageModelOptions language = {};   // the model and the batches of every family, the text of those that read one
+  TransformerOptions model = {};        // what models of every kind have; a family's own have the rest
+  int64_t batch_size = 32;              // of a micro-batch; windows of text, sequences
 
-  // The options that one family has besides, by their type.
+  // The options that some families have besides, by their type: TextOptions, and those of one family.
   template <class Own>
   Own& own() {
     return own_.get<Own>();
@@ -25,5 +26,9 @@ struct TaskOptions {
  private:
   OwnOptions own_;
 };
+
+// Lists the options of text, of the model and of batches, in the order of files of settings; some tasks refuse those of
+// text.
+Fields fields(TaskOptions& options);
 
 }  // namespace headshare

@@ -12,16 +12,14 @@
 namespace headshare {
 namespace {
 
-std::string kind_of(const ModelOptions& model) { return is_causal(model) ? "a decoder" : "an encoder"; }
-
 std::string named(const fs::path& teacher) { return "the teacher " + teacher.string(); }
 
 void check_fits(const DistillationOptions& options, const TeacherModel& teacher, const ModelOptions& student) {
   const std::string who = named(teacher.directory);
-  HS_CHECK(is_causal(teacher.options) == is_causal(student), who, " is ", kind_of(teacher.options), " and the student ",
-           kind_of(student), "; choose a teacher of the same kind");
-  const TransformerOptions& theirs = shared_options(teacher.options);
-  const TransformerOptions& own = shared_options(student);
+  HS_CHECK(&teacher.options.kind() == &student.kind(), who, " is ", with_article(teacher.options.kind()), " and the student ",
+           with_article(student.kind()), "; choose a teacher of the same kind");
+  const TransformerOptions& theirs = teacher.options.common();
+  const TransformerOptions& own = student.common();
   HS_CHECK(theirs.vocabulary == own.vocabulary, who, " has a vocabulary of ", theirs.vocabulary,
            " tokens and the student one of ", own.vocabulary, "; give the student the same tokenizer and ",
            "--model-vocabulary ", theirs.vocabulary, ", or choose another teacher");
@@ -88,16 +86,16 @@ void check_distillation(const DistillationOptions& options) {
 TeacherModel find_teacher(const DistillationOptions& options, const ModelOptions& student) {
   TeacherModel teacher{.directory = find_checkpoint(options.teacher), .options = {}};
   teacher.options = read_options(teacher.directory);
-  refuse_encoder_decoder(teacher.options, teacher.directory.string(), "teaches no other model");
+  refuse_source(teacher.options, teacher.directory.string(), "teaches no other model");
   check_fits(options, teacher, student);
-  const auto* encoder = std::get_if<EncoderOptions>(&teacher.options);
+  const auto* encoder = teacher.options.find<EncoderOptions>();
   HS_CHECK(encoder == nullptr || encoder->masked_head, named(teacher.directory),
            " has no masked-LM head, which predicts masked tokens; choose an encoder of `train --task mlm`");
   return teacher;
 }
 
 int64_t teacher_vocabulary(const DistillationOptions& options) {
-  return shared_options(read_options(find_checkpoint(options.teacher))).vocabulary;
+  return read_options(find_checkpoint(options.teacher)).common().vocabulary;
 }
 
 std::shared_ptr<Tokenizer> teacher_tokenizer(const DistillationOptions& options) {
@@ -132,7 +130,7 @@ double teacher_bytes(const DistillationOptions& options, const TrainingShape& sh
   if (!options.given()) return 0;
   const ModelOptions model = read_options(find_checkpoint(options.teacher));
   TrainingShape evaluated = shape;  // more windows at once than a step has
-  evaluated.batch = std::visit([&](const auto& one) { return evaluation_batch(one, shape); }, model);
+  evaluated.batch = evaluation_batch(model, shape);
   return parameter_bytes(model) + std::max(evaluation_bytes(model, shape), evaluation_bytes(model, evaluated));
 }
 

@@ -146,7 +146,7 @@ TEST_F(TeacherTest, GivesItsTokenizerAndVocabularyWhereNoneAreNamed) {
 TEST_F(TeacherTest, TeachesEncodersAtMaskedTokens) {
   LanguageModelOptions options = small_language();
   MaskedOptions masked;
-  set_masked_defaults(&options, &masked);
+  options.model = EncoderOptions();
   options.model.context = 16;
   options.model.layers = 1;
   options.model.attention = {.scheme = "mqa", .d_model = 16, .heads = 2};

@@ -29,7 +29,7 @@ inline LanguageModelOptions small_language(const std::string& scheme = "mha") {
   LanguageModelOptions options;
   options.model = {.context = 8, .layers = 1};
   options.model.attention = {.scheme = scheme, .d_model = 16, .heads = 2};
-  options.batch.batch_size = 3;
+  options.batch_size = 3;
   options.tokenizer.kind = TokenizerKind::kBytes;
   return options;
 }

@@ -7,85 +7,52 @@
 #include "headshare/cli/compare/command_line_host.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"
-#include "headshare/compare/compare_trained.h"
-#include "headshare/compare/compare_tuned.h"
 #include "headshare/compare/comparison_home.h"
-#include "headshare/compare/variants.h"
+#include "headshare/compare/method.h"
 #include "headshare/host/runtime_options.h"
-#include "headshare/report/statistics/wording.h"
-#include "headshare/tasks/finetune/fine_tuning_options.h"
 
 namespace headshare {
 namespace {
 
-std::string models_text(const ComparisonOptions& options) {
-  const std::vector<Variant> variants = chosen_variants(options);
-  TextTable table({{.heading = options.variants.empty() ? "scheme" : "variant", .align = Align::kLeft},
-                   {.heading = "attention parameters"},
-                   {.heading = "total parameters"},
-                   {.heading = "cache B/token"}});
-  for (const Variant& variant : variants) {
-    const std::string reason = why_not(options, variant);
-    if (!reason.empty()) {
-      table.add_spanning(variant.name, "left out: " + reason);
+std::string outline_text(const Outline& outline) {
+  const int width = terminal_width(Stream::kOut);
+  std::vector<Column> columns = {{.heading = outline.heading, .align = Align::kLeft},
+                                 {.heading = "attention parameters"},
+                                 {.heading = "total parameters"}};
+  if (outline.caches) columns.push_back({.heading = "cache B/token"});
+  TextTable table(columns);
+  for (const Outline::Model& one : outline.models) {
+    if (!one.left_out.empty()) {
+      table.add_spanning(one.name, "left out: " + one.left_out);
       continue;
     }
-    const ModelSize size = size_of(task_family(options.task).likely_model(with_variant(options, variant)));
-    table.add({variant.name, format_count(static_cast<double>(size.attention_parameters)),
-               format_count(static_cast<double>(size.total_parameters)),
-               format_count(static_cast<double>(size.cache_bytes_per_token))});
+    const ModelSize size = measure(one.options);
+    std::vector<std::string> cells = {one.name, format_count(static_cast<double>(size.attention_parameters)),
+                                      format_count(static_cast<double>(size.total_parameters))};
+    if (outline.caches) cells.push_back(format_count(static_cast<double>(size.cache_bytes_per_token)));
+    table.add(cells);
   }
-  std::string text =
-      table.text(terminal_width(Stream::kOut)) +
-      join_text("\n", options.train.steps, " steps each, ", plural(static_cast<size_t>(options.seeds), "seed"));
-  const size_t settings = sweep_settings(options).size();
-  if (settings > 1) text += join_text(", ", settings, " settings");
-  return text + "\n";
-}
-
-// What would be fine-tuned: below the sizes of the encoders, which are shown where these are there already.
-std::string tuned_models_text(const ComparisonOptions& options) {
-  std::string text;
-  if (has_encoders(options)) {
-    TextTable table({{.heading = "encoder", .align = Align::kLeft},
-                     {.heading = "attention parameters"},
-                     {.heading = "total parameters"}});
-    for (const auto& [variant, model] : encoders_to_tune(options)) {
-      const ModelSize size = size_of(model);
-      table.add({variant, format_count(static_cast<double>(size.attention_parameters)),
-                 format_count(static_cast<double>(size.total_parameters))});
-    }
-    text = table.text(terminal_width(Stream::kOut)) + "\n";
-  }
-  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
-  const std::string tuned =
-      join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
-                " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
-                plural(tuning.tuning.learning_rates.size(), "learning rate"));
-  return text + wrap(tuned, terminal_width(Stream::kOut), 0) + "\n";
+  return (outline.models.empty() ? "" : table.text(width) + "\n") + wrap(outline.sentence, width, 0) + "\n";
 }
 
 std::string all_models_text(const ComparisonOptions& options) {
-  std::string text = fine_tunes(options) ? (has_encoders(options) ? "" : models_text(pre_training(options))) +
-                                               tuned_models_text(options)
-                                         : models_text(options);
+  std::string text;
+  for (const Outline& one : comparison_method(options).outlines(options)) text += outline_text(one);
   const std::string caveat = seeds_caveat(options);
   if (!caveat.empty()) text += wrap(caveat + ".", terminal_width(Stream::kOut), 0) + "\n";
   return text;
 }
 
-// Sizes can be planned before there is a text. Standard input is left to the comparison: it can be read only once.
+// Standard input is left to the comparison: it can be read only once.
 bool has_data(const ComparisonOptions& options) {
-  const std::vector<std::string>& texts = options.language.data.text;
-  if (std::find(texts.begin(), texts.end(), "-") != texts.end()) return false;
-  if (fine_tunes(options) && has_encoders(options)) return true;
-  return !task_family(options.task).learns_from_text() || !texts.empty();
+  const std::vector<std::string>& texts = options.own<TextOptions>().data.text;
+  const bool piped = std::find(texts.begin(), texts.end(), "-") != texts.end();
+  return !piped && comparison_method(options).has_data(options);
 }
 
 Forecast forecast(const CompareCommand& command) {
   CommandLineHost host(command);
-  const ComparisonCall call = command.call("");
-  return fine_tunes(command.comparison) ? forecast_tuned(call, host) : forecast_trained(call, host);
+  return comparison_method(command.comparison).forecast(command.call(""), host);
 }
 
 }  // namespace

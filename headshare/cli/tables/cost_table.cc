@@ -14,7 +14,7 @@ namespace {
 
 void add_counts(const SchemeCost& cost, const CostOptions& options, nlohmann::ordered_json* to) {
   nlohmann::ordered_json& object = *to;
-  const AttentionOptions& attention = shared_options(cost.model).attention;
+  const AttentionOptions& attention = cost.model.common().attention;
   object["head_width"] = *attention.head_width;
   object["groups"] = *attention.own.get<GqaOptions>().groups;
   object["key_width"] = *attention.key_width;
@@ -22,10 +22,10 @@ void add_counts(const SchemeCost& cost, const CostOptions& options, nlohmann::or
   object["attention_parameters_effective"] = cost.size.attention_parameters_effective;
   object["embedding_parameters"] = cost.size.embedding_parameters;
   object["total_parameters"] = cost.size.total_parameters;
-  if (keeps_cache(options.kind)) {
+  if (options.model.kind().keeps_cache()) {
     object["kv_cache_elements_per_token"] = cost.size.cache_elements_per_token;
     object["kv_cache_bytes_per_token"] = cost.cache_bytes_per_token;
-    if (is_encoder_decoder(cost.model)) object["source_cache_bytes_per_token"] = cost.source_cache_bytes_per_token;
+    if (cost.model.kind().reads_source()) object["source_cache_bytes_per_token"] = cost.source_cache_bytes_per_token;
     object["cache_type"] = element_name(options.cache_type);
   }
   object["weight_type"] = element_name(options.weight_type);
@@ -37,21 +37,9 @@ void add_counts(const SchemeCost& cost, const CostOptions& options, nlohmann::or
   object["longest_context_batch"] = options.batch_size;
 }
 
-const char* kind_name(ModelKind kind) {
-  switch (kind) {
-    case ModelKind::kDecoder:
-      return "decoder";
-    case ModelKind::kEncoder:
-      return "encoder";
-    case ModelKind::kEncoderDecoder:
-      return "encoder-decoder";
-  }
-  return "";
-}
-
 // "hash-proj"; "" of a model with a table of tokens.
 std::string hashed_embedding(const ModelOptions& model) {
-  const auto* encoder = std::get_if<EncoderOptions>(&model);
+  const auto* encoder = model.find<EncoderOptions>();
   if (encoder == nullptr || !is_hashed(encoder->embedding)) return "";
   TokenEmbeddingOptions embedding = encoder->embedding;
   return to_json(fields(embedding)).at("token-embedding");
@@ -65,10 +53,10 @@ nlohmann::ordered_json to_object(const SchemeCost& cost, const CostOptions& opti
   object["shares"] = scheme.sentence;
   object["paper"] = scheme.paper;
   if (!scheme.weights_of.empty()) object["weights_of"] = scheme.weights_of;
-  const TransformerOptions& model = shared_options(cost.model);
-  object["kind"] = kind_name(options.kind);
+  const TransformerOptions& model = cost.model.common();
+  object["kind"] = options.kind;
   object["layers"] = model.layers;
-  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&cost.model)) {
+  if (const auto* translator = cost.model.find<EncoderDecoderOptions>()) {
     object["decoder_layers"] = translator->decoder_layers.value_or(model.layers);
     object["encoder_scheme"] = translator->encoder_scheme;
     object["decoder_scheme"] = translator->decoder_scheme;
@@ -104,11 +92,10 @@ std::string exact(int64_t count) {
 }
 
 // "decoder-layers 6, cross-scheme mha, " of an encoder-decoder.
-std::string translator_text(const CostOptions& options, const Sweep& sweep) {
-  const EncoderDecoderOptions& o = options.translator;
+std::string translator_text(const EncoderDecoderOptions& o, const Sweep& sweep) {
   std::string text;
   if (o.decoder_layers || sweep.name != "layers") {
-    text += join_text("decoder-layers ", o.decoder_layers.value_or(options.model.layers), ", ");
+    text += join_text("decoder-layers ", o.decoder_layers.value_or(o.layers), ", ");
   }
   const std::string automatic = EncoderDecoderParts().encoder_scheme;
   for (const auto& [name, scheme] : {std::pair("encoder-scheme", o.encoder_scheme),
@@ -123,13 +110,8 @@ std::string translator_text(const CostOptions& options, const Sweep& sweep) {
 std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   if (sweep.name == "token-embedding")
     return "encoder (a table with the masked-LM head, hashes with the three-way one): ";
-  if (options.kind != ModelKind::kEncoder) {
-    return options.kind == ModelKind::kDecoder ? "decoder language model: " : "encoder-decoder: ";
-  }
-  const bool masked = options.encoder.masked_head;
-  const bool hashed = is_hashed(options.encoder.embedding);
-  const bool three_way = options.encoder.three_way_head || (hashed && masked);  // as the counts have it
-  return three_way ? "three-way encoder: " : masked ? "masked-LM encoder: " : "encoder: ";
+  const ModelKind& kind = options.model.kind();
+  return kind.title(kind.trainable(options.model)) + ": ";  // as the counts have it
 }
 
 // Whether the lines differ in their token embeddings.
@@ -141,7 +123,7 @@ bool varies_embedding(const Sweep& sweep) {
 
 // What the numbers stand on, defaults included.
 std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep) {
-  const TransformerOptions& model = options.model;
+  const TransformerOptions& model = options.model.common();
   const auto size = [&](const char* name, int64_t value) {
     return sweep.name == name ? join_text(name, " varying, ") : join_text(name, " ", value, ", ");
   };
@@ -149,7 +131,7 @@ std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions&
       std::find_if(costs.begin(), costs.end(), [](const SchemeCost& one) { return one.impossible.empty(); });
   const std::string hashed = hashed_embedding(possible->model);
   std::string text = kind_text(options, sweep) + size("layers", model.layers);
-  if (options.kind == ModelKind::kEncoderDecoder) text += translator_text(options, sweep);
+  if (const auto* translator = options.model.find<EncoderDecoderOptions>()) text += translator_text(*translator, sweep);
   if (model.layer_groups) text += size("layer-groups", *model.layer_groups);
   if (model.embedding_width) text += size("embedding-width", *model.embedding_width);
   text += size("d-model", model.attention.d_model) + size("heads", model.attention.heads) +
@@ -159,13 +141,13 @@ std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions&
           size("context", model.context);
   for (const SchemeCost& one : costs) {
     if (!one.impossible.empty() || !one.sweep_value.empty()) continue;
-    const AttentionOptions& attention = shared_options(one.model).attention;
+    const AttentionOptions& attention = one.model.common().attention;
     const auto sizes = scheme_record(one.scheme).sizes;
     if (sizes != nullptr) text += join_text(one.scheme, ": ", sizes(attention), ", ");
   }
   if (options.weight_type == ElementType::kFp32 && options.cache_type == ElementType::kFp32) return text + "float32.";
   text += "weights " + element_name(options.weight_type);
-  if (keeps_cache(options.kind)) text += ", cache " + element_name(options.cache_type);
+  if (options.model.kind().keeps_cache()) text += ", cache " + element_name(options.cache_type);
   const bool scaled = options.weight_type == ElementType::kInt8 || options.cache_type == ElementType::kInt8;
   return text + (scaled ? " (int8 without its scales)." : ".");
 }
@@ -176,10 +158,10 @@ TextTable make_table(const CostOptions& options, const Sweep& sweep) {
   columns.insert(columns.end(),
                  {{"attention parameters"}, {"effective"}, {"all parameters"}, {"% of mha's attention"}});
   if (varies_embedding(sweep)) columns.push_back({"token embedding"});
-  if (keeps_cache(options.kind)) {
+  if (options.model.kind().keeps_cache()) {
     columns.insert(columns.end(), {{"cache per token, one layer"}, {"cache per token, model"}});
   }
-  if (options.kind == ModelKind::kEncoderDecoder) columns.push_back({"cache per source token, model"});
+  if (options.model.kind().reads_source()) columns.push_back({"cache per source token, model"});
   if (options.memory_budget) columns.insert(columns.end(), {{"largest batch"}, {"longest context"}});
   return TextTable(columns);
 }
@@ -195,11 +177,11 @@ std::vector<std::string> cells_of(const SchemeCost& one, const CostOptions& opti
   cells.insert(cells.end(), {exact(one.size.attention_parameters), exact(one.size.attention_parameters_effective),
                              exact(one.size.total_parameters), percent_of_mha(one)});
   if (varies_embedding(sweep)) cells.push_back(exact(one.size.embedding_parameters));
-  if (keeps_cache(options.kind)) {
+  if (options.model.kind().keeps_cache()) {
     cells.insert(cells.end(), {exact(one.size.cache_elements_per_token),
                                format_bytes(static_cast<double>(one.cache_bytes_per_token))});
   }
-  if (options.kind == ModelKind::kEncoderDecoder) {
+  if (options.model.kind().reads_source()) {
     cells.push_back(format_bytes(static_cast<double>(one.source_cache_bytes_per_token)));
   }
   if (options.memory_budget) cells.insert(cells.end(), {exact(one.largest_batch), exact(one.longest_context)});
@@ -211,17 +193,17 @@ std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions
                          const std::string& source, int width) {
   const std::string from = source.empty() ? "" : source + ", ";
   std::string text = wrap(from + assumptions(costs, options, sweep), width, 0) + "\n";
-  const bool translator = options.kind == ModelKind::kEncoderDecoder;
+  const bool translator = options.model.kind().reads_source();
   const char* cache = translator                  ? "; the cache of one layer is in elements; the source's cache is "
                                                     "filled once for each sentence, whatever the beams"
-                      : keeps_cache(options.kind) ? "; the cache of one layer is in elements"
+                      : options.model.kind().keeps_cache() ? "; the cache of one layer is in elements"
                                                   : "; an encoder keeps no cache";
   text += wrap(join_text("Attention parameters count no biases", cache, "."), width, 0) + "\n";
   if (!options.own_scheme.empty()) text += "The model's own scheme is " + options.own_scheme + ".\n";
   if (!options.memory_budget) return text;
   const std::string budget =
       join_text("Weights and cache within ", format_bytes(*options.memory_budget), ": largest batch at context ",
-                options.model.context, ", longest context at batch ", options.batch_size,
+                options.model.common().context, ", longest context at batch ", options.batch_size,
                 translator ? "; source and target are equally long." : ".");
   text += wrap(budget, width, 0) + "\n";
   const bool none = std::none_of(costs.begin(), costs.end(), [](const SchemeCost& one) { return one.weights_fit; });

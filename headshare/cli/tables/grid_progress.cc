@@ -3,6 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
+#include "headshare/compare/method.h"
 
 namespace headshare {
 
@@ -17,7 +18,7 @@ void GridProgress::on_taken_over(size_t finished, size_t count) {
 
 void GridProgress::on_cell(const CellPlan& plan, int64_t number, int64_t count) {
   key_ = plan.key;
-  unit_ = fine_tunes(plan.options) ? " examples/s" : " tokens/s";
+  unit_ = " " + comparison_method(plan.options).unit();
   number_ = number;
   count_ = count;
   done_ = static_cast<double>(number - 1);

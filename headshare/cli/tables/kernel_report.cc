@@ -23,14 +23,14 @@ struct Place {
 };
 
 std::vector<Place> places_of(const ModelOptions& model) {
-  if (const auto* translator = std::get_if<EncoderDecoderOptions>(&model)) {
+  if (const auto* translator = model.find<EncoderDecoderOptions>()) {
     const AttentionSites& sites = *translator->sites;
     return {{"encoder: ", sites.encoder, false, false},
             {"decoder: ", sites.decoder, true, true},
             {"cross-attention: ", sites.cross, false, true}};
   }
-  const bool causal = is_causal(model);
-  return {{"", shared_options(model).attention, causal, causal}};
+  const bool causal = model.kind().is_causal();
+  return {{"", model.common().attention, causal, causal}};
 }
 
 std::vector<Situation> situations(const KernelOptions& options, int64_t context, bool decodes) {
@@ -59,7 +59,7 @@ Fields fields(KernelOptions& o) {
 std::vector<KernelRow> kernel_rows(const KernelOptions& options, const ModelOptions& model, c10::Device device) {
   std::vector<KernelRow> rows;
   for (const Place& place : places_of(model)) {
-    for (const Situation& one : situations(options, shared_options(model).context, place.decodes)) {
+    for (const Situation& one : situations(options, model.common().context, place.decodes)) {
       const AttentionSituation asked = {.batch = options.batch_size,
                                         .queries = one.queries,
                                         .keys = one.keys,

@@ -85,9 +85,9 @@ HeadAnalysis analyze(const fs::path& directory, const Options& stored, const Ana
 HeadAnalysis analyze(const AnalyzeOptions& options) {
   const fs::path directory = find_checkpoint(options.model);
   const ModelOptions stored = read_options(directory);
-  refuse_encoder_decoder(stored, directory.string(), "`analyze` does not look into");
-  if (is_causal(stored)) return analyze(directory, std::get<DecoderOptions>(stored), options);
-  return analyze(directory, std::get<EncoderOptions>(stored), options);
+  refuse_source(stored, directory.string(), "`analyze` does not look into");
+  if (stored.kind().is_causal()) return analyze(directory, stored.as<DecoderOptions>(), options);
+  return analyze(directory, stored.as<EncoderOptions>(), options);
 }
 
 }  // namespace

@@ -13,8 +13,7 @@
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"
 #include "headshare/compare/check_comparison.h"
-#include "headshare/compare/compare_trained.h"
-#include "headshare/compare/compare_tuned.h"
+#include "headshare/compare/method.h"
 #include "headshare/compare/variants.h"
 #include "headshare/host/model_input.h"
 #include "headshare/report/results/results_json.h"
@@ -47,14 +46,14 @@ std::string command_line(const Words& words) {
 
 // --overwrite deletes the cells of an earlier comparison, and the teacher may be one of them.
 void refuse_teacher_in_out(const CompareCommand& command) {
-  const std::string& teacher = command.comparison.language.distillation.teacher;
+  const std::string& teacher = command.comparison.own<TextOptions>().distillation.teacher;
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
 // Refuses options that exclude each other and options that would change nothing: a user who sets one believes that it
 // matters.
 void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
-  if (!options.language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  if (!options.own<TextOptions>().distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   as_usage([&] { check_comparison(options); });
   arguments.refuse_idle(as_usage([&] { return idle_options(options); }));
 }
@@ -62,7 +61,7 @@ void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& op
 // What a tokenizer of the user's own would be beside the teacher's.
 void check_teacher(const Arguments& arguments, const CompareCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
-  as_usage([&] { keep_to_teacher(given, command.comparison.language); });
+  as_usage([&] { keep_to_teacher(given, command.comparison.own<TextOptions>()); });
 }
 
 // Fills in what follows from the options that were typed and from those that were not.
@@ -75,16 +74,16 @@ void complete(const Arguments& arguments, CompareCommand* command) {
   if (!options.variants.empty() && !arguments.given("schemes")) options.schemes.clear();
   // The preset's vocabulary is for tokenizers that cut words to pieces. Bytes and characters refuse one, and with as
   // few words a quarter of a text would be unknown, which is easy to predict.
-  const TokenizerKind kind = options.language.tokenizer.kind;
+  const TokenizerKind kind = options.own<TextOptions>().tokenizer.kind;
   const bool pieces =
       kind == TokenizerKind::kBpe || kind == TokenizerKind::kWordPiece || kind == TokenizerKind::kSentencePiece;
-  if (!pieces && !arguments.given("vocabulary-size")) options.language.tokenizer.vocabulary_size.reset();
+  if (!pieces && !arguments.given("vocabulary-size")) options.own<TextOptions>().tokenizer.vocabulary_size.reset();
 }
 
 int compare(const CompareCommand& command, const Words& words) {
   ComparisonCall call = command.call(command_line(words));
   CommandLineHost host(command);
-  const Results results = fine_tunes(call.options) ? compare_tuned(call, host) : compare_trained(call, host);
+  const Results results = headshare::compare(call, host);
   if (command.json) {
     print_json(to_text(results_file(results)));
   } else {

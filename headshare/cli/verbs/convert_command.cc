@@ -90,12 +90,12 @@ void print_mapping(const ForeignModel& foreign) {
 }
 
 std::string summary(const ModelOptions& options) {
-  const TransformerOptions& o = shared_options(options);
-  const auto parameters = static_cast<double>(size_of(options).total_parameters);
-  const auto* translator = std::get_if<EncoderDecoderOptions>(&options);
+  const TransformerOptions& o = options.common();
+  const auto parameters = static_cast<double>(measure(options).total_parameters);
+  const auto* translator = options.find<EncoderDecoderOptions>();
   const std::string layers =
       translator == nullptr ? join_text(o.layers) : join_text(o.layers, " + ", *translator->decoder_layers);
-  return join_text(is_causal(options) ? "" : kind_name(options) + ", ", layers, " layers, d-model ",
+  return join_text(options.kind().is_causal() ? "" : options.kind().name() + ", ", layers, " layers, d-model ",
                    o.attention.d_model, ", ", o.attention.heads, " heads, vocabulary ", o.vocabulary, ", context ",
                    o.context, savings_text(o), ": ", format_count(parameters), " parameters");
 }
@@ -109,17 +109,6 @@ TokenizerPair find_tokenizers(const ConvertOptions& options, const ForeignSource
     return one_tokenizer(source.tokenizer, foreign.options, where);
   }
   return foreign.tokenizers ? foreign.tokenizers() : TokenizerPair();
-}
-
-void save_converted(const fs::path& to, const ForeignModel& foreign, const TokenizerPair& tokenizers) {
-  const Tokenizer* tokenizer = tokenizers.target.get();
-  if (is_causal(foreign.options)) {
-    save_model(to, read_decoder(foreign), tokenizer);
-  } else if (is_encoder_decoder(foreign.options)) {
-    save_model(to, read_encoder_decoder(foreign), tokenizers);
-  } else {
-    save_model(to, read_encoder(foreign), tokenizer);
-  }
 }
 
 int convert_from(const ConvertOptions& options) {
@@ -138,7 +127,7 @@ int convert_from(const ConvertOptions& options) {
     print(summary(foreign.options) + "; nothing was written\n");
     return kOk;
   }
-  out->write([&](const fs::path& to) { save_converted(to, foreign, tokenizers); });
+  out->write([&](const fs::path& to) { save_model(to, read_model(foreign), tokenizers); });
   print(summary(foreign.options) + "; written to " + options.out + "\n");
   return kOk;
 }

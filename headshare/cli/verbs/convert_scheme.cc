@@ -322,9 +322,9 @@ int convert_scheme(const std::string& source, const std::string& out, const std:
   const ModelOptions stored = read_options(directory);
   written.begin();
   const Destination destination{out, written, directory};
-  if (is_encoder_decoder(stored)) return convert_translator(directory, conversion, destination);
-  if (is_causal(stored)) return convert<Decoder>(directory, std::get<DecoderOptions>(stored), conversion, destination);
-  return convert<Encoder>(directory, std::get<EncoderOptions>(stored), conversion, destination);
+  if (stored.kind().reads_source()) return convert_translator(directory, conversion, destination);
+  if (stored.kind().is_causal()) return convert<Decoder>(directory, stored.as<DecoderOptions>(), conversion, destination);
+  return convert<Encoder>(directory, stored.as<EncoderOptions>(), conversion, destination);
 }
 
 }  // namespace headshare

@@ -1,5 +1,7 @@
 // headshare cost: what every scheme takes, without training or allocating anything.
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
@@ -17,7 +19,41 @@ struct CostCommand {
   std::string model_path;  // a model whose shape is asked about; "": the one that the options describe
   bool json = false;
   CostOptions options = cost_options();
+  std::map<std::string, ModelOptions> others = {};  // options of the other kinds, which are listed and not asked about
 };
+
+// Finds what holds the options of a kind: those that are asked about, or a stand-in.
+ModelOptions& options_of(const ModelKind& kind, CostCommand& command) {
+  if (kind.name() == command.options.kind) return command.options.model;
+  return command.others.try_emplace(kind.name(), kind.costed()).first->second;
+}
+
+// Returns the options that only some kinds have, by kind and each once. An option that the kind in question has is its
+// own, whichever kind lists it.
+std::vector<std::pair<const ModelKind*, Fields>> own_options(CostCommand& command) {
+  ModelOptions& asked = command.options.model;
+  Fields of_asked = asked.kind().own_fields(asked);
+  std::vector<std::string> listed;
+  std::vector<std::pair<const ModelKind*, Fields>> all;
+  for (const ModelKind* kind : model_kinds()) {
+    Fields own;
+    for (Field& one : kind->own_fields(options_of(*kind, command))) {
+      if (std::find(listed.begin(), listed.end(), one.name) != listed.end()) continue;
+      listed.push_back(one.name);
+      const Field* same = find_field(of_asked, one.name);
+      own.push_back(same == nullptr ? std::move(one) : *same);
+    }
+    if (!own.empty()) all.emplace_back(kind, std::move(own));
+  }
+  return all;
+}
+
+// "encoder-decoder" -> "Encoder-decoder".
+std::string heading_of(const ModelKind& kind) {
+  std::string text = kind.name();
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 Arguments arguments_of(CostCommand& command) {
   CostOptions& options = command.options;
@@ -31,9 +67,8 @@ Arguments arguments_of(CostCommand& command) {
   Fields asked = fields(options);
   asked.push_back(field("json", &command.json, "print a JSON list with one object per scheme"));
   made.group("What to print", std::move(asked));
-  made.group("Model", model_fields(options.model));
-  made.group("Encoder", fields(static_cast<EncoderParts&>(options.encoder)));
-  made.group("Encoder-decoder", translator_fields(options.translator));
+  made.group("Model", model_fields(options.model.common()));
+  for (auto& [kind, list] : own_options(command)) made.group(heading_of(*kind), std::move(list));
   made.common({"schemes", "kind", "layers", "d-model", "heads", "context", "vocabulary", "sweep", "memory-budget",
                "batch-size", "cache-type", "weight-type", "json"});
   made.example("cost --layers 12 --d-model 768 --heads 12", "every scheme at the size of GPT-2");
@@ -56,27 +91,29 @@ Arguments arguments_of(CostCommand& command) {
 }
 
 // Throws UsageError for an option that the kind of model does not have.
-void check_options(const Arguments& given, ModelKind kind, CostOptions& probe) {
-  if (!keeps_cache(kind)) {
+void check_options(const Arguments& given, const ModelKind& asked) {
+  if (!asked.keeps_cache()) {
     for (const char* name : {"memory-budget", "cache-type"}) {
       if (given.given(name)) throw UsageError(join_text("--", name, " is about decoding; an encoder keeps no cache"));
     }
   }
-  for (const Field& one : fields(static_cast<EncoderParts&>(probe.encoder))) {
-    const bool fits = kind == ModelKind::kEncoder || (kind == ModelKind::kEncoderDecoder && one.name == "norms");
-    if (given.given(one.name) && !fits) throw UsageError("--" + one.name + " belongs to --kind encoder");
-  }
-  for (const Field& one : translator_fields(probe.translator)) {
-    if (given.given(one.name) && kind != ModelKind::kEncoderDecoder) {
-      throw UsageError("--" + one.name + " belongs to --kind encoder-decoder");
+  ModelOptions of_asked = asked.costed();
+  Fields own = asked.own_fields(of_asked);
+  for (const ModelKind* kind : model_kinds()) {
+    ModelOptions options = kind->costed();
+    for (const Field& one : kind->own_fields(options)) {
+      if (given.given(one.name) && find_field(own, one.name) == nullptr) {
+        throw UsageError("--" + one.name + " belongs to --kind " + kind->name());
+      }
     }
   }
 }
 
 // Throws Error for an option that no token embedding here reads.
 void check_embedding(const Arguments& given, const CostOptions& options, const Sweep& sweep) {
-  if (options.kind != ModelKind::kEncoder) return;
-  std::vector<TokenEmbeddingKind> kinds = {options.encoder.embedding.kind};
+  const auto* encoder = options.model.find<EncoderOptions>();
+  if (encoder == nullptr) return;
+  std::vector<TokenEmbeddingKind> kinds = {encoder->embedding.kind};
   if (sweep.name == "token-embedding") {
     kinds.clear();
     for (const std::string& value : sweep.values) {
@@ -86,7 +123,7 @@ void check_embedding(const Arguments& given, const CostOptions& options, const S
       kinds.push_back(one.kind);
     }
   }
-  check_read_by(kinds, options.encoder.embedding);
+  check_read_by(kinds, encoder->embedding);
   const bool table = std::find(kinds.begin(), kinds.end(), TokenEmbeddingKind::kTable) != kinds.end();
   HS_CHECK(table || (!given.given("vocabulary") && sweep.name != "vocabulary"),
            "--vocabulary is for a table of tokens, and hashed embeddings have no vocabulary; leave it out");
@@ -124,11 +161,11 @@ int run_cost(const Words& words) {
   if (!asked.model_path.empty()) shape = shape_at(asked.model_path);
   CostCommand command = beginning(asked, typed, shape);
   CostOptions& options = command.options;
-  check_options(typed, options.kind, asked.options);
+  check_options(typed, options.model.kind());
   arguments_of(command).repeat(typed);
   Sweep sweep;
   const std::vector<SchemeCost> costs = as_usage([&] {
-    sweep = parse_sweep(options.sweep, swept_fields(options.model, options));
+    sweep = parse_sweep(options.sweep, swept_fields(options.model));
     check_embedding(typed, options, sweep);
     return all_costs(options, sweep);
   });

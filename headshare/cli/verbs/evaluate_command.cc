@@ -82,7 +82,7 @@ const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arg
     for (const Field& one : other->scoring_fields(copy)) {
       if (!arguments.given(one.name)) continue;
       throw UsageError(join_text("--", one.name, " is about models of --task ", list_text(other->tasks(), "or"),
-                                 "; the kind of this model is ", kind_name(model)));
+                                 "; the kind of this model is ", model.kind().name()));
     }
   }
   HS_CHECK(mine.learns_from_text() || options.data.text.empty(),

@@ -43,20 +43,20 @@ Fields TrainCommand::run_fields() {
 }
 
 OptionGroups TrainCommand::groups() {
-  OptionGroups made = {option_group("Run", run_fields()), option_group("Model", fields(task.language.model))};
+  OptionGroups made = {option_group("Run", run_fields()), option_group("Model", fields(task.model))};
   for (const TaskFamily* family : task_families()) {
     Fields own = family->fields(task);
     if (family->trains_alone() && !own.empty()) made.push_back(option_group(family->heading(), std::move(own)));
   }
-  Fields text = fields(task.language);
-  for (Fields elsewhere : {fields(task.language.model), fields(task.language.distillation)}) {
+  Fields text = fields(task);
+  for (Fields elsewhere : {fields(task.model), fields(task.own<TextOptions>().distillation)}) {
     std::erase_if(text, [&](const Field& one) { return find_field(elsewhere, one.name) != nullptr; });
   }
-  text.push_back(field("model-vocabulary", &task.language.vocabulary,
+  text.push_back(field("model-vocabulary", &task.own<TextOptions>().vocabulary,
                        "tokens that the model has room for; auto: those of its tokenizer", {.min = 1, .max = 1 << 30}));
   made.push_back(option_group("Text", std::move(text)));
   made.push_back(option_group("Training", fields(train)));
-  made.push_back(option_group("Distillation", fields(task.language.distillation)));
+  made.push_back(option_group("Distillation", fields(task.own<TextOptions>().distillation)));
   made.push_back(option_group("Computing", fields(runtime)));
   return made;
 }
@@ -86,31 +86,31 @@ bool trains_tokenizer(const TaskOptions& task) {
   const auto& translation = task.own<TranslationTaskOptions>();
   const bool source = task.task == "translation" && translation.separate_tokenizers;
   if (source && translation.source_tokenizer_path.empty()) return true;
-  return task.language.tokenizer_path.empty() && !task.language.distillation.given();
+  return task.own<TextOptions>().tokenizer_path.empty() && !task.own<TextOptions>().distillation.given();
 }
 
 void refuse_idle_options(const Arguments& arguments, TrainCommand command) {
   const TaskFamily& family = task_family(command.task.task);
   arguments.refuse_idle(idle_options(command.task, command.train));
-  LanguageModelOptions& language = command.task.language;
-  if (!language.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
-  if (!language.data.validation_text.empty()) {
+  TextOptions& text = command.task.own<TextOptions>();
+  if (!text.distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
+  if (!text.data.validation_text.empty()) {
     arguments.refuse_idle({"validation-fraction"},
                           "is held out of --text, and --validation-text is the validation part");
   }
-  if (!language.data.test_text.empty()) {
+  if (!text.data.test_text.empty()) {
     arguments.refuse_idle({"test-fraction"}, "is held out of --text, and --test-text is the test part");
   }
   // A model's own tokenizer is looked at where the model is.
   if (arguments.asked("tokenizer-path") && command.start_from.empty() && command.like.empty() &&
       !trains_tokenizer(command.task)) {
-    for (const Field& one : fields(language.tokenizer)) {
+    for (const Field& one : fields(text.tokenizer)) {
       arguments.refuse_idle({one.name},
                             "is about a tokenizer that is made, and --tokenizer-path names one that there is");
     }
   }
   const bool judged =
-      !family.learns_from_text() || !language.data.validation_text.empty() || language.data.validation_fraction > 0;
+      !family.learns_from_text() || !text.data.validation_text.empty() || text.data.validation_fraction > 0;
   if (!judged) arguments.refuse_idle({"patience"}, "stops a run by its validation part, and there is none");
   if (command.dry_run) arguments.refuse_idle({"json"}, "is about the result, and --dry-run has none");
 }

@@ -44,7 +44,7 @@ TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
 
 std::string task_of_teacher(const TrainCommand& command) {
   return as_usage([&] {
-    const ModelOptions teacher = read_options(find_checkpoint(command.task.language.distillation.teacher));
+    const ModelOptions teacher = read_options(find_checkpoint(command.task.own<TextOptions>().distillation.teacher));
     return start_task({.directory = {}, .options = teacher, .tokenizer = nullptr});
   });
 }
@@ -61,7 +61,7 @@ TrainCommand beginning(const TrainCommand& asked, const Arguments& typed, std::o
     const std::string path = asked.start_from.empty() ? asked.like : asked.start_from;
     if (!path.empty()) model = open_start(path);
     if (model && !typed.given("task")) task = start_task(*model);
-    if (!model && asked.task.language.distillation.given() && !typed.given("task")) task = task_of_teacher(asked);
+    if (!model && asked.task.own<TextOptions>().distillation.given() && !typed.given("task")) task = task_of_teacher(asked);
   }
   if (model && !asked.like.empty()) as_usage([&] { check_start_task(*model, task); });
   TrainCommand command = untouched(task, asked.task);
@@ -80,34 +80,34 @@ void check_start(const StartModel& start, const Arguments& arguments, TrainComma
 
 // A tokenizer that is asked for takes the place of the one of the model that --like names, and so does its vocabulary.
 void prefer_own_tokenizer(const Arguments& arguments, TrainCommand* command) {
-  LanguageModelOptions& language = command->task.language;
+  TextOptions& text = command->task.own<TextOptions>();
   const bool path = arguments.given("tokenizer-path");
   if (!path && !arguments.given("tokenizer") && !arguments.given("vocabulary-size")) return;
-  if (!path) language.tokenizer_path.clear();
-  if (!arguments.given("model-vocabulary")) language.vocabulary.reset();
+  if (!path) text.tokenizer_path.clear();
+  if (!arguments.given("model-vocabulary")) text.vocabulary.reset();
 }
 
 void check_teacher(const Arguments& arguments, const TrainCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
-  as_usage([&] { keep_to_teacher(given, command.task.language); });
+  as_usage([&] { keep_to_teacher(given, command.task.own<TextOptions>()); });
 }
 
 void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCommand& command) {
   if (start) refuse_model_in_out("start-from", start->directory, command.out);
   if (!command.like.empty()) refuse_model_in_out("like", find_checkpoint(command.like), command.out);
-  const std::string& teacher = command.task.language.distillation.teacher;
+  const std::string& teacher = command.task.own<TextOptions>().distillation.teacher;
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
 // What the options mean together, before any text is read. Returns the model as far as it is known.
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
-    check_task(command.task, untouched(command.task.task, command.task).task);
-    const LanguageModelOptions& language = command.task.language;
-    if (trains_tokenizer(command.task)) check_tokenizer_options(language.tokenizer);
+    check_task(command.task, untouched(command.task.task, command.task).task, {command.task});
+    const TextOptions& text = command.task.own<TextOptions>();
+    if (trains_tokenizer(command.task)) check_tokenizer_options(text.tokenizer);
     check_schedule(command.train.schedule, command.train.steps);
     const ModelOptions model = task_family(command.task.task).likely_model(command.task);
-    const DistillationOptions& distillation = language.distillation;
+    const DistillationOptions& distillation = text.distillation;
     if (distillation.given()) find_teacher(distillation, model);  // its tokenizer and weights are the task's to look at
     return model;
   });
@@ -115,18 +115,18 @@ ModelOptions check_options(const TrainCommand& command) {
 
 // A tokenizer that is there already says what vocabulary the model will have.
 void take_vocabulary(TrainCommand* command) {
-  LanguageModelOptions& language = command->task.language;
-  if (language.vocabulary || language.tokenizer_path.empty()) return;
-  language.vocabulary = model_vocabulary(language, *load_tokenizer(language.tokenizer_path));
+  TextOptions& text = command->task.own<TextOptions>();
+  if (text.vocabulary || text.tokenizer_path.empty()) return;
+  text.vocabulary = model_vocabulary(text, *load_tokenizer(text.tokenizer_path));
 }
 
 void print_dry_run(TrainCommand command) {
-  const bool known = command.task.language.vocabulary || !command.task.language.tokenizer_path.empty();
+  const bool known = command.task.own<TextOptions>().vocabulary || !command.task.own<TextOptions>().tokenizer_path.empty();
   take_vocabulary(&command);
   const ModelOptions options = check_options(command);
-  const TransformerOptions& model = shared_options(options);
-  const ModelSize size = size_of(options);
-  print(join_text("model       ", is_causal(options) ? "" : kind_name(options) + ", ", model.attention.scheme, ", ",
+  const TransformerOptions& model = options.common();
+  const ModelSize size = measure(options);
+  print(join_text("model       ", options.kind().is_causal() ? "" : options.kind().name() + ", ", model.attention.scheme, ", ",
                   model.layers, " layers of ", model.attention.d_model, ", ", model.attention.heads, " heads, context ",
                   model.context, savings_text(model), "\n", "vocabulary  ", model.vocabulary,
                   known ? "" : " (what the tokenizer will have, or 8192 where only the text can tell)", "\n",
@@ -137,10 +137,10 @@ void print_dry_run(TrainCommand command) {
   if (size.source_cache_bytes_per_token > 0) {
     print(join_text("            ", size.source_cache_bytes_per_token, " bytes per token of the source\n"));
   }
-  const DistillationOptions& distillation = command.task.language.distillation;
+  const DistillationOptions& distillation = command.task.own<TextOptions>().distillation;
   if (distillation.given()) {
     const TeacherModel teacher = find_teacher(distillation, options);
-    const auto parameters = static_cast<double>(size_of(teacher.options).total_parameters);
+    const auto parameters = static_cast<double>(measure(teacher.options).total_parameters);
     print(join_text("teacher     ", teacher.directory.string(), ", ", format_count(parameters), " parameters\n"));
   }
   print(join_text("training    ", command.train.steps, " steps, about ",
@@ -252,13 +252,13 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
 TrainOptions with_start_of_curve(const TrainCommand& command) {
   TrainOptions options = command.train;
   options.evaluate_start = !command.start_from.empty();
-  options.evaluate_teacher = command.task.language.distillation.given();
+  options.evaluate_teacher = command.task.own<TextOptions>().distillation.given();
   return options;
 }
 
 // A run that goes on must not learn from another model than it began with.
 void note_teacher(const TrainCommand& command) {
-  const std::string& teacher = command.task.language.distillation.teacher;
+  const std::string& teacher = command.task.own<TextOptions>().distillation.teacher;
   if (!teacher.empty()) note_weights(command.out, find_checkpoint(teacher), kTeacherFile);
 }
 
@@ -270,7 +270,7 @@ int train(TrainCommand& command) {
   warn_if_no_faster(command.train.precision, device);
   command.train.precision = resolve_precision(command.train.precision, device);
 
-  KeptInputs kept(directory.path(), &command.task.language.data);
+  KeptInputs kept(directory.path(), &command.task.own<TextOptions>().data);
   const std::unique_ptr<Task> task = kept.reading([&] { return make_task(command, directory, device); });
   TrainingProgress progress("training");
   std::vector<Observer*> observers = {&progress};

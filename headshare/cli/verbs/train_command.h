@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 
 namespace headshare {
 

@@ -22,7 +22,7 @@ TokenizerPair both_sides(const std::shared_ptr<Tokenizer>& one, const ModelOptio
   const TokenizerPair same = {.source = one, .target = one};
   if (one == nullptr) return same;
   const std::optional<int32_t> language = language_of(*one);
-  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
+  const auto* translator = model.find<EncoderDecoderOptions>();
   if (translator == nullptr) {
     HS_CHECK(!language, where, " puts the token of a language, ", one->spelling(*language),
              ", beside every text, and the model has no languages: it is not this model's tokenizer");

@@ -9,14 +9,27 @@
 #include "headshare/models/size.h"
 
 namespace headshare {
-namespace {
+TokenizerPair one_tokenizer(std::shared_ptr<Tokenizer> tokenizer, const ModelOptions& model, const std::string& where) {
+  check_vocabulary(*tokenizer, model, where);
+  const auto* translator = model.find<EncoderDecoderOptions>();
+  HS_CHECK(translator == nullptr || translator->source_vocabulary == translator->vocabulary, "the model has ",
+           translator->source_vocabulary, " tokens in its source and ", translator->vocabulary,
+           " in its target: it needs two tokenizers, and ", where, " is one");
+  constexpr int64_t kPadding = 128;  // models round their vocabulary up by less
+  const int64_t vocabulary = model.common().vocabulary;
+  if (tokenizer->words() == nullptr && tokenizer->vocabulary_size() + kPadding <= vocabulary) {
+    notice(join_text(where, " has ", tokenizer->vocabulary_size(), " tokens, the model ", vocabulary,
+                     ": make sure that it is this model's tokenizer"));
+  }
+  return both_sides(tokenizer, model, where);
+}
 
-template <class Model, class Options>
-Model read_values(const Options& options, const ForeignModel& foreign) {
+AnyModel read_model(const ForeignModel& foreign) {
+  const ModelOptions& options = foreign.options;
   check_memory(parameter_bytes(options), "the converted model", "use a machine with more memory");
   const at::NoGradGuard no_grad;
-  Model model(options);
-  NamedTensors unfilled = model_tensors(*model);
+  AnyModel model{.options = options, .module = options.kind().make(options)};
+  NamedTensors unfilled = model_tensors(*model.module);
   for (const MappedTensor& one : foreign.tensors) {
     const auto found = unfilled.find(one.target);
     HS_CHECK(found != unfilled.end(), "no tensor '", one.target, "' is left to take '", one.source, "'");
@@ -27,37 +40,8 @@ Model read_values(const Options& options, const ForeignModel& foreign) {
     unfilled.erase(found);
   }
   HS_CHECK(unfilled.empty(), "no foreign tensor was found for '", unfilled.begin()->first, "'");
-  model->eval();
+  model.module->eval();
   return model;
-}
-
-}  // namespace
-
-TokenizerPair one_tokenizer(std::shared_ptr<Tokenizer> tokenizer, const ModelOptions& model, const std::string& where) {
-  check_vocabulary(*tokenizer, model, where);
-  const auto* translator = std::get_if<EncoderDecoderOptions>(&model);
-  HS_CHECK(translator == nullptr || translator->source_vocabulary == translator->vocabulary, "the model has ",
-           translator->source_vocabulary, " tokens in its source and ", translator->vocabulary,
-           " in its target: it needs two tokenizers, and ", where, " is one");
-  constexpr int64_t kPadding = 128;  // models round their vocabulary up by less
-  const int64_t vocabulary = shared_options(model).vocabulary;
-  if (tokenizer->words() == nullptr && tokenizer->vocabulary_size() + kPadding <= vocabulary) {
-    notice(join_text(where, " has ", tokenizer->vocabulary_size(), " tokens, the model ", vocabulary,
-                     ": make sure that it is this model's tokenizer"));
-  }
-  return both_sides(tokenizer, model, where);
-}
-
-Decoder read_decoder(const ForeignModel& foreign) {
-  return read_values<Decoder>(std::get<DecoderOptions>(foreign.options), foreign);
-}
-
-Encoder read_encoder(const ForeignModel& foreign) {
-  return read_values<Encoder>(std::get<EncoderOptions>(foreign.options), foreign);
-}
-
-EncoderDecoder read_encoder_decoder(const ForeignModel& foreign) {
-  return read_values<EncoderDecoder>(std::get<EncoderDecoderOptions>(foreign.options), foreign);
 }
 
 }  // namespace headshare

@@ -48,10 +48,7 @@ struct ForeignSource {
 // tokenizer), unless it is one for this model; gives a notice where it has far fewer tokens than the model.
 TokenizerPair one_tokenizer(std::shared_ptr<Tokenizer> tokenizer, const ModelOptions& model, const std::string& where);
 
-// The model with all its values, in evaluation mode; `foreign.options` are of its kind. Memory that will not fit is
-// refused first.
-Decoder read_decoder(const ForeignModel& foreign);
-Encoder read_encoder(const ForeignModel& foreign);
-EncoderDecoder read_encoder_decoder(const ForeignModel& foreign);
+// Reads the model with all its values, in evaluation mode. Memory that will not fit is refused first.
+AnyModel read_model(const ForeignModel& foreign);
 
 }  // namespace headshare

@@ -8,12 +8,6 @@
 namespace headshare {
 namespace {
 
-NamedTensors tensors_of(const fs::path& checkpoint, const ModelOptions& options) {
-  if (is_causal(options)) return model_tensors(*load_decoder(checkpoint));
-  if (is_encoder_decoder(options)) return model_tensors(*load_encoder_decoder(checkpoint));
-  return model_tensors(*load_encoder(checkpoint));
-}
-
 // The tokenizers as they stand in the checkpoint; the source's is the target's where it has none of its own.
 TokenizerPair tokenizers_of(const fs::path& checkpoint) {
   TokenizerPair pair;
@@ -37,7 +31,7 @@ ModelToWrite closed_model(const fs::path& checkpoint, const std::vector<std::str
 ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
   const ModelOptions options = read_options(checkpoint);
   if (words.empty()) return options;
-  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  const auto* encoder = options.find<EncoderOptions>();
   HS_CHECK(encoder != nullptr && is_hashed(encoder->embedding), checkpoint.string(),
            " has a vocabulary; --words is for encoders that hash words");
   return closed_options(*encoder, words);
@@ -45,12 +39,14 @@ ModelOptions options_to_write(const fs::path& checkpoint, const std::vector<std:
 
 ModelToWrite model_to_write(const fs::path& checkpoint, const std::vector<std::string>& words) {
   if (!words.empty()) return closed_model(checkpoint, words);
-  const ModelOptions options = read_options(checkpoint);
-  return {.options = options, .tensors = tensors_of(checkpoint, options), .tokenizers = tokenizers_of(checkpoint)};
+  const AnyModel model = load_any_model(checkpoint);
+  return {.options = model.options,
+          .tensors = model_tensors(*model.module),
+          .tokenizers = tokenizers_of(checkpoint)};
 }
 
 void check_writable_values(const ModelToWrite& model, const std::string& tensor) {
-  check_finite(model.tensors.at(tensor), join_text("the ", kind_name(model.options), ": tensor '", tensor, "'"),
+  check_finite(model.tensors.at(tensor), join_text("the ", model.options.kind().name(), ": tensor '", tensor, "'"),
                "training has diverged: export an earlier checkpoint, or train with a smaller --learning-rate");
 }
 

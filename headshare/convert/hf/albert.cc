@@ -170,7 +170,7 @@ ForeignModel open_albert(const std::shared_ptr<const HfDirectory>& directory) {
 }
 
 std::string why_not_albert(const ModelOptions& options) {
-  const auto& o = std::get<EncoderOptions>(options);
+  const auto& o = options.as<EncoderOptions>();
   const std::string why = why_not_bert_form(o, {.name = "ALBERT", .shares_layers = true, .factorised = true});
   if (!why.empty()) return why;
   if (o.three_way_head) return "the encoder has a head of three-way classification, which ALBERT has no place for";
@@ -180,7 +180,7 @@ std::string why_not_albert(const ModelOptions& options) {
 }
 
 HfContent albert_content(const ModelToWrite& model) {
-  const auto& options = std::get<EncoderOptions>(model.options);
+  const auto& options = model.options.as<EncoderOptions>();
   const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
   HfContent content;
   content.tensors = fill_places(albert_places(options), model, has_head ? "albert." : "",

@@ -66,7 +66,7 @@ class AlbertTest : public testing::Test {
     write_tensors(directory / "model.safetensors", fake.tensors);
     return find_format("hf").open(directory);
   }
-  EncoderOptions options_of(const FakeAlbert& fake) { return std::get<EncoderOptions>(open(fake).options); }
+  EncoderOptions options_of(const FakeAlbert& fake) { return open(fake).options.as<EncoderOptions>(); }
   std::string refusal(const std::function<void(FakeAlbert&)>& change) {
     FakeAlbert fake;
     change(fake);
@@ -98,7 +98,7 @@ TEST_F(AlbertTest, ReadsTheConfiguration) {
 TEST_F(AlbertTest, AnEmptyConfigurationIsAlbertXxlarge) {
   TemporaryDirectory directory;
   write_file(directory.path() / "config.json", R"({"model_type": "albert"})");
-  EXPECT_EQ(measure(std::get<EncoderOptions>(read_hf_shape(directory.path()).options)).total_parameters, 222595584);
+  EXPECT_EQ(measure(read_hf_shape(directory.path()).options.as<EncoderOptions>()).total_parameters, 222595584);
 }
 
 TEST_F(AlbertTest, EveryTensorOfOursIsMappedOnce) {
@@ -112,13 +112,13 @@ TEST_F(AlbertTest, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Encoder(std::get<EncoderOptions>(foreign.options)))) {
+  for (const auto& [name, tensor] : model_tensors(*Encoder(foreign.options.as<EncoderOptions>()))) {
     wanted.insert(name);
   }
   EXPECT_EQ(targets, wanted);
   EXPECT_EQ(foreign.unused.size(), 5U);
   EXPECT_THAT(foreign.notes, ElementsAre(HasSubstr("sop_classifier")));
-  const NamedTensors ours = model_tensors(*read_encoder(foreign));
+  const NamedTensors ours = model_tensors(*read_model(foreign).module);
   EXPECT_EQ(distance(ours.at("blocks.1.feed_forward.contract.weight"),
                      fake.tensors.at("albert.encoder.albert_layer_groups.1.albert_layers.0.ffn_output.weight")),
             0);
@@ -136,7 +136,7 @@ TEST_F(AlbertTest, TiedTensorsMustAgree) {
   untied.config["tie_word_embeddings"] = false;
   untied.put("predictions.decoder.weight", {FakeAlbert::kV, FakeAlbert::kW});
   untied.put("predictions.decoder.bias", {FakeAlbert::kV});
-  const NamedTensors ours = model_tensors(*read_encoder(open(untied)));
+  const NamedTensors ours = model_tensors(*read_model(open(untied)).module);
   EXPECT_EQ(distance(ours.at("masked_head.output_bias"), untied.tensors.at("predictions.decoder.bias")), 0);
 }
 
@@ -168,7 +168,7 @@ TEST_F(AlbertTest, SaysWhereTrainingDiffers) {
   fake.config["id2label"] = {{"0", "a"}, {"1", "b"}, {"2", "c"}};
   fake.config["classifier_dropout_prob"] = 0.2;
   const ForeignModel foreign = open(fake);
-  EXPECT_THAT(std::get<EncoderOptions>(foreign.options).task_head.labels, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(foreign.options.as<EncoderOptions>().task_head.labels, ElementsAre("a", "b", "c"));
   EXPECT_THAT(foreign.notes, ElementsAre(HasSubstr("classifier_dropout_prob 0.2 is not")));
   fake.config["hidden_dropout_prob"] = 0.2;
   EXPECT_THAT(open(fake).notes, ElementsAre(HasSubstr("drops nothing after its feed-forward part")));

@@ -129,10 +129,10 @@ ForeignModel open_bert(const std::shared_ptr<const HfDirectory>& directory) {
   return foreign;
 }
 
-std::string why_not_bert(const ModelOptions& options) { return why_not_bert_form(std::get<EncoderOptions>(options)); }
+std::string why_not_bert(const ModelOptions& options) { return why_not_bert_form(options.as<EncoderOptions>()); }
 
 HfContent bert_content(const ModelToWrite& model) {
-  const auto& options = std::get<EncoderOptions>(model.options);
+  const auto& options = model.options.as<EncoderOptions>();
   const bool has_head = options.masked_head || options.three_way_head || options.task_head.kind != TaskHeadKind::kNone;
   HfContent content;
   content.tensors =

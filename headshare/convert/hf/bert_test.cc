@@ -22,8 +22,8 @@ class BertTest : public testing::Test {
     fake.write(directory());
     return find_format("hf").open(directory());
   }
-  EncoderOptions options_of(const FakeBert& fake) { return std::get<EncoderOptions>(open(fake).options); }
-  NamedTensors convert(const FakeBert& fake) { return model_tensors(*read_encoder(open(fake))); }
+  EncoderOptions options_of(const FakeBert& fake) { return open(fake).options.as<EncoderOptions>(); }
+  NamedTensors convert(const FakeBert& fake) { return model_tensors(*read_model(open(fake)).module); }
   // The Error for a model that `change` has spoilt.
   std::string refusal(const std::function<void(FakeBert&)>& change) {
     FakeBert fake;
@@ -73,11 +73,11 @@ TEST_F(BertTest, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Encoder(std::get<EncoderOptions>(foreign.options)))) {
+  for (const auto& [name, tensor] : model_tensors(*Encoder(foreign.options.as<EncoderOptions>()))) {
     wanted.insert(name);
   }
   EXPECT_EQ(targets, wanted);
-  const NamedTensors ours = model_tensors(*read_encoder(foreign));
+  const NamedTensors ours = model_tensors(*read_model(foreign).module);
   EXPECT_EQ(distance(ours.at("blocks.1.attention.scheme.key.weight"),
                      fake.tensors.at("bert.encoder.layer.1.attention.self.key.weight")),
             0);
@@ -189,15 +189,15 @@ TEST_F(BertTest, HeadsOfAnotherProblemAreRefused) {
 
 TEST_F(BertTest, TheNumberOfLabelsGivesTheClassesWithoutNames) {
   FakeBert fake = classifier("BertForSequenceClassification", 5);
-  EXPECT_EQ(std::get<EncoderOptions>(open(fake).options).task_head.labels.size(), 5u);
+  EXPECT_EQ(open(fake).options.as<EncoderOptions>().task_head.labels.size(), 5u);
   fake.config.erase("id2label");
   EXPECT_THAT(error_message([&] { open(fake); }), HasSubstr("has shape [5, 6], the configuration asks for [2, 6]"));
   fake.config["num_labels"] = 5;
-  const TaskHeadOptions head = std::get<EncoderOptions>(open(fake).options).task_head;
+  const TaskHeadOptions head = open(fake).options.as<EncoderOptions>().task_head;
   EXPECT_EQ(head.outputs, 5);
   EXPECT_TRUE(head.labels.empty());
   fake.config["id2label"] = {{"0", "no"}, {"1", "yes"}};
-  const TaskHeadOptions nameless = std::get<EncoderOptions>(open(fake).options).task_head;
+  const TaskHeadOptions nameless = open(fake).options.as<EncoderOptions>().task_head;
   EXPECT_EQ(nameless.outputs, 5);
   EXPECT_TRUE(nameless.labels.empty()) << "as transformers drops names that are not as many";
   fake.config.erase("id2label");
@@ -213,7 +213,7 @@ TEST_F(BertTest, TiedWeightsMayHaveEitherName) {
   const Tensor table = fake.tensors.at(embedding);
   fake.tensors["cls.predictions.decoder.weight"] = table.clone();
   fake.tensors.erase(embedding);
-  EXPECT_EQ(distance(model_tensors(*read_encoder(open(fake))).at("token_embedding"), table), 0);
+  EXPECT_EQ(distance(model_tensors(*read_model(open(fake)).module).at("token_embedding"), table), 0);
   fake.tensors.erase("cls.predictions.decoder.weight");
   EXPECT_THAT(
       error_message([&] { open(fake); }),
@@ -230,7 +230,7 @@ TEST_F(BertTest, AMultipleChoiceHeadGivesEveryChoiceANumber) {
   FakeBert fake = classifier("BertForMultipleChoice", 1);
   fake.config.erase("id2label");  // transformers' default is 2, which says nothing about this head
   const ForeignModel foreign = open(fake);
-  const TaskHeadOptions head = std::get<EncoderOptions>(foreign.options).task_head;
+  const TaskHeadOptions head = foreign.options.as<EncoderOptions>().task_head;
   EXPECT_EQ(head.kind, TaskHeadKind::kText);
   EXPECT_EQ(head.outputs, 1);
   EXPECT_THAT(foreign.notes, ElementsAre(HasSubstr("BertForMultipleChoice")));
@@ -275,7 +275,7 @@ TEST_F(BertTest, NumbersThatAreNotFiniteAreRefused) {
   FakeBert fake;
   fake.tensors.at("bert.embeddings.LayerNorm.bias").slice(0, 0, 2).fill_(kInfinite);
   const ForeignModel foreign = open(fake);
-  EXPECT_THAT(error_message([&] { read_encoder(foreign); }),
+  EXPECT_THAT(error_message([&] { read_model(foreign); }),
               HasSubstr("tensor 'bert.embeddings.LayerNorm.bias' has 2 values of 6 that are not finite"));
   const Encoder model = small_encoder(small_encoder_options("mha"));
   {
@@ -304,7 +304,7 @@ TEST_F(BertTest, EveryKeyWithValuesOfEveryType) {
       config[key] = value;
       write_file(directory() / "config.json", config.dump());
       try {
-        read_encoder(find_format("hf").open(directory()));
+        read_model(find_format("hf").open(directory()));
       } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr(directory().string())) << key << " = " << value;
         ++refused;
@@ -326,9 +326,9 @@ TEST_F(BertTest, WhatIsWrittenComesBackBitForBit) {
     write(model);
     const ForeignModel foreign = find_format("hf").open(out());
     EncoderOptions before = model->options();
-    EncoderOptions after = std::get<EncoderOptions>(foreign.options);
+    EncoderOptions after = foreign.options.as<EncoderOptions>();
     EXPECT_EQ(to_json(stored_fields(after)), to_json(stored_fields(before)));
-    const NamedTensors found = model_tensors(*read_encoder(foreign));
+    const NamedTensors found = model_tensors(*read_model(foreign).module);
     for (const auto& [name, tensor] : model_tensors(*model)) EXPECT_TRUE(at::equal(found.at(name), tensor)) << name;
   }
 }

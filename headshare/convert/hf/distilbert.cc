@@ -117,7 +117,7 @@ ForeignModel open_distilbert(const std::shared_ptr<const HfDirectory>& directory
 }
 
 std::string why_not_distilbert(const ModelOptions& options) {
-  const auto& o = std::get<EncoderOptions>(options);
+  const auto& o = options.as<EncoderOptions>();
   if (const std::string why =
           why_not_bert_form(o, {.name = "DistilBERT", .segments = false, .pooler = PoolerActivation::kRelu});
       !why.empty()) {
@@ -132,7 +132,7 @@ std::string why_not_distilbert(const ModelOptions& options) {
 }
 
 HfContent distilbert_content(const ModelToWrite& model) {
-  const auto& options = std::get<EncoderOptions>(model.options);
+  const auto& options = model.options.as<EncoderOptions>();
   const bool has_head = options.masked_head || options.task_head.kind != TaskHeadKind::kNone;
   HfContent content;
   content.tensors = fill_places(tensor_places(options), model, has_head ? "distilbert." : "",

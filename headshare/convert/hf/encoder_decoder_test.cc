@@ -24,9 +24,9 @@ class TranslatorTest : public testing::Test {
     return find_format("hf").open(directory());
   }
   EncoderDecoderOptions options_of(const FakeTranslator& fake) {
-    return std::get<EncoderDecoderOptions>(open(fake).options);
+    return open(fake).options.as<EncoderDecoderOptions>();
   }
-  NamedTensors convert(const FakeTranslator& fake) { return model_tensors(*read_encoder_decoder(open(fake))); }
+  NamedTensors convert(const FakeTranslator& fake) { return model_tensors(*read_model(open(fake)).module); }
   // The Error for a model that `change` has spoilt.
   std::string refusal(const std::string& type, const std::function<void(FakeTranslator&)>& change) {
     FakeTranslator fake(type);
@@ -107,12 +107,12 @@ TEST_F(TranslatorTest, EveryTensorOfOursIsMappedOnce) {
     std::multiset<std::string> targets, wanted;
     for (const MappedTensor& one : foreign.tensors) targets.insert(one.target);
     for (const auto& [name, tensor] :
-         model_tensors(*EncoderDecoder(std::get<EncoderDecoderOptions>(foreign.options)))) {
+         model_tensors(*EncoderDecoder(foreign.options.as<EncoderDecoderOptions>()))) {
       wanted.insert(name);
     }
     EXPECT_EQ(targets, wanted);
     EXPECT_THAT(foreign.unused, IsEmpty());
-    const NamedTensors ours = model_tensors(*read_encoder_decoder(foreign));
+    const NamedTensors ours = model_tensors(*read_model(foreign).module);
     const auto same = [&](const std::string& mine, const std::string& theirs) {
       EXPECT_EQ(distance(ours.at(mine), fake.tensors.at(theirs)), 0) << mine;
     };
@@ -459,7 +459,7 @@ TEST_F(TranslatorTest, EveryKeyWithValuesOfEveryType) {
         config[key] = value;
         write_file(directory() / "config.json", config.dump());
         try {
-          read_encoder_decoder(find_format("hf").open(directory()));
+          read_model(find_format("hf").open(directory()));
         } catch (const Error& error) {
           EXPECT_THAT(error.what(), HasSubstr(directory().string())) << key << " = " << value;
           ++refused;

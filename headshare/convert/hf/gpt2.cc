@@ -122,7 +122,7 @@ ForeignModel open_gpt2(const std::shared_ptr<const HfDirectory>& directory) {
 }
 
 std::string why_not_gpt2(const ModelOptions& options) {
-  const auto& o = std::get<DecoderOptions>(options);
+  const auto& o = options.as<DecoderOptions>();
   const std::string no_place = ", which GPT-2 has no place for; only headshare reads such a model";
   const bool has_projection_bias = o.attention.projection_bias;
   const std::pair<bool, std::string> objections[] = {
@@ -146,7 +146,7 @@ std::string why_not_gpt2(const ModelOptions& options) {
 }
 
 HfContent gpt2_content(const ModelToWrite& model) {
-  const auto& options = std::get<DecoderOptions>(model.options);
+  const auto& options = model.options.as<DecoderOptions>();
   HfContent content;
   content.tensors = fill_places(gpt2_places(options, /*by_layer=*/false), model, "transformer.", {kOutputLayer});
   content.config = begin_config("gpt2", "GPT2LMHeadModel", gpt2_keys(), options);

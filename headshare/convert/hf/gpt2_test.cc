@@ -24,8 +24,8 @@ class Gpt2Test : public testing::Test {
     fake.write(directory());
     return find_format("hf").open(directory());
   }
-  DecoderOptions options_of(const FakeGpt2& fake) { return std::get<DecoderOptions>(open(fake).options); }
-  Decoder convert(const FakeGpt2& fake) { return read_decoder(open(fake)); }
+  DecoderOptions options_of(const FakeGpt2& fake) { return open(fake).options.as<DecoderOptions>(); }
+  Decoder convert(const FakeGpt2& fake) { return read_model(open(fake)).as<Decoder>(); }
   // The Error for a model that `change` has spoilt.
   std::string refusal(const std::function<void(FakeGpt2&)>& change) {
     FakeGpt2 fake;
@@ -94,7 +94,7 @@ TEST_F(Gpt2Test, EveryTensorOfOursIsMappedOnce) {
   std::set<std::string> targets;
   for (const MappedTensor& one : foreign.tensors) EXPECT_TRUE(targets.insert(one.target).second) << one.target;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : model_tensors(*Decoder(std::get<DecoderOptions>(foreign.options)))) {
+  for (const auto& [name, tensor] : model_tensors(*Decoder(foreign.options.as<DecoderOptions>()))) {
     wanted.insert(name);
   }
   EXPECT_EQ(targets, wanted);
@@ -121,7 +121,7 @@ TEST_F(Gpt2Test, NamesWithoutPrefixAndMasks) {
   fake.tensors = bare;
   const ForeignModel foreign = open(fake);
   EXPECT_THAT(foreign.unused, testing::ElementsAre("h.0.attn.bias", "h.1.attn.masked_bias"));
-  const Decoder model = read_decoder(foreign);
+  const Decoder model = read_model(foreign).as<Decoder>();
   for (const auto& [name, tensor] : model_tensors(*model)) {
     EXPECT_EQ(distance(tensor, model_tensors(*expected).at(name)), 0) << name;
   }
@@ -148,7 +148,7 @@ TEST_F(Gpt2Test, ScalesOfTheScores) {
   fake.config["scale_attn_by_inverse_layer_idx"] = true;
   const ForeignModel foreign = open(fake);
   EXPECT_EQ(foreign.notes.size(), 1u);
-  const Decoder model = read_decoder(foreign);
+  const Decoder model = read_model(foreign).as<Decoder>();
   const Tensor query = fake.at("h.1.attn.c_attn.weight").narrow(1, 0, kE).t();
   const Tensor key = fake.at("h.1.attn.c_attn.weight").narrow(1, kE, kE).t();
   EXPECT_EQ(distance(model_tensors(*model).at("blocks.1.attention.scheme.query.weight"), query / 2), 0);
@@ -226,7 +226,7 @@ TEST_F(Gpt2Test, TiedWeightsMayHaveEitherName) {
   fake.tensors["lm_head.weight"] = table.clone();
   fake.tensors.erase("transformer.wte.weight");
   const ForeignModel foreign = open(fake);
-  EXPECT_EQ(distance(model_tensors(*read_decoder(foreign)).at("token_embedding"), table), 0);
+  EXPECT_EQ(distance(model_tensors(*read_model(foreign).module).at("token_embedding"), table), 0);
   EXPECT_THAT(foreign.unused, testing::IsEmpty());
   fake.tensors.erase("lm_head.weight");
   EXPECT_THAT(
@@ -326,7 +326,7 @@ class ShardsTest : public Gpt2Test {
     }
     change(map);
     write_file(directory() / "model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
-    return error_message([&] { model_ = read_decoder(find_format("hf").open(directory())); });
+    return error_message([&] { model_ = read_model(find_format("hf").open(directory())); });
   }
 
   Decoder model_{nullptr};
@@ -374,7 +374,7 @@ TEST_F(Gpt2Test, EveryKeyWithValuesOfEveryType) {
       config[key] = value;
       write_file(directory() / "config.json", config.dump());
       try {
-        read_decoder(find_format("hf").open(directory()));
+        read_model(find_format("hf").open(directory()));
       } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr(directory().string())) << key << " = " << value;
         ++refused;
@@ -398,7 +398,7 @@ TEST_F(Gpt2Test, DamagedConfigurations) {
     }
     write_file(directory() / "config.json", text);
     try {
-      read_decoder(find_format("hf").open(directory()));
+      read_model(find_format("hf").open(directory()));
     } catch (const Error&) {
       ++refused;
     }

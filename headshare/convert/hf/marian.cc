@@ -57,7 +57,7 @@ void find_pieces(const fs::path& directory, ForeignModel* foreign) {
                    .target_vocabulary = directory / "target_vocab.json"};
   if (!fs::exists(files.target_vocabulary)) files.target_vocabulary = files.source_vocabulary;
   if (fs::exists(files.source) && fs::exists(files.target) && fs::exists(files.source_vocabulary)) {
-    foreign->tokenizers = [files, model = std::get<EncoderDecoderOptions>(foreign->options)] {
+    foreign->tokenizers = [files, model = foreign->options.as<EncoderDecoderOptions>()] {
       return load_pieces(files, model);
     };
     return;

@@ -22,7 +22,7 @@ struct HfContent {
 struct HfModelType {
   std::string name;                 // "gpt2"
   std::vector<std::string> models;  // what people call the models of this type: "GPT-2"
-  std::string kind;                 // of our models: kind_name()
+  std::string kind;                 // of our models: ModelKind::name()
 
   // Reads the shape from a configuration alone. Throws Error, naming the key, for one that we cannot reproduce.
   HfShape (*shape)(const HfConfig& config, const std::string& type);

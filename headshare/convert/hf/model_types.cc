@@ -41,7 +41,7 @@ const HfModelType& type_to_open(const HfDirectory& directory) {
 const HfModelType* type_to_write(const ModelOptions& options) {
   const std::vector<HfModelType>& types = hf_model_types();
   const auto found = std::find_if(types.begin(), types.end(), [&](const HfModelType& type) {
-    return type.why_not_write != nullptr && type.kind == kind_name(options) && type.why_not_write(options).empty();
+    return type.why_not_write != nullptr && type.kind == options.kind().name() && type.why_not_write(options).empty();
   });
   return found == types.end() ? nullptr : &*found;
 }
@@ -49,9 +49,9 @@ const HfModelType* type_to_write(const ModelOptions& options) {
 std::string why_no_type_holds(const ModelOptions& options) {
   if (type_to_write(options) != nullptr) return "";
   for (const HfModelType& type : hf_model_types()) {
-    if (type.why_not_write != nullptr && type.kind == kind_name(options)) return type.why_not_write(options);
+    if (type.why_not_write != nullptr && type.kind == options.kind().name()) return type.why_not_write(options);
   }
-  return join_text("the model is an ", kind_name(options), ", and Hugging Face's directories are written for ",
+  return join_text("the model is an ", options.kind().name(), ", and Hugging Face's directories are written for ",
                    written_types_text(), " alone; only headshare reads such a model");
 }
 

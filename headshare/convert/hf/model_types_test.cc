@@ -30,7 +30,7 @@ class ModelTypesTest : public testing::Test {
 
   // The type that a model is written as. What comes back is the same to the bit.
   std::string written_as(const ModelOptions& resolved) {
-    const std::shared_ptr<torch::nn::Module> model = make_model(resolved);
+    const std::shared_ptr<torch::nn::Module> model = resolved.kind().make(resolved);
     randomise(*model);
     const ModelToWrite written{.options = resolved, .tensors = model_tensors(*model)};
     const fs::path directory = folder_.path() / "written";
@@ -53,7 +53,7 @@ TEST_F(ModelTypesTest, EachHasOneRowOfTheKindThatItsConfigurationGives) {
   for (const HfModelType& type : hf_model_types()) {
     EXPECT_TRUE(names.insert(type.name).second) << type.name;
     EXPECT_FALSE(type.models.empty()) << type.name;
-    EXPECT_EQ(kind_name(shape_of(type).options), type.kind) << type.name;
+    EXPECT_EQ(shape_of(type).options.kind().name(), type.kind) << type.name;
     EXPECT_EQ(type.why_not_write == nullptr, type.content == nullptr) << type.name;
   }
   EXPECT_THAT(names, Contains("llama"));
@@ -76,7 +76,7 @@ TEST_F(ModelTypesTest, TheReadmeListsThem) {
 TEST_F(ModelTypesTest, NoScaledRotationIsPassedOverInSilence) {
   int64_t rotary = 0;
   for (const HfModelType& type : hf_model_types()) {
-    if (shared_options(shape_of(type).options).positions != PositionKind::kRotary) continue;
+    if (shape_of(type).options.common().positions != PositionKind::kRotary) continue;
     ++rotary;
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       const nlohmann::json scaled = {{key, {{"rope_type", "yarn"}, {"factor", 4.0}}}};

@@ -28,7 +28,7 @@ class ShapeTest : public testing::Test {
 
   int64_t parameters(const json& config) {
     const HfShape shape = read(config);
-    return size_of(shape.options).total_parameters - surplus_parameters(shape.counts, shared_options(shape.options));
+    return measure(shape.options).total_parameters - surplus_parameters(shape.counts, shape.options.common());
   }
 
   std::string refusal(const json& config) {
@@ -97,9 +97,9 @@ TEST_F(ShapeTest, EmbeddingsMayBeTiedAndHeadsMayShareEverything) {
   EXPECT_EQ(parameters(kLlama3) - parameters(tied), int64_t{128256} * 4096);
   json one = kLlama3;
   one["num_key_value_heads"] = 1;
-  EXPECT_EQ(shared_options(read(one).options).attention.scheme, "mqa");
+  EXPECT_EQ(read(one).options.common().attention.scheme, "mqa");
   one.erase("num_key_value_heads");
-  EXPECT_EQ(shared_options(read(one).options).attention.scheme, "mha");
+  EXPECT_EQ(read(one).options.common().attention.scheme, "mha");
   json biased = kLlama3;
   biased["attention_bias"] = true;
   EXPECT_EQ(parameters(biased) - parameters(kLlama3), int64_t{32} * (2 * 4096 + 2 * 1024));
@@ -107,8 +107,8 @@ TEST_F(ShapeTest, EmbeddingsMayBeTiedAndHeadsMayShareEverything) {
 
 TEST_F(ShapeTest, TheCacheIsThatOfTheGroups) {
   const HfShape llama = read(kLlama3);
-  EXPECT_EQ(shared_options(llama.options).attention.scheme, "gqa");
-  EXPECT_EQ(size_of(llama.options).cache_elements_per_token, 2 * 8 * 128);
+  EXPECT_EQ(llama.options.common().attention.scheme, "gqa");
+  EXPECT_EQ(measure(llama.options).cache_elements_per_token, 2 * 8 * 128);
   EXPECT_TRUE(llama.notes.empty());
   EXPECT_THAT(read(kMistral).notes.at(0), HasSubstr("4096"));
   EXPECT_TRUE(read(kQwen2).notes.empty()) << "its window is switched off";
@@ -119,7 +119,7 @@ TEST_F(ShapeTest, TheCacheIsThatOfTheGroups) {
 TEST_F(ShapeTest, DefaultsAreTheFamilys) {
   const auto without = [&](json config, const char* key) {
     config.erase(key);
-    return shared_options(read(config).options).attention;
+    return read(config).options.common().attention;
   };
   EXPECT_EQ(without(kLlama3, "num_key_value_heads").scheme, "mha");
   EXPECT_EQ(without(kMistral, "num_key_value_heads").own.get<GqaOptions>().groups, 8);
@@ -127,7 +127,7 @@ TEST_F(ShapeTest, DefaultsAreTheFamilys) {
   qwen["num_attention_heads"] = 64;
   EXPECT_EQ(without(qwen, "num_key_value_heads").own.get<GqaOptions>().groups, 32);
   qwen["num_key_value_heads"] = nullptr;
-  EXPECT_EQ(shared_options(read(qwen).options).attention.scheme, "mha");
+  EXPECT_EQ(read(qwen).options.common().attention.scheme, "mha");
   qwen = kQwen2;
   qwen.erase("num_key_value_heads");
   EXPECT_THAT(refusal(qwen), HasSubstr("num_key_value_heads is 32 (Qwen2's default) and num_attention_heads 28"));
@@ -151,7 +151,7 @@ TEST_F(ShapeTest, WindowsAreSaidWhereTheFamilyHasThem) {
 }
 
 TEST_F(ShapeTest, RotationsAreHonouredOrNamed) {
-  const auto base_of = [&](const json& config) { return shared_options(read(config).options).attention.rotary_base; };
+  const auto base_of = [&](const json& config) { return read(config).options.common().attention.rotary_base; };
   EXPECT_EQ(base_of(kLlama3), 500000);
   json config = kLlama3;
   config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 1e6}};

@@ -12,9 +12,9 @@ namespace {
 nlohmann::json reading(const std::string& path) {
   try {
     const HfShape shape = read_hf_shape(path);
-    const int64_t surplus = surplus_parameters(shape.counts, shared_options(shape.options));
+    const int64_t surplus = surplus_parameters(shape.counts, shape.options.common());
     return {{"options", stored_option_values(shape.options)},
-            {"parameters", size_of(shape.options).total_parameters - surplus},
+            {"parameters", measure(shape.options).total_parameters - surplus},
             {"notes", shape.notes}};
   } catch (const Error& error) {
     return {{"error", error.what()}};

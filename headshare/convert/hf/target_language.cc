@@ -46,7 +46,7 @@ bool has_languages(const fs::path& directory) {
 }  // namespace
 
 void take_target_language(const HfDirectory& directory, ForeignModel* foreign) {
-  TargetMarks& marks = std::get<EncoderDecoderOptions>(foreign->options).marks;
+  TargetMarks& marks = foreign->options.as<EncoderDecoderOptions>().marks;
   if (!has_languages(directory.path())) return;
   const HfGeneration generation(directory);
   const bool starts = generation.id("decoder_start_token_id").has_value();
@@ -60,7 +60,7 @@ void take_target_language(const HfDirectory& directory, ForeignModel* foreign) {
       "the token's id into ",
       ids, ", or the language into ", kTokenizerConfig, " (\"tgt_lang\": \"ro_RO\")");
   const std::optional<int64_t> id = id_of(language, directory.path() / kTokenizer);
-  const int64_t vocabulary = std::get<EncoderDecoderOptions>(foreign->options).vocabulary;
+  const int64_t vocabulary = foreign->options.as<EncoderDecoderOptions>().vocabulary;
   const std::string where =
       join_text((directory.path() / kTokenizerConfig).string(), ": tgt_lang is ", brief_text(language), ", and ");
   HS_CHECK(path_exists(directory.path() / kTokenizer), where, "there is no ", kTokenizer,

@@ -15,15 +15,11 @@ using Shape = std::vector<int64_t>;
 // configuration asks for, one is made.
 std::map<std::string, Shape> shapes_of_one_block(ModelOptions options) {
   const DeclareOn meta(at::kMeta);
-  std::visit(
-      [](auto& one) {
-        one.layers = 1;
-        one.layer_groups.reset();
-        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, EncoderDecoderOptions>) one.decoder_layers = 1;
-      },
-      options);
+  options.common().layers = 1;
+  options.common().layer_groups.reset();
+  if (auto* both = options.find<EncoderDecoderOptions>()) both->decoder_layers = 1;
   std::map<std::string, Shape> shapes;
-  for (const auto& [name, tensor] : model_tensors(*make_model(options))) shapes.emplace(name, tensor.sizes().vec());
+  for (const auto& [name, tensor] : model_tensors(*options.kind().make(options))) shapes.emplace(name, tensor.sizes().vec());
   return shapes;
 }
 

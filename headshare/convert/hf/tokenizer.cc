@@ -7,7 +7,7 @@ namespace headshare {
 namespace {
 
 bool tells_segments_apart(const ModelOptions& options) {
-  const auto* encoder = std::get_if<EncoderOptions>(&options);
+  const auto* encoder = options.find<EncoderOptions>();
   return encoder != nullptr && encoder->segments > 1;
 }
 
@@ -21,7 +21,7 @@ nlohmann::json config_of(const ModelToWrite& model) {
   nlohmann::json config;
   // The class that takes tokenizer.json as it stands; BertTokenizer would build its parts anew.
   config["tokenizer_class"] = "PreTrainedTokenizerFast";
-  config["model_max_length"] = shared_options(model.options).context;
+  config["model_max_length"] = model.options.common().context;
   // Unless it is told to, that class gives no token_type_ids, and every text of a pair would be segment 0.
   config["model_input_names"] = tells_segments_apart(model.options)
                                     ? nlohmann::json{"input_ids", "token_type_ids", "attention_mask"}

@@ -19,7 +19,7 @@ nlohmann::json begin_config(const std::string& type, const std::string& architec
                             const ModelOptions& options) {
   nlohmann::json config = {{"model_type", type},
                            {"architectures", nlohmann::json::array({architecture})},
-                           {"tie_word_embeddings", shared_options(options).tie_embeddings},
+                           {"tie_word_embeddings", options.common().tie_embeddings},
                            {"dtype", "float32"},
                            {kExportMark, kModelFormatVersion}};
   const nlohmann::json values = stored_option_values(options);

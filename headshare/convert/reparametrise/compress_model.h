@@ -7,7 +7,7 @@
 #include "headshare/convert/reparametrise/attention_layers.h"
 #include "headshare/convert/reparametrise/collaborative.h"
 #include "headshare/convert/reparametrise/model_change.h"
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 
 namespace headshare {
 

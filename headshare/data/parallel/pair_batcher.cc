@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kPoolBatches = 100;
 constexpr int64_t kMostBatchTokens = int64_t{1} << 32;
 
-int64_t size_of(std::span<const int32_t> side) { return static_cast<int64_t>(side.size()); }
+int64_t measure(std::span<const int32_t> side) { return static_cast<int64_t>(side.size()); }
 
 // Fisher-Yates.
 template <class Item>
@@ -44,8 +44,8 @@ PairBatch make_pair_batch(const PairData& data, std::span<const int64_t> pairs, 
   PairBatch batch{.rows = static_cast<int64_t>(pairs.size()), .pairs = {pairs.begin(), pairs.end()}};
   for (const int64_t pair : pairs) {
     HS_CHECK(pair >= 0 && pair < data.size(), "pair ", pair, " of ", data.size(), " pairs");
-    batch.source_lengths.push_back(size_of(data.source(pair)));
-    batch.target_lengths.push_back(size_of(data.target(pair)));
+    batch.source_lengths.push_back(measure(data.source(pair)));
+    batch.target_lengths.push_back(measure(data.target(pair)));
     batch.scored += batch.target_lengths.back();
   }
   batch.source_length = *std::max_element(batch.source_lengths.begin(), batch.source_lengths.end());
@@ -92,7 +92,7 @@ PairBatcher::PairBatcher(std::shared_ptr<const PairData> data, const PairBatcher
 }
 
 int64_t PairBatcher::length(int64_t pair) const {
-  return std::max(size_of(data_->source(pair)), size_of(data_->target(pair)));
+  return std::max(measure(data_->source(pair)), measure(data_->target(pair)));
 }
 
 // Any epoch can be made without those before it.
@@ -121,7 +121,7 @@ void PairBatcher::cut_pool(std::span<int64_t> pool) {
   // By the longer side, which batches are bounded by; then by the target, which costs more (the output layer). Equal
   // pairs stay shuffled.
   const auto rank = [this](int64_t pair) {
-    return std::tuple(length(pair), size_of(data_->target(pair)), size_of(data_->source(pair)));
+    return std::tuple(length(pair), measure(data_->target(pair)), measure(data_->source(pair)));
   };
   std::stable_sort(pool.begin(), pool.end(), [&](int64_t a, int64_t b) { return rank(a) < rank(b); });
   std::vector<int64_t> batch;

@@ -9,19 +9,18 @@
 
 namespace headshare {
 
-Fields fields(BatchOptions& options) {
+Field batch_size_field(int64_t* target) {
+  return field("batch-size", target, "windows of text per training step",
+               {.min = 1, .max = 1 << 20, .aliases = {"per-device-train-batch-size", "train-batch-size"}});
+}
+
+Field batch_order_field(BatchOrder* target) {
   static const EnumNames<BatchOrder> kOrders = {
       {BatchOrder::kRandom, "random"}, {BatchOrder::kShuffled, "shuffled"}, {BatchOrder::kSequential, "sequential"}};
-  return {
-      field("batch-size", &options.batch_size, "windows of text per training step",
-            {.min = 1, .max = 1 << 20, .aliases = {"per-device-train-batch-size", "train-batch-size"}}),
-      field("context", &options.context, "tokens the model sees at once",
-            {.min = 1, .max = 1 << 24, .aliases = {"block-size", "context-length", "max-seq-length", "seq-length"}}),
-      field("batch-order", &options.order,
-            "random: windows start anywhere; shuffled: disjoint windows in a new order each epoch; sequential: in the "
-            "order of the text",
-            kOrders),
-  };
+  return field("batch-order", target,
+               "random: windows start anywhere; shuffled: disjoint windows in a new order each epoch; sequential: in the "
+               "order of the text",
+               kOrders);
 }
 
 nlohmann::json to_json(const BatchState& state) {

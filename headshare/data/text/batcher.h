@@ -30,10 +30,11 @@ struct BatchOptions {
   int64_t batch_size = 32;
   int64_t context = 128;
   BatchOrder order = BatchOrder::kRandom;
-  uint64_t seed = 0;  // has no field here: a run has one seed for everything
+  uint64_t seed = 0;
 };
 
-Fields fields(BatchOptions& options);
+Field batch_size_field(int64_t* target);
+Field batch_order_field(BatchOrder* target);
 
 // Where a batcher stands. The batches that follow depend on this, the options and the tokens alone.
 struct BatchState {

@@ -108,10 +108,10 @@ TEST(BatcherTest, MistakesAreNamed) {
 
 TEST(BatcherTest, FieldsSetTheOptions) {
   BatchOptions made;
-  Fields all = fields(made);
-  set_field(all, "block_size", "64", "test");
+  Fields all = {batch_size_field(&made.batch_size), batch_order_field(&made.order)};
+  set_field(all, "train_batch_size", "64", "test");
   set_field(all, "batch-order", "shuffled", "test");
-  EXPECT_EQ(made.context, 64);
+  EXPECT_EQ(made.batch_size, 64);
   EXPECT_EQ(made.order, BatchOrder::kShuffled);
   EXPECT_THAT(error_message([&] { set_field(all, "batch-size", "0", "test"); }), HasSubstr("batch-size must be"));
 }

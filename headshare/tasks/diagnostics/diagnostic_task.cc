@@ -13,6 +13,8 @@
 namespace headshare {
 namespace {
 
+constexpr int64_t kDiagnosticFormatVersion = 1;  // of config.json
+
 // Held-out sequences are the same for every seed.
 constexpr uint64_t kHeldOutSeed = 0;
 
@@ -148,7 +150,7 @@ void DiagnosticTask::save(const std::string& directory) {
   const fs::path home(directory);
   make_directories(home);
   const nlohmann::json config = {{"format", kDiagnosticFormat},
-                                 {"format_version", kDecoderFormatVersion},
+                                 {"format_version", kDiagnosticFormatVersion},
                                  {"task", diagnostic_name(options_.kind)},
                                  {"difficulty", difficulty(options_)},
                                  {"model", to_json(stored_fields(options_.model))}};

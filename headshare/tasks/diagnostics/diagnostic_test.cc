@@ -10,7 +10,7 @@
 #include "headshare/base/testing.h"
 #include "headshare/tasks/diagnostics/kinds.h"
 #include "headshare/tasks/diagnostics/testing.h"
-#include "headshare/tasks/language/language_model.h"
+#include "headshare/tasks/task_options.h"
 
 namespace headshare {
 namespace {
@@ -86,9 +86,9 @@ TEST(DiagnosticTest, FieldsBelongToTasks) {
 
 // The command lists them beside those of a language model.
 TEST(DiagnosticTest, FieldsHaveNamesOfTheirOwn) {
-  LanguageModelOptions language;
+  TaskOptions task;
   DiagnosticOptions diagnostic;
-  Fields others = fields(language);
+  Fields others = fields(task);
   for (const Field& one : fields(diagnostic)) {
     EXPECT_EQ(find_field(others, one.name), nullptr) << one.name;
     EXPECT_TRUE(one.aliases.empty()) << one.name;

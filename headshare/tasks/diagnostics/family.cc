@@ -19,8 +19,8 @@ DiagnosticKind kind_of(const std::string& task) {
 DiagnosticOptions of_task(const TaskOptions& options) {
   DiagnosticOptions made = options.own<DiagnosticOptions>();
   made.kind = kind_of(options.task);
-  made.model = options.language.model;
-  made.batch_size = options.language.batch.batch_size;
+  made.model = options.model;
+  made.batch_size = options.batch_size;
   return made;
 }
 
@@ -55,7 +55,7 @@ class DiagnosticExperiment : public Experiment {
               const TrainingShape& shape) const override {
     auto task = std::make_unique<DiagnosticTask>(of_task(options), seed, device, shape);
     const Decoder decoder = task->decoder();
-    return {std::move(task), decoder->options(), decoder};
+    return {std::move(task), decoder->options(), decoder.ptr()};
   }
 
   void share(const fs::path&, TaskOptions*) const override {}
@@ -72,7 +72,6 @@ class DiagnosticsFamily : public TaskFamily {
     return names;
   }
   std::string learns() const override { return "sequences made of random numbers, which need no data (decoders)"; }
-  bool learns_from_text() const override { return false; }
   std::string heading() const override { return "Diagnostic tasks"; }
 
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<DiagnosticOptions>()); }
@@ -85,8 +84,8 @@ class DiagnosticsFamily : public TaskFamily {
   void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions* train) const override {
     const DiagnosticDefaults defaults = diagnostic_defaults(kind_of(options->task));
     options->own<DiagnosticOptions>() = defaults.options;
-    options->language.model = defaults.options.model;
-    options->language.batch.batch_size = defaults.options.batch_size;
+    options->model = defaults.options.model;
+    options->batch_size = defaults.options.batch_size;
     train->steps = defaults.steps;
     train->schedule.learning_rate = defaults.learning_rate;
   }
@@ -97,16 +96,7 @@ class DiagnosticsFamily : public TaskFamily {
   }
 
   void check(const TaskOptions& options, const TaskOptions& untouched) const override {
-    TaskOptions given = options;
-    TaskOptions before = untouched;
-    const nlohmann::json defaults = to_json(headshare::fields(before.language));
-    Fields model = headshare::fields(given.language.model);
-    for (const Field& one : headshare::fields(given.language)) {
-      const bool shared = one.name == "batch-size" || find_field(model, one.name) != nullptr;
-      HS_CHECK(shared || one.value() == defaults.at(one.name), "--", one.name, " is about text, and --task ",
-               options.task, " makes its own sequences; leave it out");
-    }
-    HS_CHECK(options.language.model.context == untouched.language.model.context,
+    HS_CHECK(options.model.context == untouched.model.context,
              "--context is a text model's; the sequences of a diagnostic task set it (--sequence-length)");
     make_generator(of_task(options));  // refuses impossible sizes
   }

@@ -39,6 +39,9 @@ class FineTuningFamily : public TaskFamily {
   std::string heading() const override { return "Fine-tuning"; }
   std::vector<std::string> begins_with() const override { return {"mlm", "three-way"}; }
 
+  TextOptions* text(TaskOptions& options) const override { return first().text(options); }
+  bool learns_from_text() const override { return true; }
+
   Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<FineTuningOptions>()); }
 
   std::vector<std::string*> paths(TaskOptions& options) const override {
@@ -64,6 +67,8 @@ class FineTuningFamily : public TaskFamily {
       throw Error(in_fine_tuning_words(error.what()));
     }
   }
+
+  void check_models(const std::vector<TaskOptions>& models) const override { first().check_models(models); }
 
   ModelOptions likely_model(const TaskOptions& options) const override { return first().likely_model(options); }
   void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const override {

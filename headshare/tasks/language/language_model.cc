@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "headshare/base/error.h"
-#include "headshare/base/placeholder.h"
 #include "headshare/data/text/train_on_text.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/tasks/prepare_model.h"
-#include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
@@ -24,57 +22,19 @@ DecoderOptions model_options(const LanguageModelOptions& options, const Tokenize
 }
 
 BatchOptions batch_options(const LanguageModelOptions& options, uint64_t seed) {
-  BatchOptions batch = options.batch;
-  batch.context = options.model.context;
-  batch.seed = seed;
-  return batch;
+  return {.batch_size = options.batch_size,
+          .context = options.model.context,
+          .order = options.batch_order,
+          .seed = seed};
 }
 
 }  // namespace
 
-Fields fields(LanguageModelOptions& o) {
-  Fields list = fields(o.data);
-  append(&list, fields(o.tokenizer));
-  list.push_back(
-      naming_path(field("tokenizer-path", &o.tokenizer_path,
-                        "use this tokenizer (tokenizer.json, vocab.txt, a SentencePiece .model, or a directory with "
-                        "vocab.json and merges.txt)",
-                        {.aliases = {"tokenizer-name"}})));
-  append(&list, fields(o.model));
-  for (Field& one : fields(o.batch)) {
-    if (one.name != "context") list.push_back(std::move(one));  // the model's
-  }
-  list.push_back(field("stride", &o.stride, "tokens between evaluation windows; auto: the context (disjoint windows)",
-                       {.min = 1}));
-  list.push_back(field("evaluation-tokens", &o.evaluation_tokens,
-                       "evaluate on the first so many tokens of each part, the test part included; auto: all",
-                       {.min = 2}));
-  append(&list, fields(o.distillation));
-  return list;
+LanguageModelOptions language_options(const TaskOptions& options) {
+  return {options.own<TextOptions>(), options.model, options.batch_size};
 }
 
-int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer) {
-  if (tokenizer.words() != nullptr) return HashTokenizer::kSpecials;
-  const int64_t tokens = tokenizer.vocabulary_size();
-  const int64_t least =
-      options.distillation.given() ? std::max(tokens, teacher_vocabulary(options.distillation)) : tokens;
-  const int64_t vocabulary = options.vocabulary.value_or(least);
-  HS_CHECK(tokens <= vocabulary, "the tokenizer has ", tokens, " tokens and the model room for ", vocabulary,
-           "; leave --model-vocabulary out, or make it at least ", tokens);
-  return vocabulary;
-}
-
-int64_t likely_vocabulary(const LanguageModelOptions& options) {
-  if (options.vocabulary) return *options.vocabulary;
-  if (options.distillation.given()) return teacher_vocabulary(options.distillation);
-  if (options.tokenizer.kind == TokenizerKind::kBytes) return 256;
-  if (!has_vocabulary(options.tokenizer.kind)) {
-    return HashTokenizer::kSpecials;
-  }
-  return options.tokenizer.vocabulary_size.value_or(8192);
-}
-
-LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress) {
+LanguageData open_language_data(const TextOptions& options, const Progress& progress) {
   LanguageData data;
   if (!options.tokenizer_path.empty()) {
     data.tokenizer = load_tokenizer(options.tokenizer_path);
@@ -118,7 +78,7 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const 
                                      c10::Device device, TrainingShape shape)
     : TextTask(data, batch_options(options, seed)), options_(options) {
   const DecoderOptions resolved = model_options(options, *data_.tokenizer);
-  shape.batch = options.batch.batch_size;
+  shape.batch = options.batch_size;
   shape.length = resolved.context;
   evaluation_batch_ = evaluation_batch(resolved, shape);
   check_training_memory(training_bytes(resolved, shape) + teacher_bytes(options.distillation, shape), device, shape,
@@ -178,7 +138,7 @@ std::optional<Evaluation> LanguageModelTask::evaluate_teacher(const Task::Progre
 Evaluation LanguageModelTask::evaluate(const Decoder& model, Part part, const Task::Progress& progress) const {
   WindowOptions own = windows();
   if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
-    own.batch_size = evaluation_batch(model->options(), {.batch = options_.batch.batch_size, .length = own.context});
+    own.batch_size = evaluation_batch(model->options(), {.batch = options_.batch_size, .length = own.context});
   }
   const WindowLosses losses = evaluate_windows(model, scored(part), *data_.tokenizer, own, progress);
   const LanguageSetup setup{

@@ -9,33 +9,21 @@
 #include "headshare/models/size.h"
 #include "headshare/tasks/judged_parts.h"
 #include "headshare/tasks/language/evaluate_language.h"
+#include "headshare/tasks/task_options.h"
 #include "headshare/tasks/teacher.h"
-#include "headshare/text/train_tokenizer.h"
+#include "headshare/tasks/text_options.h"
 #include "headshare/train/task.h"
 
 namespace headshare {
 
-// Everything that determines the task but the seed.
-struct LanguageModelOptions {
-  DataOptions data = {};
-  TokenizerOptions tokenizer = {};
-  std::string tokenizer_path = {};                // "": train one on the training text
-  DecoderOptions model = {};                      // its vocabulary comes from the tokenizer
-  BatchOptions batch = {};                        // its context is the model's
-  std::optional<int64_t> stride = {};             // of the evaluation windows; default the context: disjoint windows
-  std::optional<int64_t> evaluation_tokens = {};  // the first so many of a part; default all
-  std::optional<int64_t> vocabulary = {};         // of the model; default the teacher's, else the tokenizer's
-  DistillationOptions distillation = {};
+// Everything that determines a task on running text but the seed.
+struct LanguageModelOptions : TextOptions {
+  TransformerOptions model = {};  // its vocabulary comes from the tokenizer
+  int64_t batch_size = 32;        // windows in a micro-batch, of the model's context each
 };
 
-Fields fields(LanguageModelOptions& options);
-
-// The model's vocabulary, as far as that is known before the text is read: what is asked for; else the teacher's; else
-// the one that the tokenizer will have, 256 for bytes, else what it is asked for, else 8192.
-int64_t likely_vocabulary(const LanguageModelOptions& options);
-
-// The model's vocabulary. Throws Error where it has no room for the tokenizer's.
-int64_t model_vocabulary(const LanguageModelOptions& options, const Tokenizer& tokenizer);
+// Takes those of a task on text.
+LanguageModelOptions language_options(const TaskOptions& options);
 
 // The text of a run as tokens: read once, shared by every model that is compared on it.
 struct LanguageData {
@@ -50,7 +38,7 @@ TokenData part_to_score(const LanguageData& data, Part part, std::optional<int64
 
 // Loads the tokenizer, the teacher's where none is named, or trains one on all of `text` (the part held out of it for
 // validation too, as nanoGPT does: a character that is only there must have an id), and tokenises the texts.
-LanguageData open_language_data(const LanguageModelOptions& options, const Progress& progress = {});
+LanguageData open_language_data(const TextOptions& options, const Progress& progress = {});
 
 // What tasks on running text have in common: the text, and a place in it.
 class TextTask : public Task {

@@ -25,10 +25,7 @@ TEST(LanguageModelTaskTest, SchemesSeeTheSameBatches) {
   for (const std::string scheme : {"mha", "mhe_mul", "skv"}) {
     const LanguageModelOptions options = small_language(scheme);
     LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
-    BatchOptions same = options.batch;
-    same.context = 8;
-    same.seed = kSeed;
-    Batcher batcher(small_data().splits.train, same);
+    Batcher batcher(small_data().splits.train, {.batch_size = options.batch_size, .context = 8, .seed = kSeed});
     for (int step = 0; step < 2; ++step) {
       ASSERT_EQ(task.draw(2), 2 * 3 * 8);
       for (int64_t i = 0; i < 2; ++i) {
@@ -183,8 +180,8 @@ TEST(LanguageModelTaskTest, RecomputingCountsWhenMemoryIsChecked) {
     return training_bytes(model, {.batch = batch, .length = 64, .recompute = recompute});
   };
   const double available = available_memory_bytes();
-  while (needed(options.batch.batch_size, false) < 1.5 * available) options.batch.batch_size *= 2;
-  if (needed(options.batch.batch_size, true) > available / 2) GTEST_SKIP() << "too little memory to tell";
+  while (needed(options.batch_size, false) < 1.5 * available) options.batch_size *= 2;
+  if (needed(options.batch_size, true) > available / 2) GTEST_SKIP() << "too little memory to tell";
   const auto refusal = [&](bool recompute) {
     return error_message(
         [&] { const LanguageModelTask task(options, small_data(), kSeed, at::kCPU, {.recompute = recompute}); });
@@ -200,7 +197,7 @@ TEST(LanguageModelTaskTest, AnEvaluationTakesNoMoreMemoryThanWasAskedFor) {
   LanguageModelTask task(options, small_data(), kSeed, at::kCPU);
   const double parameters = 4.0 * static_cast<double>(measure(task.decoder()->options()).total_parameters);
   const double promised =
-      training_bytes(task.decoder()->options(), {.batch = options.batch.batch_size, .length = options.model.context});
+      training_bytes(task.decoder()->options(), {.batch = options.batch_size, .length = options.model.context});
   const AllocationMeter meter;
   task.evaluate(Part::kValidation, {});
   EXPECT_LT(static_cast<double>(meter.peak()), promised - 4 * parameters);
@@ -293,16 +290,16 @@ TEST_F(OpenLanguageDataTest, TextThatCannotBeReadIsNamed) {
 // Weights are those of one batch of 36 windows and of three of 12; so are the gradients of the step.
 TEST(LanguageModelTaskTest, MicroBatchesEqualOneBatch) {
   LanguageModelOptions options = small_language();
-  options.batch.order = BatchOrder::kShuffled;
+  options.batch_order = BatchOrder::kShuffled;
   TrainOptions train{.steps = 1, .max_gradient_norm = 0};
   train.schedule.learning_rate = 0.05;
   train.optimizer.epsilon = 1e-3;  // no rounding of a gradient near 0 becomes a step of full length
   const TemporaryDirectory home;
-  options.batch.batch_size = 36;
+  options.batch_size = 36;
   LanguageModelTask whole(options, small_data(2000), kSeed, at::kCPU);
   RunDirectory first(home / "whole");
   Trainer(whole, train, first, {}).run();
-  options.batch.batch_size = 12;
+  options.batch_size = 12;
   train.accumulation = 3;
   LanguageModelTask parts(options, small_data(2000), kSeed, at::kCPU);
   RunDirectory second(home / "parts");

@@ -1,7 +1,6 @@
 #include "headshare/tasks/language/score_text.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -65,27 +64,19 @@ std::string unknown_line(const std::string& heading, double share) {
                    : "";
 }
 
-void check_scores(const TextScores& scores, const std::string& model) {
-  for (const auto& [name, value] : scores.object.items()) {
-    HS_CHECK(!value.is_number_float() || std::isfinite(value.get<double>()), name, " of ", model, " is ",
-             value.get<double>(), ": its weights are finite, and what it computes from them is not; the model has ",
-             "diverged: take an earlier checkpoint");
-  }
-}
-
 WindowOptions scoring_windows(const TextToScore& asked, std::optional<int64_t> stride, const ModelOptions& model,
                               int64_t longest) {
   constexpr int64_t kMostLogits = 1 << 26;
   constexpr int64_t kMostWindows = 32;
   WindowOptions windows;
-  windows.context = asked.context.value_or(shared_options(model).context);
+  windows.context = asked.context.value_or(model.common().context);
   windows.stride = stride.value_or(windows.context);
   TrainingShape shape{.length = std::clamp<int64_t>(longest, 1, windows.context)};
   const auto needed = [&](int64_t batch) {
     shape.batch = batch;
     return evaluation_bytes(model, shape);
   };
-  const int64_t fitting = kMostLogits / std::max<int64_t>(1, shape.length * shared_options(model).vocabulary);
+  const int64_t fitting = kMostLogits / std::max<int64_t>(1, shape.length * model.common().vocabulary);
   windows.batch_size = asked.batch_size.value_or(std::clamp<int64_t>(fitting, 1, kMostWindows));
   const double allowed = available_memory_bytes();
   while (!asked.batch_size && windows.batch_size > 1 && needed(windows.batch_size) > allowed) --windows.batch_size;

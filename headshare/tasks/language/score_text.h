@@ -1,36 +1,16 @@
-// What a trained model is worth on a text, as `evaluate` reports it.
+// Scores language models on a text, and what other models' scores have in common with that.
 #pragma once
 
-#include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "headshare/data/text/token_data.h"
 #include "headshare/data/text/windows.h"
 #include "headshare/models/checkpoint.h"
-#include "headshare/models/model_options.h"
+#include "headshare/models/model_kind.h"
 #include "headshare/tasks/language/evaluate_language.h"
+#include "headshare/tasks/text_to_score.h"
 
 namespace headshare {
-
-struct TextToScore {
-  std::string model;  // a checkpoint or run directory
-  c10::Device device = c10::Device(c10::kCPU);
-  std::function<TokenData(const Tokenizer& tokenizer)> open;  // reads the text
-  std::optional<int64_t> context = {};                        // default the model's
-  std::optional<int64_t> batch_size = {};                     // windows at once; default what fits
-  WindowProgress progress = {};
-};
-
-struct TextScores {
-  nlohmann::ordered_json object;  // for programs
-  std::string text;               // for people
-};
-
-// Throws Error, naming `model`, for a score that is not finite: a table would show it beside others that look like
-// some.
-void check_scores(const TextScores& scores, const std::string& model);
 
 // The windows of a text of which the longest allows windows of `longest` tokens: as many at once as keep the scores
 // below 256 MiB and fit into memory. Throws Error when a batch does not fit.

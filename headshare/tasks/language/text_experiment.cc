@@ -35,7 +35,7 @@ Sizes text_sizes(Preset preset) {
 void TextExperiment::share(const fs::path& home, TaskOptions* options) const {
   const fs::path path = home / "tokenizer.json";
   save_tokenizer(*data_.tokenizer, path);
-  options->language.tokenizer_path = path.string();
+  options->own<TextOptions>().tokenizer_path = path.string();
 }
 
 Subject TextExperiment::text_subject() const {
@@ -55,14 +55,14 @@ Subject TextExperiment::text_subject() const {
 
 void set_text_preset(Preset preset, TaskOptions* options, TrainOptions* train) {
   const Sizes sizes = text_sizes(preset);
-  LanguageModelOptions& language = options->language;
-  language.model.layers = sizes.layers;
-  language.model.attention.d_model = sizes.d_model;
-  language.model.attention.heads = sizes.heads;
-  language.model.context = sizes.context;
-  language.batch.batch_size = sizes.batch;
-  language.tokenizer.vocabulary_size = sizes.vocabulary;
-  language.data.test_fraction = 0.1;
+  options->model.layers = sizes.layers;
+  options->model.attention.d_model = sizes.d_model;
+  options->model.attention.heads = sizes.heads;
+  options->model.context = sizes.context;
+  options->batch_size = sizes.batch;
+  TextOptions& text = options->own<TextOptions>();
+  text.tokenizer.vocabulary_size = sizes.vocabulary;
+  text.data.test_fraction = 0.1;
   train->steps = sizes.steps;
   train->schedule.learning_rate = sizes.learning_rate;
 }

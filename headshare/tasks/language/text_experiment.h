@@ -2,13 +2,14 @@
 #pragma once
 
 #include "headshare/tasks/family.h"
+#include "headshare/tasks/language/language_model.h"
 
 namespace headshare {
 
 class TextExperiment : public Experiment {
  public:
   explicit TextExperiment(LanguageData data, const TaskOptions& options)
-      : data_(std::move(data)), files_(options.language.data.text) {}
+      : data_(std::move(data)), files_(options.own<TextOptions>().data.text) {}
 
   bool has(Part part) const override { return !data_.part(part).empty(); }
 

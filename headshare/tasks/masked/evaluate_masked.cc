@@ -11,7 +11,7 @@ namespace headshare {
 namespace {
 
 // The masks are the same for every run.
-uint64_t evaluation_key() { return stream_key(0, "masks of evaluations"); }
+uint64_t mask_key_of_evaluations() { return stream_key(0, "masks of evaluations"); }
 
 // A perplexity by another name.
 Score renamed(const char* name, const LanguageSums& sums, const char* objective, const std::string& tokenizer,
@@ -62,7 +62,7 @@ WindowLosses evaluate_masked(const Encoder& model, const TokenData& tokens, cons
     WindowBatch batch = windows.rows(first, count);
     masker.pad(&batch);
     for (int64_t row = 0; row < count; ++row) {
-      Philox random(stream_key(evaluation_key(), static_cast<uint64_t>(first + row)));
+      Philox random(stream_key(mask_key_of_evaluations(), static_cast<uint64_t>(first + row)));
       masker.mask_row(row, random, &batch);
     }
     const Tensor targets = targets_of(batch, model->device());

@@ -23,14 +23,14 @@ EncoderTask task_of_options(const TaskOptions& options) {
 }
 
 EncoderOptions encoder_of(const TaskOptions& options, int64_t vocabulary) {
-  LanguageModelOptions language = options.language;
-  language.model.vocabulary = vocabulary;
-  return encoder_options(language, options.own<MaskedOptions>(), task_of_options(options));
+  TransformerOptions model = options.model;
+  model.vocabulary = vocabulary;
+  return encoder_options(model, options.own<MaskedOptions>(), task_of_options(options));
 }
 
 // A tokenizer that is still to be made.
 void check_tokenizer_fits(const TaskOptions& options) {
-  const TokenizerKind kind = options.language.tokenizer.kind;
+  const TokenizerKind kind = options.own<TextOptions>().tokenizer.kind;
   const bool open = !has_vocabulary(kind);
   const bool hashed = is_hashed(options.own<MaskedOptions>().encoder.embedding);
   HS_CHECK(!open || hashed,
@@ -49,7 +49,7 @@ class EncoderExperiment : public TextExperiment {
   using TextExperiment::TextExperiment;
 
   ModelOptions model(const TaskOptions& options) const override {
-    return encoder_of(options, model_vocabulary(options.language, *data_.tokenizer));
+    return encoder_of(options, model_vocabulary(options.own<TextOptions>(), *data_.tokenizer));
   }
 };
 
@@ -68,9 +68,9 @@ class ThreeWayExperiment : public EncoderExperiment {
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
               const TrainingShape& shape) const override {
     auto task =
-        std::make_unique<ThreeWayTask>(options.language, options.own<MaskedOptions>(), data_, seed, device, shape);
-    const EncoderOptions model = task->encoder()->options();
-    return {std::move(task), model};
+        std::make_unique<ThreeWayTask>(language_options(options), options.own<MaskedOptions>(), data_, seed, device, shape);
+    const Encoder encoder = task->encoder();
+    return {std::move(task), encoder->options(), encoder.ptr()};
   }
 };
 
@@ -79,7 +79,7 @@ class MaskedExperiment : public EncoderExperiment {
   // Throws Error when the tokenizer cannot mask.
   MaskedExperiment(LanguageData data, const TaskOptions& options)
       : EncoderExperiment(std::move(data), options),
-        masker_(*data_.tokenizer, options.own<MaskedOptions>().masking, options.language.tokenizer_path) {}
+        masker_(*data_.tokenizer, options.own<MaskedOptions>().masking, options.own<TextOptions>().tokenizer_path) {}
 
   Subject subject() const override {
     const double entropy = unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size());
@@ -93,10 +93,10 @@ class MaskedExperiment : public EncoderExperiment {
 
   Trial trial(const TaskOptions& options, uint64_t seed, c10::Device device,
               const TrainingShape& shape) const override {
-    auto task = std::make_unique<MaskedLanguageModelTask>(options.language, options.own<MaskedOptions>(), data_, seed,
+    auto task = std::make_unique<MaskedLanguageModelTask>(language_options(options), options.own<MaskedOptions>(), data_, seed,
                                                           device, shape);
-    const EncoderOptions model = task->encoder()->options();
-    return {std::move(task), model};
+    const Encoder encoder = task->encoder();
+    return {std::move(task), encoder->options(), encoder.ptr()};
   }
 
  private:
@@ -112,7 +112,14 @@ class MaskedFamily : public TaskFamily {
   std::string heading() const override { return "Encoders that learn from text"; }
   bool trains_alone() const override { return true; }
 
-  Fields fields(TaskOptions& options) const override { return headshare::fields(options.own<MaskedOptions>()); }
+  TextOptions* text(TaskOptions& options) const override { return &options.own<TextOptions>(); }
+  bool learns_from_text() const override { return true; }
+
+  Fields fields(TaskOptions& options) const override {
+    Fields list = headshare::fields(options.own<MaskedOptions>());
+    list.insert(list.begin() + 1, norms_field(&options.model.norms));  // behind --bert, which is about them
+    return list;
+  }
 
   std::vector<std::string> tasks_with(const std::string& option) const override {
     MaskedOptions probe;
@@ -126,45 +133,55 @@ class MaskedFamily : public TaskFamily {
   }
 
   Fields model_fields(TaskOptions& options) const override {
-    return headshare::fields(options.own<MaskedOptions>().encoder);
+    Fields list = {norms_field(&options.model.norms)};
+    append(&list, headshare::fields(options.own<MaskedOptions>().encoder));
+    return list;
   }
 
   void set_defaults(const TaskOptions& asked, TaskOptions* options, TrainOptions* train) const override {
     MaskedOptions& own = options->own<MaskedOptions>();
     own.bert = asked.own<MaskedOptions>().bert;
-    set_masked_defaults(&options->language, &own);
+    set_masked_defaults(options);
     train->schedule.schedule = Schedule::kLinear;
   }
   void set_preset(Preset preset, TaskOptions* options, TrainOptions* train) const override {
     set_text_preset(preset, options, train);
   }
   void check(const TaskOptions& options, const TaskOptions&) const override {
-    check_distillation(options.language.distillation);
+    check_distillation(options.own<TextOptions>().distillation);
     const bool learns_scores = task_of_options(options) == EncoderTask::kMasked;
-    HS_CHECK(learns_scores || !options.language.distillation.given(),
+    HS_CHECK(learns_scores || !options.own<TextOptions>().distillation.given(),
              "--teacher teaches scores of a vocabulary, and --task three-way has none; leave --teacher out");
     HS_CHECK(!learns_scores || !is_hashed(options.own<MaskedOptions>().encoder.embedding),
              "--task mlm scores every token of a vocabulary, and hashed embeddings have none; use --task three-way");
-    check_corruption(options.own<MaskedOptions>().corruption, options.own<MaskedOptions>().encoder.embedding.kind);
-    const TokenEmbeddingOptions& embedding = options.own<MaskedOptions>().encoder.embedding;
-    check_read_by({embedding.kind}, embedding);
-    if (options.language.tokenizer_path.empty()) check_tokenizer_fits(options);
-    HS_CHECK(!options.language.stride, "--stride is about next tokens; the windows of --task ", options.task,
+    if (options.own<TextOptions>().tokenizer_path.empty()) check_tokenizer_fits(options);
+    HS_CHECK(!options.own<TextOptions>().stride, "--stride is about next tokens; the windows of --task ", options.task,
              " are disjoint");
   }
 
+  // Some models may have token embeddings that read options which those of others do not.
+  void check_models(const std::vector<TaskOptions>& models) const override {
+    std::vector<TokenEmbeddingKind> kinds;
+    for (const TaskOptions& one : models) {
+      const MaskedOptions& own = one.own<MaskedOptions>();
+      check_corruption(own.corruption, own.encoder.embedding.kind);
+      kinds.push_back(own.encoder.embedding.kind);
+    }
+    for (const TaskOptions& one : models) check_read_by(kinds, one.own<MaskedOptions>().encoder.embedding);
+  }
+
   ModelOptions likely_model(const TaskOptions& options) const override {
-    return encoder_of(options, likely_vocabulary(options.language));
+    return encoder_of(options, likely_vocabulary(options.own<TextOptions>()));
   }
   void set_shape(const TaskOptions& options, const ModelOptions& model, TrainingShape* shape) const override {
     TaskFamily::set_shape(options, model, shape);
     shape->scored = task_of_options(options) == EncoderTask::kMasked ? options.own<MaskedOptions>().masking.rate : 0;
   }
   std::string task_of(const ModelOptions& model) const override {
-    return std::get<EncoderOptions>(model).three_way_head ? kThreeWay : kMasked;
+    return model.as<EncoderOptions>().three_way_head ? kThreeWay : kMasked;
   }
 
-  bool scores(const ModelOptions& model) const override { return std::holds_alternative<EncoderOptions>(model); }
+  bool scores(const ModelOptions& model) const override { return model.find<EncoderOptions>() != nullptr; }
   Fields scoring_fields(TaskOptions& options) const override {
     MaskedOptions& own = options.own<MaskedOptions>();
     Fields list = headshare::fields(own.masking);
@@ -179,7 +196,7 @@ class MaskedFamily : public TaskFamily {
   }
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
-    LanguageData data = open_language_data(options.language, progress);
+    LanguageData data = open_language_data(options.own<TextOptions>(), progress);
     if (task_of_options(options) == EncoderTask::kThreeWay) {
       return std::make_unique<ThreeWayExperiment>(std::move(data), options);
     }

@@ -21,10 +21,7 @@ BatchOptions window_batches(const LanguageModelOptions& language, const TokenDat
            context, " holds ", room,
            " between [CLS] and [SEP], and one more is needed; give more text, a larger part of it, or ",
            "a smaller --context");
-  BatchOptions batch = language.batch;
-  batch.context = room;
-  batch.seed = seed;
-  return batch;
+  return {.batch_size = language.batch_size, .context = room, .order = language.batch_order, .seed = seed};
 }
 
 Fields fields(MaskedOptions& o) {
@@ -41,16 +38,17 @@ Fields fields(MaskedOptions& o) {
   return list;
 }
 
-void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked) {
-  language->model = EncoderOptions();
-  language->model.positions = masked->bert ? PositionKind::kLearned : PositionKind::kRotary;
-  language->tokenizer.kind = TokenizerKind::kWordPiece;
-  masked->encoder.norms = masked->bert ? NormPlacement::kAfter : NormPlacement::kBefore;
+void set_masked_defaults(TaskOptions* options) {
+  const bool bert = options->own<MaskedOptions>().bert;
+  options->model = EncoderOptions();
+  options->model.positions = bert ? PositionKind::kLearned : PositionKind::kRotary;
+  options->model.norms = bert ? NormPlacement::kAfter : NormPlacement::kBefore;
+  options->own<TextOptions>().tokenizer.kind = TokenizerKind::kWordPiece;
 }
 
-EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked, EncoderTask task) {
-  Masker::room(language.model.context);  // an Error when there is none
-  return encoder_with_head(language.model, masked.encoder, task);
+EncoderOptions encoder_options(const TransformerOptions& model, const MaskedOptions& masked, EncoderTask task) {
+  Masker::room(model.context);  // an Error when there is none
+  return encoder_with_head(model, masked.encoder, task);
 }
 
 MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& language, const MaskedOptions& masked,
@@ -63,8 +61,8 @@ MaskedLanguageModelTask::MaskedLanguageModelTask(const LanguageModelOptions& lan
       mask_key_(stream_key(seed, "masks")),
       unigram_entropy_(headshare::unigram_entropy(data_.splits.train, masker_, data_.tokenizer->vocabulary_size())) {
   language_.model.vocabulary = model_vocabulary(language, *data_.tokenizer);
-  const EncoderOptions resolved = encoder_options(language_, masked, EncoderTask::kMasked);
-  shape.batch = language.batch.batch_size;
+  const EncoderOptions resolved = encoder_options(language_.model, masked, EncoderTask::kMasked);
+  shape.batch = language.batch_size;
   shape.length = resolved.context;
   shape.scored = masked.masking.rate;
   evaluation_batch_ = evaluation_batch(resolved, shape);
@@ -136,7 +134,7 @@ Evaluation MaskedLanguageModelTask::evaluate(const Encoder& model, Part part, co
   MaskedSetup own = setup();
   if (!teacher_.is_empty() && model.ptr() == teacher_.ptr()) {  // as many windows at once as fit it
     own.batch_size = evaluation_batch(
-        model->options(), {.batch = language_.batch.batch_size, .length = own.context, .scored = masked_.masking.rate});
+        model->options(), {.batch = language_.batch_size, .length = own.context, .scored = masked_.masking.rate});
   }
   const WindowLosses losses = evaluate_masked(model, tokens, masker_, own, progress);
   Evaluation result{.loss = losses.sums.nats / static_cast<double>(losses.sums.tokens), .targets = losses.sums.tokens};

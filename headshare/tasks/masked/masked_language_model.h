@@ -20,12 +20,12 @@ struct MaskedOptions {
 Fields fields(MaskedOptions& options);
 
 // BERT's options where a language model's are others, and the tokenizer that has [MASK]. Norms stand before each part
-// and positions are rotary, because small encoders of BERT's own form (masked->bert) stay on the plateau of token
+// and positions are rotary, because small encoders of BERT's own form (--bert) stay on the plateau of token
 // frequencies for thousands of steps (docs/design/017-encoders.md).
-void set_masked_defaults(LanguageModelOptions* language, MaskedOptions* masked);
+void set_masked_defaults(TaskOptions* options);
 
 // The encoder that both make, resolved, with the head that the task needs.
-EncoderOptions encoder_options(const LanguageModelOptions& language, const MaskedOptions& masked, EncoderTask task);
+EncoderOptions encoder_options(const TransformerOptions& model, const MaskedOptions& masked, EncoderTask task);
 
 // Windows of text without [CLS] and [SEP]. Throws Error where the text is too short for one.
 BatchOptions window_batches(const LanguageModelOptions& language, const TokenData& tokens, uint64_t seed);

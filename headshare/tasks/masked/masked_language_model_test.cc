@@ -20,9 +20,7 @@ constexpr uint64_t kSeed = 9;
 
 LanguageModelOptions small_masked(const std::string& scheme = "mha") {
   LanguageModelOptions options = small_language(scheme);
-  MaskedOptions masked;
-  set_masked_defaults(&options, &masked);
-  options.model.positions = PositionKind::kLearned;  // that every scheme takes
+  options.model = EncoderOptions();  // BERT's form, whose positions every scheme takes
   options.model.context = 16;
   options.model.layers = 1;
   options.model.attention.scheme = scheme;
@@ -79,7 +77,7 @@ TEST(MaskedLanguageModelTask, MasksAreDrawnAnewAndFollowFromSeedAndBatch) {
 
   // The same text, shown twice, is asked for other tokens.
   LanguageModelOptions options = small_masked();
-  options.batch.order = BatchOrder::kSequential;
+  options.batch_order = BatchOrder::kSequential;
   LanguageData data = masked_data();
   data.splits.train = data.splits.train.view(0, 3 * 14 + 1, *data.tokenizer);
   MaskedLanguageModelTask task(options, {}, data, kSeed, at::kCPU);
@@ -153,7 +151,7 @@ TEST(MaskedLanguageModelTask, ThePseudoLikelihoodMasksEveryTokenInTurn) {
 TEST(MaskedLanguageModelTask, LearnsMoreThanFrequencies) {
   MaskedOptions masked;
   LanguageModelOptions options = small_masked();
-  options.batch.batch_size = 8;
+  options.batch_size = 8;
   LanguageData data = masked_data();
   // "a a .. a fox fox .. fox dogs ..": a token is what stands around it.
   std::vector<int32_t> tokens;

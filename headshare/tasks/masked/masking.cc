@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kUse = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
+constexpr const char* kMaskingUse = "masked-LM training and scoring (--tokenizer wordpiece trains what it needs)";
 
 // Words as ranges of places: consecutive ordinary tokens, each a word of its own unless `continues` says otherwise.
 struct Word {
@@ -29,7 +29,7 @@ Fields fields(MaskingOptions& o) {
 }
 
 Masker::Masker(const Tokenizer& tokenizer, const MaskingOptions& options, const std::string& path)
-    : WindowRows(tokenizer, kUse, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, kUse, path)) {
+    : WindowRows(tokenizer, kMaskingUse, path), options_(options), mask_(needed(tokenizer, SpecialToken::kMask, kMaskingUse, path)) {
   HS_CHECK(tokenizer.words() == nullptr,
            "a masked language model scores every token of a vocabulary, and the tokenizer '", tokenizer.kind(),
            "' has none; use --task three-way");

@@ -12,7 +12,7 @@ namespace headshare {
 namespace {
 
 // What is replaced in evaluations is the same for every run.
-uint64_t evaluation_key() { return stream_key(0, "corruption of evaluations"); }
+uint64_t corruption_key_of_evaluations() { return stream_key(0, "corruption of evaluations"); }
 
 // The places that have a target among the flattened ones, int64 [N].
 Tensor asked_places(const Tensor& targets) { return (targets.flatten() != kIgnoredTarget).nonzero().squeeze(1); }
@@ -40,7 +40,7 @@ ThreeWayScores evaluate_three_way(const Encoder& model, const TokenData& tokens,
     WindowBatch batch = windows.rows(first, count);
     corrupter.pad(&batch);
     for (int64_t row = 0; row < count; ++row) {
-      const uint64_t key = stream_key(evaluation_key(), static_cast<uint64_t>(first + row));
+      const uint64_t key = stream_key(corruption_key_of_evaluations(), static_cast<uint64_t>(first + row));
       Philox random(stream_key(key, "tokens"));
       corrupter.corrupt_row(row, corrupter.permutation(stream_key(key, "places")), random, &batch);
     }
@@ -87,8 +87,8 @@ ThreeWayTask::ThreeWayTask(const LanguageModelOptions& language, const MaskedOpt
       key_(stream_key(seed, "corruption")) {
   check_askable(data_.splits.train, corrupter_, "training text");
   language_.model.vocabulary = model_vocabulary(language, *data_.tokenizer);
-  const EncoderOptions resolved = encoder_options(language_, masked, EncoderTask::kThreeWay);
-  shape.batch = language.batch.batch_size;
+  const EncoderOptions resolved = encoder_options(language_.model, masked, EncoderTask::kThreeWay);
+  shape.batch = language.batch_size;
   shape.length = resolved.context;
   shape.scored = 0;
   evaluation_batch_ = evaluation_batch(resolved, shape);

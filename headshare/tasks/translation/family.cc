@@ -1,11 +1,12 @@
 // Translation: encoder-decoders learn pairs of sentences.
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/tasks/families.h"
-#include "headshare/tasks/masked/masked_language_model.h"
 #include "headshare/tasks/translation/evaluate_pairs.h"
 #include "headshare/tasks/translation/translation_task.h"
 #include "headshare/tasks/translation/translator.h"
@@ -16,12 +17,12 @@ namespace {
 
 constexpr const char* kTranslation = "translation";
 
-// The placement of norms is an option that encoders have too.
-NormPlacement norms_of(const TaskOptions& options) { return options.own<MaskedOptions>().encoder.norms; }
-
-EncoderDecoderOptions model_of(const TaskOptions& options, int64_t source_vocabulary, int64_t target_vocabulary) {
-  return translation_model(options.language, options.own<TranslationTaskOptions>(), norms_of(options),
-                           source_vocabulary, target_vocabulary);
+// What chooses the schemes of an encoder-decoder's three sites; empty where --scheme chooses that of one.
+std::vector<std::string> schemes_of_all_sites(const TaskOptions& options) {
+  const EncoderDecoderParts& model = options.own<TranslationTaskOptions>().model;
+  std::vector<std::string> sites = {model.encoder_scheme, model.decoder_scheme, model.cross_scheme};
+  if (std::count(sites.begin(), sites.end(), "auto") > 0) sites.clear();
+  return sites;
 }
 
 // A few sentences from all over the part.
@@ -69,13 +70,13 @@ class TranslationExperiment : public Experiment {
     auto task =
         std::make_unique<TranslationTask>(model, options.own<TranslationTaskOptions>(), data_, seed, device, shape);
     const EncoderDecoder translator = task->translator();
-    return {.task = std::move(task), .options = model, .translator = translator};
+    return {std::move(task), model, translator.ptr()};
   }
 
   void share(const fs::path& home, TaskOptions* options) const override {
     const fs::path target = home / "tokenizer.json", source = home / "source_tokenizer.json";
     save_tokenizer(*data_->tokenizers.target, target);
-    options->language.tokenizer_path = target.string();
+    options->own<TextOptions>().tokenizer_path = target.string();
     if (data_->tokenizers.joint()) return;
     save_tokenizer(*data_->tokenizers.source, source);
     options->own<TranslationTaskOptions>().source_tokenizer_path = source.string();
@@ -85,7 +86,7 @@ class TranslationExperiment : public Experiment {
   EncoderDecoderOptions resolved(const TaskOptions& options) const {
     const Tokenizer& target = *data_->tokenizers.target;
     EncoderDecoderOptions model =
-        model_of(options, data_->tokenizers.source->vocabulary_size(), target.vocabulary_size());
+        translation_model(options, data_->tokenizers.source->vocabulary_size(), target.vocabulary_size());
     if (!data_->tokenizers.joint()) model.share_embeddings = false;
     model.marks.end = target_borders(target, "the target's tokenizer").end();
     // Where there is no token that begins a text, the one that ends it stands before it, as in fairseq.
@@ -123,14 +124,14 @@ class TranslationFamily : public TaskFamily {
   std::vector<std::string> tasks() const override { return {kTranslation}; }
   std::string learns() const override { return "to translate pairs of sentences (encoder-decoders)"; }
   std::string heading() const override { return "Translation"; }
-  bool learns_from_text() const override { return false; }
+  TextOptions* text(TaskOptions& options) const override { return &options.own<TextOptions>(); }
   bool trains_alone() const override { return true; }
 
   Fields fields(TaskOptions& options) const override {
     return headshare::fields(options.own<TranslationTaskOptions>());
   }
   Fields model_fields(TaskOptions& options) const override {
-    Fields list = {norms_field(&options.own<MaskedOptions>().encoder.norms)};
+    Fields list = {norms_field(&options.model.norms)};
     append(&list, headshare::fields(options.own<TranslationTaskOptions>().model));
     return list;
   }
@@ -156,8 +157,7 @@ class TranslationFamily : public TaskFamily {
   }
 
   void set_defaults(const TaskOptions&, TaskOptions* options, TrainOptions* train) const override {
-    set_translation_defaults(&options->language, &options->own<TranslationTaskOptions>());
-    options->own<MaskedOptions>().encoder.norms = NormPlacement::kBefore;
+    set_translation_defaults(options);
     train->schedule.schedule = Schedule::kInverseSqrt;
     train->optimizer.beta2 = 0.98;
     train->optimizer.weight_decay = 0;
@@ -172,38 +172,50 @@ class TranslationFamily : public TaskFamily {
       if (preset == Preset::kSmall) return {3, 256, 8, 8192, 2048, 6000, 1e-3, 0.3};
       return {6, 512, 8, 16384, 4096, 100000, 7e-4, 0.1};
     }();
-    LanguageModelOptions& language = options->language;
-    language.model.layers = sizes.layers;
-    language.model.attention.d_model = sizes.d_model;
-    language.model.attention.heads = sizes.heads;
-    language.model.dropout = sizes.dropout;
-    language.tokenizer.vocabulary_size = sizes.vocabulary;
+    options->model.layers = sizes.layers;
+    options->model.attention.d_model = sizes.d_model;
+    options->model.attention.heads = sizes.heads;
+    options->model.dropout = sizes.dropout;
+    options->own<TextOptions>().tokenizer.vocabulary_size = sizes.vocabulary;
     options->own<TranslationTaskOptions>().pairs.batch_tokens = sizes.batch_tokens;
     train->steps = sizes.steps;
     train->schedule.learning_rate = sizes.learning_rate;
   }
   void check(const TaskOptions& options, const TaskOptions& untouched) const override {
-    const LanguageModelOptions& language = options.language;
-    HS_CHECK(language.data.text.empty(),
+    const TextOptions& text = options.own<TextOptions>();
+    HS_CHECK(text.data.text.empty(),
              "--text is for language models; translation learns pairs: --source FILE --target FILE");
-    HS_CHECK(!language.distillation.given(), "--teacher is not built for translation; leave it out");
-    HS_CHECK(language.batch.batch_size == untouched.language.batch.batch_size,
+    HS_CHECK(!text.distillation.given(), "--teacher is not built for translation; leave it out");
+    HS_CHECK(options.batch_size == untouched.batch_size,
              "batches of pairs are measured in tokens; use --batch-tokens instead of --batch-size");
-    HS_CHECK(!language.stride, "--stride is about next tokens of a text; leave it out");
-    HS_CHECK(has_vocabulary(language.tokenizer.kind), "--tokenizer hash-... has no vocabulary to translate into");
+    HS_CHECK(!text.stride, "--stride is about next tokens of a text; leave it out");
+    HS_CHECK(has_vocabulary(text.tokenizer.kind), "--tokenizer hash-... has no vocabulary to translate into");
     check_beam_options(options.own<TranslationTaskOptions>().beam);
     const ParallelOptions& pairs = options.own<TranslationTaskOptions>().pairs;
-    HS_CHECK(!has_position_limit(language.model.positions) ||
-                 pairs.max_pair_length.value_or(language.model.context + 1) <= language.model.context,
+    HS_CHECK(!has_position_limit(options.model.positions) ||
+                 pairs.max_pair_length.value_or(options.model.context + 1) <= options.model.context,
              "--max-pair-length is ", pairs.max_pair_length ? std::to_string(*pairs.max_pair_length) : "auto (any)",
-             " and the model has positions for --context ", language.model.context,
+             " and the model has positions for --context ", options.model.context,
              " tokens; make the first no larger than the second");
   }
 
+  // A table of schemes would show one model under two names.
+  void check_models(const std::vector<TaskOptions>& models) const override {
+    std::map<std::vector<std::string>, std::string> schemes;
+    for (const TaskOptions& one : models) {
+      const std::vector<std::string> sites = schemes_of_all_sites(one);
+      if (sites.empty()) continue;
+      const std::string& scheme = one.model.attention.scheme;
+      const auto [known, added] = schemes.emplace(sites, scheme);
+      HS_CHECK(added || known->second == scheme,
+               "--encoder-scheme, --decoder-scheme and --cross-scheme leave no site to --schemes: ", known->second,
+               " and ", scheme, " would be the same model; leave one of these options out, or compare --variants");
+    }
+  }
+
   ModelOptions likely_model(const TaskOptions& options) const override {
-    const int64_t vocabulary = likely_vocabulary(options.language);
-    EncoderDecoderOptions model = model_of(options, vocabulary, vocabulary);
-    return resolve(model);
+    const int64_t vocabulary = likely_vocabulary(options.own<TextOptions>());
+    return resolve(translation_model(options, vocabulary, vocabulary));
   }
 
   void set_shape(const TaskOptions& options, const ModelOptions&, TrainingShape* shape) const override {
@@ -211,9 +223,9 @@ class TranslationFamily : public TaskFamily {
     shape->length = options.own<TranslationTaskOptions>().pairs.batch_tokens;
   }
 
-  bool scores(const ModelOptions& model) const override { return is_encoder_decoder(model); }
+  bool scores(const ModelOptions& model) const override { return model.find<EncoderDecoderOptions>() != nullptr; }
   std::string why_not_start(const ModelOptions& model) const override {
-    const auto& options = std::get<EncoderDecoderOptions>(model);
+    const auto& options = model.as<EncoderDecoderOptions>();
     if (options.output_bias) return "was trained by another program, whose output bias models trained here have not";
     const AttentionSites& sites = *options.sites;
     if (sites.encoder.scheme == sites.decoder.scheme && sites.decoder.scheme == sites.cross.scheme) return "";
@@ -239,7 +251,7 @@ class TranslationFamily : public TaskFamily {
 
   std::unique_ptr<Experiment> open(const TaskOptions& options, const Progress& progress) const override {
     return std::make_unique<TranslationExperiment>(
-        open_translation_data(options.language, options.own<TranslationTaskOptions>(), progress), options);
+        open_translation_data(options, progress), options);
   }
 };
 

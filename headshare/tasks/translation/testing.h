@@ -36,19 +36,19 @@ inline PairFiles write_pairs(const fs::path& directory, const std::string& name,
 }
 
 // 1 + 1 layers of 16 with 2 heads, no dropout, byte-level BPE of 280 tokens.
-inline LanguageModelOptions small_translation_language(const std::string& scheme = "mha") {
-  LanguageModelOptions language;
-  TranslationTaskOptions unused;
-  set_translation_defaults(&language, &unused);
-  language.model.layers = 1;
-  language.model.context = 64;
-  language.model.dropout = 0;
-  language.model.attention.scheme = scheme;
-  language.model.attention.d_model = 16;
-  language.model.attention.heads = 2;
-  language.tokenizer.kind = TokenizerKind::kBpe;
-  language.tokenizer.vocabulary_size = 280;
-  return language;
+inline TaskOptions small_translation_options(const std::string& scheme = "mha") {
+  TaskOptions options;
+  options.task = "translation";
+  set_translation_defaults(&options);
+  options.model.layers = 1;
+  options.model.context = 64;
+  options.model.dropout = 0;
+  options.model.attention.scheme = scheme;
+  options.model.attention.d_model = 16;
+  options.model.attention.heads = 2;
+  options.own<TextOptions>().tokenizer.kind = TokenizerKind::kBpe;
+  options.own<TextOptions>().tokenizer.vocabulary_size = 280;
+  return options;
 }
 
 // 60 pairs to learn, 10 to validate and 10 to test on, in files of `directory`.

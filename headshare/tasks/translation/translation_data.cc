@@ -36,14 +36,14 @@ std::shared_ptr<Tokenizer> named_or_trained(const std::string& path, const Token
   return path.empty() ? train_on(options, pairs, sides, progress) : std::shared_ptr(load_tokenizer(path));
 }
 
-TokenizerPair open_tokenizers(const LanguageModelOptions& language, const TranslationTaskOptions& options,
+TokenizerPair open_tokenizers(const TextOptions& text, const TranslationTaskOptions& options,
                               const Progress& progress) {
   const bool separate = options.separate_tokenizers || !options.source_tokenizer_path.empty();
   if (separate) notice("source and target have a tokenizer each, and so embeddings of their own");
   TokenizerPair tokenizers;
-  tokenizers.target = named_or_trained(language.tokenizer_path, language.tokenizer, options.pairs,
+  tokenizers.target = named_or_trained(text.tokenizer_path, text.tokenizer, options.pairs,
                                        separate ? Sides::kTarget : Sides::kBoth, progress);
-  tokenizers.source = separate ? named_or_trained(options.source_tokenizer_path, language.tokenizer, options.pairs,
+  tokenizers.source = separate ? named_or_trained(options.source_tokenizer_path, text.tokenizer, options.pairs,
                                                   Sides::kSource, progress)
                                : tokenizers.target;
   return tokenizers;
@@ -88,20 +88,20 @@ std::string TranslationData::fingerprint() const {
   return content_hash(train.pairs->fingerprint() + validation.pairs->fingerprint() + test.pairs->fingerprint());
 }
 
-TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& asked,
-                                      const Progress& progress) {
-  TranslationTaskOptions options = asked;
-  options.pairs.invalid_utf8 = language.data.invalid_utf8;
+TranslationData open_translation_data(const TaskOptions& asked, const Progress& progress) {
+  const TextOptions& text = asked.own<TextOptions>();
+  TranslationTaskOptions options = asked.own<TranslationTaskOptions>();
+  options.pairs.invalid_utf8 = text.data.invalid_utf8;
   HS_CHECK(options.pairs.train.given(), "there are no pairs to learn from: give --source FILE and --target FILE");
   HS_CHECK(options.pairs.validation.given(),
            "there are no pairs to validate on, which choose the best model: give --validation-source FILE and "
            "--validation-target FILE");
-  TranslationData data{.tokenizers = open_tokenizers(language, options, progress)};
+  TranslationData data{.tokenizers = open_tokenizers(text, options, progress)};
   data.train.pairs = tokenised(options.pairs.train, options.pairs, data.tokenizers, options.pairs.limits());
   const PairCounts& counts = data.train.pairs->counts();
   if (counts.kept() < counts.read) notice(counts_text(counts, options.pairs.limits()));
   std::optional<int64_t> longest;
-  if (has_position_limit(language.model.positions)) longest = language.model.context;
+  if (has_position_limit(asked.model.positions)) longest = asked.model.context;
   data.validation = judged_part("to validate", options.pairs.validation, options.pairs, data.tokenizers, longest);
   data.test = judged_part("to test", options.pairs.test, options.pairs, data.tokenizers, longest);
   return data;

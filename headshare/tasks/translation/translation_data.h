@@ -37,7 +37,6 @@ TranslationPart judged_part(const char* what, const PairFiles& files, const Para
 
 // Loads tokenizers or trains them on the training pairs, and reads all parts. Throws Error for what the readers refuse,
 // and where no training pair is left.
-TranslationData open_translation_data(const LanguageModelOptions& language, const TranslationTaskOptions& options,
-                                      const Progress& progress);
+TranslationData open_translation_data(const TaskOptions& options, const Progress& progress);
 
 }  // namespace headshare

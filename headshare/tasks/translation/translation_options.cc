@@ -36,21 +36,21 @@ Fields fields(TranslationTaskOptions& o) {
   return list;
 }
 
-void set_translation_defaults(LanguageModelOptions* language, TranslationTaskOptions* translation) {
-  language->model.positions = PositionKind::kSinusoidal;
-  language->model.activation = ActivationKind::kRelu;
-  language->model.dropout = 0.1;
-  language->model.attention.projection_bias = true;
-  language->tokenizer.kind = TokenizerKind::kSentencePiece;
-  translation->model = EncoderDecoderParts();
+void set_translation_defaults(TaskOptions* options) {
+  TransformerOptions& model = options->model;
+  model.norms = NormPlacement::kBefore;
+  model.positions = PositionKind::kSinusoidal;
+  model.activation = ActivationKind::kRelu;
+  model.dropout = 0.1;
+  model.attention.projection_bias = true;
+  options->own<TextOptions>().tokenizer.kind = TokenizerKind::kSentencePiece;
+  options->own<TranslationTaskOptions>().model = EncoderDecoderParts();
 }
 
-EncoderDecoderOptions translation_model(const LanguageModelOptions& language, const TranslationTaskOptions& translation,
-                                        NormPlacement norms, int64_t source_vocabulary, int64_t target_vocabulary) {
+EncoderDecoderOptions translation_model(const TaskOptions& task, int64_t source_vocabulary, int64_t target_vocabulary) {
   EncoderDecoderOptions options;
-  static_cast<TransformerOptions&>(options) = language.model;
-  static_cast<EncoderDecoderParts&>(options) = translation.model;
-  options.norms = norms;
+  static_cast<TransformerOptions&>(options) = task.model;
+  static_cast<EncoderDecoderParts&>(options) = task.own<TranslationTaskOptions>().model;
   options.source_vocabulary = source_vocabulary;
   options.vocabulary = target_vocabulary;
   return options;

@@ -1,4 +1,4 @@
-// What training a translation model has besides the options of a language model.
+// The options that training a translation model has besides those of the model and of its tokenizers.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 #include "headshare/data/parallel/parallel_options.h"
 #include "headshare/decode/beam/beam_options.h"
 #include "headshare/models/encoder_decoder_options.h"
-#include "headshare/tasks/language/language_model.h"
+#include "headshare/tasks/task_options.h"
+#include "headshare/tasks/text_options.h"
 
 namespace headshare {
 
@@ -27,10 +28,9 @@ Fields fields(TranslationTaskOptions& options);
 
 // The first Transformer's training where a language model's is another, and norms before each part: they learn at
 // higher rates (docs/design/039-translation.md).
-void set_translation_defaults(LanguageModelOptions* language, TranslationTaskOptions* translation);
+void set_translation_defaults(TaskOptions* options);
 
-// The model of these, for vocabularies of that many tokens, resolved.
-EncoderDecoderOptions translation_model(const LanguageModelOptions& language, const TranslationTaskOptions& translation,
-                                        NormPlacement norms, int64_t source_vocabulary, int64_t target_vocabulary);
+// Makes the options of the model, for vocabularies of that many tokens; they are not resolved.
+EncoderDecoderOptions translation_model(const TaskOptions& task, int64_t source_vocabulary, int64_t target_vocabulary);
 
 }  // namespace headshare

@@ -18,9 +18,7 @@ using testing::HasSubstr;
 class TranslationTaskTest : public testing::Test {
  protected:
   TaskOptions task_options(const std::string& scheme = "mha") const {
-    TaskOptions options;
-    options.task = "translation";
-    options.language = small_translation_language(scheme);
+    TaskOptions options = small_translation_options(scheme);
     options.own<TranslationTaskOptions>() = small_translation(files_.path());
     return options;
   }
@@ -40,7 +38,7 @@ TrainOptions short_training(int64_t steps) {
 
 TEST_F(TranslationTaskTest, LearnsToReverse) {
   TaskOptions options = task_options();
-  options.language.model.attention.d_model = 32;
+  options.model.attention.d_model = 32;
   options.own<TranslationTaskOptions>().select_by = SelectBy::kBleu;
   const std::unique_ptr<Task> task = task_of(options);
   const Evaluation before = task->evaluate(Part::kTest, {});
@@ -64,16 +62,17 @@ TEST_F(TranslationTaskTest, ItsLossIsThatOfEveryPairAlone) {
   const Trial trial = experiment->trial(options, 1, at::kCPU, {});
   const Evaluation found = trial.task->evaluate(Part::kValidation, {});
   const TranslationData data =
-      open_translation_data(options.language, options.own<TranslationTaskOptions>(), /*progress=*/{});
+      open_translation_data(options, /*progress=*/{});
   const PairData& pairs = *data.validation.pairs;
+  const EncoderDecoder translator(std::dynamic_pointer_cast<EncoderDecoderImpl>(trial.model));
   double nats = 0;
   for (int64_t i = 0; i < pairs.size(); ++i) {
     const std::vector<int64_t> source(pairs.source(i).begin(), pairs.source(i).end());
     const std::vector<int64_t> target(pairs.target(i).begin(), pairs.target(i).end());
-    std::vector<int64_t> input = {trial.translator->options().marks.start};
+    std::vector<int64_t> input = {translator->options().marks.start};
     input.insert(input.end(), target.begin(), target.end() - 1);
     const auto row = [](const std::vector<int64_t>& ids) { return at::tensor(ids, at::kLong).unsqueeze(0); };
-    nats += trial.translator->token_losses({.ids = row(source)}, row(input), row(target)).sum().item<double>();
+    nats += translator->token_losses({.ids = row(source)}, row(input), row(target)).sum().item<double>();
   }
   EXPECT_NEAR(found.loss, nats / static_cast<double>(pairs.target_tokens()), 1e-5);
   EXPECT_EQ(found.targets, pairs.target_tokens());
@@ -91,7 +90,7 @@ TEST_F(TranslationTaskTest, SmoothingIsNotReported) {
 // Stopped after 7 of 14 steps and gone on, a run is the one that did not stop.
 TEST_F(TranslationTaskTest, GoesOnBitForBit) {
   TaskOptions options = task_options("mhe_mul");
-  options.language.model.dropout = 0.2;
+  options.model.dropout = 0.2;
   const auto weights_after = [&](std::vector<int64_t> ends) {
     const TemporaryDirectory home;
     NamedTensors weights;
@@ -146,7 +145,7 @@ TEST_F(TranslationTaskTest, SeparateTokenizersShareNoEmbedding) {
   TaskOptions options = task_options();
   options.own<TranslationTaskOptions>().separate_tokenizers = true;
   const auto experiment = task_family("translation").open(options, {});
-  const auto model = std::get<EncoderDecoderOptions>(experiment->model(options));
+  const auto model = experiment->model(options).as<EncoderDecoderOptions>();
   EXPECT_FALSE(model.share_embeddings);
   EXPECT_THAT(experiment->subject().data, HasSubstr("for the source"));
 }
@@ -158,10 +157,10 @@ TEST_F(TranslationTaskTest, RefusesWhatDoesNotFit) {
     change(options);
     return error_message([&] { task_family("translation").check(options, untouched); });
   };
-  EXPECT_THAT(refusal([](TaskOptions& o) { o.language.batch.batch_size = 99; }), HasSubstr("--batch-tokens"));
-  EXPECT_THAT(refusal([](TaskOptions& o) { o.language.model.context = 32; }),
+  EXPECT_THAT(refusal([](TaskOptions& o) { o.batch_size = 99; }), HasSubstr("--batch-tokens"));
+  EXPECT_THAT(refusal([](TaskOptions& o) { o.model.context = 32; }),
               HasSubstr("--max-pair-length is 64 and the model has positions for --context 32"));
-  EXPECT_THAT(refusal([](TaskOptions& o) { o.language.data.text = {"book.txt"}; }), HasSubstr("--text is for"));
+  EXPECT_THAT(refusal([](TaskOptions& o) { o.own<TextOptions>().data.text = {"book.txt"}; }), HasSubstr("--text is for"));
 }
 
 TEST_F(TranslationTaskTest, NeedsPairs) {

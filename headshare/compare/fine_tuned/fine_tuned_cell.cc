@@ -1,4 +1,4 @@
-#include "headshare/compare/tuned_cell.h"
+#include "headshare/compare/fine_tuned/fine_tuned_cell.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "headshare/base/notice.h"
 #include "headshare/base/proc.h"
 #include "headshare/compare/cell_run.h"
-#include "headshare/compare/encoders.h"
+#include "headshare/compare/fine_tuned/encoders.h"
 #include "headshare/compare/learning_curve.h"
 #include "headshare/compare/measure.h"
 #include "headshare/models/noted_weights.h"
@@ -50,9 +50,9 @@ struct TunedRun {
   int64_t examples = 0;  // seen in training
 };
 
-class TunedCell {
+class FineTunedCell {
  public:
-  TunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+  FineTunedCell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
             const std::function<bool()>& stop_requested)
       : plan_(plan),
         options_(plan.options.own<FineTuningOptions>()),
@@ -171,7 +171,7 @@ class TunedCell {
 
   void add_costs(Cell* cell) const {
     const EncoderOptions model = starting_options(encoder_.model->options(), {}, options_.job.tuning);
-    cell->size = size_of(model);
+    cell->size = measure(model);
     cell->options = resolved_options(plan_.options, model);
     cell->training_tokens_per_second = static_cast<double>(cell->tokens) / std::max(cell->training_seconds, 1e-9);
     cell->peak_memory_bytes = peak_memory_bytes();
@@ -222,11 +222,11 @@ class TunedCell {
 
 }  // namespace
 
-Cell run_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
                     const std::function<bool()>& stop_requested) {
   const fs::path own = cell_home(home, plan.key);
   make_directories(own);
-  const Cell cell = TunedCell(plan, own, device, observer, stop_requested).run();
+  const Cell cell = FineTunedCell(plan, own, device, observer, stop_requested).run();
   write_file(own / "cell.json", to_json(cell).dump(2) + "\n");
   return cell;
 }

@@ -1,17 +1,20 @@
-#include "headshare/compare/compare_tuned.h"
+// Encoders that are pre-trained, or that there are, and fine-tuned: --task glue, superglue, squad, classify, pair,
+// regress.
 
 #include <algorithm>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/base/directory_lock.h"
 #include "headshare/base/error.h"
+#include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/output_mark.h"
-#include "headshare/compare/benchmark.h"
 #include "headshare/compare/cell_run.h"
-#include "headshare/compare/compare_trained.h"
 #include "headshare/compare/comparison_home.h"
-#include "headshare/compare/encoders.h"
+#include "headshare/compare/fine_tuned/benchmark.h"
+#include "headshare/compare/fine_tuned/encoders.h"
+#include "headshare/compare/fine_tuned/fine_tuned_cell.h"
+#include "headshare/compare/fine_tuned/pre_training.h"
+#include "headshare/compare/method.h"
 #include "headshare/compare/until_decided.h"
 #include "headshare/compare/variants.h"
 #include "headshare/models/noted_weights.h"
@@ -48,7 +51,7 @@ std::vector<Variant> wanted_variants(const ComparisonOptions& options, const Enc
 
 // Without those that --encoders lacks: refused where they were asked for by name, else left out in words; what could
 // not be pre-trained here stays, to be a failed cell with its reason.
-std::vector<Variant> variants_to_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
+std::vector<Variant> variants_to_fine_tune(const ComparisonOptions& options, const EncoderSet& encoders) {
   std::vector<Variant> variants;
   for (const Variant& one : wanted_variants(options, encoders)) {
     const auto missing = encoders.missing.find({one.name, encoders.seeds.front()});
@@ -102,7 +105,7 @@ void pre_train(const ComparisonCall& call, KeptInputs& kept, ComparisonHost& hos
   ComparisonCall encoders = pre_training_call(call, host);
   notice("encoders first, in " + encoders.out.string());
   // What an earlier call left is forgotten once the encoders' text and time are checked, too.
-  compare_trained(encoders, host, [&] {
+  compare(encoders, host, [&] {
     if (!call.resume) begin_anew(call, kept, host, Encoders::kKept);
   });
 }
@@ -154,80 +157,83 @@ ComparisonOptions with_encoders(const ComparisonCall& call) {
   return options;
 }
 
-// The cells with the tasks that they are fine-tuned on.
-struct TuningPlan {
-  std::vector<Variant> variants;
-  std::vector<CellPlan> cells;
-  Subject subject;
-  Forecast forecast = {};
+// The comparison of encoders that there are.
+class PreparedFineTuning : public PreparedComparison {
+ public:
+  PreparedFineTuning(const ComparisonCall& call, EncoderSet encoders, c10::Device device, bool has_begun)
+      : encoders_(std::move(encoders)),
+        options_(with_encoders(call)),
+        variants_(variants_to_fine_tune(call.options, encoders_)),
+        has_begun_(has_begun) {
+    const std::vector<Variant> there = with_encoder(variants_, encoders_);
+    check_seeds(call.options, encoders_);
+    check_comparable(encoders_, there);
+    chosen_references(options_, variants_);  // refuses a name that is not among them, before anything is forgotten
+    const std::vector<BenchmarkTask> tasks =
+        read_benchmark({.options = options_,
+                        .encoder = load_encoder_model(first_encoder(encoders_, there.front().name)),
+                        .device = device,
+                        .timed = true});
+    say_notes(tasks);
+    subject_ = benchmark_subject(options_, tasks, encoders_);
+    first_ = plan_variants(options_, variants_);
+    forecast_ = with_added_seeds({.data = subject_.data,
+                                  .models = first_.size(),
+                                  .seconds = unfinished_seconds(first_, finished_home(call), tasks)},
+                                 call.options);
+  }
+
+  const Subject& subject() const override { return subject_; }
+  const Forecast& forecast() const override { return forecast_; }
+  std::vector<Variant> variants() const override { return variants_; }
+  std::vector<CellPlan> cells(const ComparisonOptions& options) const override {
+    ComparisonOptions cells = options_;
+    cells.seeds = options.seeds;
+    return plan_variants(cells, variants_);
+  }
+  // The steps of fine-tuning are equal, whatever was made so for their encoders.
+  std::string match() const override {
+    return encoders_.parameters_matched() ? encoders_.match : match_name(Match::kSteps);
+  }
+  bool has_begun() const override { return has_begun_; }
+  void check_finished(const ComparisonCall& call) const override { note_finished(first_, encoders_, call.out); }
+
+ private:
+  EncoderSet encoders_;
+  ComparisonOptions options_;  // of the cells
+  std::vector<Variant> variants_;
+  bool has_begun_;
+  std::vector<CellPlan> first_;  // of the first seeds
+  Subject subject_;
+  Forecast forecast_;
 };
 
-TuningPlan plan_tuning(const ComparisonCall& call, const EncoderSet& encoders, c10::Device device) {
-  const ComparisonOptions options = with_encoders(call);
-  TuningPlan plan{.variants = variants_to_tune(call.options, encoders), .cells = {}, .subject = {}};
-  const std::vector<Variant> there = with_encoder(plan.variants, encoders);
-  check_seeds(call.options, encoders);
-  check_comparable(encoders, there);
-  chosen_references(options, plan.variants);  // refuses a name that is not among them, before anything is forgotten
-  const std::vector<BenchmarkTask> tasks =
-      read_benchmark({.options = options,
-                      .encoder = load_encoder_model(first_encoder(encoders, there.front().name)),
-                      .device = device,
-                      .timed = true});
-  say_notes(tasks);
-  plan.subject = benchmark_subject(options, tasks, encoders);
-  plan.cells = plan_fine_tuning(options, plan.variants);
-  plan.forecast = with_added_seeds({.data = plan.subject.data,
-                                    .models = plan.cells.size(),
-                                    .seconds = unfinished_seconds(plan.cells, finished_home(call), tasks)},
-                                   call.options);
-  return plan;
+// The encoders that are there and would be fine-tuned, as fine-tuning begins with them.
+Outline encoders_outline(const ComparisonOptions& options) {
+  Outline outline{.heading = "encoder", .caches = false, .models = {}, .sentence = {}};
+  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
+  if (has_encoders(options)) {
+    const EncoderSet encoders = find_encoders(tuning.encoders);
+    for (const Variant& one : with_encoder(variants_to_fine_tune(options, encoders), encoders)) {
+      const ModelOptions model = read_options(first_encoder(encoders, one.name));
+      outline.models.push_back(
+          {.name = one.name, .options = starting_options(model.as<EncoderOptions>(), {}, tuning.job.tuning)});
+    }
+  }
+  outline.sentence =
+      join_text("each fine-tuned on ", list_text(fine_tuning_jobs(options)), "; ", tuning.job.tuning.epochs,
+                " epochs, ", plural(static_cast<size_t>(options.seeds), "seed"), ", ",
+                plural(tuning.tuning.learning_rates.size(), "learning rate"));
+  return outline;
 }
 
-}  // namespace
-
-bool has_encoders(const ComparisonOptions& options) { return !options.own<FineTuningOptions>().encoders.empty(); }
-
-void check_pre_training(const ComparisonOptions& options) {
-  if (!fine_tunes(options)) return;
-  const std::optional<int64_t> encoder_seeds = options.own<FineTuningOptions>().encoder_seeds;
-  HS_CHECK(!has_encoders(options) || !encoder_seeds,
-           "--encoder-seeds is of pre-training, and the --encoders are trained already; leave it out");
-  HS_CHECK(!encoder_seeds || *encoder_seeds == 1 || *encoder_seeds >= options.seeds, "--encoder-seeds ",
-           encoder_seeds.value_or(0), " is less than --seeds ", options.seeds,
-           ", and each seed begins with its own encoder; use 1 for one encoder for all, or at least ", options.seeds);
-  HS_CHECK(has_encoders(options) || options.until_decided == 0 || encoder_seeds, "--until-decided adds seeds of ",
-           "fine-tuning, and each begins with its own encoder; use --encoder-seeds ", options.max_seeds,
-           ", --encoder-seeds 1 for one encoder for all seeds, or --encoders of a finished comparison");
-  if (!has_encoders(options)) return;
-  ComparisonOptions given = options;
-  ComparisonOptions untouched = preset_options(options.task, options.preset, options);
-  const nlohmann::json defaults = to_json(fields(untouched));
-  Fields list = fields(given.language);
-  std::erase_if(list, [](const Field& one) { return one.name == "scheme"; });
-  append(&list, task_family(pre_training_task(options)).fields(given));
-  append(&list, fields(given.train));
-  for (Field& one : fields(given)) {
-    if (one.name == "match" || one.name == "sweep" || one.name == "variants") list.push_back(std::move(one));
-  }
-  for (const Field& one : list) {
-    HS_CHECK(one.name == "seed" || one.value() == defaults.at(one.name), "--", one.name,
-             " is of pre-training, and the --encoders are trained already; leave it out");
-  }
-}
-
-Forecast forecast_tuned(ComparisonCall call, ComparisonHost& host) {
-  if (has_encoders(call.options)) {
-    const c10::Device device = host.start();
-    resolve_precisions(device, &call.options);
-    return plan_tuning(call, find_encoders(call.options.own<FineTuningOptions>().encoders), device).forecast;
-  }
+Forecast forecast_with_pre_training(const ComparisonCall& call, ComparisonHost& host) {
   ComparisonCall encoders = call;
   encoders.options = pre_training(call.options);
-  Forecast forecast = forecast_trained(encoders, host);
+  Forecast forecast = trained_method().forecast(encoders, host);
   const std::vector<BenchmarkTask> tasks = read_benchmark(
       {.options = call.options, .encoder = stand_in_encoder(call.options), .device = host.start(), .timed = true});
-  const std::vector<CellPlan> cells = plan_fine_tuning(call.options, trainable_variants(call.options));
+  const std::vector<CellPlan> cells = plan_variants(call.options, trainable_variants(call.options));
   const Forecast tuning = with_added_seeds(
       {.data = "", .models = cells.size(), .seconds = unfinished_seconds(cells, {}, tasks)}, call.options);
   forecast.models += tuning.models;
@@ -235,59 +241,66 @@ Forecast forecast_tuned(ComparisonCall call, ComparisonHost& host) {
   return forecast;
 }
 
-Results compare_tuned(ComparisonCall& call, ComparisonHost& host) {
-  const DirectoryLock lock(call.out);
-  call.out = lock.path();
-  check_directory(call);
-  const bool trained = has_encoders(call.options);
-  HS_CHECK(trained || !call.options.language.data.text.empty(), "--task ", call.options.task,
-           " fine-tunes encoders: name a comparison of them with --encoders DIR, or a text to train them on with ",
-           "--text");
-  const c10::Device device = host.start();
-  resolve_precisions(device, &call.options);
-  KeptInputs kept(call.out, &call.options.language.data);
-  if (!trained) {
-    // A mistake in a task's data must not cost a night of pre-training.
-    read_benchmark({.options = call.options, .encoder = stand_in_encoder(call.options), .device = device});
-    pre_train(call, kept, host);
-  }
-  const EncoderSet encoders = find_encoders(with_encoders(call).own<FineTuningOptions>().encoders);
-  const TuningPlan plan = plan_tuning(call, encoders, device);
-  check_time(call, plan.forecast);
-  if (call.resume) {
-    check_same_data(call.out, plan.subject);
-    check_same_variants(call.out, plan.variants);
-    go_on(call, kept, host);
-  } else if (trained) {
-    begin_anew(call, kept, host);
-  }
-  say_forecast(call, plan.forecast);
-  note_finished(plan.cells, encoders, call.out);
-  Results results = begin_results(call, plan.subject, plan.variants, host);
-  results.match =
-      encoders.parameters_matched() ? encoders.match : match_name(Match::kSteps);  // fine-tuning's own steps
-  const ComparisonOptions of_cells = with_encoders(call);
-  run_until_decided(
-      call,
-      [&](const ComparisonOptions& options) {
-        ComparisonOptions cells = of_cells;
-        cells.seeds = options.seeds;
-        return plan_fine_tuning(cells, plan.variants);
-      },
-      host, &results);
-  return results;
-}
+class FineTunedMethod : public ComparisonMethod {
+ public:
+  std::string unit() const override { return "examples/s"; }
 
-std::vector<std::pair<std::string, ModelOptions>> encoders_to_tune(const ComparisonOptions& options) {
-  std::vector<std::pair<std::string, ModelOptions>> models;
-  if (!has_encoders(options)) return models;
-  const FineTuningOptions& tuning = options.own<FineTuningOptions>();
-  const EncoderSet encoders = find_encoders(tuning.encoders);
-  for (const Variant& one : with_encoder(variants_to_tune(options, encoders), encoders)) {
-    const ModelOptions model = read_options(first_encoder(encoders, one.name));
-    models.emplace_back(one.name, starting_options(std::get<EncoderOptions>(model), {}, tuning.job.tuning));
+  void check(const ComparisonOptions& options) const override {
+    check_pre_training(options);
+    if (has_encoders(options)) return;  // their own comparison says what they are
+    std::vector<Variant> variants = chosen_variants(options);
+    std::erase_if(variants, [](const Variant& one) { return !is_trained(one.scheme); });
+    chosen_references(options, variants);
   }
-  return models;
+
+  std::vector<Outline> outlines(const ComparisonOptions& options) const override {
+    std::vector<Outline> list;
+    if (!has_encoders(options)) list = trained_method().outlines(pre_training(options));
+    list.push_back(encoders_outline(options));
+    return list;
+  }
+  bool has_data(const ComparisonOptions& options) const override {
+    return has_encoders(options) || !options.own<TextOptions>().data.text.empty();
+  }
+
+  Forecast forecast(ComparisonCall call, ComparisonHost& host) const override {
+    if (!has_encoders(call.options)) return forecast_with_pre_training(call, host);
+    const c10::Device device = host.start();
+    resolve_precisions(device, &call.options);
+    EncoderSet encoders = find_encoders(call.options.own<FineTuningOptions>().encoders);
+    return PreparedFineTuning(call, std::move(encoders), device, /*has_begun=*/false).forecast();
+  }
+
+  // Encoders that are not there are pre-trained first, into OUT/encoders, once the tasks' data was read and found in
+  // order.
+  std::unique_ptr<PreparedComparison> prepare(ComparisonCall& call, KeptInputs& kept,
+                                              ComparisonHost& host) const override {
+    const bool trained = has_encoders(call.options);
+    HS_CHECK(trained || !call.options.own<TextOptions>().data.text.empty(), "--task ", call.options.task,
+             " fine-tunes encoders: name a comparison of them with --encoders DIR, or a text to train them on with ",
+             "--text");
+    const c10::Device device = host.start();
+    resolve_precisions(device, &call.options);
+    if (!trained) {
+      // A mistake in a task's data must not cost a night of pre-training.
+      read_benchmark({.options = call.options, .encoder = stand_in_encoder(call.options), .device = device});
+      pre_train(call, kept, host);
+    }
+    EncoderSet encoders = find_encoders(with_encoders(call).own<FineTuningOptions>().encoders);
+    return std::make_unique<PreparedFineTuning>(call, std::move(encoders), device, /*has_begun=*/!trained);
+  }
+
+  Cell run_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+                const std::function<bool()>& stop_requested) const override {
+    return run_fine_tuned_cell(plan, home, device, observer, stop_requested);
+  }
+};
+
+}  // namespace
+
+const ComparisonMethod& fine_tuned_method() {
+  static const FineTunedMethod method;
+  return method;
 }
 
 }  // namespace headshare

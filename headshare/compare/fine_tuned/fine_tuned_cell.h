@@ -9,7 +9,7 @@ namespace headshare {
 // taken over, a begun one goes on. Leaves cell.json. Of several learning rates the one best on validation counts, for
 // each task and cell; one whose training fails is passed over with a notice unless it was the only one. Throws Error
 // when the scheme has no encoder or a task cannot be trained, Interrupted when asked to stop.
-Cell run_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+Cell run_fine_tuned_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
                     const std::function<bool()>& stop_requested);
 
 }  // namespace headshare

@@ -1,11 +1,11 @@
-#include "headshare/compare/tuned_cell.h"
+#include "headshare/compare/fine_tuned/fine_tuned_cell.h"
 
 #include <gmock/gmock.h>
 
 #include "headshare/attention/scheme_record.h"
-#include "headshare/compare/benchmark.h"
+#include "headshare/compare/fine_tuned/benchmark.h"
 #include "headshare/compare/cell_run.h"
-#include "headshare/compare/encoders.h"
+#include "headshare/compare/fine_tuned/encoders.h"
 #include "headshare/compare/testing.h"
 #include "headshare/models/testing.h"
 #include "headshare/report/results/results_cases.h"
@@ -69,22 +69,22 @@ ComparisonOptions small_classification(const fs::path& home) {
   return options;
 }
 
-class TunedCellTest : public testing::Test {
+class FineFineTunedCellTest : public testing::Test {
  protected:
-  TunedCellTest() { write_encoders(home_.path() / "encoders", {"mha", "sha"}); }
+  FineTunedCellTest() { write_encoders(home_.path() / "encoders", {"mha", "sha"}); }
 
   TemporaryDirectory home_;
   Observer silent_;
 };
 
-TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
+TEST_F(FineTunedCellTest, IsTheBestOfItsLearningRates) {
   const ComparisonOptions options = small_classification(home_.path());
-  const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha"), scheme_variant("sha")});
+  const std::vector<CellPlan> plans = plan_variants(options, {scheme_variant("mha"), scheme_variant("sha")});
   ASSERT_EQ(plans.size(), 4u);
   EXPECT_EQ(plans[3].directory(), "sha-seed1");
   // As a process of its own reads it.
   const CellPlan plan = plan_from_json(to_json(plans[2]), "plan");
-  const Cell cell = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+  const Cell cell = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
   EXPECT_EQ(cell.key, plans[2].key);
   ASSERT_EQ(cell.tasks.size(), 1u);
   EXPECT_EQ(cell.tasks[0].task, "classify");
@@ -105,26 +105,26 @@ TEST_F(TunedCellTest, IsTheBestOfItsLearningRates) {
   ASSERT_TRUE(again);
   EXPECT_EQ(to_json(*again), to_json(cell));
   // Once more: nothing is trained, everything is as it was but for the measured memory.
-  Cell repeated = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, [] { return false; });
+  Cell repeated = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, [] { return false; });
   repeated.peak_memory_bytes = cell.peak_memory_bytes;
   EXPECT_EQ(repeated.waited, WaitShares());  // nothing was trained again
   repeated.waited = cell.waited;
   EXPECT_EQ(to_json(repeated), to_json(cell));
 }
 
-TEST_F(TunedCellTest, ARateThatDivergesIsPassedOver) {
+TEST_F(FineTunedCellTest, ARateThatDivergesIsPassedOver) {
   ComparisonOptions options = small_classification(home_.path());
   options.own<FineTuningOptions>().tuning.max_gradient_norm = 0;
   options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}, {1e-3, "1e-3"}};
-  const std::vector<CellPlan> plans = plan_fine_tuning(options, {scheme_variant("mha")});
-  EXPECT_EQ(run_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
+  const std::vector<CellPlan> plans = plan_variants(options, {scheme_variant("mha")});
+  EXPECT_EQ(run_fine_tuned_cell(plans[0], home_.path(), at::kCPU, silent_, kNeverStop).tasks[0].learning_rate, 1e-3);
   options.own<FineTuningOptions>().tuning.learning_rates = {{1e30, "1e30"}};
-  const std::vector<CellPlan> alone = plan_fine_tuning(options, {scheme_variant("sha")});
-  EXPECT_THAT(error_message([&] { run_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
+  const std::vector<CellPlan> alone = plan_variants(options, {scheme_variant("sha")});
+  EXPECT_THAT(error_message([&] { run_fine_tuned_cell(alone[0], home_.path(), at::kCPU, silent_, kNeverStop); }),
               AllOf(HasSubstr("classify with learning rate 1e+30"), HasSubstr("--finetune-learning-rate")));
 }
 
-TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
+TEST_F(FineTunedCellTest, EncodersAreLookedForByScheme) {
   const EncoderSet encoders = find_encoders(home_.path() / "encoders");
   EXPECT_THAT(encoders.seeds, ElementsAre(kSeed));
   for (const int64_t seed : {0, 7}) {  // one encoder serves all of them
@@ -139,15 +139,15 @@ TEST_F(TunedCellTest, EncodersAreLookedForByScheme) {
               HasSubstr("its model is gone"));
 }
 
-TEST_F(TunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
+TEST_F(FineTunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
   write_encoders(home_.path() / "encoders", {"mha", "sha"}, {0, 1, 2});
   const EncoderSet encoders = find_encoders(home_.path() / "encoders");
   EXPECT_EQ(encoder_of(encoders, "mha", 2), home_.path() / "encoders" / encoder_directory("mha", 2));
   EXPECT_THAT(error_message([&] { encoder_of(encoders, "mha", 3); }),
               AllOf(HasSubstr("seed 3"), HasSubstr("seeds 0 to 2"), HasSubstr("--seeds 3")));
   const ComparisonOptions options = small_classification(home_.path());
-  for (const CellPlan& plan : plan_fine_tuning(options, {scheme_variant("mha")})) {
-    const Cell cell = run_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
+  for (const CellPlan& plan : plan_variants(options, {scheme_variant("mha")})) {
+    const Cell cell = run_fine_tuned_cell(plan, home_.path(), at::kCPU, silent_, kNeverStop);
     EXPECT_EQ(cell.encoder_seed, plan.key.seed);
     EXPECT_EQ(finished_cell(home_.path(), plan.key)->encoder_seed, plan.key.seed);
   }
@@ -160,7 +160,7 @@ TEST_F(TunedCellTest, EachSeedBeginsWithTheEncoderOfThatSeed) {
   EXPECT_THAT(error_message([&] { encoder_of(damaged, "sha", 1); }), HasSubstr("no encoder of sha seed 1"));
 }
 
-TEST_F(TunedCellTest, DataIsReadBeforeThereAreEncoders) {
+TEST_F(FineTunedCellTest, DataIsReadBeforeThereAreEncoders) {
   const ComparisonOptions options = small_classification(home_.path());
   const LoadedEncoder stand_in = stand_in_encoder(options);
   const std::vector<BenchmarkTask> tasks =

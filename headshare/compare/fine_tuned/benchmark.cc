@@ -1,4 +1,4 @@
-#include "headshare/compare/benchmark.h"
+#include "headshare/compare/fine_tuned/benchmark.h"
 
 #include <utility>
 
@@ -87,13 +87,13 @@ LoadedEncoder stand_in_encoder(const ComparisonOptions& options) {
     *chunk = "a b c\n";  // with the special tokens eight
     return !std::exchange(given, true);
   });
-  LanguageModelOptions language = options.language;
-  language.model.vocabulary = loaded.tokenizer->vocabulary_size();
-  language.model.layers = 1;
-  language.model.attention.scheme = "mha";
+  TransformerOptions model = options.model;
+  model.vocabulary = loaded.tokenizer->vocabulary_size();
+  model.layers = 1;
+  model.attention.scheme = "mha";
   MaskedOptions masked = options.own<MaskedOptions>();
   masked.encoder.embedding = {};  // a table, as the tokenizer is
-  loaded.model = Encoder(encoder_options(language, masked, EncoderTask::kMasked));
+  loaded.model = Encoder(encoder_options(model, masked, EncoderTask::kMasked));
   initialise(*loaded.model, /*seed=*/0);
   return loaded;
 }

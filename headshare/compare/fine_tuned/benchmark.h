@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/compare/encoders.h"
+#include "headshare/compare/fine_tuned/encoders.h"
 #include "headshare/compare/options.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/report/results/results.h"

@@ -1,0 +1,148 @@
+// Models that are trained from the beginning.
+#include "headshare/base/error.h"
+#include "headshare/base/notice.h"
+#include "headshare/base/format.h"
+#include "headshare/compare/cell_run.h"
+#include "headshare/compare/cell_time.h"
+#include "headshare/compare/comparison.h"
+#include "headshare/compare/comparison_home.h"
+#include "headshare/compare/measure.h"
+#include "headshare/compare/method.h"
+#include "headshare/compare/until_decided.h"
+#include "headshare/compare/variants.h"
+
+namespace headshare {
+namespace {
+
+void explain_left_out(const ComparisonOptions& options) {
+  for (const Variant& variant : chosen_variants(options)) {
+    const std::string reason = why_not(options, variant);
+    if (!reason.empty()) notice(join_text(variant.name, " is left out: ", reason));
+  }
+}
+
+std::unique_ptr<Experiment> read_data(const ComparisonOptions& options, const KeptInputs& kept, ComparisonHost& host) {
+  std::unique_ptr<Experiment> experiment;
+  kept.reading(
+      [&] { host.show_reading([&](const Progress& progress) { experiment = open_experiment(options, progress); }); });
+  return experiment;
+}
+
+void find_matching_steps(const Experiment& experiment, c10::Device device, ComparisonOptions* options) {
+  if (options->match != Match::kTime || !options->scheme_steps.empty()) return;
+  match_time(
+      trainable_variants(*options),
+      [&](const ComparisonOptions& cell) { return seconds_per_step(experiment, cell, device); }, options);
+}
+
+double measured_seconds(const std::vector<CellPlan>& plans, const Experiment& experiment, const fs::path& home,
+                        c10::Device device, ComparisonHost& host) {
+  std::optional<double> start;
+  return estimated_seconds(plans, home, [&](const ComparisonOptions& cell) {
+    host.check_interrupted();
+    if (!start) start = host.start_seconds();
+    return measure_cell(experiment, cell, device, *start);
+  });
+}
+
+// A step with a teacher takes more than one without, which readers of a table must know.
+std::string teacher_sentence(const DistillationOptions& distillation) {
+  const Distillation& how = distillation.learning.scores;
+  const double hidden = distillation.learning.hidden;
+  if (!distillation.teaches()) return "";
+  return join_text("Every model also learns from ", distillation.teacher, " (share ", how.share, ", T ",
+                   how.temperature, hidden > 0 ? join_text(", hidden states ", hidden) : "",
+                   "); training speed and peak memory include it.");
+}
+
+class PreparedTraining : public PreparedComparison {
+ public:
+  PreparedTraining(ComparisonCall& call, const KeptInputs& kept, ComparisonHost& host) : home_(call.out) {
+    const c10::Device device = host.start();
+    warn_if_no_faster(call.options.train.precision, device);
+    call.options.train.precision = resolve_precision(call.options.train.precision, device);
+    explain_left_out(call.options);
+    experiment_ = read_data(call.options, kept, host);
+    subject_ = experiment_->subject();
+    const std::string taught = teacher_sentence(call.options.own<TextOptions>().distillation);
+    if (!taught.empty()) subject_.sentence += (subject_.sentence.empty() ? "" : " ") + taught;
+    find_matching_steps(*experiment_, device, &call.options);
+    options_ = call.options;
+    first_ = plan_cells(options_, *experiment_);
+    forecast_ = with_added_seeds(
+        {.data = subject_.data,
+         .models = first_.size(),
+         .seconds = measured_seconds(first_, *experiment_, finished_home(call), device, host)},
+        options_);
+  }
+
+  const Subject& subject() const override { return subject_; }
+  const Forecast& forecast() const override { return forecast_; }
+  std::vector<Variant> variants() const override { return chosen_variants(options_); }
+  std::vector<CellPlan> cells(const ComparisonOptions& options) const override {
+    std::vector<CellPlan> cells = plan_cells(options, *experiment_);
+    for (CellPlan& cell : cells) experiment_->share(home_, &cell.options);
+    return cells;
+  }
+  std::string match() const override { return match_name(options_.match); }
+  void check_room(const fs::path& home) const override { check_disk(first_, *experiment_, home); }
+  void check_finished(const ComparisonCall& call) const override {
+    if (call.options.match == Match::kParameters) check_same_widths(first_, *experiment_, call.out);
+    check_same_models(first_, *experiment_, call.out);
+  }
+
+ private:
+  fs::path home_;
+  ComparisonOptions options_;
+  std::unique_ptr<Experiment> experiment_;
+  Subject subject_;
+  std::vector<CellPlan> first_;  // of the first seeds
+  Forecast forecast_;
+};
+
+Outline outline_of(const ComparisonOptions& options) {
+  Outline outline{.heading = options.variants.empty() ? "scheme" : "variant", .models = {}, .sentence = {}};
+  for (const Variant& variant : chosen_variants(options)) {
+    const std::string reason = why_not(options, variant);
+    outline.models.push_back({.name = variant.name, .left_out = reason});
+    if (reason.empty()) {
+      outline.models.back().options = task_family(options.task).likely_model(with_variant(options, variant));
+    }
+  }
+  outline.sentence =
+      join_text(options.train.steps, " steps each, ", plural(static_cast<size_t>(options.seeds), "seed"));
+  const size_t settings = sweep_settings(options).size();
+  if (settings > 1) outline.sentence += join_text(", ", settings, " settings");
+  return outline;
+}
+
+class TrainedMethod : public ComparisonMethod {
+ public:
+  std::string unit() const override { return "tokens/s"; }
+  void check(const ComparisonOptions& options) const override { chosen_references(options, chosen_variants(options)); }
+  std::vector<Outline> outlines(const ComparisonOptions& options) const override { return {outline_of(options)}; }
+  bool has_data(const ComparisonOptions& options) const override {
+    return !task_family(options.task).learns_from_text() || !options.own<TextOptions>().data.text.empty();
+  }
+  Forecast forecast(ComparisonCall call, ComparisonHost& host) const override {
+    const KeptInputs kept(call.out, &call.options.own<TextOptions>().data);
+    return PreparedTraining(call, kept, host).forecast();
+  }
+  std::unique_ptr<PreparedComparison> prepare(ComparisonCall& call, KeptInputs& kept,
+                                              ComparisonHost& host) const override {
+    return std::make_unique<PreparedTraining>(call, kept, host);
+  }
+  Cell run_cell(const CellPlan& plan, const fs::path& home, c10::Device device, Observer& observer,
+                const std::function<bool()>& stop_requested) const override {
+    return headshare::run_cell(plan, *open_experiment(plan.options), home, device, observer, stop_requested);
+  }
+};
+
+}  // namespace
+
+const ComparisonMethod& trained_method() {
+  static const TrainedMethod method;
+  return method;
+}
+
+}  // namespace headshare

@@ -1,0 +1,74 @@
+// Counts the parameters of models that have blocks and attention(layer): one layer of each kind is made, without memory.
+#pragma once
+
+#include <limits>
+#include <map>
+
+#include "headshare/attention/scheme.h"
+#include "headshare/base/error.h"
+#include "headshare/metrics/model_size.h"
+#include "headshare/models/block.h"
+#include "headshare/models/embeddings/options.h"
+#include "headshare/models/options.h"
+
+namespace headshare {
+
+inline constexpr int64_t kBytesOfFloat = 4;
+
+// The counts of a model of one layer: what belongs to the layer, and the rest.
+struct LayerCount {
+  AttentionCost attention;
+  int64_t block = 0;
+  int64_t rest = 0;
+};
+
+template <class Model, class Options>
+LayerCount count_layer(Options one_block, const AttentionOptions& attention) {
+  const DeclareOn meta(at::kMeta);
+  one_block.layers = 1;
+  one_block.layer_groups.reset();
+  one_block.attention = attention;
+  one_block.layer_key_widths.clear();
+  const Model model(one_block);
+  LayerCount count{.attention = model->attention(0)->scheme().cost()};
+  for (const Declared& one : declared_parameters(*model)) {
+    (one.name.starts_with("blocks.") ? count.block : count.rest) += one.tensor.numel();
+  }
+  return count;
+}
+
+// Layers are alike, but for their key widths: one of each width is made, and counted as often as there are such. Those
+// that share their parameters count once, and each fills a cache of its own.
+template <class Model, class Options>
+ModelSize count_layers(const Options& options) {
+  const int64_t layers = own_layers(options);
+  const int64_t depths = options.layers / layers;  // where each of them runs
+  std::map<int64_t, int64_t> alike;                // key width -> layers with parameters of their own
+  if (options.layer_key_widths.empty()) alike[*options.attention.key_width] = layers;
+  for (const int64_t width : options.layer_key_widths) ++alike[width];
+  ModelSize size;
+  int64_t elements = 0;
+  for (const auto& [width, number] : alike) {
+    AttentionOptions attention = options.attention;
+    attention.key_width = width;
+    const LayerCount one = count_layer<Model>(options, attention);
+    if (size.total_parameters == 0) size.total_parameters = one.rest;
+    // The cache has at most as many elements as the projections that fill it.
+    const int64_t most = std::numeric_limits<int64_t>::max() / kBytesOfFloat;
+    HS_CHECK(one.block <= (most - size.total_parameters) / (number * depths), "a model of ", options.layers,
+             " layers with ", one.block, " parameters each cannot be counted in 64 bits; choose smaller sizes");
+    size.attention_parameters += number * one.attention.parameters;
+    size.attention_parameters_effective += number * one.attention.effective;
+    size.total_parameters += number * one.block;
+    elements += number * one.attention.cache_elements;
+  }
+  size.feed_forward_width = *options.feed_forward_width;
+  size.cache_elements_per_token = elements / layers;
+  size.cache_bytes_per_token = elements * depths * kBytesOfFloat;
+  return size;
+}
+
+// Counts the parameters of a token embedding of a model of these options.
+int64_t count_embedding(const TokenEmbeddingOptions& embedding, const TransformerOptions& options);
+
+}  // namespace headshare

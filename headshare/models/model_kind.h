@@ -1,0 +1,148 @@
+// A kind of model: what the program needs to know of decoders, encoders, encoder-decoders, and of a kind that another
+// program adds. Each has a file in kinds/ and a line in model_kind.cc.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headshare/models/greedy_decoding.h"
+#include "headshare/models/model_options.h"
+#include "headshare/models/size.h"
+#include "headshare/ops/layer.h"
+
+namespace headshare {
+
+class ModelKind {
+ public:
+  virtual ~ModelKind() = default;
+
+  virtual std::string name() const = 0;  // "encoder-decoder", as config.json and --kind have it
+  // The counts of `cost` are of this: "masked-LM encoder".
+  virtual std::string title(const ModelOptions&) const { return name(); }
+  // Such a model is this, and does that: "an encoder, which fills masked tokens (`headshare fill`)".
+  virtual std::string what_it_does(const ModelOptions& options) const = 0;
+  // The way to such a model: "an encoder is needed here, as `headshare train --task mlm` makes it".
+  virtual std::string needed() const = 0;
+  // The first version of the format of checkpoints that has such models.
+  virtual int64_t since(const ModelOptions& options) const = 0;
+
+  // A token sees those before it alone; such a model continues text.
+  virtual bool is_causal() const { return false; }
+  // Decoding keeps keys and values of tokens already seen.
+  virtual bool keeps_cache() const { return false; }
+  // It reads one sequence and writes another.
+  virtual bool reads_source() const { return false; }
+  // Tokens of what it reads; those of what it writes are its vocabulary.
+  virtual int64_t source_vocabulary(const ModelOptions& options) const { return options.common().vocabulary; }
+  // It has no vocabulary: its tokenizer gives words, and the model hashes them.
+  virtual bool hashes_words(const ModelOptions&) const { return false; }
+
+  // Options as they begin.
+  virtual ModelOptions beginning() const = 0;
+  // Every option that a user sets; those of them that other kinds lack; and everything that config.json holds.
+  virtual Fields fields(ModelOptions& options) const = 0;
+  virtual Fields own_fields(ModelOptions&) const { return {}; }
+  virtual Fields stored_fields(ModelOptions& options) const = 0;
+  // The options whose cost is asked for where a user says nothing.
+  virtual ModelOptions costed() const { return beginning(); }
+  // The options with the head that such a model can be trained with.
+  virtual ModelOptions trainable(const ModelOptions& options) const { return options; }
+  // Fills in defaults and checks sizes. Throws Error.
+  virtual ModelOptions resolve(const ModelOptions& options) const = 0;
+  // Takes back what resolve() filled in of its own options, so that other sizes get their own defaults.
+  virtual void forget_defaults(ModelOptions*) const {}
+  // Gives every attention the scheme, with the widths that are the scheme's defaults.
+  virtual void set_scheme(const std::string& scheme, ModelOptions* options) const;
+
+  // Notes in config.json what options are not fields, and takes it from there. `where` leads the Error.
+  virtual void note_more(const ModelOptions&, nlohmann::json* /*config*/) const {}
+  virtual void take_more(const nlohmann::json& /*config*/, const std::string& /*where*/, ModelOptions*) const {}
+
+  // Makes a module with uninitialised parameters; under DeclareOn(kMeta) it takes no memory.
+  virtual std::shared_ptr<torch::nn::Module> make(const ModelOptions& resolved) const = 0;
+
+  // The attention of each of its sites, the one that is measured first.
+  virtual std::vector<AttentionOptions> attentions(const ModelOptions& resolved) const {
+    return {resolved.common().attention};
+  }
+  // Counts exactly, without allocating.
+  virtual ModelSize measure(const ModelOptions& resolved) const = 0;
+  // A stack of blocks whose activations are about those of the model.
+  virtual TransformerOptions as_one_stack(const ModelOptions& resolved) const { return resolved.common(); }
+  // Bytes that looking up its inputs keeps for the gradient, besides rows of a table.
+  virtual double lookup_bytes(const ModelOptions&, const TrainingShape&) const { return 0; }
+
+  // Decodes with a model of this kind; null where it cannot.
+  virtual std::unique_ptr<GreedyDecoding> decoding(const std::shared_ptr<torch::nn::Module>&) const { return nullptr; }
+};
+
+// Functions of options, found where a kind is made: members of the same names hide them there.
+namespace of_options {
+template <class Options>
+Fields fields_of(Options& options) {
+  return fields(options);
+}
+template <class Options>
+Fields stored_fields_of(Options& options) {
+  return stored_fields(options);
+}
+template <class Options>
+Options resolved(const Options& options) {
+  static_assert(std::same_as<decltype(resolve(options)), Options>, "another kind's resolve() would drop options");
+  return resolve(options);
+}
+}  // namespace of_options
+
+// A kind whose options have fields(), stored_fields() and resolve() and whose module is made of them.
+template <class Options, class Model>
+class ModelKindOf : public ModelKind {
+ public:
+  ModelOptions beginning() const override { return Options(); }
+  Fields fields(ModelOptions& options) const override { return of_options::fields_of(options.as<Options>()); }
+  Fields stored_fields(ModelOptions& options) const override {
+    return of_options::stored_fields_of(options.as<Options>());
+  }
+  ModelOptions resolve(const ModelOptions& options) const override {
+    return of_options::resolved(options.as<Options>());
+  }
+  std::shared_ptr<torch::nn::Module> make(const ModelOptions& resolved) const override {
+    return Model(resolved.as<Options>()).ptr();
+  }
+};
+
+// The kinds that the program brings, in the order of help, and those that were added.
+std::vector<const ModelKind*> model_kinds();
+
+// The kind of that name. Throws Error with the nearest name for an unknown one.
+const ModelKind& model_kind(const std::string& name);
+
+// Adds a kind while it lives: for tests, and for programs that bring one of their own.
+class AddedModelKind {
+ public:
+  explicit AddedModelKind(const ModelKind& kind);
+  ~AddedModelKind();
+  AddedModelKind(const AddedModelKind&) = delete;
+  AddedModelKind& operator=(const AddedModelKind&) = delete;
+
+ private:
+  const void* record_;
+};
+
+// "a decoder", "an encoder".
+std::string with_article(const ModelKind& kind);
+
+// ", layer-groups 1, embedding-width 128": what a model saves parameters by besides its attention; "" where it does
+// not.
+std::string savings_text(const TransformerOptions& options);
+
+// Throws Error led by `where` for a model that reads a source: `cannot` says what has not been built for them ("is not
+// analysed").
+void refuse_source(const ModelOptions& options, const std::string& where, const std::string& cannot);
+
+// What a user sets, and everything that a checkpoint's config.json holds.
+nlohmann::json option_values(ModelOptions options);
+nlohmann::json stored_option_values(ModelOptions options);
+
+}  // namespace headshare
