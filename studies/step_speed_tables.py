@@ -30,6 +30,11 @@ def training_steps(results, **where):
     return f"{lead}\n\n{table(headings, rows)}\n\n{note}"
 
 
+def training_steps_avx2(results):
+    """The same steps where a processor has, or is limited to, AVX2."""
+    return training_steps(results)
+
+
 # The products of a training step as multiples of the three of GPT-2's feed-forward layer (bench/products): queries, keys,
 # values and output are 12 x 64 wide, with one shared head the first three 64.
 PROJECTIONS = {"mha": 4 / 4, "mhe_add": 3 / 48 + 1 / 4}
@@ -109,6 +114,7 @@ def bench_hash_training(results):
 
 TABLES = tables_of_files({
     training_steps: ["training_step"],
+    training_steps_avx2: ["training_step_avx2"],
     step_roofline: ["training_step", "bench_products", "bench_attention_training"],
     bench_peak_memory: ["bench_peak_memory"],
     bench_hash_training: ["bench_hash_training"],
