@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <cctype>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/args.h"
-#include "headshare/cli/arguments/exit_codes.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/conversion_report.h"
+#include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -66,12 +67,8 @@ Fields fields(SchemeConversion& o) {
 
 namespace {
 
-// "gqa" of "gqa:4", "mhe_mul" of "mhe-mul".
-std::string scheme_of(const std::string& to) {
-  std::string scheme = to.substr(0, to.find(':'));
-  std::replace(scheme.begin(), scheme.end(), '-', '_');
-  return scheme;
-}
+// "gqa" of "GQA:4", "mhe_mul" of "mhe-mul".
+std::string scheme_of(const std::string& to) { return canonical_scheme(to.substr(0, to.find(':'))); }
 
 // The schemes whose conversions have a property, "mqa, mhe_mul" with `before` in front of each.
 template <class Property>

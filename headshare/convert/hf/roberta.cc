@@ -113,12 +113,8 @@ TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const 
 
 EncoderOptions roberta_options(const HfConfig& config) {
   EncoderOptions options = read_options(config, /*hashed=*/false);
-  options.masked_head = is_class(config, kMasked);
+  set_heads_of_class(config, "Roberta", &options);  // those of XLMRoberta have the same
   options.three_way_head = is_class(config, kThreeWayClass);
-  options.pooler = !options.masked_head && !is_class(config, kQuestions);
-  if (is_class(config, kQuestions)) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (is_class(config, kMultipleChoice)) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
-  if (is_class(config, kClassification)) options.task_head = read_classes(config);
   check_head_activation(config, options);
   return resolve_read(config, options);
 }

@@ -1,5 +1,6 @@
 #include "headshare/convert/share/conversion_record.h"
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
@@ -24,9 +25,10 @@ RecordList<ConversionRecord>& conversions() {
 std::vector<std::shared_ptr<const ConversionRecord>> conversion_records() { return conversions().all(); }
 
 const ConversionRecord& conversion_record(const std::string& scheme) {
+  const std::string plain = canonical_scheme(scheme);
   std::vector<std::string> known;
   for (const auto& one : conversion_records()) {
-    if (one->scheme == scheme) return *one;
+    if (one->scheme == plain) return *one;
     known.push_back(one->scheme);
   }
   throw Error(join_text("the heads of a trained model cannot be converted to ", brief_text(scheme), "; choose ",

@@ -52,7 +52,8 @@ struct ConversionRecord {
 // All conversions, in the order of help and tables. A record stays where it is until its AddedConversion ends.
 std::vector<std::shared_ptr<const ConversionRecord>> conversion_records();
 
-// The conversion to this scheme. Throws Error where trained layers cannot become such layers.
+// The conversion to this scheme, in any spelling of canonical_scheme(). Throws Error where trained layers cannot become
+// such layers.
 const ConversionRecord& conversion_record(const std::string& scheme);
 
 // Adds a conversion to the list while it lives, as AddedScheme does for schemes.

@@ -373,6 +373,7 @@ TEST(ShareModel, SchemesWithoutAConversionAreRefused) {
                 HasSubstr("cannot be converted to '" + scheme + "'; choose gqa, mqa, mhe_mul, mhe_add or skv"));
   }
   EXPECT_THAT(error_message([] { conversion_record("mhe_mull"); }), HasSubstr("did you mean 'mhe_mul'?"));
+  EXPECT_EQ(conversion_record("MHE-Mul").scheme, "mhe_mul");
 }
 
 // The offset of embeddings is kept: a layer of offset 0 becomes one of offset 0.

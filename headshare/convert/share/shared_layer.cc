@@ -96,7 +96,7 @@ AttentionOptions shared_options(const AttentionOptions& source, const SharedSche
   HS_CHECK(!to.size || conversion.size, to.scheme, " has no size that can be chosen; leave ", to.size.value_or(0),
            " out");
   AttentionOptions options = source;
-  options.scheme = to.scheme;
+  options.scheme = conversion.scheme;
   options.key_width.reset();
   for (const auto& one : scheme_records()) {
     if (one->options.reset != nullptr) one->options.reset(&options);

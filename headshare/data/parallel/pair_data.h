@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headshare/data/parallel/parallel_text.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

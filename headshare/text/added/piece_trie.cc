@@ -1,4 +1,4 @@
-#include "headshare/text/unigram/piece_trie.h"
+#include "headshare/text/added/piece_trie.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "headshare/text/word_cache.h"
+#include "headshare/text/interface/word_cache.h"
 
 #include <algorithm>
 #include <cstring>

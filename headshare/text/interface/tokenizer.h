@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/text/vocabulary.h"
+#include "headshare/text/interface/vocabulary.h"
+#include "headshare/text/unicode/text_span.h"
 
 namespace headshare {
 
@@ -23,13 +24,6 @@ enum class SpecialToken { kPadding, kUnknown, kClassify, kSeparate, kMask, kEndO
 // For messages and files: "padding", "unknown", "classify", "separate", "mask", "end of text",
 // "begin of text".
 std::string_view role_name(SpecialToken role);
-
-// The bytes [begin, end) of a text.
-struct TextSpan {
-  size_t begin = 0;
-  size_t end = 0;
-  bool operator==(const TextSpan&) const = default;
-};
 
 // Token ids and, for each, the bytes of the text that it stands for.
 struct TokensWithSpans {

@@ -1,4 +1,4 @@
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 #include "headshare/base/error.h"
 #include "headshare/text/added/added_search.h"
