@@ -105,7 +105,7 @@ TensorPlaces albert_places(const EncoderOptions& options) {
   return places;
 }
 
-// What repeats other tensors, belongs to the sentence-order task or is no parameter.
+// Leaves out tensors that repeat others, belong to the sentence-order task or are no parameters.
 void leave_out_the_rest_of_albert(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                                   HfMapping* mapping) {
   for (const char* unread : {"embeddings.position_ids", "embeddings.token_type_ids", "sop_classifier.classifier.weight",
@@ -117,7 +117,7 @@ void leave_out_the_rest_of_albert(const EncoderOptions& options, const std::map<
   mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kAlbertOutputBias));
 }
 
-// What differs in training.
+// The notes say what differs in training.
 std::vector<std::string> albert_training_notes(const HfDirectory& directory, const EncoderOptions& options) {
   std::vector<std::string> notes;
   if (options.dropout > 0) {

@@ -78,7 +78,7 @@ EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tenso
   return resolve_read(directory, options);
 }
 
-// What repeats other tensors, belongs to the next-sentence task or is no parameter.
+// Leaves out tensors that repeat others, belong to the next-sentence task or are no parameters.
 void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                         HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");

@@ -1,4 +1,4 @@
-// What the directories of BERT and its relatives have in common.
+// The directories of BERT and its relatives have these keys, names and rules in common.
 #pragma once
 
 #include <string>
@@ -65,7 +65,7 @@ TaskHeadOptions read_classes(const HfConfig& config);
 void note_head_dropout(const HfConfig& config, const char* key, const nlohmann::json& usual,
                        const EncoderOptions& options, std::vector<std::string>* notes);
 
-// What becomes of the heads of such classes.
+// The note says what becomes of the heads of such classes.
 std::string multiple_choice_note(const std::string& name);
 
 // A head of one output gives a number, one of several the scores of classes that exclude each other: throws Error,

@@ -239,7 +239,7 @@ TEST_F(Gpt2Test, TiedWeightsMayHaveEitherName) {
               HasSubstr("lm_head.weight is there, and config.json says that it is"));
 }
 
-// Of the tensors that are there only those that GPT-2 has not can be meant.
+// Only tensors that GPT-2 has not can be meant by a missing name.
 TEST_F(Gpt2Test, TheMessageOfAMissingTensorNamesItsCause) {
   const auto renamed = [](const std::function<std::string(const std::string&)>& name_of) {
     FakeGpt2 fake;

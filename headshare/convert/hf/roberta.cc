@@ -20,7 +20,7 @@ std::string plain_name(const std::string& full) {
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
 
-// How many rows of the position table stand before the first token's.
+// The number of rows of the position table that stand before the first token's.
 int64_t unused_positions(const HfConfig& config) {
   const nlohmann::json& padding = config.value("pad_token_id");
   if (padding.is_null()) return 2;  // RobertaConfig's default is 1

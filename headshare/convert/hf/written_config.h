@@ -27,7 +27,7 @@ bool has_usual_scale(const AttentionOptions& resolved);
 std::string why_not_usual_heads(const AttentionOptions& resolved, const std::string& model, const std::string& no_place,
                                 bool may_be_unscaled = false);
 
-// What could keep a model out of a format, and whether it does.
+// Each says whether it keeps a model out of a format, and why.
 using Objections = std::vector<std::pair<bool, std::string>>;
 
 // The texts of those that do, and `last` behind them unless it is "".

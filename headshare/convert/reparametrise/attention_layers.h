@@ -17,8 +17,8 @@ struct AttentionLayer {
   Attention attention{nullptr};
 };
 
-// Those with parameters of their own. An encoder-decoder's are first its encoder's, then of each block of the decoder
-// its self-attention and its cross-attention.
+// The layers with parameters of their own. An encoder-decoder's are first its encoder's, then each decoder block's
+// self-attention and cross-attention.
 std::vector<AttentionLayer> attention_layers(const TransformerImpl& model);
 std::vector<AttentionLayer> attention_layers(const EncoderDecoderImpl& model);
 

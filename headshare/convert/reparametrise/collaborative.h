@@ -10,7 +10,7 @@ namespace headshare {
 
 inline constexpr const char* kCollaborative = "collaborative";
 
-// What a collaborative layer needs besides its sizes to hold what another computes.
+// These are the biases that a collaborative layer needs to hold what another layer computes.
 struct NeededBiases {
   bool projection = false;
   bool content = false;
@@ -26,7 +26,7 @@ AttentionOptions collaborative_options(const AttentionOptions& source, int64_t k
 // The widths that the heads have together, H Dk, at which the layer is exact; of a collaborative layer its own, where
 // the layer need not be converted.
 int64_t full_key_width(const AttentionOptions& source);
-// What a key width is a multiple of: with rotary positions one head's width, else 1.
+// Every key width is a multiple of this step: with rotary positions one head's width, else 1.
 int64_t key_width_step(const AttentionOptions& source);
 
 // Fills `target`, of collaborative_options(), with the layer's decomposition. Errors are relative and of the scores:
@@ -37,8 +37,8 @@ int64_t key_width_step(const AttentionOptions& source);
 Decomposition fill_collaborative(const HeadMaps& source, const LayerInputs& inputs, const DecompositionOptions& options,
                                  const DecompositionProgress& progress, Scheme* target);
 
-// What it approximates: the maps of heads that `target` shares, weighed by what the layer reads. They are the same for
-// every key width.
+// The slices that fill_collaborative() approximates: the maps of heads that `target` shares, weighed by what the layer
+// reads. They are the same for every key width.
 HeadSlices collaborative_slices(const HeadMaps& source, const AttentionOptions& target, const LayerInputs& inputs);
 
 // The same decomposition without a layer to fill: for the choice of a width.

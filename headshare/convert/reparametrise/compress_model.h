@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// How a model's key widths are chosen. Where neither limit is given, `key_width` holds for all layers.
+// These options choose a model's key widths. Where neither limit is given, `key_width` holds for all layers.
 struct WidthChoice {
   std::optional<int64_t> key_width = {};
   std::optional<double> max_error = {};        // of each layer: the least width within it
@@ -24,7 +24,7 @@ struct CompressionOptions {
   Tensor sample = {};  // ids int64 [N, T] of a sample text; undefined: weights alone are approximated
 };
 
-// What became of one layer.
+// The result of one layer.
 struct LayerReport {
   std::string layer;  // "layer 3"
   int64_t key_width = 0;

@@ -19,7 +19,7 @@ struct Case {
   DecoderOptions options;
 };
 
-// What has heads to share: every scheme and kind of position, with biases and without.
+// These layers have heads to share: every scheme and kind of position, with biases and without.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const std::string scheme : {"mha", "gqa", "mqa", "skv", "el_shared", "mhe_add", "mhe_mul"}) {
@@ -296,7 +296,7 @@ TEST(CompressModel, CollaborativeModelsBecomeNarrower) {
   const Decoder turned = random_decoder(small_options("collaborative", PositionKind::kRotary));
   EXPECT_THAT(error_message([&] { compressed(turned, {.width = {.key_width = 4}}, &report); }),
               HasSubstr("convert the model that it was made from"));
-  // What was converted can be converted again.
+  // A converted model can be converted again.
   const Decoder once =
       compressed(random_decoder(small_options("mha", PositionKind::kRotary)), {.width = {.key_width = 12}}, &report);
   const Decoder again = compressed(once, {.width = {.key_width = 8}}, &report);

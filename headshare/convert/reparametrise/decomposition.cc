@@ -15,8 +15,8 @@
 namespace headshare {
 namespace {
 
-// What storing factors in float32 costs. The error is the root of a difference of squares, of which little is left
-// there.
+// Storing factors in float32 costs about this error. The error is the root of a difference of squares, of which little
+// is left there.
 constexpr double kExact = 1e-7;
 constexpr double kTiny = 1e-150;   // keeps what is divided by from being 0
 constexpr int64_t kPatience = 10;  // iterations over which the tolerance is judged
@@ -45,7 +45,7 @@ struct Point {
   Tensor keys = {};                       // B^H K: [F, H, d, R]
   Tensor query_gram = {}, key_gram = {};  // Q^H Q, K^H K: [F, R, R]; only of a point that is gone to
 
-  // What a step moves in a straight line.
+  // A step moves these tensors in a straight line.
   std::array<Tensor*, 5> parts() { return {&factors.query, &factors.mixing, &factors.key, &queries, &keys}; }
 };
 
@@ -78,7 +78,7 @@ Tensor solved(const Tensor& g, const Tensor& n) {
   }
 }
 
-// How much each column counts: [F, R].
+// The norm of each column: [F, R].
 Tensor column_norms(const Tensor& x) { return at::real(x * x.conj()).sum(1).sqrt().clamp_min(kTiny); }
 
 // The coefficients of the Gram matrix of x + s dx in the powers of s, given that of x.

@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// What is never set stays 0.
+// A weight that is never set stays 0.
 class SchemeFiller {
  public:
   explicit SchemeFiller(Scheme* scheme) {

@@ -27,8 +27,8 @@ Tensor unit_rows(int64_t E) {
   return at::cat({zero, at::eye(E, zero.options())}).unsqueeze(1);
 }
 
-// What an affine function gave for unit_rows(), [1 + E, heads, width], as its matrix and its value at 0, with a copy
-// for each head.
+// `answers`, [1 + E, heads, width], are the values of an affine function for unit_rows(). The result is its matrix and
+// its value at 0, with a copy for each head.
 std::pair<Tensor, Tensor> matrix_and_offset(const Tensor& answers, int64_t heads) {
   const Tensor each = answers.repeat_interleave(heads / answers.size(1), 1);
   const Tensor offset = each[0];

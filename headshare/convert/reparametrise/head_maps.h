@@ -1,4 +1,4 @@
-// What each head of an attention layer computes, as matrices: the same form for every scheme.
+// The matrices of head maps say what each head of an attention layer computes, in the same form for every scheme.
 #pragma once
 
 #include "headshare/attention/scheme.h"

@@ -24,7 +24,7 @@ Tensor by_frequency(const Tensor& maps, int64_t F) {
 // W with W^T W = `second`, and a little more of every direction. `size`: the mean square of the inputs.
 Tensor solvable_root(const Tensor& second, double size) {
   const int64_t E = second.size(0);
-  // What hardly varies at all, as the same token again and again, is weighed by its size.
+  // An input that hardly varies, such as one token again and again, is weighed by its size.
   const double spread = std::max({second.trace().item<double>(), kFloor * size, 1e-12});
   return at::linalg_cholesky(second + kFloor * spread / static_cast<double>(E) * at::eye(E, second.options())).t();
 }

@@ -1,5 +1,5 @@
-// What an approximation of a layer's scores has to be close to: its heads' maps, weighed by what the layer reads, and
-// the way back to maps (docs/mathematics.md#re-parametrisation).
+// A layer's problem says what an approximation of its scores has to be close to: the maps of its heads, weighed by what
+// the layer reads. The way back to maps is here too (docs/mathematics.md#re-parametrisation).
 #pragma once
 
 #include "headshare/convert/reparametrise/decomposition.h"
@@ -15,13 +15,14 @@ struct LayerInputs {
   const Moments* key = nullptr;
 };
 
-// Which weights: those that problems are solved with, in which a little of every direction counts, so that W has an
-// inverse; or those of the inputs alone, which errors are told by.
+// kSolvable: the weights that problems are solved with, in which a little of every direction counts, so that W has an
+// inverse. kOwn: the weights of the inputs alone, which errors are measured by.
 enum class InputWeights { kSolvable, kOwn };
 
-// What weighs errors of maps from one side's inputs: W with |W m|^2 the mean of (x m)^2, or of its variance where
-// `about_mean`, what the mean gives being held elsewhere. With `constant`, inputs end with a 1, which biases multiply;
-// the last row of W m is then what the mean input gives, the others what differs from it. Undefined without moments.
+// The result W weighs errors of maps from one side's inputs: |W m|^2 is the mean of (x m)^2, or of its variance where
+// `about_mean` (the value of the mean input is then held elsewhere). With `constant`, inputs end with a 1, which biases
+// multiply; the last row of W m is then what the mean input gives, the others what differs from it. Undefined without
+// moments.
 Tensor input_weights(const Moments* moments, bool about_mean, bool constant,
                      InputWeights kind = InputWeights::kSolvable);
 // W maps, [.., E, d], and back; an undefined W changes nothing.
@@ -43,7 +44,7 @@ class LayerProblem {
 
   // [F, H, E or E + 1, d], complex with rotary positions; else F is 1.
   HeadSlices slices() const { return slices_of(maps_); }
-  // Those of other maps, weighed alike.
+  // The slices of other maps, weighed alike.
   HeadSlices slices_of(const HeadMaps& maps) const;
 
   const Tensor& query_weights() const { return query_weights_; }

@@ -19,7 +19,7 @@ namespace headshare {
 // "layer 3" for 2.
 std::string layer_name(size_t layer);
 
-// How the model's answers changed on the sample.
+// The change of the model's answers on the sample.
 struct AnswerChange {
   double divergence = -1;  // mean Kullback-Leibler divergence of the source's next (decoder) or own (masked-LM head)
                            // token distribution from the compressed one's, nats per token; -1: it has no such head
@@ -27,7 +27,7 @@ struct AnswerChange {
   double loss_before = -1, loss_after = -1;  // of a decoder on the sample, nats per token; -1 of an encoder
 };
 
-// How far a conversion has come: `done` of `total` in units that take equally long, about.
+// A conversion has done `done` of `total` units, which take equally long, about.
 struct ConversionProgress {
   double done = 0;
   double total = 1;
@@ -54,10 +54,10 @@ using LayerObservers = std::function<AttentionImpl::Observer(size_t layer)>;
 void watch_layers(const Decoder& model, const Tensor& sample, const LayerObservers& look);
 void watch_layers(const Encoder& model, const Tensor& sample, const LayerObservers& look);
 
-// Of each layer, by its sums. Throws Error, naming the layer, where they are not finite.
+// The moments of each layer, by its sums. Throws Error, naming the layer, where they are not finite.
 std::vector<Moments> moments_of(const std::vector<MomentSums>& layers);
 
-// What the attention of each layer reads.
+// The moments of what the attention of each layer reads.
 std::vector<Moments> layer_moments(const Decoder& model, const Tensor& sample, const RowsTold& told = {});
 std::vector<Moments> layer_moments(const Encoder& model, const Tensor& sample, const RowsTold& told = {});
 
@@ -107,7 +107,7 @@ void copy_all_but_attention(const Decoder& source, const Decoder& target);
 void copy_all_but_attention(const Encoder& source, const Encoder& target);
 void copy_all_but_attention(const EncoderDecoder& source, const EncoderDecoder& target);
 
-// Whether conversions take a sample text of such models: an encoder-decoder would need pairs.
+// True for models whose conversions take a sample text: an encoder-decoder would need pairs.
 template <class Model>
 inline constexpr bool kReadsSamples = !std::is_same_v<Model, EncoderDecoder>;
 

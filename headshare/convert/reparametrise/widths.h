@@ -1,4 +1,4 @@
-// Which key width each layer gets.
+// The key width of each layer, within the limits that a user gives.
 #pragma once
 
 #include <cstdint>

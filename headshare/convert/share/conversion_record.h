@@ -1,6 +1,6 @@
-// How a trained layer becomes one of a scheme whose heads share maps, written once, beside the code that fills such a
-// layer. `convert`, `analyze` and their help read this list: a conversion is its fill_NAME.cc and a line in
-// conversions.inc.
+// A conversion record says how a trained layer becomes one of a scheme whose heads share maps. It is written once,
+// beside the code that fills such a layer. `convert`, `analyze` and their help read this list: a conversion is its
+// fill_NAME.cc and a line in conversions.inc.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,8 @@ struct ConversionRecord {
   // Sets every weight of a layer of this scheme.
   std::function<void(const SharingProblem&, const SharingTask&, SchemeFiller*)> fill = nullptr;
 
-  // How many groups of neighbouring heads share one key map and one value map. Maps of a group can be pooled in several
-  // ways (Pooling). null: heads are not pooled.
+  // The number of groups of neighbouring heads that share one key map and one value map. Maps of a group can be pooled
+  // in several ways (Pooling). null: heads are not pooled.
   std::function<int64_t(const AttentionOptions& target)> groups = nullptr;
 
   // nothing: a user has nothing to choose.

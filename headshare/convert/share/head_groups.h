@@ -1,4 +1,4 @@
-// Which heads share: those that lose least by it.
+// Heads are grouped so that those share which lose least by it.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ Decoder to_shared(const Decoder& source, const SharingOptions& options, const Co
                   SharingReport* report);
 Encoder to_shared(const Encoder& source, const SharingOptions& options, const ConversionTold& told,
                   SharingReport* report);
-// Of all three sites; there is no sample.
+// The same for all three sites of an encoder-decoder; there is no sample.
 EncoderDecoder to_shared(const EncoderDecoder& source, const SharingOptions& options, const ConversionTold& told,
                          SharingReport* report);
 

@@ -286,7 +286,7 @@ TEST(SharedMaps, ErrorsAreTheSamplesOwn) {
   EXPECT_NEAR(error, change(scores(maps), scores(head_maps(*narrow, "layer 1"))), 1e-6);
 }
 
-// Of what the best of all groupings saves, exchanges save nearly all.
+// Exchanges save nearly all of what the best of all groupings saves.
 TEST(SimilarHeads, AreNearlyAsGoodAsTheBestOfAllGroupings) {
   at::manual_seed(11);
   double saved = 0, possible = 0;

@@ -36,7 +36,7 @@ std::vector<int64_t> similar_order(const SharingProblem& problem, const Conversi
   return similar_heads(pair_losses(problem.scores(), problem.values()), groups);
 }
 
-// What a pooling of the heads in this order would cost.
+// The error that a pooling of the heads in this order would have.
 SharedError error_of(const HeadMaps& heads, const SharingTask& task, const AttentionOptions& target, Pooling pooling) {
   const int64_t groups = conversion_record(target.scheme).groups(target);
   const SharingProblem problem(heads, task.inputs, target);
@@ -48,7 +48,7 @@ SharedError error_of(const HeadMaps& heads, const SharingTask& task, const Atten
           relative_change(judged.values(), problem.values_in(judged, shared(problem.values())))};
 }
 
-// Of what is stored, by asking the layer for its heads, whatever its scheme.
+// The error of the weights as they are stored: the layer is asked for its heads, whatever its scheme.
 SharedError stored_error(const HeadMaps& source, const LayerInputs& inputs, const Scheme& target) {
   const HeadMaps stored = head_maps(target, "the converted layer");
   const AttentionOptions& options = target.options();

@@ -9,7 +9,7 @@
 
 namespace headshare {
 
-// What a trained layer becomes.
+// A trained layer becomes one of this scheme.
 struct SharedScheme {
   std::string scheme;                        // a ConversionRecord::scheme
   std::optional<int64_t> size = {};          // ConversionRecord::size, of gqa its groups; default as for new models
@@ -21,7 +21,7 @@ struct SharedScheme {
 // divide the heads, and for rotary heads whose keys are not as wide as their values.
 AttentionOptions shared_options(const AttentionOptions& source, const SharedScheme& to, bool biased);
 
-// Whether the layer has values that only biases can hold.
+// Tells whether the layer has values that only biases can hold.
 bool needs_biases(const HeadMaps& maps, const AttentionOptions& source);
 
 // Relative errors over all heads: of their scores, as for --to collaborative, and of what they make of values; given
@@ -34,11 +34,11 @@ struct SharedError {
 struct SharedResult {
   SharedError error = {};                         // of the layer as it is stored
   std::vector<std::vector<int64_t>> groups = {};  // of gqa: the source's heads of each group
-  // What pooling in other ways would have cost: of gqa and mqa, where keys are as wide as values.
+  // The errors that pooling in other ways would have had: of gqa and mqa, where keys are as wide as values.
   std::optional<SharedError> plain_mean = {}, aligned_mean = {};
 };
 
-// What there is to share.
+// The maps that are to share, and what weighs their errors.
 struct SharingTask {
   const HeadMaps& maps;
   LayerInputs inputs = {};

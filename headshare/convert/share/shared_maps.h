@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// What squares of 0 count as where they are divided by. Its products with ridges are still normal numbers.
+// Divisors that are squares of 0 count as this number. Its products with ridges are still normal numbers.
 inline constexpr double kLeastSize = 1e-280;
 
 // P_h = Q_h K_g^H, approximately, where head h of H is in group g = h / (H / G).
