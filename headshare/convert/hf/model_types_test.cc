@@ -148,8 +148,8 @@ TEST_F(ModelTypesTest, TheReasonIsThatOfTheNearestType) {
   EXPECT_THAT(why_no_type_holds(resolve(albert)), StartsWith("the encoder's attention is mqa, which ALBERT has no"));
   EncoderOptions distilbert = bert_like();
   distilbert.segments = 0;
-  distilbert.norm_epsilon = 1e-5;
-  EXPECT_THAT(why_no_type_holds(resolve(distilbert)), StartsWith("the encoder's --norm-epsilon is 1e-05, and Distil"));
+  distilbert.attention.scheme = "mqa";
+  EXPECT_THAT(why_no_type_holds(resolve(distilbert)), StartsWith("the encoder's attention is mqa, which DistilBERT"));
   albert.attention.scheme = "mha";
   albert.embedding_width.reset();
   EXPECT_EQ(why_no_type_holds(resolve(albert)),
