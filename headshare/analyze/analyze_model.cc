@@ -16,7 +16,7 @@
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/proc.h"
-#include "headshare/convert/share/shared_layer.h"
+#include "headshare/convert/shared_heads/shared_layer.h"
 #include "headshare/models/model_kind.h"
 #include "headshare/report/statistics/speeds.h"
 
@@ -31,8 +31,8 @@ constexpr double kSpectraWork = 10;  // spectra and similarities
 template <class Model>
 class Analysis {
  public:
-  Analysis(const Model& source, const AnalysisOptions& options, const ConversionTold& told)
-      : source_(source), options_(options), told_(told), attention_(source->options().attention) {
+  Analysis(const Model& source, const AnalysisOptions& options, const ConversionObserver& observer)
+      : source_(source), options_(options), observer_(observer), attention_(source->options().attention) {
     check_source();
     ConversionSource from{.attention = attention_, .full_width = full_width(), .widths = options.widths};
     for (size_t i = 0; i < source->layers(); ++i) {
@@ -212,13 +212,13 @@ class Analysis {
   }
 
   void tell(const std::string& what, double part = 0) {
-    if (told_ == nullptr || told_({.done = done_ + part, .total = total_, .what = what})) return;
+    if (observer_ == nullptr || observer_({.done = done_ + part, .total = total_, .what = what})) return;
     throw Interrupted("stopped; nothing was written");
   }
 
   const Model& source_;
   const AnalysisOptions& options_;
-  const ConversionTold& told_;
+  const ConversionObserver& observer_;
   AttentionOptions attention_;
   NeededBiases needed_;
   std::vector<Conversion> conversions_;
@@ -230,14 +230,14 @@ class Analysis {
 
 }  // namespace
 
-HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionTold& told) {
+HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionObserver& observer) {
   const at::NoGradGuard no_grad;
-  return Analysis<Decoder>(source, options, told).run();
+  return Analysis<Decoder>(source, options, observer).run();
 }
 
-HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionTold& told) {
+HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionObserver& observer) {
   const at::NoGradGuard no_grad;
-  return Analysis<Encoder>(source, options, told).run();
+  return Analysis<Encoder>(source, options, observer).run();
 }
 
 }  // namespace headshare

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "headshare/convert/reparametrise/decomposition.h"
-#include "headshare/convert/reparametrise/model_change.h"
+#include "headshare/convert/collaborative/decomposition.h"
+#include "headshare/convert/collaborative/model_change.h"
 #include "headshare/report/analysis/head_analysis.h"
 
 namespace headshare {
@@ -17,10 +17,10 @@ struct AnalysisOptions {
   int64_t map_tokens = 2048;         // of the sample, about, whose attention maps and outputs are compared
 };
 
-// `source` is in evaluation mode. Fills everything of the result but its model and text. Where `told` answers false it
-// throws Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that have no query and
-// key maps for each head, models with a single head, and impossible widths.
-HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionTold& told);
-HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionTold& told);
+// `source` is in evaluation mode. Fills everything of the result but its model and text. Where `observer` answers false
+// it throws Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that have no query
+// and key maps for each head, models with a single head, and impossible widths.
+HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionObserver& observer);
+HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionObserver& observer);
 
 }  // namespace headshare

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "headshare/base/testing.h"
-#include "headshare/convert/reparametrise/compress_model.h"
-#include "headshare/convert/share/share_model.h"
+#include "headshare/convert/collaborative/collaborative_model.h"
+#include "headshare/convert/shared_heads/shared_heads_model.h"
 #include "headshare/models/testing.h"
 
 namespace headshare {
@@ -38,18 +38,18 @@ template <class Model>
 void expect_what_convert_reports(const Model& model, const Tensor& sample) {
   const AnalysisOptions defaults;
   const HeadAnalysis analysis = analysis_of(model, sample);
-  CompressionReport compression;
+  CollaborativeHeadsReport conversion;
   const Model narrow =
-      to_collaborative(model, {{.key_width = 8}, defaults.decomposition, sample}, nullptr, &compression);
+      to_collaborative(model, {{.key_width = 8}, defaults.decomposition, sample}, nullptr, &conversion);
   const ConversionAnalysis& collaborative = row(analysis, "collaborative 8");
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_DOUBLE_EQ(collaborative.layers[i].scores, compression.layers[i].error);
+    EXPECT_DOUBLE_EQ(collaborative.layers[i].scores, conversion.layers[i].error);
     EXPECT_EQ(collaborative.layers[i].values, 0);
   }
   EXPECT_EQ(collaborative.size.total_parameters, measure(narrow->options()).total_parameters);
   for (const SharedScheme& to : {SharedScheme{"gqa", 2}, SharedScheme{"mqa"}, SharedScheme{"mhe_mul"},
                                  SharedScheme{"mhe_add"}, SharedScheme{"skv"}}) {
-    SharingReport report;
+    SharedHeadsReport report;
     const Model target = to_shared(model, {to, defaults.decomposition, sample}, nullptr, &report);
     const ConversionAnalysis& found = row(analysis, to.scheme + (to.size ? ":2" : ""));
     ASSERT_EQ(found.layers.size(), 2U);
@@ -199,7 +199,7 @@ TEST(AnalyzeHeads, StopsWhenAsked) {
   const Decoder model = random_decoder(small_options("mha"));
   int told = 0;
   double last = 0;
-  const ConversionTold stop = [&](const ConversionProgress& now) {
+  const ConversionObserver stop = [&](const ConversionProgress& now) {
     EXPECT_LE(now.done, now.total);
     EXPECT_GE(now.done, last);
     last = now.done;

@@ -4,8 +4,8 @@
 
 #include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
-#include "headshare/convert/reparametrise/widths.h"
-#include "headshare/convert/share/conversion_record.h"
+#include "headshare/convert/collaborative/widths.h"
+#include "headshare/convert/shared_heads/conversion_record.h"
 
 namespace headshare {
 namespace {
@@ -54,7 +54,7 @@ Conversion shared(const ConversionSource& source, const SharedScheme& to) {
   const std::string name = to.size ? join_text(to.scheme, ":", *to.size) : to.scheme;
   Conversion made{.scheme = to.scheme, .name = name, .command = "--to " + name, .impossible = {}};
   try {
-    made.attention = shared_options(source.attention, to, source.needs_biases);
+    made.attention = converted_options(source.attention, to, source.needs_biases);
   } catch (const Error& error) {
     made.impossible = error.what();
     return made;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/convert/reparametrise/collaborative.h"
+#include "headshare/convert/collaborative/collaborative.h"
 #include "headshare/report/analysis/head_analysis.h"
 
 namespace headshare {

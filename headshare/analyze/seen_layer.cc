@@ -6,7 +6,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/convert/reparametrise/model_change.h"
+#include "headshare/convert/collaborative/model_change.h"
 
 namespace headshare {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headshare/attention/attention.h"
-#include "headshare/convert/reparametrise/decomposition.h"
+#include "headshare/convert/collaborative/decomposition.h"
 #include "headshare/report/analysis/head_analysis.h"
 
 namespace headshare {

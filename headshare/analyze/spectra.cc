@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "headshare/convert/share/shared_maps.h"
+#include "headshare/convert/shared_heads/shared_maps.h"
 
 namespace headshare {
 namespace {

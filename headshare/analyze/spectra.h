@@ -3,7 +3,7 @@
 // a collaborative layer's heads have theirs in common.
 #pragma once
 
-#include "headshare/convert/reparametrise/decomposition.h"
+#include "headshare/convert/collaborative/decomposition.h"
 #include "headshare/report/analysis/head_analysis.h"
 
 namespace headshare {

@@ -93,6 +93,7 @@ TEST(AttentionOptions, SchemesAreReadByName) {
     EXPECT_EQ(scheme_record(scheme).name, scheme);
   }
   EXPECT_EQ(scheme_record("mhe-add").name, "mhe_add");
+  EXPECT_EQ(canonical_scheme("MHE-Add"), "mhe_add");
   try {
     scheme_record("mhe_adds");
     FAIL();

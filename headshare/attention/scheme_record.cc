@@ -31,9 +31,13 @@ std::vector<std::string> scheme_names() {
   return names;
 }
 
+std::string canonical_scheme(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
 const SchemeRecord& scheme_record(const std::string& name) {
-  std::string plain = name;
-  for (char& c : plain) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string plain = canonical_scheme(name);
   for (const auto& one : scheme_records()) {
     if (one->name == plain) return *one;
   }

@@ -80,7 +80,11 @@ struct SchemeRecord {
 std::vector<std::shared_ptr<const SchemeRecord>> scheme_records();
 std::vector<std::string> scheme_names();
 
-// The scheme of that name, "mhe-add" for "mhe_add" too. Throws Error with the nearest name for an unknown one.
+// The name as records spell it: "mhe_add" of "MHE-Add".
+std::string canonical_scheme(std::string name);
+
+// The scheme of that name, in any spelling of canonical_scheme(). Throws Error with the nearest name for an unknown
+// one.
 const SchemeRecord& scheme_record(const std::string& name);
 
 // The schemes that "all" and the names in the list stand for, in the registry's order. Throws Error for an empty list,

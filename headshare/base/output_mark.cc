@@ -51,16 +51,22 @@ std::vector<std::string> marked_names(const fs::path& directory) {
   return names;
 }
 
-std::string begun_by(const fs::path& directory) {
+std::string marked_verb(const fs::path& directory) {
   const nlohmann::json mark = read_mark(directory);
-  if (mark.is_object() && mark.contains("verb") && mark["verb"].is_string()) return mark["verb"];
+  const bool named = mark.is_object() && mark.contains("verb") && mark["verb"].is_string();
+  return named ? mark["verb"].get<std::string>() : "";
+}
+
+std::string verb_of_title(std::string_view text) {
+  if (!text.starts_with(kTitleLead)) return "";
+  const size_t end = text.find_first_of(" \n", kTitleLead.size());
+  return end == std::string_view::npos ? "" : std::string(text.substr(kTitleLead.size(), end - kTitleLead.size()));
+}
+
+std::string begun_by(const fs::path& directory) {
+  if (std::string verb = marked_verb(directory); !verb.empty()) return verb;
   const fs::path resolved = directory / kResolvedFile;
-  if (!path_exists(resolved)) return {};
-  const std::string text = read_file(resolved, kMostResolvedBytes);
-  constexpr std::string_view kLead = "# headshare ";
-  if (!text.starts_with(kLead)) return {};
-  const size_t end = text.find_first_of(" \n", kLead.size());
-  return end == std::string::npos ? "" : text.substr(kLead.size(), end - kLead.size());
+  return path_exists(resolved) ? verb_of_title(read_file(resolved, kMostResolvedBytes)) : "";
 }
 
 bool OutputMark::begun() const { return begun_by(directory_) == kind_.verb; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headshare/base/file.h"
@@ -28,6 +29,15 @@ std::vector<fs::path> entries_matching(const fs::path& directory, const std::vec
 
 // The names in the mark of `directory`: what is there is some run's and not a text. Empty without a readable mark.
 std::vector<std::string> marked_names(const fs::path& directory);
+
+// The verb in the mark of `directory`; "" without a readable mark.
+std::string marked_verb(const fs::path& directory);
+
+// The title of a file of options begins with this and the verb that wrote it: "# headshare train --config ...".
+inline constexpr std::string_view kTitleLead = "# headshare ";
+
+// The verb in the title of such a file; "" for another text.
+std::string verb_of_title(std::string_view text);
 
 // The verb that wrote into `directory`, by its mark or, of a program before marks, by its resolved.yaml; "" where none
 // did.

@@ -9,10 +9,10 @@
 namespace headshare {
 namespace {
 
-using MakeContenders = std::function<std::vector<Contender>(const AttentionInputs&)>;
+using MakeContenders = std::function<std::vector<Contender>(const CaseInputs&)>;
 
 struct Prepared {
-  AttentionInputs inputs;
+  CaseInputs inputs;
   std::vector<Contender> contenders = {};
   std::vector<AttentionRow> rows = {};  // one for each
 };
@@ -21,7 +21,7 @@ void refuse(AttentionRow* row, const Objection& objection) {
   if (objection && row->refused.empty()) row->refused = *objection;
 }
 
-void check_formula(const AttentionInputs& inputs, const std::vector<Contender>& contenders, Prepared* prepared) {
+void check_formula(const CaseInputs& inputs, const std::vector<Contender>& contenders, Prepared* prepared) {
   const FormulaCheck check(inputs, prepared->rows.front().of.pass);
   for (size_t i = 0; i < contenders.size(); ++i) refuse(&prepared->rows[i], check(contenders[i]));
 }
@@ -29,9 +29,9 @@ void check_formula(const AttentionInputs& inputs, const std::vector<Contender>& 
 void check_dropout(const AttentionCase& one, const MakeContenders& make, Prepared* prepared) {
   AttentionCase plain = one;
   plain.dropout = 0;
-  const AttentionInputs plain_inputs = make_inputs(plain, Fill::kNormal);
+  const CaseInputs plain_inputs = make_inputs(plain, Fill::kNormal);
   check_formula(plain_inputs, make(plain_inputs), prepared);
-  const AttentionInputs uniform = make_inputs(one, Fill::kUniform);
+  const CaseInputs uniform = make_inputs(one, Fill::kUniform);
   const std::vector<Contender> contenders = make(uniform);
   for (size_t i = 0; i < contenders.size(); ++i) {
     refuse(&prepared->rows[i], check_dropout_statistics(contenders[i], uniform));

@@ -25,7 +25,7 @@ struct AttentionRow {
 
 struct AttentionBenchOptions {
   TurnOptions turns;
-  std::function<std::vector<Contender>(const AttentionInputs&)> contenders = make_contenders;
+  std::function<std::vector<Contender>(const CaseInputs&)> contenders = make_contenders;
 };
 
 // Cases of one group take turns with each other as well, so that their times compare (decoding); they are on one

@@ -82,7 +82,7 @@ TEST_F(AttentionBench, DropoutIsCheckedByItsStatisticsAndMasks) {
 // Contenders that are wrong in one way each.
 AttentionBenchOptions spoilt(std::function<void(Contender*)> spoil) {
   AttentionBenchOptions options = quick();
-  options.contenders = [spoil](const AttentionInputs& inputs) {
+  options.contenders = [spoil](const CaseInputs& inputs) {
     std::vector<Contender> contenders = make_contenders(inputs);
     spoil(&contenders.front());
     return contenders;
@@ -119,15 +119,15 @@ TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
   one.pass = Pass::kTraining;
   one.dropout = 0.1;
   AttentionBenchOptions none = quick();
-  none.contenders = [](const AttentionInputs& inputs) {
-    AttentionInputs without = inputs;
+  none.contenders = [](const CaseInputs& inputs) {
+    CaseInputs without = inputs;
     without.dropout.p = 0;
     return std::vector<Contender>{make_contenders(without)[0], make_contenders(inputs)[1]};
   };
   expect_refusal(one, none, "a variance of 0");
   AttentionBenchOptions too_much = quick();
-  too_much.contenders = [](const AttentionInputs& inputs) {
-    AttentionInputs twice = inputs;
+  too_much.contenders = [](const CaseInputs& inputs) {
+    CaseInputs twice = inputs;
     twice.dropout.p *= 2;
     return std::vector<Contender>{make_contenders(twice)[0], make_contenders(inputs)[1]};
   };
@@ -140,7 +140,7 @@ TEST_F(AttentionBench, WrongDropoutIsNotTimed) {
   });
   for (const std::string scheme : {"mha", "skv"}) {
     one.scheme = scheme;
-    const AttentionInputs inputs = make_inputs(one, Fill::kNormal);
+    const CaseInputs inputs = make_inputs(one, Fill::kNormal);
     EXPECT_FALSE(check_dropout_gradient(make_contenders(inputs)[0]).has_value());
     EXPECT_THAT(check_dropout_gradient(other_mask.contenders(inputs)[0]).value_or(""),
                 HasSubstr("another dropout mask"));

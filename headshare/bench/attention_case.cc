@@ -97,10 +97,10 @@ std::optional<int64_t> values_in_keys(const HeadProblem& p) {
   return first;
 }
 
-AttentionInputs make_inputs(const AttentionCase& one, Fill fill) {
+CaseInputs make_inputs(const AttentionCase& one, Fill fill) {
   const auto type = one.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
   const auto like = at::TensorOptions(one.device).dtype(type);
-  AttentionInputs in{.scheme = make_scheme_of(one, type)};
+  CaseInputs in{.scheme = make_scheme_of(one, type)};
   const Shapes shapes = shapes_of(*in.scheme, one, like);
   Filler filled(fill, like);
   in.queries = filled(shapes.queries, 0);

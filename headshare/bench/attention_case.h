@@ -41,7 +41,7 @@ std::string case_name(const AttentionCase& one);
 
 // Problems like the ones that models pose: made by the scheme itself from queries and a memory, whose
 // heads lie side by side as projections leave them, [B, T, heads, width] seen as [B, heads, T, width].
-struct AttentionInputs {
+struct CaseInputs {
   std::shared_ptr<Scheme> scheme;  // in training when the case has dropout
   Tensor queries = {};             // leaf
   Memory memory = {};              // leaves: what the scheme keeps, such as keys and values, or one part that is both
@@ -62,6 +62,6 @@ enum class Fill {
 };
 
 // One query in a forward pass is decoding: its memory lies in a KvCache, as in a model.
-AttentionInputs make_inputs(const AttentionCase& one, Fill fill);
+CaseInputs make_inputs(const AttentionCase& one, Fill fill);
 
 }  // namespace headshare

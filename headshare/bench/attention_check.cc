@@ -50,7 +50,7 @@ Tensor last_sentence(const Tensor& x, at::ScalarType type) {
 }
 
 // Returns the problem that the scheme poses; `scheme` has parameters of the type.
-Plain posed_by(const Scheme& scheme, const AttentionInputs& in, at::ScalarType type) {
+Plain posed_by(const Scheme& scheme, const CaseInputs& in, at::ScalarType type) {
   Plain plain{.problem = {}, .leaves = {last_sentence(in.queries, type)}};
   Memory memory;
   for (const Tensor& part : in.memory) memory.push_back(last_sentence(part, type));
@@ -109,7 +109,7 @@ Tensor sum_to_heads(const Tensor& gradient, int64_t heads) {
 }
 
 // The scheme hands its queries and its memory on as they are.
-bool poses_nothing(const AttentionInputs& in, const HeadProblem& problem) {
+bool poses_nothing(const CaseInputs& in, const HeadProblem& problem) {
   return problem.query.is_same(in.queries) && problem.key.is_same(in.memory.front()) &&
          problem.value.is_same(in.memory.back());
 }
@@ -130,7 +130,7 @@ Objection compare(const Tensor& actual, const Tensor& expected, double tolerance
 
 }  // namespace
 
-FormulaCheck::FormulaCheck(const AttentionInputs& in, Pass pass)
+FormulaCheck::FormulaCheck(const CaseInputs& in, Pass pass)
     : pass_(pass), blocks_(blocks_of_queries(in.queries.size(2))) {
   HS_DCHECK(!in.dropout.active());
   const HeadProblem problem = in.problem();
@@ -194,7 +194,7 @@ Objection FormulaCheck::operator()(const Contender& contender) const {
   return std::nullopt;
 }
 
-Objection check_dropout_statistics(const Contender& contender, const AttentionInputs& uniform) {
+Objection check_dropout_statistics(const Contender& contender, const CaseInputs& uniform) {
   const at::NoGradGuard no_grad;
   const int64_t T = uniform.queries.size(2), S = uniform.memory[0].size(2);
   const double p = uniform.dropout.p;

@@ -17,7 +17,7 @@ using Objection = std::optional<std::string>;
 class FormulaCheck {
  public:
   // `inputs`: filled with Fill::kNormal, without dropout.
-  FormulaCheck(const AttentionInputs& inputs, Pass pass);
+  FormulaCheck(const CaseInputs& inputs, Pass pass);
 
   Objection operator()(const Contender& contender) const;
 
@@ -39,7 +39,7 @@ class FormulaCheck {
 // With dropout: where all scores of a query and all values are equal, a query that sees n keys gives the value times
 // (keys kept) / (n (1 - p)), which must be spread as drawn independently: mean 1, variance p / (n (1 - p)).
 // `contender` must have been made from inputs of Fill::kUniform.
-Objection check_dropout_statistics(const Contender& contender, const AttentionInputs& uniform);
+Objection check_dropout_statistics(const Contender& contender, const CaseInputs& uniform);
 
 // With dropout: heads are linear in the values for a fixed mask, so <heads, heads> = <values, gradient of the
 // values for the heads' gradient `heads`> shows that backward used the mask of forward. Where one tensor is keys and

@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-Contender headshare_contender(const AttentionInputs& in) {
+Contender headshare_contender(const CaseInputs& in) {
   const HeadProblem problem = in.problem();
   const at::AutoGradMode as_timed(in.cache == nullptr);  // a cache is read without gradients
   std::vector<Tensor> leaves = {in.queries};
@@ -38,7 +38,7 @@ Tensor ready_queries(const HeadProblem& problem) {
 }
 
 // Causal masks of scaled_dot_product_attention are aligned top-left; one query of a cache sees all of it.
-bool causal_for_torch(const AttentionInputs& in) {
+bool causal_for_torch(const CaseInputs& in) {
   const int64_t T = in.queries.size(2);
   HS_CHECK(!in.mask.causal || T == 1 || T == in.memory[0].size(2),
            "attention benchmarks need as many keys as queries under a causal mask, or one query");
@@ -120,7 +120,7 @@ Contender padded_contender(const Ready& in, const SdpaOptions& options) {
 
 }  // namespace
 
-std::vector<Contender> make_contenders(const AttentionInputs& in) {
+std::vector<Contender> make_contenders(const CaseInputs& in) {
   const HeadProblem problem = in.problem();
   const int64_t H = problem.heads;
   const SdpaOptions plain = {

@@ -30,7 +30,7 @@ struct Contender {
 // leaves out ready copies of a shared cache: they would be another scheme's cache.
 // Where keys are wider than values, torch has no fused kernel; torch_sdpa_padded gives it values with zeros
 // up to that width. That is no form people use, so it is no baseline.
-std::vector<Contender> make_contenders(const AttentionInputs& inputs);
+std::vector<Contender> make_contenders(const CaseInputs& inputs);
 
 // Heads, and the gradients of all leaves for the heads' gradient `output_gradient`.
 struct Gradients {

@@ -10,9 +10,9 @@
 #include "headshare/compare/cell_run.h"
 #include "headshare/compare/comparison.h"
 #include "headshare/compare/testing.h"
-#include "headshare/convert/share/conversion_record.h"
-#include "headshare/convert/share/share_model.h"
-#include "headshare/convert/share/sharing_problem.h"
+#include "headshare/convert/shared_heads/conversion_record.h"
+#include "headshare/convert/shared_heads/shared_heads_model.h"
+#include "headshare/convert/shared_heads/sharing_problem.h"
 #include "headshare/models/checkpoint.h"
 #include "headshare/models/testing.h"
 #include "headshare/report/html/html_figures.h"
@@ -177,7 +177,7 @@ TEST_F(AddedSchemeTest, TrainedLayersBecomeItsLayers) {
   const AddedConversion conversion(low_rank_conversion());
   const Decoder source = small_decoder(small_options("mha"));
   const auto converted = [&](const SharedScheme& to) {
-    SharingReport report;
+    SharedHeadsReport report;
     const Decoder target = to_shared(source, {.to = to}, nullptr, &report);
     EXPECT_EQ(target->options().attention.scheme, "low_rank");
     EXPECT_EQ(rank_of(target->options().attention), to.size.value_or(kRank));

@@ -69,16 +69,18 @@ void check_whole(const OptionGroups& groups, const std::vector<GivenOption>& giv
 }  // namespace
 
 void read_resolved(OptionGroups& groups, const std::string& verb, const std::string& out) {
-  const std::string began = begun_by(out);
+  const fs::path resolved = fs::path(out) / kResolvedFile;
+  const auto file = path_exists(resolved) ? std::optional<SettingsFile>(resolved) : std::nullopt;
+  std::string began = marked_verb(out);
+  if (began.empty() && file) began = file->titled_verb();
   if (!began.empty() && began != verb) {
     throw UsageError(join_text(out, " holds what `headshare ", began, "` wrote, and this is `headshare ", verb,
                                "`; go on with: headshare ", began, " --resume --out ", out));
   }
-  const fs::path resolved = fs::path(out) / kResolvedFile;
-  if (!path_exists(resolved)) throw UsageError(join_text("nothing to resume in ", out, ": it has no ", kResolvedFile));
-  const SettingsCount promised = settings_count(resolved);
-  if (promised.options && !promised.last_line_ends) refuse_cut(resolved, "its last line has no end");
-  check_whole(groups, read_settings(groups, resolved), resolved, promised.options);
+  if (!file) throw UsageError(join_text("nothing to resume in ", out, ": it has no ", kResolvedFile));
+  const std::optional<size_t> promised = file->promised_options();
+  if (promised && !file->last_line_ends()) refuse_cut(resolved, "its last line has no end");
+  check_whole(groups, file->set(groups), resolved, promised);
 }
 
 void refuse_changed(const nlohmann::json& began, const nlohmann::json& now, const std::set<std::string>& free,

@@ -20,10 +20,10 @@ namespace {
 
 constexpr uint64_t kMostConfigBytes = 1 << 20;
 constexpr int kCommentWidth = 100;
-// The first two lines of a file that a verb wrote: "# headshare train --config resolved.yaml", "# options: 12".
-constexpr const char* kTitleLead = "# headshare ";
-constexpr const char* kTitleMiddle = " --config ";
-constexpr const char* kCountLead = "# options: ";
+constexpr const char* kCountLead = "# options: ";  // the second line of a file that a verb wrote: "# options: 12"
+
+// The first line of such a file.
+std::string title(const std::string& verb) { return join_text(kTitleLead, verb, " --config ", kResolvedFile); }
 
 // One `name: value` of a file.
 struct Setting {
@@ -110,8 +110,7 @@ void check_group(const Setting& setting, const OptionGroups& groups) {
 }
 
 // The settings of a file in their order, whether or not there are such options.
-std::vector<Setting> settings_of(const fs::path& path) {
-  const std::string text = as_usage([&] { return read_file(path, kMostConfigBytes); });
+std::vector<Setting> settings_of(const fs::path& path, const std::string& text) {
   std::vector<Setting> settings;
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
@@ -132,11 +131,34 @@ std::vector<Setting> settings_of(const fs::path& path) {
 
 }  // namespace
 
-std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path) {
+SettingsFile::SettingsFile(fs::path path)
+    : path_(std::move(path)), text_(as_usage([&] { return read_file(path_, kMostConfigBytes); })) {}
+
+std::string SettingsFile::titled_verb() const { return verb_of_title(text_); }
+
+std::string SettingsFile::writer() const {
+  std::istringstream lines(text_);
+  std::string first, second;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  // Before they were counted, an empty line stood in place of the number of options.
+  if (!second.empty() && !second.starts_with(kCountLead)) return "";
+  const std::string verb = titled_verb();
+  return first == title(verb) ? verb : "";
+}
+
+std::optional<size_t> SettingsFile::promised_options() const {
+  const size_t lead = text_.find(join_text("\n", kCountLead));
+  if (lead == std::string::npos) return std::nullopt;
+  const size_t begin = lead + 1 + std::string_view(kCountLead).size();
+  return number_in<size_t>(text_.substr(begin, text_.find('\n', begin) - begin));
+}
+
+std::vector<GivenOption> SettingsFile::set(OptionGroups& groups) const {
   std::vector<GivenOption> given;
   std::set<std::string> seen;
-  const bool ours = !writer_of(path).empty();
-  for (const Setting& setting : settings_of(path)) {
+  const bool ours = !writer().empty();
+  for (const Setting& setting : settings_of(path_, text_)) {
     check_group(setting, groups);
     Field* field = find_option(groups, setting.name);
     if (field == nullptr) {
@@ -159,8 +181,7 @@ std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& pat
 }
 
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups) {
-  std::string text =
-      join_text(kTitleLead, verb, kTitleMiddle, kResolvedFile, "\n", kCountLead, count_options(groups), "\n");
+  std::string text = join_text(title(verb), "\n", kCountLead, count_options(groups), "\n");
   for (const OptionGroup& group : groups) {
     text += "\n" + group_name(group.heading) + ":\n";
     for (const Field& one : group.fields) {
@@ -168,29 +189,6 @@ void write_settings(const fs::path& path, const std::string& verb, const OptionG
     }
   }
   write_file(path, text);
-}
-
-std::string writer_of(const fs::path& path) {
-  std::istringstream lines(as_usage([&] { return read_file(path, kMostConfigBytes); }));
-  std::string title, second;
-  std::getline(lines, title);
-  std::getline(lines, second);
-  // Before they were counted, an empty line stood in place of the number of options.
-  if (!second.empty() && !second.starts_with(kCountLead)) return "";
-  const size_t verb = std::string_view(kTitleLead).size();
-  const size_t end = title.find(' ', verb);
-  if (!title.starts_with(kTitleLead) || end == std::string::npos) return "";
-  return title.substr(end) == join_text(kTitleMiddle, kResolvedFile) ? title.substr(verb, end - verb) : "";
-}
-
-SettingsCount settings_count(const fs::path& path) {
-  const std::string text = read_file(path, kMostConfigBytes);
-  SettingsCount count{.options = {}, .last_line_ends = text.ends_with('\n')};
-  const size_t lead = text.find(join_text("\n", kCountLead));
-  if (lead == std::string::npos) return count;
-  const size_t begin = lead + 1 + std::string_view(kCountLead).size();
-  count.options = number_in<size_t>(text.substr(begin, text.find('\n', begin) - begin));
-  return count;
 }
 
 }  // namespace headshare

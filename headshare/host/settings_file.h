@@ -18,23 +18,37 @@ struct GivenOption {
   std::string text;  // as Field::parse reads it; a list as comma-separated text
 };
 
-// Sets the options that a file sets, and returns them in the order of the file. Throws UsageError, naming file and
-// line, for text that is not YAML of this form, unknown names and groups, names that are set twice, values that an
-// option does not take and, in a person's file, empty names of files and models.
-std::vector<GivenOption> read_settings(OptionGroups& groups, const fs::path& path);
+// A file of settings, read once.
+class SettingsFile {
+ public:
+  // Throws UsageError for a file that cannot be read.
+  explicit SettingsFile(fs::path path);
+
+  const fs::path& path() const { return path_; }
+
+  // The verb that the first line names, whoever wrote the rest; "" where it names none.
+  std::string titled_verb() const;
+
+  // The verb that wrote this file, with every option that it has; "" for a file of a person.
+  std::string writer() const;
+
+  // These tell whether a file that write_settings() wrote is whole: how many options it says that it has (nothing: it
+  // is of a version that did not count them), and whether its last line ends.
+  std::optional<size_t> promised_options() const;
+  bool last_line_ends() const { return text_.ends_with('\n'); }
+
+  // Sets the options that the file sets, and returns them in the order of the file. Throws UsageError, naming file and
+  // line, for text that is not YAML of this form, unknown names and groups, names that are set twice, values that an
+  // option does not take and, in a person's file, empty names of files and models.
+  std::vector<GivenOption> set(OptionGroups& groups) const;
+
+ private:
+  fs::path path_;
+  std::string text_;
+};
 
 // Writes every option of `verb` with its help and range as a comment and its present value, under its group. Comments
 // at the top say how to call the verb with the file, and how many options there are.
 void write_settings(const fs::path& path, const std::string& verb, const OptionGroups& groups);
-
-// The verb that wrote this file, with every option that it has; "" for a file of a person.
-std::string writer_of(const fs::path& path);
-
-// The count tells whether a file that write_settings() wrote is whole.
-struct SettingsCount {
-  std::optional<size_t> options;  // nothing: of a version that did not count them
-  bool last_line_ends = false;
-};
-SettingsCount settings_count(const fs::path& path);
 
 }  // namespace headshare

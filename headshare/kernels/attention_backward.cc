@@ -33,8 +33,27 @@ template <typename T>
 class BackwardItem {
  public:
   BackwardItem(const BackwardProblem<T>& problem, BackwardSums<T>& sums, const Operands<T>& ops, size_t index,
-               const WorkItem& item)
-      : p_(problem), s_(problem.s), sums_(sums), ops_(ops), index_(index), item_(item) {}
+               const WorkItem& item, Scratch& scratch)
+      : p_(problem),
+        s_(problem.s),
+        sums_(sums),
+        ops_(ops),
+        index_(index),
+        item_(item),
+        query_(scratch.take<T>(s_.Dk * kTileQueries)),
+        gradient_(scratch.take<T>(s_.Dv * kTileQueries)),
+        query_rows_(scratch.take<T>(Operands<T>::packed_size(s_.Dk * kTileQueries, 1))),
+        gradient_rows_(scratch.take<T>(Operands<T>::packed_size(s_.Dv * kTileQueries, 1))),
+        keys_(scratch.take<T>(Operands<T>::packed_size(round_up(s_.S, kTileKeys), s_.Dk))),
+        left_(scratch.take<T>(Operands<T>::packed_size(kTileSize, 1))),
+        left_transposed_(scratch.take<T>(Operands<T>::packed_size(kTileSize, 1))),
+        weights_(scratch.take<float>(kTileSize)),
+        score_gradients_(scratch.take<float>(kTileSize)),
+        keep_(scratch.take<float>(kTileSize)),
+        transposed_(scratch.take<float>(kTileSize)),
+        lse_(scratch.take<float>(kTileQueries)),
+        delta_(scratch.take<float>(kTileQueries)),
+        bias_(scratch.take<float>(kTileKeys)) {}
 
   void run() {
     sums_.query.clear(index_);
@@ -45,28 +64,6 @@ class BackwardItem {
       pack_keys(queries.head);
       block(queries.head, queries.first, queries.rows);
     }
-  }
-
-  // Takes its working memory.
-  void lay_out(Scratch& scratch) {
-    const int64_t tile = kTileKeys * kTileQueries;
-    const int64_t q = s_.Dk * kTileQueries;
-    const int64_t v = s_.Dv * kTileQueries;
-    const int64_t keys = Operands<T>::packed_size(round_up(s_.S, kTileKeys), s_.Dk);
-    query_ = scratch.take<T>(q);
-    gradient_ = scratch.take<T>(v);
-    query_rows_ = scratch.take<T>(Operands<T>::packed_size(q, 1));
-    gradient_rows_ = scratch.take<T>(Operands<T>::packed_size(v, 1));
-    keys_ = scratch.take<T>(keys);
-    left_ = scratch.take<T>(Operands<T>::packed_size(tile, 1));
-    left_transposed_ = scratch.take<T>(Operands<T>::packed_size(tile, 1));
-    weights_ = scratch.take<float>(tile);
-    score_gradients_ = scratch.take<float>(tile);
-    keep_ = scratch.take<float>(tile);
-    transposed_ = scratch.take<float>(tile);
-    lse_ = scratch.take<float>(kTileQueries);
-    delta_ = scratch.take<float>(kTileQueries);
-    bias_ = scratch.take<float>(kTileKeys);
   }
 
  private:
@@ -137,6 +134,8 @@ class BackwardItem {
                  sums_.query.row(index_, h * s_.Hq / s_.H, first), sums_.query.stride(), /*accumulate=*/true);
   }
 
+  static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
+
   const BackwardProblem<T>& p_;
   const AttentionSizes& s_;
   BackwardSums<T>& sums_;
@@ -145,6 +144,7 @@ class BackwardItem {
   const WorkItem& item_;
   int64_t packed_head_ = -1;
   RightSide<T> query_t_{}, gradient_t_{}, query_right_{}, gradient_right_{};
+  // These are pieces of the working memory that the thread keeps.
   T *query_, *gradient_, *query_rows_, *gradient_rows_, *keys_, *left_, *left_transposed_;
   float *weights_, *score_gradients_, *keep_, *transposed_, *lse_, *delta_, *bias_;
 };
@@ -167,8 +167,8 @@ void backward_items(const std::vector<WorkItem>& items, const AttentionSizes& s,
   }
   for_each_item(
       machine, static_cast<int64_t>(items.size()),
-      [&](int64_t i) {
-        return BackwardItem<T>(problem, sums, ops, static_cast<size_t>(i), items[static_cast<size_t>(i)]);
+      [&](int64_t i, Scratch& scratch) {
+        return BackwardItem<T>(problem, sums, ops, static_cast<size_t>(i), items[static_cast<size_t>(i)], scratch);
       },
       [](BackwardItem<T>& kernel, int64_t) { kernel.run(); });
   sums.query.add_up(ops, machine.parallel);

@@ -33,8 +33,23 @@ template <typename T>
 class DecodeTiles {
  public:
   DecodeTiles(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
-              const Operands<T>& ops, const PartialResult& partial)
-      : s_(sizes), rule_(rule), in_(in), ops_(ops), partial_(partial) {}
+              const Operands<T>& ops, const PartialResult& partial, Scratch& scratch)
+      : s_(sizes),
+        rule_(rule),
+        in_(in),
+        ops_(ops),
+        partial_(partial),
+        rows_(scratch.take<T>(s_.Dk * kTileQueries)),
+        query_(scratch.take<T>(s_.Dk * kTileQueries)),
+        scores_(scratch.take<float>(kTileSize)),
+        turned_(scratch.take<float>(kTileSize)),
+        bias_(scratch.take<float>(kTileKeys)),
+        left_(scratch.take<T>(Operands<T>::packed_size(kTileSize, 1))),
+        values_(scratch.take<T>(Operands<T>::packed_size(kPart, s_.Dv))),
+        out_(scratch.take<float>(s_.Dv * kTileQueries)),
+        m_(scratch.take<float>(kTileQueries)),
+        l_(scratch.take<float>(kTileQueries)),
+        fade_(scratch.take<float>(kTileQueries)) {}
 
   void run(const DecodeItem& item) {
     const int64_t lanes = round_up(item.rows, kLaneStep);
@@ -52,23 +67,6 @@ class DecodeTiles {
       partial_.l[at] = l_[i];
       std::copy(out_ + i * s_.Dv, out_ + (i + 1) * s_.Dv, partial_.out + at * s_.Dv);
     }
-  }
-
-  // Takes its working memory.
-  void lay_out(Scratch& scratch) {
-    const int64_t tile = kTileKeys * kTileQueries;
-    const int64_t packed = Operands<T>::packed_size(kPart, s_.Dv);
-    rows_ = scratch.take<T>(s_.Dk * kTileQueries);
-    query_ = scratch.take<T>(s_.Dk * kTileQueries);
-    scores_ = scratch.take<float>(tile);
-    turned_ = scratch.take<float>(tile);
-    bias_ = scratch.take<float>(kTileKeys);
-    left_ = scratch.take<T>(Operands<T>::packed_size(tile, 1));
-    values_ = scratch.take<T>(packed);
-    out_ = scratch.take<float>(s_.Dv * kTileQueries);
-    m_ = scratch.take<float>(kTileQueries);
-    l_ = scratch.take<float>(kTileQueries);
-    fade_ = scratch.take<float>(kTileQueries);
   }
 
  private:
@@ -235,14 +233,18 @@ class DecodeTiles {
   static constexpr int64_t kFewRows = 2;
   static constexpr int64_t kFewScores = 64;
   static constexpr int64_t kPart = 16;
+  static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
 
   const AttentionSizes& s_;
   const AttentionRule& rule_;
   const AttentionInputs<T>& in_;
   const Operands<T>& ops_;
   const PartialResult& partial_;
-  T *rows_, *query_, *left_, *values_;
-  float *scores_, *turned_, *bias_, *out_, *m_, *l_, *fade_;
+  // These are pieces of the working memory that the thread keeps.
+  T *rows_, *query_;
+  float *scores_, *turned_, *bias_;
+  T *left_, *values_;
+  float *out_, *m_, *l_, *fade_;
 };
 
 // Parts of about `keys` keys so that every thread has work, none shorter than two tiles.
@@ -304,7 +306,8 @@ void attention_decode(const AttentionSizes& s, const AttentionRule& rule, const 
   partial.l = partial.m + rows * partial.parts;
   partial.out = partial.l + rows * partial.parts;
   for_each_item(
-      machine, static_cast<int64_t>(items.size()), [&](int64_t) { return DecodeTiles<T>(s, rule, in, ops, partial); },
+      machine, static_cast<int64_t>(items.size()),
+      [&](int64_t, Scratch& scratch) { return DecodeTiles<T>(s, rule, in, ops, partial, scratch); },
       [&](DecodeTiles<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
   for (int64_t row = 0; row < rows; ++row) merge_parts(s, partial, row, ops, out);
 }

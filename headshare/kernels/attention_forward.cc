@@ -15,8 +15,26 @@ template <typename T>
 class ForwardItem {
  public:
   ForwardItem(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in, HeadsView<T> out,
-              float* lse, const Operands<T>& ops)
-      : s_(sizes), rule_(rule), in_(in), out_(out), lse_(lse), ops_(ops) {}
+              float* lse, const Operands<T>& ops, Scratch& scratch)
+      : s_(sizes),
+        rule_(rule),
+        in_(in),
+        out_(out),
+        lse_(lse),
+        ops_(ops),
+        value_stride_(round_up(s_.S, kLaneStep)),
+        query_(scratch.take<T>(s_.Dk * kTileQueries)),
+        values_(scratch.take<T>(s_.Dv * value_stride_)),
+        scores_(scratch.take<float>(kTileSize)),
+        keep_(scratch.take<float>(kTileSize)),
+        weights_(scratch.take<T>(Operands<T>::packed_size(kTileSize, 1))),
+        result_(scratch.take<float>(s_.Dv * kTileQueries)),
+        rows_(scratch.take<float>(s_.Dv * kTileQueries)),
+        m_(scratch.take<float>(kTileQueries)),
+        l_(scratch.take<float>(kTileQueries)),
+        fade_(scratch.take<float>(kTileQueries)),
+        inverse_(scratch.take<float>(kTileQueries)),
+        bias_(scratch.take<float>(kTileKeys)) {}
 
   void run(const WorkItem& item) {
     int64_t packed = -1;  // the value head whose transpose is in values_
@@ -26,24 +44,6 @@ class ForwardItem {
       packed = value_head;
       block(item.b, queries.head, queries.first, queries.rows);
     }
-  }
-
-  // Takes its working memory.
-  void lay_out(Scratch& scratch) {
-    const int64_t tile = kTileKeys * kTileQueries;
-    value_stride_ = round_up(s_.S, kLaneStep);
-    query_ = scratch.take<T>(s_.Dk * kTileQueries);
-    values_ = scratch.take<T>(s_.Dv * value_stride_);
-    scores_ = scratch.take<float>(tile);
-    keep_ = scratch.take<float>(tile);
-    weights_ = scratch.take<T>(Operands<T>::packed_size(tile, 1));
-    result_ = scratch.take<float>(s_.Dv * kTileQueries);
-    rows_ = scratch.take<float>(s_.Dv * kTileQueries);
-    m_ = scratch.take<float>(kTileQueries);
-    l_ = scratch.take<float>(kTileQueries);
-    fade_ = scratch.take<float>(kTileQueries);
-    inverse_ = scratch.take<float>(kTileQueries);
-    bias_ = scratch.take<float>(kTileKeys);
   }
 
  private:
@@ -97,6 +97,7 @@ class ForwardItem {
 
   // Weights may grow to 2^8 before the running maximum moves: rescaling becomes rare and nothing is
   // lost, as float has the exponents.
+  static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
   static constexpr float kSlack = 8;
 
   const AttentionSizes& s_;
@@ -105,9 +106,12 @@ class ForwardItem {
   HeadsView<T> out_;
   float* lse_;
   const Operands<T>& ops_;
-  int64_t value_stride_ = 0;
-  T *query_, *values_, *weights_;
-  float *scores_, *keep_, *result_, *rows_, *m_, *l_, *fade_, *inverse_, *bias_;
+  const int64_t value_stride_;
+  // These are pieces of the working memory that the thread keeps.
+  T *query_, *values_;
+  float *scores_, *keep_;
+  T* weights_;
+  float *result_, *rows_, *m_, *l_, *fade_, *inverse_, *bias_;
 };
 
 }  // namespace
@@ -118,7 +122,7 @@ void forward_items(const std::vector<WorkItem>& items, const AttentionSizes& siz
   const Operands<T> ops{tiles(), *machine.gemm};
   for_each_item(
       machine, static_cast<int64_t>(items.size()),
-      [&](int64_t) { return ForwardItem<T>(sizes, rule, in, out, lse, ops); },
+      [&](int64_t, Scratch& scratch) { return ForwardItem<T>(sizes, rule, in, out, lse, ops, scratch); },
       [&](ForwardItem<T>& kernel, int64_t i) { kernel.run(items[static_cast<size_t>(i)]); });
 }
 

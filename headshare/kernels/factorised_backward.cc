@@ -57,7 +57,8 @@ class BackwardItem {
  public:
   BackwardItem(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
                const FactorisedState& state, const Deltas& deltas, HeadsView<const float> gradient,
-               const AttentionGradients<float>& out, const TileGemm& gemm, int64_t b, float* query_gradient)
+               const AttentionGradients<float>& out, const TileGemm& gemm, int64_t b, float* query_gradient,
+               Scratch& scratch)
       : s_(sizes),
         rule_(rule),
         shared_(shared_rule(rule)),
@@ -69,12 +70,37 @@ class BackwardItem {
         gemm_(gemm),
         ops_{tiles(), gemm},
         b_(b),
-        query_gradient_(query_gradient) {}
+        query_gradient_(query_gradient),
+        heads_(round_up(s_.H, kLaneStep)),
+        p0_(scratch.take<float>(kTileSize)),
+        change_(scratch.take<float>(kTileSize)),
+        keep_(scratch.take<float>(kTileSize)),
+        turned_(scratch.take<float>(kTileSize)),
+        query_(scratch.take<float>(s_.Dk * kTileQueries)),
+        values_(scratch.take<float>(s_.Dv * kTileKeys)),
+        scaled_(scratch.take<float>(s_.Dv * kTileQueries)),
+        scaled_values_(scratch.take<float>(s_.H * s_.Dv * kTileKeys)),
+        weights_(scratch.take<Product>(Operands<Product>::packed_size(kTileSize, 1))),
+        left_(scratch.take<Product>(Operands<Product>::packed_size(kTileQueries * s_.Dv, 1))),
+        right_(scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv))),
+        packed_(scratch.take<Product>(s_.H * packed_values())),
+        right_values_(scratch.take<RightSide<Product>>(s_.H)),
+        value_sums_(scratch.take<float>(kTileKeys * s_.H * s_.Dv)),
+        factor_sums_(scratch.take<float>(kTileKeys * heads_)),
+        factors_by_key_(scratch.take<float>(kTileKeys * heads_)),
+        factors_(scratch.take<float>(s_.H * kTileKeys)),
+        own_t_(scratch.take<float>(heads_ * kTileQueries)),
+        own_(scratch.take<float>(heads_ * kTileQueries)),
+        largest_(scratch.take<float>(s_.H)),
+        m_(scratch.take<float>(kTileQueries)),
+        e_(scratch.take<float>(s_.H * kTileQueries)),
+        zero_(scratch.take<float>(kTileQueries)),
+        bias_(scratch.take<float>(kTileKeys)),
+        products_(scratch.take<float>(kTileKeys)) {}
 
   void run(int64_t key, int64_t keys) {
     key_ = key;
     keys_ = keys;
-    heads_ = round_up(s_.H, kLaneStep);
     std::fill(zero_, zero_ + kTileQueries, 0.0F);
     measure_keys();
     for (int64_t h = 0; h < s_.H; ++h) std::fill(value_sums(h), value_sums(h) + keys * s_.Dv, 0.0F);
@@ -89,37 +115,6 @@ class BackwardItem {
       if (reachable_keys(s_.by_head(), rule_, b_, block + rows) > key) queries(block, rows);
     }
     finish();
-  }
-
-  // Takes its working memory.
-  void lay_out(Scratch& scratch) {
-    const int64_t tile = kTileKeys * kTileQueries;
-    const int64_t heads = round_up(s_.H, kLaneStep);
-    p0_ = scratch.take<float>(tile);
-    change_ = scratch.take<float>(tile);
-    keep_ = scratch.take<float>(tile);
-    turned_ = scratch.take<float>(tile);
-    query_ = scratch.take<float>(s_.Dk * kTileQueries);
-    values_ = scratch.take<float>(s_.Dv * kTileKeys);
-    scaled_ = scratch.take<float>(s_.Dv * kTileQueries);
-    scaled_values_ = scratch.take<float>(s_.H * s_.Dv * kTileKeys);
-    weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
-    left_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries * s_.Dv, 1));
-    right_ = scratch.take<Product>(Operands<Product>::packed_size(kTileQueries, s_.Dv));
-    packed_ = scratch.take<Product>(s_.H * packed_values());
-    right_values_ = scratch.take<RightSide<Product>>(s_.H);
-    value_sums_ = scratch.take<float>(kTileKeys * s_.H * s_.Dv);
-    factor_sums_ = scratch.take<float>(kTileKeys * heads);
-    factors_by_key_ = scratch.take<float>(kTileKeys * heads);
-    factors_ = scratch.take<float>(s_.H * kTileKeys);
-    own_t_ = scratch.take<float>(heads * kTileQueries);
-    own_ = scratch.take<float>(heads * kTileQueries);
-    largest_ = scratch.take<float>(s_.H);
-    m_ = scratch.take<float>(kTileQueries);
-    e_ = scratch.take<float>(s_.H * kTileQueries);
-    zero_ = scratch.take<float>(kTileQueries);
-    bias_ = scratch.take<float>(kTileKeys);
-    products_ = scratch.take<float>(kTileKeys);
   }
 
  private:
@@ -246,6 +241,8 @@ class BackwardItem {
     }
   }
 
+  static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
+
   const FactorisedSizes& s_;
   const AttentionRule& rule_;
   AttentionRule shared_;
@@ -257,12 +254,15 @@ class BackwardItem {
   const TileGemm& gemm_;
   const Operands<Product> ops_;
   const Tiles& t_ = tiles();
-  int64_t b_, key_ = 0, keys_ = 0, heads_ = 0;
+  int64_t b_, key_ = 0, keys_ = 0;
   float* query_gradient_;  // [T, Dk]
-  float *p0_, *change_, *keep_, *turned_, *query_, *values_, *scaled_, *scaled_values_, *value_sums_;
-  float *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_, *products_;
+  const int64_t heads_;    // in whole lanes
+  // These are pieces of the working memory that the thread keeps.
+  float *p0_, *change_, *keep_, *turned_, *query_, *values_, *scaled_, *scaled_values_;
   Product *weights_, *left_, *right_, *packed_;  // P0^T, G_h, G_h and (w_h V)^T as operands
   RightSide<Product>* right_values_;             // (w_h V)^T of each head
+  float *value_sums_, *factor_sums_, *factors_by_key_, *factors_, *own_t_, *own_, *largest_, *m_, *e_, *zero_, *bias_,
+      *products_;
 };
 
 // Where the blocks of keys end: under a causal mask with the blocks of queries, so that a block of
@@ -320,9 +320,9 @@ void factorised_backward(const FactorisedSizes& s, const AttentionRule& rule, co
   auto* sums = static_cast<float*>(sums_memory.get());
   for_each_item(
       machine, s.B * parts,
-      [&](int64_t i) {
+      [&](int64_t i, Scratch& scratch) {
         return BackwardItem<Product>(s, rule, in, state, deltas, out_gradient, gradients, *machine.gemm, i / parts,
-                                     sums + i * size);
+                                     sums + i * size, scratch);
       },
       [&](BackwardItem<Product>& item, int64_t i) {
         std::fill(sums + i * size, sums + (i + 1) * size, 0.0F);

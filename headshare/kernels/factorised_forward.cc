@@ -17,7 +17,7 @@ template <typename Product>
 class ForwardBlock {
  public:
   ForwardBlock(const FactorisedSizes& sizes, const AttentionRule& rule, const AttentionInputs<float>& in,
-               HeadsView<float> out, const FactorisedState& state, const TileGemm& gemm, int64_t b)
+               HeadsView<float> out, const FactorisedState& state, const TileGemm& gemm, int64_t b, Scratch& scratch)
       : s_(sizes),
         rule_(rule),
         shared_(shared_rule(rule)),
@@ -26,7 +26,24 @@ class ForwardBlock {
         state_(state),
         gemm_(gemm),
         ops_{tiles(), gemm},
-        b_(b) {}
+        b_(b),
+        value_stride_(round_up(s_.S, kLaneStep)),
+        query_(scratch.take<float>(s_.Dk * kTileQueries)),
+        values_(scratch.take<float>(s_.Dv * value_stride_)),
+        p0_(scratch.take<float>(kTileSize)),
+        keep_(scratch.take<float>(kTileSize)),
+        scaled_values_(scratch.take<float>(s_.Dv * kTileKeys)),
+        weights_(scratch.take<Product>(Operands<Product>::packed_size(kTileSize, 1))),
+        left_(scratch.take<Product>(Operands<Product>::packed_size(s_.Dv * kTileKeys, 1))),
+        factors_(scratch.take<float>(s_.H * value_stride_)),
+        numerator_(scratch.take<float>(s_.H * s_.Dv * kTileQueries)),
+        denominator_(scratch.take<float>(s_.H * kTileQueries)),
+        largest_(scratch.take<float>(s_.H)),
+        m_(scratch.take<float>(kTileQueries)),
+        l_(scratch.take<float>(kTileQueries)),
+        fade_(scratch.take<float>(kTileQueries)),
+        inverse_(scratch.take<float>(kTileQueries)),
+        bias_(scratch.take<float>(kTileKeys)) {}
 
   void pack_values() {
     const int64_t length = visible_length(s_.by_head(), rule_, b_);
@@ -48,28 +65,6 @@ class ForwardBlock {
     for (int64_t key = 0; key < reachable_; key += kTileKeys) tile(key, std::min(kTileKeys, reachable_ - key));
     for (int64_t h = 0; h < s_.H; ++h) finish(h);
     std::copy(m_, m_ + rows, state_.m + b_ * s_.T + first);
-  }
-
-  // Takes its working memory.
-  void lay_out(Scratch& scratch) {
-    const int64_t tile = kTileKeys * kTileQueries;
-    value_stride_ = round_up(s_.S, kLaneStep);
-    query_ = scratch.take<float>(s_.Dk * kTileQueries);
-    values_ = scratch.take<float>(s_.Dv * value_stride_);
-    p0_ = scratch.take<float>(tile);
-    keep_ = scratch.take<float>(tile);
-    scaled_values_ = scratch.take<float>(s_.Dv * kTileKeys);
-    weights_ = scratch.take<Product>(Operands<Product>::packed_size(tile, 1));
-    left_ = scratch.take<Product>(Operands<Product>::packed_size(s_.Dv * kTileKeys, 1));
-    factors_ = scratch.take<float>(s_.H * value_stride_);
-    numerator_ = scratch.take<float>(s_.H * s_.Dv * kTileQueries);
-    denominator_ = scratch.take<float>(s_.H * kTileQueries);
-    largest_ = scratch.take<float>(s_.H);
-    m_ = scratch.take<float>(kTileQueries);
-    l_ = scratch.take<float>(kTileQueries);
-    fade_ = scratch.take<float>(kTileQueries);
-    inverse_ = scratch.take<float>(kTileQueries);
-    bias_ = scratch.take<float>(kTileKeys);
   }
 
  private:
@@ -142,6 +137,7 @@ class ForwardBlock {
     }
   }
 
+  static constexpr int64_t kTileSize = kTileKeys * kTileQueries;
   static constexpr float kSlack = 8;  // as in attention_forward.cc
 
   const FactorisedSizes& s_;
@@ -153,10 +149,12 @@ class ForwardBlock {
   const TileGemm& gemm_;
   const Operands<Product> ops_;
   const Tiles& t_ = tiles();
-  int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, measured_ = -1, value_stride_ = 0;
-  float *query_, *values_, *p0_, *keep_, *scaled_values_, *factors_, *numerator_, *denominator_;
-  float *largest_, *m_, *l_, *fade_, *inverse_, *bias_;
+  int64_t b_, first_ = 0, rows_ = 0, lanes_ = 0, reachable_ = 0, measured_ = -1;
+  const int64_t value_stride_;
+  // These are pieces of the working memory that the thread keeps.
+  float *query_, *values_, *p0_, *keep_, *scaled_values_;
   Product *weights_, *left_;  // P0 and w_h V as operands
+  float *factors_, *numerator_, *denominator_, *largest_, *m_, *l_, *fade_, *inverse_, *bias_;
 };
 
 }  // namespace
@@ -167,7 +165,9 @@ void factorised_forward(const FactorisedSizes& s, const AttentionRule& rule, con
   const int64_t parts = std::clamp<int64_t>((2 * machine.parallel.threads + s.B - 1) / s.B, 1, s.blocks());
   for_each_item(
       machine, s.B * parts,
-      [&](int64_t item) { return ForwardBlock<Product>(s, rule, in, out, state, *machine.gemm, item / parts); },
+      [&](int64_t item, Scratch& scratch) {
+        return ForwardBlock<Product>(s, rule, in, out, state, *machine.gemm, item / parts, scratch);
+      },
       [&](ForwardBlock<Product>& block, int64_t item) {
         block.pack_values();
         // Every parts-th block: under a causal mask later blocks cost more.

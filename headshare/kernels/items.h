@@ -6,16 +6,15 @@
 
 namespace headshare::kernels {
 
-// Calls work(kernel, i) for every i < count, count >= 1, on a kernel made by make(i) that has laid out its
-// memory; all kernels lay out the same.
+// Calls work(kernel, i) for every i < count, count >= 1, on a kernel made by make(i, scratch), which takes its working
+// memory from there. All kernels take the same, and nothing touches it before work().
 template <typename Make, typename Work>
 void for_each_item(const Machine& machine, int64_t count, const Make& make, const Work& work) {
-  auto like = make(0);
-  const ThreadScratch memory(machine.allocate, machine.parallel.threads, scratch_size(like));
+  const size_t bytes = Scratch::size_of([&](Scratch& measuring) { make(0, measuring); });
+  const ThreadScratch memory(machine.allocate, machine.parallel.threads, bytes);
   machine.parallel.run(count, [&](int64_t i, int64_t thread) {
-    auto kernel = make(i);
     Scratch scratch = memory.of(thread);
-    kernel.lay_out(scratch);
+    auto kernel = make(i, scratch);
     work(kernel, i);
   });
 }

@@ -35,23 +35,17 @@ class Scratch {
     return piece;
   }
 
-  // How much a kernel takes that lays out its pieces with `lay_out(Scratch&)`.
-  template <typename LayOut>
-  static size_t measure(const LayOut& lay_out) {
+  // How many bytes `take_pieces(Scratch&)` takes; the pieces that it gets are nowhere.
+  template <typename Take>
+  static size_t size_of(const Take& take_pieces) {
     Scratch measuring(nullptr);
-    lay_out(measuring);
+    take_pieces(measuring);
     return measuring.next_;
   }
 
  private:
   uintptr_t next_;
 };
-
-// How many bytes a kernel's lay_out(Scratch&) takes; leaves `like` without memory.
-template <typename Kernel>
-size_t scratch_size(Kernel& like) {
-  return Scratch::measure([&](Scratch& scratch) { like.lay_out(scratch); });
-}
 
 // A block for each thread.
 class ThreadScratch {

@@ -13,7 +13,7 @@
 #include "headshare/models/encoder.h"
 #include "headshare/models/encoder_decoder.h"
 #include "headshare/models/model_kind.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

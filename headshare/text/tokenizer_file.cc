@@ -13,6 +13,8 @@
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/hf/hf_parts.h"
 #include "headshare/text/hf/hf_tokenizer.h"
+#include "headshare/text/hf/hf_tokenizer_config.h"
+#include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
 #include "headshare/text/simple/byte_tokenizer.h"
 #include "headshare/text/simple/character_tokenizer.h"
@@ -23,32 +25,46 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kFormat = "headshare-tokenizer";
-constexpr int32_t kVersion = 1;
 // Several times the largest published vocabulary; bounds the memory a hostile file can ask for.
 constexpr uint64_t kLargestFile = 64 << 20;
 
+// A kind of tokenizer and how it is read from a tokenizer.json of ours.
+struct TokenizerReader {
+  const char* kind;
+  std::unique_ptr<Tokenizer> (*read)(const nlohmann::json& object, const std::string& where);
+};
+
+template <class Kind>
+std::unique_ptr<Tokenizer> read_kind(const nlohmann::json& object, const std::string& where) {
+  return Kind::from_json(object, where);
+}
+
+const std::vector<TokenizerReader>& tokenizer_readers() {
+  static const std::vector<TokenizerReader> readers = {{"bytes", read_kind<ByteTokenizer>},
+                                                       {"characters", read_kind<CharacterTokenizer>},
+                                                       {"words", read_kind<WordTokenizer>},
+                                                       {"bpe", read_kind<BpeTokenizer>},
+                                                       {"wordpiece", read_kind<WordPieceTokenizer>},
+                                                       {"unigram", read_kind<UnigramTokenizer>},
+                                                       {"sentencepiece", read_kind<SentencePieceTokenizer>},
+                                                       {"hash-md", read_kind<HashTokenizer>},
+                                                       {"hash-lsh", read_kind<HashTokenizer>}};
+  return readers;
+}
+
 std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std::string& where) {
   const std::string& format = json_string(object, "format", where);
-  HS_CHECK(format == kFormat, where, ": the format is '", format, "', not '", kFormat, "'");
+  HS_CHECK(format == kTokenizerFormat, where, ": the format is '", format, "', not '", kTokenizerFormat, "'");
   const int32_t version = json_id(object, "version", where);
-  HS_CHECK(version == kVersion, where, ": format version ", version, ", this program reads version ", kVersion,
-           "; read it with the program that wrote it");
+  HS_CHECK(version == kTokenizerVersion, where, ": format version ", version, ", this program reads version ",
+           kTokenizerVersion, "; read it with the program that wrote it");
   const std::string& kind = json_string(object, "kind", where);
-  if (kind == "bytes") {
-    refuse_unknown_keys(object, {"format", "version", "kind"}, where);
-    return std::make_unique<ByteTokenizer>();
+  std::vector<std::string> known;
+  for (const TokenizerReader& reader : tokenizer_readers()) {
+    if (reader.kind == kind) return reader.read(object, where);
+    known.emplace_back(reader.kind);
   }
-  if (kind == "characters") return CharacterTokenizer::from_json(object, where);
-  if (kind == "words") return WordTokenizer::from_json(object, where);
-  if (kind == "bpe") return BpeTokenizer::from_json(object, where);
-  if (kind == "wordpiece") return WordPieceTokenizer::from_json(object, where);
-  if (kind == "unigram") return UnigramTokenizer::from_json(object, where);
-  if (kind == "sentencepiece") return SentencePieceTokenizer::from_json(object, where);
-  if (kind == "hash-md" || kind == "hash-lsh") return HashTokenizer::from_json(object, where);
-  throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'",
-                        did_you_mean(kind, {"bytes", "characters", "words", "bpe", "wordpiece", "unigram",
-                                            "sentencepiece", "hash-md", "hash-lsh"})));
+  throw Error(join_text(where, ": unknown tokenizer kind '", kind, "'", did_you_mean(kind, known)));
 }
 
 // The first of `names` that is a file in `folder`; an empty path when there is none.
@@ -78,17 +94,13 @@ void check_names(const TokensBeside& beside, const std::map<std::string, std::st
 
 // A vocab.txt, with what a tokenizer_config.json beside it says about case.
 std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
+  const HfTokenizerConfig config(path.parent_path());
   std::optional<BertNormalization> normalization;
-  bool class_is_known = false;
-  if (const fs::path config = path.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
-    const nlohmann::json object = read_json_input(config, kLargestFile);
-    normalization = normalization_from_hf_config(object, config.string());
-    class_is_known = object.contains("tokenizer_class") && !object["tokenizer_class"].is_null();
-  }
-  if (!class_is_known) check_model_config(path.parent_path() / "config.json");
+  if (config.is_there()) normalization = normalization_from_hf_config(config.content(), config.file().string());
+  if (config.tokenizer_class().empty()) check_model_config(path.parent_path() / "config.json");
   WordPieceDefinition definition =
       wordpiece_from_vocabulary(read_file(path, kLargestFile), normalization, path.string());
-  const TokensBeside beside = tokens_beside(path.parent_path());
+  const TokensBeside beside = tokens_beside(config);
   check_names(beside,
               {{"unk_token", "[UNK]"}, {"cls_token", "[CLS]"}, {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"}}, path);
   add_tokens_beside(beside, path.string(), &definition);
@@ -97,16 +109,16 @@ std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
 
 // Tells whether the files beside a vocab.json name a tokenizer of RoBERTa's kind or of GPT-2's; nothing where they name
 // neither.
-std::optional<bool> is_roberta(const fs::path& folder) {
-  const auto named = [&folder](const char* file, const char* key) {
-    const nlohmann::json object =
-        fs::is_regular_file(folder / file) ? json_or_discarded(read_file(folder / file, kLargestFile)) : nullptr;
-    const nlohmann::json& name = optional_member(object, key);
-    return name.is_string() ? name.get<std::string>() : "";
-  };
-  std::string name = named("tokenizer_config.json", "tokenizer_class");
-  if (name.empty()) name = named("config.json", "tokenizer_class");
-  if (name.empty()) name = named("config.json", "model_type");
+std::optional<bool> is_roberta(const HfTokenizerConfig& config) {
+  std::string name = config.tokenizer_class();
+  const fs::path model = config.folder() / "config.json";
+  if (name.empty() && fs::is_regular_file(model)) {
+    const nlohmann::json object = json_or_discarded(read_file(model, kLargestFile));
+    for (const char* key : {"tokenizer_class", "model_type"}) {
+      const nlohmann::json& value = optional_member(object, key);
+      if (name.empty() && value.is_string()) name = value.get<std::string>();
+    }
+  }
   if (name.starts_with("GPT2") || name == "gpt2") return false;
   if (name.starts_with("Roberta") || name.starts_with("Bart") || name == "roberta" || name == "bart") return true;
   return std::nullopt;
@@ -114,19 +126,16 @@ std::optional<bool> is_roberta(const fs::path& folder) {
 
 // GPT-2's pair of files, as transformers reads it with a tokenizer_config.json beside it.
 std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path& merges) {
-  bool prefix_space = false;
-  if (const fs::path config = vocabulary.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {
-    prefix_space = optional_bool(read_json_input(config, kLargestFile), "add_prefix_space", false, config.string());
-  }
+  const HfTokenizerConfig config(vocabulary.parent_path());
   const nlohmann::json object = read_json_input(vocabulary, kLargestFile);
   const std::string text = read_file(merges, kLargestFile);
-  const TokensBeside beside = tokens_beside(vocabulary.parent_path());
+  const TokensBeside beside = tokens_beside(config);
   auto tokenizer = std::make_unique<BpeTokenizer>(bpe_from_gpt2_files({.vocabulary = object,
                                                                        .merges = text,
                                                                        .vocabulary_name = vocabulary.string(),
                                                                        .merges_name = merges.string(),
-                                                                       .add_prefix_space = prefix_space,
-                                                                       .roberta = is_roberta(vocabulary.parent_path())},
+                                                                       .add_prefix_space = config.adds_prefix_space(),
+                                                                       .roberta = is_roberta(config)},
                                                                       beside));
   if (tokenizer->special(SpecialToken::kClassify)) {
     check_names(beside, {{"cls_token", "<s>"}, {"sep_token", "</s>"}, {"mask_token", "<mask>"}}, vocabulary);
@@ -138,30 +147,48 @@ std::unique_ptr<Tokenizer> load_json(const fs::path& path) {
   const nlohmann::json object = read_json_input(path, kLargestFile);
   const bool ours = object.is_object() && object.contains("format");
   if (ours) return tokenizer_from_json(object, path.string());
-  const fs::path folder = path.parent_path();
-  std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_json(object, path.string(), tokens_beside(folder));
+  const HfTokenizerConfig config(path.parent_path());
+  std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_json(object, path.string(), tokens_beside(config));
   // The template has the language that the file was written for; the configuration is where users name another.
-  const std::string language = source_language_beside(folder);
+  const std::string language = config.source_language();
   if (language.empty() || !language_of(*tokenizer)) return tokenizer;
-  return in_language(*tokenizer, language, (folder / "tokenizer_config.json: src_lang").string());
+  return in_language(*tokenizer, language, config.file().string() + ": src_lang");
+}
+
+// The files of a tokenizer in a folder; those that are missing are empty.
+struct TokenizerFiles {
+  fs::path whole;               // tokenizer.json
+  fs::path lines;               // BERT's vocab.txt
+  fs::path vocabulary, merges;  // GPT-2's pair
+};
+
+TokenizerFiles tokenizer_files(const fs::path& folder) {
+  return {.whole = first_file(folder, {"tokenizer.json"}),
+          .lines = first_file(folder, {"vocab.txt"}),
+          .vocabulary = first_file(folder, {"vocab.json", "encoder.json"}),
+          .merges = first_file(folder, {"merges.txt", "vocab.bpe"})};
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
-  const fs::path whole = first_file(folder, {"tokenizer.json"});
-  if (!whole.empty()) return load_json(whole);
-  const fs::path wordpiece = first_file(folder, {"vocab.txt"});
-  if (!wordpiece.empty()) return load_vocabulary(wordpiece);
+  const TokenizerFiles files = tokenizer_files(folder);
+  if (!files.whole.empty()) return load_json(files.whole);
+  if (!files.lines.empty()) return load_vocabulary(files.lines);
   const std::string advice = sentencepiece_advice(folder);
   HS_CHECK(advice.empty(), advice);
-  const fs::path vocabulary = first_file(folder, {"vocab.json", "encoder.json"});
-  const fs::path merges = first_file(folder, {"merges.txt", "vocab.bpe"});
-  HS_CHECK(!vocabulary.empty() && !merges.empty(), folder.string(), " holds no tokenizer: it has ",
-           vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
+  HS_CHECK(!files.vocabulary.empty() && !files.merges.empty(), folder.string(), " holds no tokenizer: it has ",
+           files.vocabulary.empty() ? "neither vocab.json nor encoder.json" : "no merges.txt or vocab.bpe",
            "; wanted is a tokenizer.json, GPT-2's vocab.json and merges.txt, or a vocab.txt");
-  return load_pair(vocabulary, merges);
+  return load_pair(files.vocabulary, files.merges);
 }
 
 }  // namespace
+
+fs::path tokenizer_in(const fs::path& folder) {
+  const TokenizerFiles files = tokenizer_files(folder);
+  if (!files.whole.empty()) return files.whole;
+  const bool pair = !files.vocabulary.empty() && !files.merges.empty();
+  return pair || !files.lines.empty() ? folder : fs::path();
+}
 
 std::string sentencepiece_advice(const fs::path& folder) {
   const fs::path pieces = first_file(folder, {"spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"});
@@ -214,20 +241,6 @@ std::string fingerprint(const Tokenizer& tokenizer) {
 std::string tokenizer_label(const Tokenizer& tokenizer) {
   constexpr size_t kDigits = 8;
   return tokenizer.kind() + "-" + fingerprint(tokenizer).substr(0, kDigits);
-}
-
-nlohmann::json tokenizer_header(const Tokenizer& tokenizer) {
-  return {{"format", kFormat}, {"version", kVersion}, {"kind", tokenizer.kind()}};
-}
-
-void check_token_id(int32_t id, int64_t vocabulary_size) {
-  HS_CHECK(id >= 0 && id < vocabulary_size, "cannot decode the id ", id, ": the vocabulary has the ids 0 .. ",
-           vocabulary_size - 1, "; is this the tokenizer the ids were made with?");
-}
-
-void throw_words_unknown(const Tokenizer& tokenizer) {
-  throw Error(join_text("the ids of the tokenizer '", tokenizer.kind(),
-                        "' do not tell where words begin; use 'wordpiece', 'bpe' or 'words' for whole words"));
 }
 
 }  // namespace headshare

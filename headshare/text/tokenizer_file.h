@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headshare/text/hf/hf_folder.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 
@@ -18,6 +18,10 @@ namespace headshare {
 // (hf_folder.h). The files are untrusted: whatever they hold, the result is a consistent tokenizer or an Error naming
 // the file and what is wrong (a DamagedFile, unless there is none at `path`).
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
+
+// What load_tokenizer() is asked to read for the tokenizer of a folder: its tokenizer.json, or the folder itself. Empty
+// where it has none of the files above.
+std::filesystem::path tokenizer_in(const std::filesystem::path& folder);
 
 // What to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other folders.
 // load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its ids.
@@ -40,11 +44,5 @@ std::string fingerprint(const Tokenizer& tokenizer);
 
 // Kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
 std::string tokenizer_label(const Tokenizer& tokenizer);
-
-// For the kinds: what every to_json() begins with, the bound decode must check, and the
-// answer of continues_word where ids do not tell.
-nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
-void check_token_id(int32_t id, int64_t vocabulary_size);
-[[noreturn]] void throw_words_unknown(const Tokenizer& tokenizer);
 
 }  // namespace headshare

@@ -1,5 +1,5 @@
 // What every kind promises: spans, roles of special tokens, words.
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 #include <gmock/gmock.h>
 

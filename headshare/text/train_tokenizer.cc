@@ -11,7 +11,6 @@
 #include "headshare/text/bpe/bpe_trainer.h"
 #include "headshare/text/hash/hash_tokenizer.h"
 #include "headshare/text/sentencepiece/sentencepiece_tokenizer.h"
-#include "headshare/text/sentencepiece/train_sentencepiece.h"
 #include "headshare/text/simple/byte_tokenizer.h"
 #include "headshare/text/simple/character_tokenizer.h"
 #include "headshare/text/simple/word_tokenizer.h"

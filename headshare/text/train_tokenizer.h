@@ -1,19 +1,18 @@
 // Making a tokenizer from text.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "headshare/base/field.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/next_chunk.h"
+#include "headshare/text/interface/tokenizer.h"
+#include "headshare/text/sentencepiece/train_sentencepiece.h"
 
 namespace headshare {
 
 enum class TokenizerKind { kBytes, kCharacters, kWords, kBpe, kWordPiece, kSentencePiece, kHashMd, kHashLsh };
-
-enum class SentencePieceModel { kUnigram, kBpe };
 
 // Those that hash words have none.
 inline bool has_vocabulary(TokenizerKind kind) {
@@ -45,10 +44,6 @@ Fields fields(TokenizerOptions& options);
 
 // Throws Error for options of another kind of tokenizer.
 void check_tokenizer_options(const TokenizerOptions& options);
-
-// Gives the next piece of text; false when there is none. Each piece is a text of its own: no word
-// or character spans two pieces, so cut at line ends.
-using NextChunk = std::function<bool(std::string* chunk)>;
 
 // Calls `next_chunk` until it gives false, holding only counts (bytes, hash-md, hash-lsh: does not read it).
 // Deterministic:

@@ -173,12 +173,13 @@ void Arguments::take_positional(const std::string& word) {
 
 void Arguments::read_config(const std::string& path) {
   has_config_ = true;
-  const std::string writer = writer_of(path);
+  const SettingsFile file(path);
+  const std::string writer = file.writer();
   if (!writer.empty() && writer != page_.verb) {
     throw UsageError(join_text(path, " holds the options of `headshare ", writer, "`, and this is `headshare ",
                                page_.verb, "`; use: headshare ", writer, " --config ", path));
   }
-  for (const GivenOption& one : read_settings(page_.groups, path)) {
+  for (const GivenOption& one : file.set(page_.groups)) {
     given_[one.name] = one.text;
     if (writer.empty()) asked_.insert(one.name);
   }

@@ -10,7 +10,7 @@ namespace {
 
 std::string share(double value) { return percent_text(value, 2); }
 
-std::string table_of(const CompressionReport& report) {
+std::string table_of(const CollaborativeHeadsReport& report) {
   std::vector<Column> columns = {{"layer", Align::kLeft}, {"key width"}, {"of"},
                                  {"error at start"},      {"error"},     {"iterations"}};
   const bool sampled = report.layers.front().output_change >= 0;
@@ -62,7 +62,7 @@ nlohmann::ordered_json optional_number(double value) {
   return value < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
 }
 
-nlohmann::ordered_json layers_of(const CompressionReport& report) {
+nlohmann::ordered_json layers_of(const CollaborativeHeadsReport& report) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const LayerReport& layer : report.layers) {
     layers.push_back({{"layer", layer.layer},
@@ -92,7 +92,7 @@ std::string groups_text(const std::vector<std::vector<int64_t>>& groups) {
   return text;
 }
 
-std::string table_of(const SharingReport& report) {
+std::string table_of(const SharedHeadsReport& report) {
   const SharedResult& first = report.layers.front().result;
   std::vector<Column> columns = {{"layer", Align::kLeft}, {"error of scores"}, {"of values"}};
   if (first.aligned_mean) columns.insert(columns.end(), {{"aligned means"}, {"of values"}});
@@ -120,7 +120,7 @@ nlohmann::ordered_json error_json(const std::optional<SharedError>& error) {
   return {{"scores", error->scores}, {"values", error->values}};
 }
 
-nlohmann::ordered_json layers_of(const SharingReport& report) {
+nlohmann::ordered_json layers_of(const SharedHeadsReport& report) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const SharedLayerReport& layer : report.layers) {
     layers.push_back({{"layer", layer.layer},
@@ -178,8 +178,8 @@ nlohmann::ordered_json report_json(const ConversionReport& report, const ScoredC
 
 }  // namespace
 
-ConversionReport present(const CompressionReport& report) { return present_any(report); }
-ConversionReport present(const SharingReport& report) { return present_any(report); }
+ConversionReport present(const CollaborativeHeadsReport& report) { return present_any(report); }
+ConversionReport present(const SharedHeadsReport& report) { return present_any(report); }
 
 void print_conversion(const ConversionReport& report, const ScoredConversion& scored, const ModelSize& before,
                       const ModelSize& after, const std::string& out, bool json) {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "headshare/convert/reparametrise/compress_model.h"
-#include "headshare/convert/share/share_model.h"
+#include "headshare/convert/collaborative/collaborative_model.h"
+#include "headshare/convert/shared_heads/shared_heads_model.h"
 #include "headshare/models/size.h"
 
 namespace headshare {
@@ -17,8 +17,8 @@ struct ConversionReport {
   bool stopped = false;
 };
 
-ConversionReport present(const CompressionReport& report);
-ConversionReport present(const SharingReport& report);
+ConversionReport present(const CollaborativeHeadsReport& report);
+ConversionReport present(const SharedHeadsReport& report);
 
 // What both models are worth on a held-out text, as `evaluate` scores them (TextScores::object); null where not asked.
 struct ScoredConversion {

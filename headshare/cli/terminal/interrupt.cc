@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "headshare/base/error.h"
-#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/terminal/exit_codes.h"
 
 namespace headshare {
 namespace {

@@ -1,5 +1,5 @@
 // headshare train-cell: one cell of a comparison. Not for people: `compare` starts it.
-#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"
 #include "headshare/cli/verbs/verbs.h"

@@ -2,12 +2,12 @@
 // user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
-#include "headshare/cli/arguments/exit_codes.h"
 #include "headshare/cli/arguments/resumable.h"
 #include "headshare/cli/compare/command_line_host.h"
 #include "headshare/cli/compare/compare_arguments.h"
 #include "headshare/cli/compare/compare_plan.h"
 #include "headshare/cli/tables/comparison_table.h"
+#include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/table.h"
 #include "headshare/cli/terminal/terminal.h"

@@ -5,18 +5,19 @@
 #include <algorithm>
 #include <cctype>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/number.h"
 #include "headshare/base/placeholder.h"
 #include "headshare/cli/arguments/args.h"
-#include "headshare/cli/arguments/exit_codes.h"
 #include "headshare/cli/inputs/reading_progress.h"
 #include "headshare/cli/tables/conversion_report.h"
+#include "headshare/cli/terminal/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/progress.h"
 #include "headshare/cli/terminal/terminal.h"
-#include "headshare/convert/share/conversion_record.h"
+#include "headshare/convert/shared_heads/conversion_record.h"
 #include "headshare/host/sample_text.h"
 #include "headshare/models/size.h"
 #include "headshare/tasks/family.h"
@@ -66,12 +67,8 @@ Fields fields(SchemeConversion& o) {
 
 namespace {
 
-// "gqa" of "gqa:4", "mhe_mul" of "mhe-mul".
-std::string scheme_of(const std::string& to) {
-  std::string scheme = to.substr(0, to.find(':'));
-  std::replace(scheme.begin(), scheme.end(), '-', '_');
-  return scheme;
-}
+// "gqa" of "GQA:4", "mhe_mul" of "mhe-mul".
+std::string scheme_of(const std::string& to) { return canonical_scheme(to.substr(0, to.find(':'))); }
 
 // The schemes whose conversions have a property, "mqa, mhe_mul" with `before` in front of each.
 template <class Property>
@@ -154,14 +151,14 @@ template <class Convert>
 auto with_progress(const Convert& convert) {
   std::optional<ProgressLine> line;
   double done = 0;
-  const ConversionTold told = [&](const ConversionProgress& now) {
+  const ConversionObserver observer = [&](const ConversionProgress& now) {
     if (now.done < done) line.reset();  // another phase, with a time of its own
     if (!line) line.emplace("converting");
     done = now.done;
     line->update(now.done, now.total, now.what);
     return !stop_requested();
   };
-  return convert(told);
+  return convert(observer);
 }
 
 // The text that both models are scored on. It is read once, because a pipe cannot be read again; the converted model
@@ -206,26 +203,26 @@ bool score_result(const fs::path& out, ScoreText* text, nlohmann::ordered_json* 
   }
 }
 
-struct Conversion {
+struct ConversionCall {
   SharedScheme to;
   const SchemeConversion& options;
   Tensor sample;
 };
 
 template <class Model>
-Model converted(const Model& source, const Conversion& conversion, ConversionReport* presented) {
+Model converted(const Model& source, const ConversionCall& conversion, ConversionReport* presented) {
   const SchemeConversion& options = conversion.options;
   if (conversion.to.scheme == kCollaborative) {
-    CompressionReport report;
-    const Model target = with_progress([&](const ConversionTold& told) {
-      return to_collaborative(source, {options.width, options.decomposition, conversion.sample}, told, &report);
+    CollaborativeHeadsReport report;
+    const Model target = with_progress([&](const ConversionObserver& observer) {
+      return to_collaborative(source, {options.width, options.decomposition, conversion.sample}, observer, &report);
     });
     *presented = present(report);
     return target;
   }
-  SharingReport report;
-  const Model target = with_progress([&](const ConversionTold& told) {
-    return to_shared(source, {conversion.to, options.decomposition, conversion.sample}, told, &report);
+  SharedHeadsReport report;
+  const Model target = with_progress([&](const ConversionObserver& observer) {
+    return to_shared(source, {conversion.to, options.decomposition, conversion.sample}, observer, &report);
   });
   *presented = present(report);
   return target;
@@ -240,7 +237,7 @@ struct Destination {
 
 // Converts, writes, scores what there is to score, and prints what became of the model.
 template <class Model, class Tokenizers>
-int write_converted(const Model& source, const Tokenizers& tokenizers, const Conversion& conversion,
+int write_converted(const Model& source, const Tokenizers& tokenizers, const ConversionCall& conversion,
                     const Destination& to, ScoreText* score_text, ScoredConversion scored) {
   ConversionReport report;
   const Model target = converted(source, conversion, &report);
@@ -263,7 +260,7 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
 }
 
 template <class Model, class Options>
-int convert(const fs::path& directory, const Options& stored, Conversion conversion, const Destination& to) {
+int convert(const fs::path& directory, const Options& stored, ConversionCall conversion, const Destination& to) {
   const at::NoGradGuard no_grad;
   const std::shared_ptr<Tokenizer> tokenizer = load_own_tokenizer(directory);
   const Model source = load_as_trained(directory, stored);
@@ -277,7 +274,7 @@ int convert(const fs::path& directory, const Options& stored, Conversion convers
 }
 
 // Of weights alone: what its layers read would take pairs of sentences.
-int convert_translator(const fs::path& directory, const Conversion& conversion, const Destination& to) {
+int convert_translator(const fs::path& directory, const ConversionCall& conversion, const Destination& to) {
   HS_CHECK(conversion.options.sample_text.empty(), directory.string(),
            " translates: its layers are converted by their weights; leave --sample-text out");
   HS_CHECK(conversion.options.score_text.empty(), directory.string(),
@@ -307,7 +304,7 @@ bool names_sharing_scheme(const std::string& to) { return converts_to(scheme_of(
 
 int convert_scheme(const std::string& source, const std::string& out, const std::string& to, Overwrite overwrite,
                    const SchemeConversion& options) {
-  Conversion conversion{{}, options, {}};
+  ConversionCall conversion{{}, options, {}};
   as_usage([&] {
     conversion.to = parse_scheme(to);
     conversion.to.pooling = options.pooling;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "headshare/convert/collaborative/collaborative_model.h"
 #include "headshare/convert/output/output_directory.h"
-#include "headshare/convert/reparametrise/compress_model.h"
-#include "headshare/convert/share/share_model.h"
+#include "headshare/convert/shared_heads/shared_heads_model.h"
 
 namespace headshare {
 

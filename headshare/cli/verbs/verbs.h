@@ -3,7 +3,7 @@
 #pragma once
 
 #include "headshare/cli/arguments/args.h"
-#include "headshare/cli/arguments/exit_codes.h"
+#include "headshare/cli/terminal/exit_codes.h"
 
 namespace headshare {
 

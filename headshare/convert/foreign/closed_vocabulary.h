@@ -18,7 +18,7 @@ struct WordList {
 // words.
 WordList read_word_list(const std::string& file);
 
-// What close_vocabulary() gives the options of an encoder that hashes words.
+// The options of the encoder that close_vocabulary() makes of one that hashes words.
 EncoderOptions closed_options(const EncoderOptions& hashed, const std::vector<std::string>& words);
 
 // The encoder, in evaluation mode, whose table holds what `hashed` computes for the special tokens (rows 0 .. 4) and

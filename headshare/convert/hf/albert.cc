@@ -105,7 +105,7 @@ TensorPlaces albert_places(const EncoderOptions& options) {
   return places;
 }
 
-// What repeats other tensors, belongs to the sentence-order task or is no parameter.
+// Leaves out tensors that repeat others, belong to the sentence-order task or are no parameters.
 void leave_out_the_rest_of_albert(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                                   HfMapping* mapping) {
   for (const char* unread : {"embeddings.position_ids", "embeddings.token_type_ids", "sop_classifier.classifier.weight",
@@ -117,7 +117,7 @@ void leave_out_the_rest_of_albert(const EncoderOptions& options, const std::map<
   mapping->leave_out_copy("predictions.decoder.bias", {options.vocabulary}, taken.at(kAlbertOutputBias));
 }
 
-// What differs in training.
+// The notes say what differs in training.
 std::vector<std::string> albert_training_notes(const HfDirectory& directory, const EncoderOptions& options) {
   std::vector<std::string> notes;
   if (options.dropout > 0) {
@@ -134,12 +134,7 @@ std::vector<std::string> albert_training_notes(const HfDirectory& directory, con
 
 EncoderOptions albert_options(const HfConfig& config) {
   EncoderOptions options = read_albert(config);
-  const std::string name = config.architecture().value_or("AlbertModel");
-  options.masked_head = name == kAlbertMasked || name == kAlbertPreTraining;
-  options.pooler = name != kAlbertMasked && name != kAlbertQuestions;
-  if (name == kAlbertQuestions) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (name == kAlbertMultipleChoice) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
-  if (name == kAlbertClassification) options.task_head = read_classes(config);
+  set_heads_of_class(config, "Albert", &options);
   return resolve_read(config, options);
 }
 
@@ -169,14 +164,17 @@ ForeignModel open_albert(const std::shared_ptr<const HfDirectory>& directory) {
   return foreign;
 }
 
-std::string why_not_albert(const ModelOptions& options) {
+std::vector<std::string> albert_objections(const ModelOptions& options) {
   const auto& o = options.as<EncoderOptions>();
-  const std::string why = why_not_bert_form(o, {.name = "ALBERT", .shares_layers = true, .factorised = true});
-  if (!why.empty()) return why;
-  if (o.three_way_head) return "the encoder has a head of three-way classification, which ALBERT has no place for";
-  if (o.layer_groups && o.embedding_width) return "";
-  return "the encoder's layers share no parameters, or its embedding is not factorised, and ALBERT has both "
-         "(--layer-groups, --embedding-width)";
+  std::vector<std::string> all = bert_form_objections(o, {.name = "ALBERT", .shares_layers = true, .factorised = true});
+  if (o.three_way_head) {
+    all.emplace_back("the encoder has a head of three-way classification, which ALBERT has no place for");
+  }
+  if (!o.layer_groups) all.emplace_back("the encoder's layers share no parameters, and ALBERT's do (--layer-groups)");
+  if (!o.embedding_width) {
+    all.emplace_back("the encoder's embedding is not factorised, and ALBERT's is (--embedding-width)");
+  }
+  return all;
 }
 
 HfContent albert_content(const ModelToWrite& model) {
@@ -203,7 +201,7 @@ HfModelType albert_type() {
           .kind = "encoder",
           .shape = albert_shape,
           .open = open_albert,
-          .why_not_write = why_not_albert,
+          .objections = albert_objections,
           .content = albert_content};
 }
 

@@ -78,7 +78,7 @@ EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tenso
   return resolve_read(directory, options);
 }
 
-// What repeats other tensors, belongs to the next-sentence task or is no parameter.
+// Leaves out tensors that repeat others, belong to the next-sentence task or are no parameters.
 void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                         HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");
@@ -92,13 +92,7 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
 // Pooler and heads as the class has them.
 EncoderOptions bert_options(const HfConfig& config) {
   EncoderOptions options = read_options(config);
-  const std::string name = config.architecture().value_or("BertModel");
-  const bool pre_training = name == "BertForPreTraining";
-  options.masked_head = pre_training || name == "BertForMaskedLM" || name == "BertLMHeadModel";
-  options.pooler = pre_training || (!options.masked_head && name != "BertForQuestionAnswering");
-  if (name == "BertForQuestionAnswering") options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (name == kMultipleChoice) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
-  if (name == "BertForSequenceClassification") options.task_head = read_classes(config);
+  set_heads_of_class(config, "Bert", &options);
   return resolve_read(config, options);
 }
 
@@ -129,7 +123,9 @@ ForeignModel open_bert(const std::shared_ptr<const HfDirectory>& directory) {
   return foreign;
 }
 
-std::string why_not_bert(const ModelOptions& options) { return why_not_bert_form(options.as<EncoderOptions>()); }
+std::vector<std::string> bert_objections(const ModelOptions& options) {
+  return bert_form_objections(options.as<EncoderOptions>());
+}
 
 HfContent bert_content(const ModelToWrite& model) {
   const auto& options = model.options.as<EncoderOptions>();
@@ -155,7 +151,7 @@ HfModelType bert_type() {
           .kind = "encoder",
           .shape = bert_shape,
           .open = open_bert,
-          .why_not_write = why_not_bert,
+          .objections = bert_objections,
           .content = bert_content};
 }
 

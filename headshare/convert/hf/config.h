@@ -21,7 +21,7 @@ class HfConfig {
 
   // The value of `key`, or null where it is absent.
   const nlohmann::json& value(const std::string& key) const;
-  // Whether the file has the key, perhaps with null: where a family has a default, null can mean something else.
+  // Tells whether the file has the key, perhaps with null: where a family has a default, null can mean something else.
   bool has(const std::string& key) const { return config_.contains(key); }
   // The class of transformers that wrote the model, where the file names one.
   std::optional<std::string> architecture() const;

@@ -80,10 +80,4 @@ Tensor HfDirectory::read(const std::string& name) const {
   return floats;
 }
 
-fs::path HfDirectory::tokenizer() const {
-  if (is_file(path_ / "tokenizer.json")) return path_ / "tokenizer.json";
-  const bool pair = is_file(path_ / "vocab.json") && is_file(path_ / "merges.txt");
-  return pair || is_file(path_ / "vocab.txt") ? path_ : fs::path();
-}
-
 }  // namespace headshare

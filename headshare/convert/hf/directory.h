@@ -28,8 +28,6 @@ class HfDirectory : public HfConfig {
   const fs::path& path() const { return path_; }
   // The tokenizer that the user names in place of the directory's; may be null.
   const std::shared_ptr<Tokenizer>& given_tokenizer() const { return given_tokenizer_; }
-  // What load_tokenizer can be asked to read here; empty when there is no tokenizer.
-  fs::path tokenizer() const;
 
  private:
   void open_shards(const fs::path& index);

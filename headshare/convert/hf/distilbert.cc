@@ -81,13 +81,9 @@ TensorPlaces tensor_places(const EncoderOptions& options) {
 
 EncoderOptions distilbert_options(const HfConfig& config) {
   EncoderOptions options = read_options(config);
-  const std::string name = config.architecture().value_or("DistilBertModel");
-  options.masked_head = name == kMasked;
-  if (name == kQuestions) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (name == kClassification) {
-    add_pooler(&options);
-    options.task_head = read_classes(config);
-  }
+  set_heads_of_class(config, "DistilBert", &options);
+  options.pooler = false;  // only the layer before a classification head is one
+  if (options.task_head.kind == TaskHeadKind::kText) add_pooler(&options);
   return resolve_read(config, options);
 }
 
@@ -116,19 +112,22 @@ ForeignModel open_distilbert(const std::shared_ptr<const HfDirectory>& directory
   return foreign;
 }
 
-std::string why_not_distilbert(const ModelOptions& options) {
+std::vector<std::string> distilbert_objections(const ModelOptions& options) {
   const auto& o = options.as<EncoderOptions>();
-  if (const std::string why =
-          why_not_bert_form(o, {.name = "DistilBERT", .segments = false, .pooler = PoolerActivation::kRelu});
-      !why.empty()) {
-    return why;
-  }
+  std::vector<std::string> all =
+      bert_form_objections(o, {.name = "DistilBERT", .segments = false, .pooler = PoolerActivation::kRelu});
   if (o.pooler != (o.task_head.kind == TaskHeadKind::kText)) {
-    return "the encoder's pooler and a head that reads it are not both there, and DistilBERT has both or none";
+    all.emplace_back(
+        "the encoder's pooler and a head that reads it are not both there, and DistilBERT has both or none");
   }
-  if (o.three_way_head) return "the encoder has a head of three-way classification, which DistilBERT has no place for";
-  if (o.norm_epsilon == kNormEpsilon) return "";
-  return join_text("the encoder's --norm-epsilon is ", o.norm_epsilon, ", and DistilBERT's is ", kNormEpsilon);
+  if (o.three_way_head) {
+    all.emplace_back("the encoder has a head of three-way classification, which DistilBERT has no place for");
+  }
+  if (o.norm_epsilon != kNormEpsilon) {
+    all.push_back(
+        join_text("the encoder's --norm-epsilon is ", o.norm_epsilon, ", and DistilBERT's is ", kNormEpsilon));
+  }
+  return all;
 }
 
 HfContent distilbert_content(const ModelToWrite& model) {
@@ -151,7 +150,7 @@ HfModelType distilbert_type() {
           .kind = "encoder",
           .shape = distilbert_shape,
           .open = open_distilbert,
-          .why_not_write = why_not_distilbert,
+          .objections = distilbert_objections,
           .content = distilbert_content};
 }
 

@@ -1,4 +1,4 @@
-// What MarianMT, BART and mBART have in common: configurations with the same keys, tensors with the same names.
+// MarianMT, BART and mBART have configurations with the same keys and tensors with the same names.
 #pragma once
 
 #include <optional>

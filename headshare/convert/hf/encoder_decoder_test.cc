@@ -425,7 +425,7 @@ TEST_F(TranslatorTest, ConfigurationsWeCannotReproduceAreRefusedByName) {
   EXPECT_THAT(refused("architectures", {"MarianForCausalLM"}), HasSubstr("names 'MarianForCausalLM'"));
   EXPECT_THAT(config_refusal("bart", "max_position_embeddings", 9), HasSubstr("the configuration asks for [11, 6]"));
   EXPECT_THAT(config_refusal("bart", "model_type", "blenderbot"), HasSubstr("bart"));
-  // What old programs read and today's do not.
+  // Old programs read these keys and today's do not.
   for (const auto& [type, key, value] :
        std::vector<std::tuple<std::string, std::string, bool>>{{"marian", "normalize_before", true},
                                                                {"marian", "normalize_embedding", true},

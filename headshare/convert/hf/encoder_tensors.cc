@@ -1,5 +1,8 @@
 #include "headshare/convert/hf/encoder_tensors.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
@@ -7,6 +10,24 @@
 
 namespace headshare {
 namespace {
+
+// A class of transformers, by its name behind that of the family, and the heads that it has. Of several classes with
+// the same heads, ours are written as the first.
+struct HeadClass {
+  const char* name;
+  bool pooler, masked_head;
+  TaskHeadKind task = TaskHeadKind::kNone;
+  std::optional<int64_t> outputs = {};  // nothing: config.json says how many
+};
+
+constexpr HeadClass kHeadClasses[] = {
+    {.name = "Model", .pooler = true, .masked_head = false},
+    {.name = "ForMaskedLM", .pooler = false, .masked_head = true},
+    {.name = "ForSequenceClassification", .pooler = true, .masked_head = false, .task = TaskHeadKind::kText},
+    {.name = "ForQuestionAnswering", .pooler = false, .masked_head = false, .task = TaskHeadKind::kToken, .outputs = 2},
+    {.name = "ForMultipleChoice", .pooler = true, .masked_head = false, .task = TaskHeadKind::kText, .outputs = 1},
+    {.name = "ForPreTraining", .pooler = true, .masked_head = true},
+    {.name = "LMHeadModel", .pooler = false, .masked_head = true}};
 
 std::string heads_of(const EncoderOptions& o) {
   std::vector<std::string> parts;
@@ -70,14 +91,14 @@ HfShape encoder_shape(const HfConfig& config, const std::string& type, const cha
                               config.architecture().value_or(plain), ")")}};
 }
 
-std::string why_not_bert_form(const EncoderOptions& o, const BertForm& form) {
+std::vector<std::string> bert_form_objections(const EncoderOptions& o, const BertForm& form) {
   const std::string& name = form.name;
   const std::string no_place = ", which " + name + " has no place for; only headshare reads such a model";
   const std::string way_out =
       join_text("; `train --task ", o.three_way_head ? "three-way" : "mlm", " --bert` makes encoders that BERT holds");
   const bool has_projection_bias = o.attention.projection_bias;
   const TaskHeadOptions& head = o.task_head;
-  const std::pair<bool, std::string> objections[] = {
+  const Objections all = {
       {is_hashed(o.embedding), "the encoder hashes words (--token-embedding), and " + name +
                                    " has a row for each; name the words that are to have one with --words FILE"},
       {o.three_way_head && (o.masked_head || head.kind != TaskHeadKind::kNone),
@@ -108,10 +129,7 @@ std::string why_not_bert_form(const EncoderOptions& o, const BertForm& form) {
       {head.kind == TaskHeadKind::kWords, "the encoder's head reads two groups of words" + no_place},
       {head.kind == TaskHeadKind::kToken && head.outputs != 2,
        join_text("the encoder's head gives every token ", head.outputs, " numbers", no_place)}};
-  for (const auto& [objects, why] : objections) {
-    if (objects) return why;
-  }
-  return why_not_usual_heads(o.attention, "the encoder", no_place);
+  return raised(all, why_not_usual_heads(o.attention, "the encoder", no_place));
 }
 
 nlohmann::json begin_encoder_config(const std::string& type, const std::string& architecture,
@@ -122,14 +140,26 @@ nlohmann::json begin_encoder_config(const std::string& type, const std::string& 
 }
 
 std::string architecture_of(const std::string& family, const EncoderOptions& options) {
-  switch (options.task_head.kind) {
-    case TaskHeadKind::kText:
-      return family + "ForSequenceClassification";
-    case TaskHeadKind::kToken:
-      return family + "ForQuestionAnswering";
-    default:
-      return family + (options.masked_head ? "ForMaskedLM" : "Model");
+  const TaskHeadKind task = options.task_head.kind;
+  for (const HeadClass& one : kHeadClasses) {
+    if (one.task == task && (task != TaskHeadKind::kNone || one.masked_head == options.masked_head)) {
+      return family + one.name;
+    }
   }
+  return family + kHeadClasses[0].name;
+}
+
+void set_heads_of_class(const HfConfig& config, const std::string& family, EncoderOptions* options) {
+  const std::string own = config.architecture().value_or(family + kHeadClasses[0].name);
+  const std::string name = own.substr(std::min(own.find(family) + family.size(), own.size()));
+  const HeadClass* found = std::find_if(std::begin(kHeadClasses), std::end(kHeadClasses),
+                                        [&](const HeadClass& one) { return name == one.name; });
+  const HeadClass& head = found == std::end(kHeadClasses) ? kHeadClasses[0] : *found;
+  options->pooler = head.pooler;
+  options->masked_head = head.masked_head;
+  if (head.task == TaskHeadKind::kNone) return;
+  options->task_head =
+      head.outputs ? TaskHeadOptions{.kind = head.task, .outputs = *head.outputs} : read_classes(config);
 }
 
 EncoderOptions base_encoder() {

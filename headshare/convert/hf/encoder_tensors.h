@@ -1,4 +1,4 @@
-// What the directories of BERT and its relatives have in common.
+// The directories of BERT and its relatives have these keys, names and rules in common.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct BertForm {
   bool factorised = false;
 };
 
-// "" where such tensors have a place for an encoder; else a sentence that names the option and the way out.
-std::string why_not_bert_form(const EncoderOptions& resolved, const BertForm& form = {});
+// The sentences say what keeps an encoder out of such tensors, as HfModelType::objections has them.
+std::vector<std::string> bert_form_objections(const EncoderOptions& resolved, const BertForm& form = {});
 
 // Returns the beginning of such a model's config.json: the type, the class, the numbers under `keys`, the names of
 // classes.
@@ -36,6 +36,10 @@ nlohmann::json begin_encoder_config(const std::string& type, const std::string& 
 
 // "Albert" + "ForMaskedLM", "ForSequenceClassification", "ForQuestionAnswering" or "Model": by the encoder's head.
 std::string architecture_of(const std::string& family, const EncoderOptions& options);
+
+// The opposite: sets the pooler and the heads that the class has which config.json names, by what stands there behind
+// `family`. A configuration without a class, and a class with another head, are those of "Model", which has a pooler.
+void set_heads_of_class(const HfConfig& config, const std::string& family, EncoderOptions* options);
 
 // BERT-base, whose sizes the configurations of its relatives default to.
 EncoderOptions base_encoder();
@@ -61,7 +65,7 @@ TaskHeadOptions read_classes(const HfConfig& config);
 void note_head_dropout(const HfConfig& config, const char* key, const nlohmann::json& usual,
                        const EncoderOptions& options, std::vector<std::string>* notes);
 
-// What becomes of the heads of such classes.
+// The note says what becomes of the heads of such classes.
 std::string multiple_choice_note(const std::string& name);
 
 // A head of one output gives a number, one of several the scores of classes that exclude each other: throws Error,

@@ -14,7 +14,7 @@ namespace {
 
 // The tokenizer that load_tokenizer() finds, or what to do where there is none.
 void add_own_tokenizer(const HfDirectory& directory, ForeignModel* foreign) {
-  const fs::path file = directory.tokenizer();
+  const fs::path file = tokenizer_in(directory.path());
   if (!file.empty()) {
     foreign->tokenizers = [file, model = foreign->options] {
       return one_tokenizer(load_foreign_tokenizer(file), model, file.string());

@@ -28,6 +28,12 @@ std::string said_of(const HfGeneration& generation, const std::vector<const char
   return parts.empty() ? "" : list_text(parts);
 }
 
+std::vector<int64_t> ids_of_list(const nlohmann::json& list, const std::string& where) {
+  std::vector<int64_t> ids;
+  for (const nlohmann::json& one : json_list(list, where)) ids.push_back(json_id(one, where));
+  return ids;
+}
+
 }  // namespace
 
 std::optional<int64_t> token_id(const HfConfig& config, const std::string& key) {
@@ -52,14 +58,14 @@ std::vector<int64_t> HfGeneration::never_produced(int64_t end) const {
   std::vector<int64_t> tokens;
   if (const nlohmann::json& words = value(kBadWords); !words.is_null()) {
     const std::string where = key(kBadWords);
-    for (const nlohmann::json& word : json_list(words, where)) {
-      for (const nlohmann::json& one : json_list(word, where)) json_id(one, where);
-      if (word.size() == 1 && word.front() != end) tokens.push_back(json_id(word.front(), where));
+    for (const nlohmann::json& one : json_list(words, where)) {
+      const std::vector<int64_t> word = ids_of_list(one, where);
+      if (word.size() == 1 && word.front() != end) tokens.push_back(word.front());
     }
   }
   if (const nlohmann::json& suppressed = value(kSuppressed); !suppressed.is_null()) {
-    const std::string where = key(kSuppressed);
-    for (const nlohmann::json& one : json_list(suppressed, where)) tokens.push_back(json_id(one, where));
+    const std::vector<int64_t> ids = ids_of_list(suppressed, key(kSuppressed));
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
   }
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());

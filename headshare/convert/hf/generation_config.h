@@ -1,4 +1,4 @@
-// What the files of a model say of how it generates text. transformers 5 reads generation_config.json alone where that
+// The files of a model say how it generates text. transformers 5 reads generation_config.json alone where that
 // is there, and config.json only without it.
 #pragma once
 

@@ -121,11 +121,11 @@ ForeignModel open_gpt2(const std::shared_ptr<const HfDirectory>& directory) {
   return foreign;
 }
 
-std::string why_not_gpt2(const ModelOptions& options) {
+std::vector<std::string> gpt2_objections(const ModelOptions& options) {
   const auto& o = options.as<DecoderOptions>();
   const std::string no_place = ", which GPT-2 has no place for; only headshare reads such a model";
   const bool has_projection_bias = o.attention.projection_bias;
-  const std::pair<bool, std::string> objections[] = {
+  const Objections all = {
       {o.attention.scheme != "mha",
        "the decoder's attention is " + o.attention.scheme + no_place + "; a decoder of scheme mha can be written"},
       {o.positions != PositionKind::kLearned, "the decoder's positions are not learned (--positions)" + no_place},
@@ -139,10 +139,7 @@ std::string why_not_gpt2(const ModelOptions& options) {
       {o.embedding_width.has_value(), "the decoder's embedding is factorised (--embedding-width)" + no_place},
       {o.attention.qk_norm, "the decoder norms queries and keys (--qk-norm)" + no_place},
       {o.attention.content_bias, "the decoder has a content bias" + no_place}};
-  for (const auto& [objects, why] : objections) {
-    if (objects) return why;
-  }
-  return why_not_usual_heads(o.attention, "the decoder", no_place, /*may_be_unscaled=*/true);
+  return raised(all, why_not_usual_heads(o.attention, "the decoder", no_place, /*may_be_unscaled=*/true));
 }
 
 HfContent gpt2_content(const ModelToWrite& model) {
@@ -170,7 +167,7 @@ HfModelType gpt2_type() {
           .kind = "decoder",
           .shape = gpt2_shape,
           .open = open_gpt2,
-          .why_not_write = why_not_gpt2,
+          .objections = gpt2_objections,
           .content = gpt2_content};
 }
 

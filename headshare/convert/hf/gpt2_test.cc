@@ -239,7 +239,7 @@ TEST_F(Gpt2Test, TiedWeightsMayHaveEitherName) {
               HasSubstr("lm_head.weight is there, and config.json says that it is"));
 }
 
-// Of the tensors that are there only those that GPT-2 has not can be meant.
+// Only tensors that GPT-2 has not can be meant by a missing name.
 TEST_F(Gpt2Test, TheMessageOfAMissingTensorNamesItsCause) {
   const auto renamed = [](const std::function<std::string(const std::string&)>& name_of) {
     FakeGpt2 fake;
@@ -287,7 +287,7 @@ TEST_F(Gpt2Test, Tokenizers) {
   const ForeignModel without = open(FakeGpt2());
   EXPECT_FALSE(without.tokenizers);
   EXPECT_THAT(without.without_tokenizer, HasSubstr("has no tokenizer (no tokenizer.json, no vocab.txt, no vocab.json"));
-  const auto found = [&] { return HfDirectory(directory()).tokenizer(); };
+  const auto found = [&] { return tokenizer_in(directory()); };
   EXPECT_EQ(found(), fs::path());
   write_file(directory() / "vocab.json", "{}");
   EXPECT_EQ(found(), fs::path());
@@ -298,6 +298,14 @@ TEST_F(Gpt2Test, Tokenizers) {
   const ForeignModel with = open(FakeGpt2());
   EXPECT_EQ(with.without_tokenizer, "");
   EXPECT_THAT(error_message([&] { with.tokenizers(); }), HasSubstr("tokenizer.json")) << "it is read when it is wanted";
+}
+
+TEST_F(Gpt2Test, ThePairOfFilesIsFoundUnderItsFirstNamesToo) {
+  EXPECT_FALSE(open(FakeGpt2()).tokenizers);
+  write_file(directory() / "encoder.json", "{}");
+  EXPECT_FALSE(open(FakeGpt2()).tokenizers);
+  write_file(directory() / "vocab.bpe", "");
+  EXPECT_TRUE(open(FakeGpt2()).tokenizers);
 }
 
 TEST_F(Gpt2Test, ATokenizerThatIsNoneOfTheModelIsRefused) {

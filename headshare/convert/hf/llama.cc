@@ -21,7 +21,7 @@ const std::vector<HfKey>& llama_keys() {
   return all;
 }
 
-// What a family's configuration class has where config.json does not say, and which keys it reads.
+// The defaults of a family's configuration class, and the keys that it reads.
 struct LlamaKind {
   std::string name;
   int64_t vocabulary, feed_forward_width, context;

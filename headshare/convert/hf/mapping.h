@@ -1,4 +1,4 @@
-// Which tensor of a Hugging Face directory becomes which of ours, with account of those not yet mapped.
+// A mapping says which tensor of a Hugging Face directory becomes which of ours, and accounts for those not yet mapped.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// What may be wrong where the weights of an output layer are missing.
+// The advice says what may be wrong where the weights of an output layer are missing.
 inline constexpr const char* kUntiedAdvice =
     "; config.json says that it is not the embedding: if it is, set tie_word_embeddings to true there";
 
@@ -67,7 +67,7 @@ class HfMapping {
   };
 
   std::string missing_text(const std::string& what) const;
-  // What stands in place of a missing tensor.
+  // Names the tensor that stands in place of a missing one.
   std::string instead_of(const std::string& name) const;
 
   std::shared_ptr<const HfDirectory> directory_;

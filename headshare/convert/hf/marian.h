@@ -6,8 +6,8 @@
 namespace headshare {
 
 // Reads MarianMTModel and MarianModel. Their text needs source.spm and target.spm, whatever other tokenizer is there.
-// What config.json alone tells leaves out the output bias: whether there is one, the tensors say. Not written: marks
-// and SentencePiece models would have to go out with it.
+// A shape from config.json alone has no output bias: only the tensors say whether there is one. Such models are not
+// written: marks and SentencePiece models would have to go out with them.
 HfModelType marian_type();
 
 }  // namespace headshare

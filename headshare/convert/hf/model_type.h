@@ -31,11 +31,11 @@ struct HfModelType {
   // what such a model costs is known.
   ForeignModel (*open)(const std::shared_ptr<const HfDirectory>& directory) = nullptr;
 
-  // "" where a model of the row's kind has a place in such tensors; else a sentence that names the option and the way
-  // out. Null: no model is written as this type.
-  std::string (*why_not_write)(const ModelOptions& options) = nullptr;
+  // The sentences say what keeps a model of the row's kind out of such tensors, and name the option and the way out;
+  // none where the model has a place there. Null: no model is written as this type.
+  std::vector<std::string> (*objections)(const ModelOptions& options) = nullptr;
 
-  // The files of a model for which why_not_write() gives "". transformers computes the same from them.
+  // The files of a model that objections() has none against. transformers computes the same from them.
   HfContent (*content)(const ModelToWrite& model) = nullptr;
 };
 

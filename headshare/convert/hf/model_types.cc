@@ -41,16 +41,24 @@ const HfModelType& type_to_open(const HfDirectory& directory) {
 const HfModelType* type_to_write(const ModelOptions& options) {
   const std::vector<HfModelType>& types = hf_model_types();
   const auto found = std::find_if(types.begin(), types.end(), [&](const HfModelType& type) {
-    return type.why_not_write != nullptr && type.kind == options.kind().name() && type.why_not_write(options).empty();
+    return type.objections != nullptr && type.kind == options.kind().name() && type.objections(options).empty();
   });
   return found == types.end() ? nullptr : &*found;
 }
 
 std::string why_no_type_holds(const ModelOptions& options) {
-  if (type_to_write(options) != nullptr) return "";
+  size_t fewest = SIZE_MAX;
+  std::string reasons;
   for (const HfModelType& type : hf_model_types()) {
-    if (type.why_not_write != nullptr && type.kind == options.kind().name()) return type.why_not_write(options);
+    if (type.objections == nullptr || type.kind != options.kind().name()) continue;
+    const std::vector<std::string> objections = type.objections(options);
+    if (objections.empty()) return "";
+    if (objections.size() > fewest) continue;
+    reasons = objections.size() < fewest ? objections.front()
+                                         : reasons + "; and as " + type.models.front() + ": " + objections.front();
+    fewest = objections.size();
   }
+  if (!reasons.empty()) return reasons;
   return join_text("the model is an ", options.kind().name(), ", and Hugging Face's directories are written for ",
                    written_types_text(), " alone; only headshare reads such a model");
 }
@@ -59,7 +67,7 @@ std::string written_types_text() {
   std::vector<std::string> kinds;
   std::map<std::string, std::vector<std::string>> written;
   for (const HfModelType& type : hf_model_types()) {
-    if (type.why_not_write == nullptr) continue;
+    if (type.objections == nullptr) continue;
     if (written[type.kind].empty()) kinds.push_back(type.kind);
     written[type.kind].push_back(type.models.front());
   }

@@ -15,7 +15,8 @@ const HfModelType& type_to_open(const HfDirectory& directory);
 // The first row that has a place for a model of these options; nullptr where none has.
 const HfModelType* type_to_write(const ModelOptions& options);
 
-// "" where there is such a row; else why the first row for models of this kind has no place for this one.
+// "" where there is such a row; else why the nearest row, which has the fewest objections, has no place for the model.
+// Where several rows are as near, the text has a reason of each.
 std::string why_no_type_holds(const ModelOptions& options);
 
 // Returns "decoders as GPT-2 and encoders as BERT, DistilBERT or ALBERT".

@@ -18,6 +18,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class ModelTypesTest : public testing::Test {
  protected:
@@ -54,7 +55,7 @@ TEST_F(ModelTypesTest, EachHasOneRowOfTheKindThatItsConfigurationGives) {
     EXPECT_TRUE(names.insert(type.name).second) << type.name;
     EXPECT_FALSE(type.models.empty()) << type.name;
     EXPECT_EQ(shape_of(type).options.kind().name(), type.kind) << type.name;
-    EXPECT_EQ(type.why_not_write == nullptr, type.content == nullptr) << type.name;
+    EXPECT_EQ(type.objections == nullptr, type.content == nullptr) << type.name;
   }
   EXPECT_THAT(names, Contains("llama"));
 }
@@ -136,6 +137,25 @@ TEST_F(ModelTypesTest, AlbertsComeBack) {
   EXPECT_EQ(type_to_write(resolve(options))->name, "albert");
   options.layer_groups.reset();
   EXPECT_THAT(why_no_type_holds(resolve(options)), HasSubstr("--embedding-width"));
+}
+
+TEST_F(ModelTypesTest, TheReasonIsThatOfTheNearestType) {
+  EncoderOptions albert = bert_like();
+  albert.layers = 4;
+  albert.layer_groups = 2;
+  albert.embedding_width = 6;
+  albert.attention.scheme = "mqa";
+  EXPECT_THAT(why_no_type_holds(resolve(albert)), StartsWith("the encoder's attention is mqa, which ALBERT has no"));
+  EncoderOptions distilbert = bert_like();
+  distilbert.segments = 0;
+  distilbert.attention.scheme = "mqa";
+  EXPECT_THAT(why_no_type_holds(resolve(distilbert)), StartsWith("the encoder's attention is mqa, which DistilBERT"));
+  albert.attention.scheme = "mha";
+  albert.embedding_width.reset();
+  EXPECT_EQ(why_no_type_holds(resolve(albert)),
+            "the encoder's layers share their parameters (--layer-groups), which BERT has no place for; only headshare "
+            "reads such a model; and as ALBERT: the encoder's embedding is not factorised, and ALBERT's is "
+            "(--embedding-width)");
 }
 
 TEST_F(ModelTypesTest, Gpt2sComeBack) {

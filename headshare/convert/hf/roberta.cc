@@ -20,7 +20,7 @@ std::string plain_name(const std::string& full) {
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
 
-// How many rows of the position table stand before the first token's.
+// The number of rows of the position table that stand before the first token's.
 int64_t unused_positions(const HfConfig& config) {
   const nlohmann::json& padding = config.value("pad_token_id");
   if (padding.is_null()) return 2;  // RobertaConfig's default is 1
@@ -113,12 +113,8 @@ TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const 
 
 EncoderOptions roberta_options(const HfConfig& config) {
   EncoderOptions options = read_options(config, /*hashed=*/false);
-  options.masked_head = is_class(config, kMasked);
+  set_heads_of_class(config, "Roberta", &options);  // those of XLMRoberta have the same
   options.three_way_head = is_class(config, kThreeWayClass);
-  options.pooler = !options.masked_head && !is_class(config, kQuestions);
-  if (is_class(config, kQuestions)) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
-  if (is_class(config, kMultipleChoice)) options.task_head = {.kind = TaskHeadKind::kText, .outputs = 1};
-  if (is_class(config, kClassification)) options.task_head = read_classes(config);
   check_head_activation(config, options);
   return resolve_read(config, options);
 }

@@ -114,8 +114,8 @@ TEST_F(ShapeTest, TheCacheIsThatOfTheGroups) {
   EXPECT_TRUE(read(kQwen2).notes.empty()) << "its window is switched off";
 }
 
-// What a file does not say is what the family's class in transformers has: tests/oracles/test_config_defaults.py asks
-// it for every key.
+// A key that a file leaves out has the default of the family's class in transformers:
+// tests/oracles/test_config_defaults.py asks that class for every key.
 TEST_F(ShapeTest, DefaultsAreTheFamilys) {
   const auto without = [&](json config, const char* key) {
     config.erase(key);

@@ -3,12 +3,12 @@
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
 #include "headshare/convert/hf/generation_config.h"
+#include "headshare/text/hf/hf_tokenizer_config.h"
 
 namespace headshare {
 namespace {
 
 constexpr uint64_t kMostTokenizerBytes = 64 << 20;
-constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kTokenizer = "tokenizer.json";
 
 // The id of a token in a tokenizer.json: among those added, or in the vocabulary, which is a list or an object.
@@ -28,18 +28,9 @@ std::optional<int64_t> id_of(const std::string& token, const fs::path& file) {
   return std::nullopt;
 }
 
-// A text of the tokenizer's configuration; "" where it has none.
-std::string configured(const fs::path& directory, const char* key) {
-  const fs::path file = directory / kTokenizerConfig;
-  if (!path_exists(file)) return "";
-  const HfConfig config(file);
-  const nlohmann::json& value = config.value(key);
-  return value.is_null() ? "" : json_string(value, config.config_key(key));
-}
-
 // Classes that take any tokenizer.json do not tell.
-bool has_languages(const fs::path& directory) {
-  const std::string name = configured(directory, "tokenizer_class");
+bool has_languages(const HfTokenizerConfig& config) {
+  const std::string name = config.tokenizer_class();
   return name.empty() || name.starts_with("MBart") || name.starts_with("PreTrained") || name == "TokenizersBackend";
 }
 
@@ -47,22 +38,22 @@ bool has_languages(const fs::path& directory) {
 
 void take_target_language(const HfDirectory& directory, ForeignModel* foreign) {
   TargetMarks& marks = foreign->options.as<EncoderDecoderOptions>().marks;
-  if (!has_languages(directory.path())) return;
+  const HfTokenizerConfig config(directory.path());
+  if (!has_languages(config)) return;
   const HfGeneration generation(directory);
   const bool starts = generation.id("decoder_start_token_id").has_value();
   if (marks.forced_first || (starts && marks.start != marks.end)) return;
   const std::string ids =
       join_text(generation.key("forced_bos_token_id"), " (mBART-50) or decoder_start_token_id (mBART)");
-  const std::string language = configured(directory.path(), "tgt_lang");
+  const std::string language = config.target_language();
   HS_CHECK(
       !language.empty(), directory.path().string(),
       " does not say in which language the model writes: mBART begins a target with the token of its language. Put "
       "the token's id into ",
-      ids, ", or the language into ", kTokenizerConfig, " (\"tgt_lang\": \"ro_RO\")");
+      ids, ", or the language into ", HfTokenizerConfig::kFile, " (\"tgt_lang\": \"ro_RO\")");
   const std::optional<int64_t> id = id_of(language, directory.path() / kTokenizer);
   const int64_t vocabulary = foreign->options.as<EncoderDecoderOptions>().vocabulary;
-  const std::string where =
-      join_text((directory.path() / kTokenizerConfig).string(), ": tgt_lang is ", brief_text(language), ", and ");
+  const std::string where = join_text(config.file().string(), ": tgt_lang is ", brief_text(language), ", and ");
   HS_CHECK(path_exists(directory.path() / kTokenizer), where, "there is no ", kTokenizer,
            " that has its id; make one with transformers, "
            "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR), or put the token's id into ",
@@ -71,7 +62,7 @@ void take_target_language(const HfDirectory& directory, ForeignModel* foreign) {
            "; put the token's id into ", ids);
   (starts ? marks.forced_first.emplace() : marks.start) = *id;
   foreign->notes.push_back(
-      join_text("targets are in ", language, " (token ", *id, "), the tgt_lang of ", kTokenizerConfig));
+      join_text("targets are in ", language, " (token ", *id, "), the tgt_lang of ", HfTokenizerConfig::kFile));
 }
 
 }  // namespace headshare

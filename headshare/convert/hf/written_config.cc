@@ -41,6 +41,15 @@ std::string activation_name(ActivationKind kind) {
   throw Error("unknown activation");
 }
 
+std::vector<std::string> raised(const Objections& objections, const std::string& last) {
+  std::vector<std::string> texts;
+  for (const auto& [raised, text] : objections) {
+    if (raised) texts.push_back(text);
+  }
+  if (!last.empty()) texts.push_back(last);
+  return texts;
+}
+
 bool has_usual_scale(const AttentionOptions& o) { return o.scale == with_default_heads(o).scale; }
 
 std::string why_not_usual_heads(const AttentionOptions& o, const std::string& model, const std::string& no_place,

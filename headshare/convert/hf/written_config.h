@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headshare/convert/hf/config.h"
@@ -25,5 +26,11 @@ bool has_usual_scale(const AttentionOptions& resolved);
 // or not at all where that is allowed. Else a sentence about `model` ("the encoder") that goes on with `no_place`.
 std::string why_not_usual_heads(const AttentionOptions& resolved, const std::string& model, const std::string& no_place,
                                 bool may_be_unscaled = false);
+
+// Each says whether it keeps a model out of a format, and why.
+using Objections = std::vector<std::pair<bool, std::string>>;
+
+// The texts of those that do, and `last` behind them unless it is "".
+std::vector<std::string> raised(const Objections& objections, const std::string& last);
 
 }  // namespace headshare

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headshare/metrics/squad.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

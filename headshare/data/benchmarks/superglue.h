@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

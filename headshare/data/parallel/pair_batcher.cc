@@ -26,19 +26,6 @@ void shuffle(std::vector<Item>* items, Philox* random) {
 
 }  // namespace
 
-PairBatchIds pair_batch_ids(const Tokenizer& source, const Tokenizer& target) {
-  const std::string where = "batches of sentence pairs";
-  const auto padding = [&where](const Tokenizer& tokenizer) {
-    const std::optional<int32_t> id = tokenizer.special(SpecialToken::kPadding);
-    HS_CHECK(id, where, " need a token for padding, and the tokenizer '", tokenizer.kind(), "' with ",
-             tokenizer.vocabulary_size(), " tokens has none; use --tokenizer sentencepiece");
-    return int64_t{*id};
-  };
-  PairBatchIds ids{.source_padding = padding(source), .target_padding = padding(target)};
-  ids.start = target.special(SpecialToken::kBeginOfText).value_or(static_cast<int32_t>(ids.target_padding));
-  return ids;
-}
-
 PairBatch make_pair_batch(const PairData& data, std::span<const int64_t> pairs, const PairBatchIds& ids) {
   HS_CHECK(!pairs.empty(), "a batch of no pairs");
   PairBatch batch{.rows = static_cast<int64_t>(pairs.size()), .pairs = {pairs.begin(), pairs.end()}};

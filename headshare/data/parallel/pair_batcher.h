@@ -34,10 +34,6 @@ struct PairBatchIds {
   int64_t start = 0;  // what a decoder begins with
 };
 
-// The padding ids of both tokenizers. The start is the target's begin token, else its padding: the ids of MarianMT.
-// Throws Error where a tokenizer has no padding.
-PairBatchIds pair_batch_ids(const Tokenizer& source, const Tokenizer& target);
-
 // The batch of these pairs, in this order; at least one. Each is within 0 .. data.size() - 1.
 PairBatch make_pair_batch(const PairData& data, std::span<const int64_t> pairs, const PairBatchIds& ids);
 

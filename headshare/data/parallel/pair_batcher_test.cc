@@ -5,7 +5,6 @@
 #include <set>
 
 #include "headshare/data/parallel/test_support.h"
-#include "headshare/text/train_tokenizer.h"
 
 namespace headshare {
 namespace {
@@ -143,21 +142,6 @@ TEST_F(PairBatcherTest, MistakesAreNamed) {
                 HasSubstr("state.json"))
         << bad;
   }
-}
-
-TEST_F(PairBatcherTest, IdsAreThoseOfTheTokenizers) {
-  bool given = false;
-  const auto pieces =
-      train_tokenizer({.kind = TokenizerKind::kSentencePiece, .vocabulary_size = 40}, [&](std::string* chunk) {
-        *chunk = "a few words to learn a few pieces from";
-        return !std::exchange(given, true);
-      });
-  const PairBatchIds ids = pair_batch_ids(*pieces, *pieces);
-  EXPECT_EQ(ids.source_padding, 0);
-  EXPECT_EQ(ids.target_padding, 0);
-  EXPECT_EQ(ids.start, 2);
-  const FakeTokenizer none;
-  EXPECT_THAT(error_message([&] { pair_batch_ids(*pieces, none); }), HasSubstr("'fake'"));
 }
 
 }  // namespace

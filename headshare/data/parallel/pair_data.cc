@@ -54,7 +54,7 @@ std::string counts_text(const PairCounts& counts, const PairLimits& limits) {
   return text;
 }
 
-PairData::PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits) {
+PairData::PairData(PairText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits) {
   const TextBorders around_source = text_borders(source, "sentence pairs: the source's tokenizer");
   const TextBorders around_target = target_borders(target, "sentence pairs: the target's tokenizer");
   const int64_t borders = std::max(around_source.size(), around_target.size());

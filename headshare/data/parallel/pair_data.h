@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "headshare/data/parallel/parallel_text.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/data/parallel/pair_text.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 
@@ -33,7 +33,7 @@ class PairData {
   // is left out for several reasons counts for the first of empty, too long, too unequal. Throws Error, besides what
   // reading throws, for a tokenizer without borders, a text that it refuses (naming the line), and when no pair is
   // kept.
-  PairData(ParallelText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits);
+  PairData(PairText* text, const Tokenizer& source, const Tokenizer& target, const PairLimits& limits);
 
   int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
   bool empty() const { return numbers_.empty(); }

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class PairDataTest : public PairTest {};
 
 TEST_F(PairDataTest, SidesEndWithTheEndOfText) {
-  ParallelText text({file("a.de", "ab\nc\n"), file("a.en", "d\nefg\n")}, {});
+  PairText text({file("a.de", "ab\nc\n"), file("a.en", "d\nefg\n")}, {});
   const FakeTokenizer tokenizer;
   const PairData data(&text, tokenizer, tokenizer, {});
   ASSERT_EQ(data.size(), 2);
@@ -75,7 +75,7 @@ TEST_F(PairDataTest, MistakesAreNamed) {
               AllOf(HasSubstr("no pair is left to use: 0 pairs"), HasSubstr("1 longer than 10 tokens"),
                     HasSubstr("a.src and")));
   const FakeByteTokenizer endless;
-  ParallelText text(files_of({{1, 1}}), {});
+  PairText text(files_of({{1, 1}}), {});
   EXPECT_THAT(error_message([&] { PairData(&text, endless, endless, {}); }),
               HasSubstr("has no token that ends a text: use --tokenizer"));
 }
@@ -84,7 +84,7 @@ TEST_F(PairDataTest, Multi30kInSentencePieces) {
   HS_NEEDS_DATA("multi30k/val.de.gz");
   const fs::path folder = test_data_folder() / "multi30k";
   const PairFiles files = {(folder / "val.de.gz").string(), (folder / "val.en.gz").string()};
-  ParallelText training(files, {});
+  PairText training(files, {});
   std::optional<Pair> pair;
   const auto tokenizer =
       train_tokenizer({.kind = TokenizerKind::kSentencePiece, .vocabulary_size = 1000}, [&](std::string* chunk) {
@@ -92,7 +92,7 @@ TEST_F(PairDataTest, Multi30kInSentencePieces) {
         if (pair) *chunk = pair->source + "\n" + pair->target;
         return pair.has_value();
       });
-  ParallelText text(files, {});
+  PairText text(files, {});
   const PairLimits limits = {.longest = 40, .most_ratio = 3};
   const PairData data(&text, *tokenizer, *tokenizer, limits);
   EXPECT_EQ(data.counts().read, 1014);

@@ -12,8 +12,8 @@
 
 namespace headshare {
 
-inline std::vector<Pair> read_all(const PairFiles& files, const ParallelOptions& options = {}) {
-  ParallelText text(files, options);
+inline std::vector<Pair> read_all(const PairFiles& files, const PairOptions& options = {}) {
+  PairText text(files, options);
   std::vector<Pair> pairs;
   while (std::optional<Pair> pair = text.next()) pairs.push_back(std::move(*pair));
   return pairs;
@@ -34,7 +34,7 @@ class PairTest : public DirectoryTest {
 
   PairData data_of(const std::vector<std::pair<int64_t, int64_t>>& lengths, const PairLimits& limits = {}) const {
     const FakeTokenizer tokenizer;
-    ParallelText text(files_of(lengths), {});
+    PairText text(files_of(lengths), {});
     return PairData(&text, tokenizer, tokenizer, limits);
   }
 

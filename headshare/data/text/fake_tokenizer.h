@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headshare/base/error.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

@@ -7,7 +7,7 @@
 
 #include "headshare/models/embeddings/options.h"
 #include "headshare/ops/layer.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

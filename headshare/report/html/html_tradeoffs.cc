@@ -22,7 +22,7 @@ struct CostAxis {
   std::string axis;  // "cache, bytes per token"
   std::string unit;  // "bytes per token"
   std::string what;  // what is counted, a sentence
-  Cost cost;
+  RowCost cost;
 };
 
 // A variant on its way to the figure.

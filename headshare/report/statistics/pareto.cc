@@ -16,7 +16,7 @@ double quality_of_weights(const std::vector<VariantRow>& rows, const VariantRow&
 
 }  // namespace
 
-Rows rows_by_cost(const std::vector<VariantRow>& rows, const Cost& cost) {
+Rows rows_by_cost(const std::vector<VariantRow>& rows, const RowCost& cost) {
   Rows made;
   for (const VariantRow& row : rows) {
     if (row.finished() && cost(row) > 0) made.push_back(&row);
@@ -26,7 +26,7 @@ Rows rows_by_cost(const std::vector<VariantRow>& rows, const Cost& cost) {
   return made;
 }
 
-Rows pareto_frontier(const Subject& subject, const std::vector<VariantRow>& rows, const Cost& cost) {
+Rows pareto_frontier(const Subject& subject, const std::vector<VariantRow>& rows, const RowCost& cost) {
   const double sign = subject.direction == Direction::kLowerIsBetter ? -1 : 1;
   const auto quality = [&](const VariantRow& row) { return sign * quality_of_weights(rows, row); };
   Rows frontier = rows_by_cost(rows, cost);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headshare/models/encoder.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

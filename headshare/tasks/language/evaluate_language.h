@@ -6,7 +6,7 @@
 #include "headshare/data/text/windows.h"
 #include "headshare/metrics/language.h"
 #include "headshare/models/decoder.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

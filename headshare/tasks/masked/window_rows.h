@@ -11,7 +11,7 @@
 #include "headshare/data/text/batcher.h"
 #include "headshare/data/text/token_data.h"
 #include "headshare/text/hash/signature.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

@@ -116,7 +116,7 @@ class TranslationExperiment : public Experiment {
   }
 
   std::shared_ptr<const TranslationData> data_;
-  ParallelOptions pairs_;
+  PairOptions pairs_;
 };
 
 class TranslationFamily : public TaskFamily {
@@ -191,7 +191,7 @@ class TranslationFamily : public TaskFamily {
     HS_CHECK(!text.stride, "--stride is about next tokens of a text; leave it out");
     HS_CHECK(has_vocabulary(text.tokenizer.kind), "--tokenizer hash-... has no vocabulary to translate into");
     check_beam_options(options.own<TranslationTaskOptions>().beam);
-    const ParallelOptions& pairs = options.own<TranslationTaskOptions>().pairs;
+    const PairOptions& pairs = options.own<TranslationTaskOptions>().pairs;
     HS_CHECK(!has_position_limit(options.model.positions) ||
                  pairs.max_pair_length.value_or(options.model.context + 1) <= options.model.context,
              "--max-pair-length is ", pairs.max_pair_length ? std::to_string(*pairs.max_pair_length) : "auto (any)",

@@ -3,7 +3,7 @@
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/data/hash.h"
-#include "headshare/data/parallel/parallel_text.h"
+#include "headshare/data/parallel/pair_text.h"
 #include "headshare/models/position_limit.h"
 #include "headshare/text/tokenizer_file.h"
 
@@ -13,9 +13,9 @@ namespace {
 enum class Sides { kSource, kTarget, kBoth };
 
 // Texts to train a tokenizer on: every training sentence of these sides, a piece each.
-std::shared_ptr<Tokenizer> train_on(const TokenizerOptions& options, const ParallelOptions& pairs, Sides sides,
+std::shared_ptr<Tokenizer> train_on(const TokenizerOptions& options, const PairOptions& pairs, Sides sides,
                                     const Progress& progress) {
-  ParallelText text(pairs.train, pairs);
+  PairText text(pairs.train, pairs);
   std::optional<std::string> waiting;  // the target of a pair whose source was given
   return train_tokenizer(options, [&](std::string* chunk) {
     if (waiting) {
@@ -32,7 +32,7 @@ std::shared_ptr<Tokenizer> train_on(const TokenizerOptions& options, const Paral
 }
 
 std::shared_ptr<Tokenizer> named_or_trained(const std::string& path, const TokenizerOptions& options,
-                                            const ParallelOptions& pairs, Sides sides, const Progress& progress) {
+                                            const PairOptions& pairs, Sides sides, const Progress& progress) {
   return path.empty() ? train_on(options, pairs, sides, progress) : std::shared_ptr(load_tokenizer(path));
 }
 
@@ -49,15 +49,15 @@ TokenizerPair open_tokenizers(const TextOptions& text, const TranslationTaskOpti
   return tokenizers;
 }
 
-std::shared_ptr<const PairData> tokenised(const PairFiles& files, const ParallelOptions& options,
+std::shared_ptr<const PairData> tokenised(const PairFiles& files, const PairOptions& options,
                                           const TokenizerPair& tokenizers, const PairLimits& limits) {
-  ParallelText text(files, options);
+  PairText text(files, options);
   return std::make_shared<PairData>(&text, *tokenizers.source, *tokenizers.target, limits);
 }
 
 }  // namespace
 
-TranslationPart judged_part(const char* what, const PairFiles& files, const ParallelOptions& options,
+TranslationPart judged_part(const char* what, const PairFiles& files, const PairOptions& options,
                             const TokenizerPair& tokenizers, std::optional<int64_t> longest) {
   if (!files.given()) return {};
   const PairLimits limits{.longest = longest, .most_ratio = {}, .keep_empty = true};
@@ -66,7 +66,7 @@ TranslationPart judged_part(const char* what, const PairFiles& files, const Para
     notice(join_text(what, ": ", counts_text(counts, limits),
                      " (the loss leaves them out; they are translated, from as much of the source as has positions)"));
   }
-  ParallelText text(files, options);
+  PairText text(files, options);
   while (std::optional<Pair> pair = text.next()) {
     part.sources.push_back(std::move(pair->source));
     part.references.push_back(std::move(pair->target));

@@ -32,7 +32,7 @@ struct TranslationData {
 
 // What is judged is judged whole: the loss leaves out only pairs that are longer than the model's positions (`longest`;
 // a notice begins with `what`), and translations leave out none. Empty where no files are given.
-TranslationPart judged_part(const char* what, const PairFiles& files, const ParallelOptions& options,
+TranslationPart judged_part(const char* what, const PairFiles& files, const PairOptions& options,
                             const TokenizerPair& tokenizers, std::optional<int64_t> longest);
 
 // Loads tokenizers or trains them on the training pairs, and reads all parts. Throws Error for what the readers refuse,

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headshare/data/parallel/parallel_options.h"
+#include "headshare/data/parallel/pair_options.h"
 #include "headshare/decode/beam/beam_options.h"
 #include "headshare/models/encoder_decoder_options.h"
 #include "headshare/tasks/task_options.h"
@@ -15,7 +15,7 @@ namespace headshare {
 enum class SelectBy { kLoss, kBleu };
 
 struct TranslationTaskOptions {
-  ParallelOptions pairs = {};
+  PairOptions pairs = {};
   EncoderDecoderParts model = {};
   bool separate_tokenizers = false;        // each side has a tokenizer of its own
   std::string source_tokenizer_path = {};  // "": train one, or the one of both sides

@@ -164,13 +164,13 @@ TEST_F(TranslationTaskTest, RefusesWhatDoesNotFit) {
 }
 
 TEST_F(TranslationTaskTest, NeedsPairs) {
-  const auto refusal = [&](PairFiles ParallelOptions::*part) {
+  const auto refusal = [&](PairFiles PairOptions::*part) {
     TaskOptions options = task_options();
     options.own<TranslationTaskOptions>().pairs.*part = {};
     return error_message([&] { task_family("translation").open(options, {}); });
   };
-  EXPECT_THAT(refusal(&ParallelOptions::train), HasSubstr("give --source FILE"));
-  EXPECT_THAT(refusal(&ParallelOptions::validation), HasSubstr("--validation-source"));
+  EXPECT_THAT(refusal(&PairOptions::train), HasSubstr("give --source FILE"));
+  EXPECT_THAT(refusal(&PairOptions::validation), HasSubstr("--validation-source"));
 }
 
 }  // namespace

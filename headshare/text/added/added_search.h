@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "headshare/text/added/added_token.h"
-#include "headshare/text/tokenizer.h"
-#include "headshare/text/unigram/piece_trie.h"
+#include "headshare/text/added/piece_trie.h"
+#include "headshare/text/unicode/text_span.h"
 
 namespace headshare {
 

@@ -9,7 +9,7 @@
 
 #include "headshare/text/added/added_token.h"
 #include "headshare/text/bpe/word_splitter.h"
-#include "headshare/text/vocabulary.h"
+#include "headshare/text/interface/vocabulary.h"
 
 namespace headshare {
 

@@ -11,9 +11,9 @@
 #include "headshare/text/bpe/bpe_file.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/bpe/byte_alphabet.h"
+#include "headshare/text/interface/word_cache.h"
 #include "headshare/text/test_support.h"
 #include "headshare/text/tokenizer_file.h"
-#include "headshare/text/word_cache.h"
 
 namespace headshare {
 namespace {

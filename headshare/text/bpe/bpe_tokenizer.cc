@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "headshare/text/bpe/bpe_file.h"
-#include "headshare/text/tokenizer_file.h"
-#include "headshare/text/word_cache.h"
+#include "headshare/text/interface/for_kinds.h"
+#include "headshare/text/interface/word_cache.h"
 
 namespace headshare {
 

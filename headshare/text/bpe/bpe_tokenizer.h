@@ -5,8 +5,8 @@
 
 #include "headshare/text/added/added_tokens.h"
 #include "headshare/text/bpe/bpe_merger.h"
-#include "headshare/text/tokenizer.h"
-#include "headshare/text/worker_pool.h"
+#include "headshare/text/interface/tokenizer.h"
+#include "headshare/text/interface/worker_pool.h"
 
 namespace headshare {
 

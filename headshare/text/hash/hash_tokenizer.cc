@@ -5,7 +5,7 @@
 #include "headshare/base/nearest.h"
 #include "headshare/text/bpe/bpe_tokenizer.h"
 #include "headshare/text/hash/word_or_symbol.h"
-#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/interface/for_kinds.h"
 
 namespace headshare {
 namespace {

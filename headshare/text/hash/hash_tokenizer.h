@@ -5,7 +5,7 @@
 
 #include "headshare/text/hash/word_hasher.h"
 #include "headshare/text/hash/word_table.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

@@ -6,7 +6,7 @@
 
 #include "headshare/text/hash/legacy_normal.h"
 #include "headshare/text/hash/word_hasher.h"
-#include "headshare/text/worker_pool.h"
+#include "headshare/text/interface/worker_pool.h"
 
 namespace headshare {
 namespace {

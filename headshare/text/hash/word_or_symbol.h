@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/unicode/text_span.h"
 
 namespace headshare {
 

@@ -6,7 +6,6 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/file.h"
-#include "headshare/base/json_in_order.h"
 #include "headshare/base/json_input.h"
 #include "headshare/text/hf/hf_names.h"
 #include "headshare/text/hf/hf_parts.h"
@@ -17,24 +16,13 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr uint64_t kLargestListing = 16 << 20;
-constexpr const char* kConfig = "tokenizer_config.json";
-
-// A file of the folder, or null where there is none.
-ordered_json object_in(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return nullptr;
-  ordered_json object = read_json_in_order(path, kLargestListing);
-  HS_CHECK(object.is_object(), path.string(), ": must be a JSON object, not ", brief_json(json(object)));
-  return object;
-}
-
 class FolderReader {
  public:
-  explicit FolderReader(const fs::path& folder)
-      : config_path_(folder / kConfig),
-        map_path_(folder / "special_tokens_map.json"),
-        added_path_(folder / "added_tokens.json"),
-        config_(object_in(config_path_)) {}
+  explicit FolderReader(const HfTokenizerConfig& config)
+      : config_path_(config.file()),
+        map_path_(config.folder() / "special_tokens_map.json"),
+        added_path_(config.folder() / "added_tokens.json"),
+        config_(config.content()) {}
 
   TokensBeside read() {
     const json config = config_;
@@ -47,8 +35,8 @@ class FolderReader {
     if (found_.decides) {
       read_decoder(listed);
     } else {
-      names.merge(object_in(map_path_), map_path_.string());
-      read_added(object_in(added_path_), names.listed_as_special());
+      names.merge(object_in_folder(map_path_), map_path_.string());
+      read_added(object_in_folder(added_path_), names.listed_as_special());
     }
     add_named(names);
     return std::move(found_);
@@ -107,19 +95,13 @@ class FolderReader {
   }
 
   const fs::path config_path_, map_path_, added_path_;
-  const ordered_json config_;
+  const ordered_json& config_;
   TokensBeside found_;
   std::set<std::string> known_;
 };
 
 }  // namespace
 
-TokensBeside tokens_beside(const fs::path& folder) { return FolderReader(folder).read(); }
-
-std::string source_language_beside(const fs::path& folder) {
-  const json config = object_in(folder / kConfig);
-  const json& language = optional_member(config, "src_lang");
-  return language.is_null() ? "" : json_string(language, (folder / kConfig).string() + ": src_lang");
-}
+TokensBeside tokens_beside(const HfTokenizerConfig& config) { return FolderReader(config).read(); }
 
 }  // namespace headshare

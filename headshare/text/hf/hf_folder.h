@@ -1,12 +1,12 @@
 // What stands beside the files of a tokenizer in a folder that transformers wrote.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "headshare/text/added/added_token.h"
+#include "headshare/text/hf/hf_tokenizer_config.h"
 
 namespace headshare {
 
@@ -21,11 +21,8 @@ struct TokensBeside {
 // added_tokens.json; and behind them the special tokens that tokenizer_config.json and special_tokens_map.json name, in
 // the order in which transformers 5 numbers them: bos, eos, unk, sep, pad, cls, mask, then every other key that ends in
 // _token, then extra_special_tokens or additional_special_tokens. The first of two entries of a token counts; none
-// where there are no such files. The files are untrusted: throws Error naming the file, also where it asks for special
-// tokens to be left in the text.
-TokensBeside tokens_beside(const std::filesystem::path& folder);
-
-// The language that tokenizer_config.json names as that of sources (src_lang); "" where it names none.
-std::string source_language_beside(const std::filesystem::path& folder);
+// where there are no such files. The other files stand in the folder of `config`, and are untrusted: throws Error
+// naming the file, also where it asks for special tokens to be left in the text.
+TokensBeside tokens_beside(const HfTokenizerConfig& config);
 
 }  // namespace headshare

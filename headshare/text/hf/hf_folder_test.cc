@@ -42,7 +42,9 @@ class HfFolderTest : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(HfFolderTest, NothingBesideIsNothing) { EXPECT_TRUE(tokens_beside(directory_.path()).tokens.empty()); }
+TEST_F(HfFolderTest, NothingBesideIsNothing) {
+  EXPECT_TRUE(tokens_beside(HfTokenizerConfig(directory_.path())).tokens.empty());
+}
 
 TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
   const json entity = {{"content", "[E1]"}, {"lstrip", true}, {"normalized", false}, {"special", true}};
@@ -50,7 +52,7 @@ TEST_F(HfFolderTest, TheDecoderOfTheConfigurationCountsAlone) {
                                   {"mask_token", "[MASK]"},
                                   {"pad_token", nullptr}});
   write("added_tokens.json", {{"unread", 7}});
-  EXPECT_THAT(tokens_beside(directory_.path()).tokens,
+  EXPECT_THAT(tokens_beside(HfTokenizerConfig(directory_.path())).tokens,
               ElementsAre(AddedToken{.id = 3, .text = "x", .normalized = true},
                           AddedToken{.id = 12, .text = "[E1]", .special = true, .strips_left = true},
                           AddedToken{.id = kIdOfText, .text = "[MASK]", .special = true}));
@@ -61,7 +63,7 @@ TEST_F(HfFolderTest, TheOldFilesTogetherSayWhatIsSpecial) {
   write("special_tokens_map.json", {{"mask_token", {{"content", "[MASK]"}, {"lstrip", true}, {"normalized", false}}},
                                     {"extra_special_tokens", {"[E1]", {{"content", "[E2]"}}, "[E3]"}},
                                     {"additional_special_tokens", {"new"}}});
-  EXPECT_THAT(tokens_beside(directory_.path()).tokens,
+  EXPECT_THAT(tokens_beside(HfTokenizerConfig(directory_.path())).tokens,
               ElementsAre(AddedToken{.id = 10, .text = "[E1]", .special = true},
                           AddedToken{.id = 11, .text = "[E2]", .special = true},
                           AddedToken{.id = 12, .text = "new", .normalized = true},
@@ -73,7 +75,7 @@ TEST_F(HfFolderTest, TheOldFilesTogetherSayWhatIsSpecial) {
 TEST_F(HfFolderTest, NamedTokensComeInAnOrder) {
   const auto found = [this] {
     std::string all;
-    for (const AddedToken& token : tokens_beside(directory_.path()).tokens) all += token.text + " ";
+    for (const AddedToken& token : tokens_beside(HfTokenizerConfig(directory_.path())).tokens) all += token.text + " ";
     return all;
   };
   write_file(path("tokenizer_config.json"),

@@ -8,8 +8,8 @@
 #include "headshare/base/file.h"
 #include "headshare/base/json_input.h"
 #include "headshare/text/hf/hf_folder.h"
+#include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/sentencepiece/model_check.h"
-#include "headshare/text/tokenizer_file.h"
 #include "headshare/text/unicode/utf8.h"
 #include "headshare/text/unigram/charsmap.h"
 #include "headshare/text/unigram/unigram_tokenizer.h"
@@ -41,7 +41,7 @@ size_t language_code_bytes(std::string_view text) {
 
 // transformers would find them in texts, and give those that the vocabulary lacks the next ids.
 void refuse_added_tokens(const fs::path& folder) {
-  for (const AddedToken& token : tokens_beside(folder).tokens) {
+  for (const AddedToken& token : tokens_beside(HfTokenizerConfig(folder)).tokens) {
     const std::string_view text = token.text;
     const bool control = text == kPadding || text == kUnknown || text == kBegin || text == kEnd;
     const bool code = language_code_bytes(text) == text.size();

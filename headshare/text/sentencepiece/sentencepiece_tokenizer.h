@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace sentencepiece {
 class SentencePieceProcessor;

@@ -1,11 +1,14 @@
 // Training a SentencePiece model.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include "headshare/text/train_tokenizer.h"
+#include "headshare/text/interface/next_chunk.h"
 
 namespace headshare {
+
+enum class SentencePieceModel { kUnigram, kBpe };
 
 struct SentencePieceTraining {
   SentencePieceModel model = SentencePieceModel::kUnigram;

@@ -1,6 +1,7 @@
 #include "headshare/text/simple/byte_tokenizer.h"
 
-#include "headshare/text/tokenizer_file.h"
+#include "headshare/base/json_input.h"
+#include "headshare/text/interface/for_kinds.h"
 
 namespace headshare {
 
@@ -28,6 +29,11 @@ TokensWithSpans ByteTokenizer::encode_with_spans(std::string_view text) const {
 }
 
 bool ByteTokenizer::continues_word(int32_t) const { throw_words_unknown(*this); }
+
+std::unique_ptr<ByteTokenizer> ByteTokenizer::from_json(const nlohmann::json& object, const std::string& where) {
+  refuse_unknown_keys(object, {"format", "version", "kind"}, where);
+  return std::make_unique<ByteTokenizer>();
+}
 
 nlohmann::json ByteTokenizer::to_json() const { return tokenizer_header(*this); }
 

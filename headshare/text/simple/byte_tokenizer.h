@@ -1,7 +1,7 @@
 // Tokenizer "bytes": the ids are the bytes themselves.
 #pragma once
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 
@@ -17,6 +17,9 @@ class ByteTokenizer : public Tokenizer {
   std::optional<int32_t> special(SpecialToken) const override { return std::nullopt; }
   bool continues_word(int32_t id) const override;
   bool lossless() const override { return true; }
+
+  // Reads what to_json wrote.
+  static std::unique_ptr<ByteTokenizer> from_json(const nlohmann::json& object, const std::string& where);
   nlohmann::json to_json() const override;
 };
 

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
 
 namespace headshare {
 

@@ -4,7 +4,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
-#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/interface/for_kinds.h"
 #include "headshare/text/unicode/utf8.h"
 
 namespace headshare {

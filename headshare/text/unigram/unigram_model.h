@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/text/tokenizer.h"
-#include "headshare/text/unigram/piece_trie.h"
+#include "headshare/text/added/piece_trie.h"
+#include "headshare/text/unicode/text_span.h"
 
 namespace headshare {
 

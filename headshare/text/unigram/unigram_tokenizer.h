@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "headshare/text/added/added_tokens.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
+#include "headshare/text/interface/worker_pool.h"
 #include "headshare/text/unigram/normal_steps.h"
 #include "headshare/text/unigram/unigram_model.h"
-#include "headshare/text/worker_pool.h"
 
 namespace headshare {
 

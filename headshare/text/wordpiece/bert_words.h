@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/unicode/text_span.h"
 
 namespace headshare {
 

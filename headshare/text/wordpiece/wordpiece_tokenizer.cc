@@ -4,9 +4,9 @@
 
 #include "headshare/base/error.h"
 #include "headshare/base/json_input.h"
-#include "headshare/text/tokenizer_file.h"
+#include "headshare/text/interface/for_kinds.h"
+#include "headshare/text/interface/word_cache.h"
 #include "headshare/text/unicode/utf8.h"
-#include "headshare/text/word_cache.h"
 #include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "headshare/text/added/added_tokens.h"
-#include "headshare/text/tokenizer.h"
+#include "headshare/text/interface/tokenizer.h"
+#include "headshare/text/interface/worker_pool.h"
 #include "headshare/text/wordpiece/bert_words.h"
-#include "headshare/text/worker_pool.h"
 
 namespace headshare {
 

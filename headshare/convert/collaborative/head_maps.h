@@ -1,0 +1,28 @@
+// The matrices of head maps say what each head of an attention layer computes, in the same form for every scheme.
+#pragma once
+
+#include "headshare/attention/scheme.h"
+
+namespace headshare {
+
+// With x of the query side and y of the memory side, positions left aside:
+//   score_h = s ((x A_h + a_h) . (y B_h + b_h) + y u_h),   out = sum_h softmax(score_h) (y V_h + v_h) O_h + o
+// All in double. What a scheme adds to the heads after averaging is part of o.
+struct HeadMaps {
+  Tensor query;         // A: [H, E, Dk]
+  Tensor query_bias;    // a: [H, Dk]
+  Tensor key;           // B: [H, E, Dk]
+  Tensor key_bias;      // b: [H, Dk]
+  Tensor content_bias;  // u: [H, E]
+  Tensor value;         // V: [H, E, Dv]
+  Tensor value_bias;    // v: [H, Dv]
+  Tensor output;        // O: [H, Dv, E]
+  Tensor output_bias;   // o: [E]
+};
+
+// Asks the scheme for the values at zero and at the unit vectors, in double, so that no scheme needs code of its own.
+// Throws Error, naming `layer` ("layer 3"), for values that are not finite and for schemes whose heads are not all
+// there: normed queries and keys, one head for all (`sha`), values that are whole hidden states.
+HeadMaps head_maps(const Scheme& scheme, const std::string& layer);
+
+}  // namespace headshare

@@ -1,0 +1,19 @@
+#include "headshare/convert/collaborative/rotary_maps.h"
+
+#include <ATen/ATen.h>
+
+namespace headshare {
+
+Tensor as_complex(const Tensor& maps) {
+  const int64_t half = maps.size(-1) / 2;
+  return at::complex(maps.slice(-1, 0, half).contiguous(), maps.slice(-1, half).contiguous());
+}
+
+Tensor as_pairs_of_columns(const Tensor& turning) { return at::cat({at::real(turning), at::imag(turning)}, -1); }
+
+Tensor as_real_maps(const Tensor& slices) {
+  if (!slices.is_complex()) return slices[0];
+  return as_pairs_of_columns(slices.squeeze(3).permute({1, 2, 0}));
+}
+
+}  // namespace headshare

@@ -1,0 +1,21 @@
+// What the kinds of tokenizers share with one another, and users of a tokenizer do not need.
+#pragma once
+
+#include "headshare/text/interface/tokenizer.h"
+
+namespace headshare {
+
+// The format and its version, which lead every tokenizer.json of ours.
+inline constexpr const char* kTokenizerFormat = "headshare-tokenizer";
+inline constexpr int32_t kTokenizerVersion = 1;
+
+// Every to_json() begins with this object.
+nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
+
+// Throws Error for an id that decode() must refuse.
+void check_token_id(int32_t id, int64_t vocabulary_size);
+
+// Answers continues_word() for kinds whose ids do not tell where words begin.
+[[noreturn]] void throw_words_unknown(const Tokenizer& tokenizer);
+
+}  // namespace headshare
