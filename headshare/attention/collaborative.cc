@@ -139,6 +139,7 @@ SchemeRecord collaborative_scheme() {
           .paper = "Cordonnier et al., 2020",
           .make = make_as<Collaborative>,
           .options = own_options(),
+          .reads = {"key-width", "layer-key-widths"},
           .set_defaults = set_defaults,
           .why_not = why_not,
           .compared_width = whole_width,

@@ -57,6 +57,7 @@ SchemeRecord el_lossless_scheme() {
           .sentence = "mha computed from cached hidden states: the same weights, the same result",
           .paper = "Yan et al., 2021",
           .make = make_as<ElLossless>,
+          .reads = {"key-width"},
           .set_defaults = set_mha_defaults,
           .why_not = why_not,
           .compared_width = mha_compared_width,

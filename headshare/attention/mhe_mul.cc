@@ -85,6 +85,7 @@ SchemeRecord mhe_mul_scheme() {
           .paper = "Xue and Aletras, 2023",
           .make = make_as<MheMul>,
           .options = options,
+          .reads = {"mhe-deviation"},
           .set_defaults = set_defaults};
 }
 
