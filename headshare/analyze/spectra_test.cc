@@ -9,7 +9,7 @@
 #include "headshare/ops/layer.h"
 
 namespace headshare {
-namespace {
+namespace spectra_test {
 
 constexpr int64_t kH = 3, kE = 12;
 
@@ -100,5 +100,5 @@ TEST(Spectra, HaveSharesOfTheEnergyThatSumToOne) {
   EXPECT_NEAR(stacked_spectrum(s, width(s)).energy(), all, 1e-6 * all);
 }
 
-}  // namespace
+}  // namespace spectra_test
 }  // namespace headshare

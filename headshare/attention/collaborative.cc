@@ -83,6 +83,7 @@ class Collaborative : public Scheme {
 }  // namespace
 
 namespace {
+namespace collaborative {
 
 // A key width that is even, so that rotary positions can be had; the temperature of heads that are E / H wide, whatever
 // the width of the values (docs/mathematics.md).
@@ -131,6 +132,7 @@ SchemeOptions own_options() {
   return options;
 }
 
+}  // namespace collaborative
 }  // namespace
 
 SchemeRecord collaborative_scheme() {
@@ -138,11 +140,12 @@ SchemeRecord collaborative_scheme() {
           .sentence = "heads share query and key maps, and each weights their dimensions",
           .paper = "Cordonnier et al., 2020",
           .make = make_as<Collaborative>,
-          .options = own_options(),
-          .set_defaults = set_defaults,
-          .why_not = why_not,
-          .compared_width = whole_width,
-          .sizes = sizes,
+          .options = collaborative::own_options(),
+          .reads = {"key-width", "layer-key-widths"},
+          .set_defaults = collaborative::set_defaults,
+          .why_not = collaborative::why_not,
+          .compared_width = collaborative::whole_width,
+          .sizes = collaborative::sizes,
           .shares_key_width = true};
 }
 

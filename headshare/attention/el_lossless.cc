@@ -42,6 +42,7 @@ class ElLossless : public Mha {
 }  // namespace
 
 namespace {
+namespace el_lossless {
 
 std::string why_not(const AttentionOptions& o) {
   if (o.qk_norm)
@@ -50,6 +51,7 @@ std::string why_not(const AttentionOptions& o) {
   return reason.empty() ? why_not_mha(o) : reason;
 }
 
+}  // namespace el_lossless
 }  // namespace
 
 SchemeRecord el_lossless_scheme() {
@@ -57,8 +59,9 @@ SchemeRecord el_lossless_scheme() {
           .sentence = "mha computed from cached hidden states: the same weights, the same result",
           .paper = "Yan et al., 2021",
           .make = make_as<ElLossless>,
+          .reads = {"key-width"},
           .set_defaults = set_mha_defaults,
-          .why_not = why_not,
+          .why_not = el_lossless::why_not,
           .compared_width = mha_compared_width,
           .weights_of = "mha"};
 }

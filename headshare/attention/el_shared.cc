@@ -86,12 +86,14 @@ struct ElSharedOptions {
   bool averaged_values = false;  // keys are projected, hidden states are values, heads averaged
 };
 
+namespace el_shared {
+
 Fields fields(ElSharedOptions& o) {
   return {field("averaged-values", &o.averaged_values,
                 "el_shared projects keys, takes whole hidden states for values and averages the heads")};
 }
 
-std::shared_ptr<Scheme> make_el_shared(const AttentionOptions& options) {
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
   if (options.own.get<ElSharedOptions>().averaged_values) return std::make_shared<ElAveraged>(options);
   return std::make_shared<ElShared>(options);
 }
@@ -103,15 +105,16 @@ std::string why_not(const AttentionOptions& o) {
                    " must equal d-model ", o.d_model, "; leave --head-width at auto");
 }
 
+}  // namespace el_shared
 }  // namespace
 
 SchemeRecord el_shared_scheme() {
   return {.name = "el_shared",
           .sentence = "a head's keys and values are its slice of the hidden state",
           .paper = "Xue and Aletras, 2023, after Yan et al., 2021",
-          .make = make_el_shared,
-          .options = scheme_options<ElSharedOptions>(fields),
-          .why_not = why_not};
+          .make = el_shared::make,
+          .options = scheme_options<ElSharedOptions>(el_shared::fields),
+          .why_not = el_shared::why_not};
 }
 
 }  // namespace headshare

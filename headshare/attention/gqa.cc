@@ -42,8 +42,9 @@ AttentionCost Gqa::own_cost() const {
 }
 
 namespace {
+namespace gqa {
 
-std::shared_ptr<Scheme> make_gqa(const AttentionOptions& options) {
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
   return std::make_shared<Gqa>(options, groups_of(options));
 }
 
@@ -72,17 +73,18 @@ void fill_in(AttentionOptions* options) {
            " groups; set --groups to a divisor of ", heads);
 }
 
+}  // namespace gqa
 }  // namespace
 
 SchemeRecord gqa_scheme() {
-  SchemeOptions options = scheme_options<GqaOptions>(fields);
-  options.fill_in = fill_in;
+  SchemeOptions options = scheme_options<GqaOptions>(gqa::fields);
+  options.fill_in = gqa::fill_in;
   return {.name = "gqa",
           .sentence = "groups of heads share keys and values",
           .paper = "Ainslie et al., 2023",
-          .make = make_gqa,
+          .make = gqa::make,
           .options = options,
-          .sizes = sizes};
+          .sizes = gqa::sizes};
 }
 
 }  // namespace headshare

@@ -57,6 +57,7 @@ SchemeRecord mha_scheme() {
           .sentence = "every head has its own queries, keys and values",
           .paper = "Vaswani et al., 2017",
           .make = make_as<Mha>,
+          .reads = {"key-width"},
           .set_defaults = set_mha_defaults,
           .why_not = why_not_mha,
           .compared_width = mha_compared_width};

@@ -60,6 +60,7 @@ class MheAdd : public SingleHead {
 }  // namespace
 
 namespace {
+namespace mhe_add {
 
 Fields fields(MheOptions& o) {
   return {field("mhe-deviation", &o.deviation,
@@ -73,11 +74,12 @@ void fill_in(AttentionOptions* options) {
   if (!deviation) deviation = 0.02;
 }
 
+}  // namespace mhe_add
 }  // namespace
 
 SchemeRecord mhe_add_scheme() {
-  SchemeOptions options = scheme_options<MheOptions>(fields);
-  options.fill_in = fill_in;
+  SchemeOptions options = scheme_options<MheOptions>(mhe_add::fields);
+  options.fill_in = mhe_add::fill_in;
   return {.name = "mhe_add",
           .sentence = "all heads share one head's maps, and each adds an embedding of its own",
           .paper = "Xue and Aletras, 2023",

@@ -62,6 +62,7 @@ class MheMul : public SingleHead {
 }  // namespace
 
 namespace {
+namespace mhe_mul {
 
 // Measured: docs/design/021-where-head-embeddings-start.md.
 void set_defaults(AttentionOptions* options) {
@@ -75,17 +76,19 @@ Fields fields(MheMulOptions& o) {
   };
 }
 
+}  // namespace mhe_mul
 }  // namespace
 
 SchemeRecord mhe_mul_scheme() {
-  SchemeOptions options = scheme_options<MheMulOptions>(fields);
+  SchemeOptions options = scheme_options<MheMulOptions>(mhe_mul::fields);
   options.reset = [](AttentionOptions*) {};  // a layer that takes another's place counts embeddings from where it does
   return {.name = "mhe_mul",
           .sentence = "all heads share one head's maps, and each multiplies by an embedding of its own",
           .paper = "Xue and Aletras, 2023",
           .make = make_as<MheMul>,
           .options = options,
-          .set_defaults = set_defaults};
+          .reads = {"mhe-deviation"},
+          .set_defaults = mhe_mul::set_defaults};
 }
 
 }  // namespace headshare

@@ -6,15 +6,17 @@
 namespace headshare {
 
 namespace {
+namespace mqa {
 
-std::shared_ptr<Scheme> make_mqa(const AttentionOptions& options) {
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
   return std::make_shared<Gqa>(options, /*groups=*/1);
 }
 
+}  // namespace mqa
 }  // namespace
 
 SchemeRecord mqa_scheme() {
-  return {.name = "mqa", .sentence = "all heads share keys and values", .paper = "Shazeer, 2019", .make = make_mqa};
+  return {.name = "mqa", .sentence = "all heads share keys and values", .paper = "Shazeer, 2019", .make = mqa::make};
 }
 
 }  // namespace headshare

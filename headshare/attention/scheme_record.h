@@ -51,6 +51,11 @@ struct SchemeRecord {
   // Its own options; without `fields` it has none.
   SchemeOptions options = {};
 
+  // The names of the options that it reads, though not every scheme does, from the lists of others: another scheme's
+  // options ("mhe-deviation"), and options of all layers or of the model ("key-width"). Whoever sets an option that no
+  // scheme of a model reads is told so (attention/idle_options.h).
+  std::vector<std::string> reads = {};
+
   // Fills options left at auto that become something else here than in other schemes. The head width is known.
   std::function<void(AttentionOptions* options)> set_defaults = nullptr;
 

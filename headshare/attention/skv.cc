@@ -92,23 +92,26 @@ struct SkvOptions {
   bool shared_qk = false;  // share queries and keys instead of keys and values
 };
 
+namespace skv {
+
 Fields fields(SkvOptions& o) {
   return {field("shared-qk", &o.shared_qk, "skv shares queries and keys instead of keys and values")};
 }
 
-std::shared_ptr<Scheme> make_skv(const AttentionOptions& options) {
+std::shared_ptr<Scheme> make(const AttentionOptions& options) {
   if (options.own.get<SkvOptions>().shared_qk) return std::make_shared<SharedQueryKey>(options);
   return std::make_shared<SharedKeyValue>(options);
 }
 
+}  // namespace skv
 }  // namespace
 
 SchemeRecord skv_scheme() {
   return {.name = "skv",
           .sentence = "a head's keys are its values",
           .paper = "Xue and Aletras, 2023",
-          .make = make_skv,
-          .options = scheme_options<SkvOptions>(fields)};
+          .make = skv::make,
+          .options = scheme_options<SkvOptions>(skv::fields)};
 }
 
 }  // namespace headshare

@@ -7,7 +7,7 @@
 #include "headshare/base/error.h"
 
 namespace headshare {
-namespace {
+namespace generate_test {
 
 constexpr int32_t kEnd = 256;
 
@@ -158,5 +158,5 @@ TEST(GenerateTest, ErrorsAndInterruptionsPassThrough) {
   EXPECT_THROW(generate(std::ref(model), interrupted), Interrupted);
 }
 
-}  // namespace
+}  // namespace generate_test
 }  // namespace headshare

@@ -9,7 +9,7 @@
 #include "headshare/base/testing.h"
 
 namespace headshare {
-namespace {
+namespace sampling_test {
 
 using Logits = std::vector<float>;
 using Tokens = std::vector<int32_t>;
@@ -161,5 +161,5 @@ TEST(SamplingTest, OptionsHaveFields) {
   for (const std::string& name : names) EXPECT_NE(find_field(list, name), nullptr) << name;
 }
 
-}  // namespace
+}  // namespace sampling_test
 }  // namespace headshare

@@ -5,7 +5,7 @@
 #include "headshare/base/error.h"
 
 namespace headshare {
-namespace {
+namespace text_stream_test {
 
 using Tokens = std::vector<int32_t>;
 
@@ -146,5 +146,5 @@ TEST(StopMatcherTest, HoldsBackOnlyWhatMayBecomeAStop) {
 
 TEST(StopMatcherTest, AnEmptyStopIsAnError) { EXPECT_THROW(StopMatcher({"a", ""}), Error); }
 
-}  // namespace
+}  // namespace text_stream_test
 }  // namespace headshare

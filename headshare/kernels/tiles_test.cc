@@ -10,7 +10,7 @@
 #include "headshare/kernels/testing.h"
 
 namespace headshare::kernels {
-namespace {
+namespace tiles_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -387,5 +387,5 @@ TEST(DropoutMask, FollowsKeySentenceHeadQueryAndMemoryKey) {
   for (const int count : differ) EXPECT_GT(count, 10);
 }
 
-}  // namespace
+}  // namespace tiles_test
 }  // namespace headshare::kernels

@@ -1,5 +1,6 @@
 #include "headshare/models/encoder_decoder_options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headshare/attention/scheme_record.h"
@@ -158,6 +159,12 @@ Fields stored_fields(EncoderDecoderOptions& o) {
   append(&list, attention_fields("decoder", o.sites->decoder));
   append(&list, attention_fields("cross", o.sites->cross));
   return list;
+}
+
+std::vector<std::string> site_schemes(const EncoderDecoderParts& parts, const std::string& scheme) {
+  std::vector<std::string> schemes = {parts.encoder_scheme, parts.decoder_scheme, parts.cross_scheme};
+  std::replace(schemes.begin(), schemes.end(), std::string(kAuto), scheme);
+  return schemes;
 }
 
 EncoderDecoderOptions resolve(EncoderDecoderOptions o) {

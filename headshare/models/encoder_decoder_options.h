@@ -59,6 +59,9 @@ Fields fields(EncoderDecoderOptions& options);
 // What a checkpoint's config.json holds: the options of each site too.
 Fields stored_fields(EncoderDecoderOptions& options);
 
+// The schemes of the three sites, where `scheme` is that of sites whose own is auto.
+std::vector<std::string> site_schemes(const EncoderDecoderParts& parts, const std::string& scheme);
+
 // Fills in defaults and the attention of each site, checks sizes. Throws Error for what an encoder-decoder has not:
 // layers that share parameters, factorised embeddings, key widths that differ between layers.
 EncoderDecoderOptions resolve(EncoderDecoderOptions options);

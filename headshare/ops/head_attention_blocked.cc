@@ -8,13 +8,13 @@
 namespace headshare {
 namespace {
 
-constexpr int64_t kBlock = 128;  // queries at a time: long enough for well-shaped products
+constexpr int64_t kQueryBlock = 128;  // queries at a time: long enough for well-shaped products
 
 std::vector<std::string> why_not_blocked(const HeadProblem& problem, const HeadMask& mask, const HeadDropout&) {
   if (mask.alibi_slopes.defined() && !mask.causal) {
     return {"without a causal mask a block does not know how far its queries are from the end (ALiBi)"};
   }
-  if (problem.query.size(2) <= kBlock) return {join_text("no more queries than one block of ", kBlock)};
+  if (problem.query.size(2) <= kQueryBlock) return {join_text("no more queries than one block of ", kQueryBlock)};
   return {};
 }
 
@@ -24,8 +24,8 @@ Tensor run_blocked(const HeadProblem& p, const HeadMask& mask, const HeadDropout
   const int64_t T = p.query.size(2);
   const int64_t S = p.key.size(2);
   std::vector<Tensor> blocks;
-  for (int64_t first = 0; first < T; first += kBlock) {
-    const int64_t last = std::min(first + kBlock, T);
+  for (int64_t first = 0; first < T; first += kQueryBlock) {
+    const int64_t last = std::min(first + kQueryBlock, T);
     const int64_t keys = mask.causal ? std::clamp<int64_t>(last + S - T, 0, S) : S;
     HeadProblem block = p;
     HeadDropout block_dropout = dropout;

@@ -31,4 +31,8 @@ kernels::Parallel torch_threads() {
           }};
 }
 
+void in_torch_threads(int64_t count, const std::function<void(int64_t first, int64_t last)>& work) {
+  at::parallel_for(0, count, /*grain_size=*/1, work);
+}
+
 }  // namespace headshare

@@ -1,6 +1,9 @@
 // Threads for the kernels: those of libtorch.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "headshare/kernels/parallel.h"
 
 namespace headshare {
@@ -8,5 +11,9 @@ namespace headshare {
 // As many threads as at::get_num_threads(), one inside another parallel part. An exception thrown by an
 // item reaches the caller once all items are done.
 kernels::Parallel torch_threads();
+
+// at::parallel_for of a grain of 1, compiled with OpenMP: calls work(first, last) for pieces of [0, count), one piece a
+// thread.
+void in_torch_threads(int64_t count, const std::function<void(int64_t first, int64_t last)>& work);
 
 }  // namespace headshare

@@ -10,6 +10,7 @@
 
 #include "headshare/base/error.h"
 #include "headshare/ops/gelu.h"
+#include "headshare/ops/parallel.h"
 #include "headshare/ops/precision.h"
 #include "headshare/ops/product_sides.h"
 #include "headshare/ops/tile_gemm.h"
@@ -36,7 +37,7 @@ template <class Work>
 void in_parallel(int64_t count, int64_t length, int64_t grain, const Work& work) {
   const int64_t parts = std::min(cuts(count), std::max<int64_t>(1, length / grain));
   const int64_t part = blocks(blocks(length, parts), grain) * grain;
-  at::parallel_for(0, count * parts, 1, [&](int64_t first, int64_t last) {
+  in_torch_threads(count * parts, [&](int64_t first, int64_t last) {
     for (int64_t item = first; item < last; ++item) {
       const int64_t begin = item % parts * part;
       const int64_t end = std::min(length, begin + part);

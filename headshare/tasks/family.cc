@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headshare/attention/collaborative.h"
+#include "headshare/attention/idle_options.h"
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/base/json_input.h"
@@ -93,7 +94,7 @@ bool may_be_fine_tuned(const std::string& task) {
 
 std::string value_of(Fields list, const std::string& name) { return field_text(find_field(list, name)->value(), name); }
 
-// Adds options of a model that the model does not read beside the others. Options of schemes are left out.
+// Adds options of a model that the model does not read beside the others, whatever its scheme.
 void add_idle_in_model(TransformerOptions model, bool fine_tuned, IdleOptions* idle) {
   const Fields list = fields(model);
   const std::string positions = "does nothing with --positions " + value_of(list, "positions");
@@ -165,6 +166,7 @@ IdleOptions idle_options(const TaskOptions& options, const TrainOptions& train) 
     idle.push_back({name, "does nothing for a model that learns " + own.learns()});
   }
   add_idle_in_model(options.model, may_be_fine_tuned(options.task), &idle);
+  for (IdleOption& one : idle_scheme_options(own.schemes(options))) idle.push_back(std::move(one));
   add_idle_in_schedule(train.schedule, &idle);
   for (const TaskFamily* other : task_families()) {
     for (IdleOption& one : foreign_options(*other, options.task)) idle.push_back(std::move(one));

@@ -49,6 +49,11 @@ class TaskFamily {
   // matters; one that a run began with stays.
   virtual std::vector<std::string> idle_options(const TaskOptions&) const { return {}; }
 
+  // The attention schemes that a model of these options has.
+  virtual std::vector<std::string> schemes(const TaskOptions& options) const {
+    return {options.model.attention.scheme};
+  }
+
   // The files and directories that its own options name.
   virtual std::vector<std::string*> paths(TaskOptions&) const { return {}; }
 

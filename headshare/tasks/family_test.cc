@@ -4,9 +4,12 @@
 
 #include <set>
 
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/testing.h"
 #include "headshare/tasks/diagnostics/diagnostic.h"
+#include "headshare/tasks/idle_options.h"
 #include "headshare/tasks/masked/masked_language_model.h"
+#include "headshare/tasks/translation/translation_options.h"
 
 namespace headshare {
 namespace {
@@ -101,6 +104,39 @@ TEST(CheckTaskTest, TakesItsOwnAndThoseOfWhatItBeginsWith) {
   EXPECT_EQ(refused("recall", "test-sequences", "4"), "no error");
   EXPECT_EQ(refused("glue", "mask-rate", "0.5"), "no error");
   EXPECT_EQ(refused("squad", "finetune-doc-stride", "9"), "no error");
+}
+
+// Why an option does nothing in a model of these options; "" where it is read.
+std::string why_idle(const TaskOptions& options, const std::string& option) {
+  for (const IdleOption& one : idle_options(options, TrainOptions())) {
+    if (one.name == option) return one.why;
+  }
+  return "";
+}
+
+TEST(IdleOptionsTest, OptionsOfOtherSchemesDoNothing) {
+  TaskOptions options = untouched("language-model");
+  options.model.attention.scheme = "mqa";
+  EXPECT_EQ(why_idle(options, "groups"), "matters only to the scheme gqa");
+  EXPECT_EQ(why_idle(options, "layer-key-widths"), "matters only to the scheme collaborative");
+  options.model.attention.scheme = "gqa";
+  EXPECT_EQ(why_idle(options, "groups"), "");
+}
+
+TEST(IdleOptionsTest, OneSiteOfATranslatorIsEnough) {
+  TaskOptions options = untouched("translation");
+  EXPECT_NE(why_idle(options, "groups"), "");
+  options.own<TranslationTaskOptions>().model.cross_scheme = "gqa";
+  EXPECT_EQ(why_idle(options, "groups"), "");
+}
+
+// A name that a scheme's record misspells would never be refused.
+TEST(IdleOptionsTest, SchemesReadOptionsThatModelsHave) {
+  TransformerOptions model;
+  Fields list = fields(model);
+  for (const auto& scheme : scheme_records()) {
+    for (const std::string& name : scheme->reads) EXPECT_NE(find_field(list, name), nullptr) << scheme->name << name;
+  }
 }
 
 TEST(CheckTaskTest, RefusesDifficultiesThatCannotBeMet) {

@@ -8,7 +8,7 @@
 #include "headshare/text/test_support.h"
 
 namespace headshare {
-namespace {
+namespace tokenizer_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -131,5 +131,5 @@ TEST(TokenizerTest, SpecialTokensAreReadFromTextOnRequestOnly) {
   EXPECT_EQ(all[0]->encode_with_special("<unk>"), all[0]->encode("<unk>"));
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace headshare

@@ -41,6 +41,7 @@ def test_encoder_decoders(cost, run, refused):
     assert "encoder-decoder: layers 6, decoder-layers 6, cross-scheme mha, d-model 512" in flat
     assert "the source's cache is filled once" in flat and all(len(line) <= 80 for line in text.splitlines())
     assert "100.0" in run("cost", *sizes[:-1], "mha").stdout
+    cost(*sizes, "--cross-scheme", "gqa", "--groups", 4)  # one site reads it
     assert "belongs to --kind encoder-decoder" in refused(2, "cost", "--decoder-layers", 2)
     assert "belongs to --kind encoder" in refused(2, "cost", *sizes, "--segments", 2)
 

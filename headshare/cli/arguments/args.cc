@@ -120,6 +120,13 @@ void Arguments::refuse_idle(const IdleOptions& options) const {
   for (const IdleOption& one : options) refuse_idle({one.name}, one.why);
 }
 
+void refuse_idle_sweep(const std::vector<std::string>& swept, const IdleOptions& idle) {
+  for (const IdleOption& one : idle) {
+    if (std::find(swept.begin(), swept.end(), one.name) == swept.end()) continue;
+    throw UsageError(join_text("--sweep ", one.name, ": ", one.name, " ", one.why, "; leave it out"));
+  }
+}
+
 // Reads the flag at words[at]; returns how many words it took.
 size_t Arguments::parse_flag(const Words& words, size_t at) {
   const std::string& word = words[at];

@@ -130,4 +130,7 @@ class Arguments {
   Words unnamed_;  // the words without a name
 };
 
+// Throws UsageError for the first swept option that is idle: all its values give the same model.
+void refuse_idle_sweep(const std::vector<std::string>& swept, const IdleOptions& idle);
+
 }  // namespace headshare

@@ -55,7 +55,12 @@ void refuse_teacher_in_out(const CompareCommand& command) {
 void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& options) {
   if (!options.own<TextOptions>().distillation.given()) arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
   as_usage([&] { check_comparison(options); });
-  arguments.refuse_idle(as_usage([&] { return idle_options(options); }));
+  const IdleOptions idle = as_usage([&] { return idle_options(options); });
+  arguments.refuse_idle(idle);
+  const SweepSetting setting = sweep_settings(options).front();
+  std::vector<std::string> swept;
+  for (const auto& [name, value] : setting.values) swept.push_back(name);
+  refuse_idle_sweep(swept, idle);
 }
 
 // What a tokenizer of the user's own would be beside the teacher's.

@@ -3,6 +3,8 @@
 #include <cctype>
 #include <map>
 
+#include "headshare/attention/idle_options.h"
+#include "headshare/attention/scheme_record.h"
 #include "headshare/base/error.h"
 #include "headshare/base/notice.h"
 #include "headshare/cli/tables/cost_table.h"
@@ -129,6 +131,19 @@ void check_embedding(const Arguments& given, const CostOptions& options, const S
            "--vocabulary is for a table of tokens, and hashed embeddings have no vocabulary; leave it out");
 }
 
+// Throws UsageError for an option that no scheme here reads.
+void refuse_idle_options(const Arguments& given, const CostOptions& options, const Sweep& sweep) {
+  std::vector<std::string> schemes;
+  for (const std::string& scheme : chosen_schemes(options.schemes)) {
+    const bool has_sites = options.kind == ModelKind::kEncoderDecoder;
+    const std::vector<std::string> sites = has_sites ? site_schemes(options.translator, scheme) : Words{scheme};
+    schemes.insert(schemes.end(), sites.begin(), sites.end());
+  }
+  const IdleOptions idle = idle_scheme_options(schemes);
+  given.refuse_idle(idle);
+  refuse_idle_sweep({sweep.name}, idle);
+}
+
 HfShape shape_at(const fs::path& path) {
   const bool configuration = path.extension() == ".yaml" || path.extension() == ".yml";
   if (!configuration || !path_exists(path)) return read_shape(path);
@@ -167,6 +182,7 @@ int run_cost(const Words& words) {
   const std::vector<SchemeCost> costs = as_usage([&] {
     sweep = parse_sweep(options.sweep, swept_fields(options.model));
     check_embedding(typed, options, sweep);
+    refuse_idle_options(typed, options, sweep);
     return all_costs(options, sweep);
   });
   if (shape) {

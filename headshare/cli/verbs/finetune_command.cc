@@ -122,7 +122,7 @@ Arguments arguments_of(FineTuneCommand& command) {
   return made;
 }
 
-std::string evaluation_text(const Evaluation& evaluation) {
+std::string fine_tuning_text(const Evaluation& evaluation) {
   std::string text = "loss " + format_fixed(evaluation.loss, 4);
   for (const Score& score : evaluation.scores) {
     if (!score.name.ends_with("total")) text += join_text("  ", score.name, " ", format_fixed(score.value, 4));
@@ -167,9 +167,9 @@ void check_one_task(const FineTuneCommand& command, const std::vector<std::strin
 }
 
 // How far the whole grid is.
-class GridProgress : public FineTuneObserver {
+class FineTuningProgress : public FineTuneObserver {
  public:
-  explicit GridProgress(int64_t models) : models_(models) {}
+  explicit FineTuningProgress(int64_t models) : models_(models) {}
 
   void on_model(const std::string& task, double learning_rate, int64_t seed) override {
     what_ = join_text(task, " lr ", learning_rate, " seed ", seed);
@@ -187,13 +187,13 @@ class GridProgress : public FineTuneObserver {
     show(join_text("evaluating ", done, "/", total));
   }
   void on_evaluation(const EvaluationReport& report) override {
-    print_status(join_text(what_, ", step ", report.step, ": ", evaluation_text(report.evaluation),
+    print_status(join_text(what_, ", step ", report.step, ": ", fine_tuning_text(report.evaluation),
                            report.best ? " (best so far)" : ""));
   }
 
   void on_teacher(const Evaluation& teacher) override {
     if (std::exchange(teacher_shown_, true)) return;  // every model of the grid has the same
-    print_status("teacher: " + evaluation_text(teacher));
+    print_status("teacher: " + fine_tuning_text(teacher));
   }
 
   void hide() { line_.hide(); }
@@ -229,7 +229,7 @@ int finetune(FineTuneCommand& command) {
   const FineTuneJobs jobs = open_jobs(grid, tasks, trained, device);
   begin_grid(grid, jobs, trained.directory);
   const nlohmann::ordered_json options = write_resolved(command, grid.out);
-  GridProgress progress(static_cast<int64_t>(jobs.size() * command.tuning.learning_rates.size()) * command.seeds);
+  FineTuningProgress progress(static_cast<int64_t>(jobs.size() * command.tuning.learning_rates.size()) * command.seeds);
   const std::vector<TaskResult> results = run_grid(grid, jobs, device, progress, stop_requested);
   progress.hide();
   const nlohmann::ordered_json object = results_object(command.model, results, options);

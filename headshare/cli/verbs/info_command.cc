@@ -1,4 +1,5 @@
 // headshare info: what is in a model, what this machine supports, which kernel runs and why.
+#include "headshare/attention/idle_options.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/tables/kernel_report.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -109,6 +110,7 @@ int run_info(const Words& words) {
   std::optional<ModelDescription> described;
   ModelOptions model;
   if (options.model_path.empty()) {
+    arguments.refuse_idle(idle_scheme_options({options.model.attention.scheme}));
     model = as_usage([&] { return resolve(options.model); });
   } else {
     const fs::path directory = find_checkpoint(options.model_path);

@@ -11,7 +11,7 @@
 #include "headshare/ops/layer.h"
 
 namespace headshare {
-namespace {
+namespace decomposition_test {
 
 // Maps of 6 heads, 8 wide, of a model 48 wide.
 constexpr int64_t kH = 6, kE = 48, kD = 8;
@@ -172,5 +172,5 @@ TEST(Decomposition, RefusesWhatIsNotFinite) {
   EXPECT_THROW(decompose(slices(Heads::kIndependent), 0, {}), Error);
 }
 
-}  // namespace
+}  // namespace decomposition_test
 }  // namespace headshare

@@ -9,9 +9,9 @@ namespace headshare {
 namespace {
 
 constexpr const char* kHead = "cls.predictions.";
-constexpr const char* kOutputLayer = "cls.predictions.decoder.weight";
-constexpr const char* kOutputBias = "masked_head.output_bias";
-constexpr const char* kMultipleChoice = "BertForMultipleChoice";
+constexpr const char* kBertOutputLayer = "cls.predictions.decoder.weight";
+constexpr const char* kBertOutputBias = "masked_head.output_bias";
+constexpr const char* kBertMultipleChoice = "BertForMultipleChoice";
 
 // A task's head in BertForSequenceClassification and BertForQuestionAnswering; "": BERT has none such.
 std::string task_head_name(TaskHeadKind kind) {
@@ -23,7 +23,7 @@ TensorPlaces bert_places(const EncoderOptions& options) {
   const bool tied = options.masked_head && options.tie_embeddings;
   TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
                           .ours = "token_embedding",
-                          .copies = tied ? std::vector<std::string>{kOutputLayer} : std::vector<std::string>{}},
+                          .copies = tied ? std::vector<std::string>{kBertOutputLayer} : std::vector<std::string>{}},
                          {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"},
                          {.theirs = "embeddings.token_type_embeddings.weight", .ours = "segment_embedding"}};
   const auto pair = [&](const std::string& theirs, const std::string& ours) { add_pair(theirs, ours, &places); };
@@ -35,13 +35,13 @@ TensorPlaces bert_places(const EncoderOptions& options) {
   if (!options.masked_head) return places;
   pair(join_text(kHead, "transform.dense"), "masked_head.dense");
   pair(join_text(kHead, "transform.LayerNorm"), "masked_head.norm");
-  if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
-  places.push_back({.theirs = join_text(kHead, "bias"), .ours = kOutputBias});
+  if (!options.tie_embeddings) places.push_back({.theirs = kBertOutputLayer, .ours = "masked_head.output_embedding"});
+  places.push_back({.theirs = join_text(kHead, "bias"), .ours = kBertOutputBias});
   return places;
 }
 
 // "bert.x" and "x" are one, and so are a norm's old names gamma and beta and the new ones.
-std::string plain_name(const std::string& full) {
+std::string plain_bert_name(const std::string& full) {
   constexpr std::string_view kPrefix = "bert.";
   std::string name = full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
   for (const auto& [old, now] : {std::pair<std::string, std::string>{"gamma", "weight"}, {"beta", "bias"}}) {
@@ -54,12 +54,12 @@ void refuse_what_encoders_lack(const HfConfig& config) {
   refuse_what_we_lack(config);
   refuse_other_classes(
       config, {"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel", "BertForNextSentencePrediction",
-               "BertForSequenceClassification", kMultipleChoice, "BertForQuestionAnswering"});
+               "BertForSequenceClassification", kBertMultipleChoice, "BertForQuestionAnswering"});
   refuse_other_encoders(config, "BERT");
 }
 
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config) {
+EncoderOptions read_bert_options(const HfConfig& config) {
   refuse_what_encoders_lack(config);
   EncoderOptions options = base_encoder();
   read_keys(config, bert_keys(), stored_fields(options));
@@ -70,28 +70,28 @@ EncoderOptions read_options(const HfConfig& config) {
 }
 
 // Pooler and heads as the tensors have them.
-EncoderOptions read_options(const HfDirectory& directory, const HfMapping& tensors) {
-  EncoderOptions options = read_options(directory);
+EncoderOptions read_bert_options(const HfDirectory& directory, const HfMapping& tensors) {
+  EncoderOptions options = read_bert_options(directory);
   options.pooler = tensors.has("pooler.dense.weight");
-  options.task_head = read_pooled_head(directory, tensors, "pooler.dense.weight", kMultipleChoice);
+  options.task_head = read_pooled_head(directory, tensors, "pooler.dense.weight", kBertMultipleChoice);
   options.masked_head = tensors.has(join_text(kHead, "transform.dense.weight"));
   return resolve_read(directory, options);
 }
 
 // Leaves out tensors that repeat others, belong to the next-sentence task or are no parameters.
-void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
+void leave_out_the_rest_of_bert(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                         HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");
   mapping->leave_out("cls.seq_relationship.weight");
   mapping->leave_out("cls.seq_relationship.bias");
   if (!options.masked_head) return;
   if (!options.tie_embeddings) return mapping->leave_out(join_text(kHead, "bias"));
-  mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kOutputBias));
+  mapping->leave_out_copy(join_text(kHead, "decoder.bias"), {options.vocabulary}, taken.at(kBertOutputBias));
 }
 
 // Pooler and heads as the class has them.
 EncoderOptions bert_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config);
+  EncoderOptions options = read_bert_options(config);
   set_heads_of_class(config, "Bert", &options);
   return resolve_read(config, options);
 }
@@ -101,24 +101,24 @@ HfShape bert_shape(const HfConfig& config, const std::string& type) {
 }
 
 ForeignModel open_bert(const std::shared_ptr<const HfDirectory>& directory) {
-  HfMapping mapping(directory, plain_name);
-  const EncoderOptions options = read_options(*directory, mapping);
+  HfMapping mapping(directory, plain_bert_name);
+  const EncoderOptions options = read_bert_options(*directory, mapping);
   ForeignModel foreign{.options = options};
   TensorPlaces places = bert_places(options);
   for (TensorPlace& place : places) {
-    if (place.ours == kOutputBias) place.theirs = output_bias_name(kHead, options, mapping);
+    if (place.ours == kBertOutputBias) place.theirs = output_bias_name(kHead, options, mapping);
   }
   const auto taken = take_places(places, options, &mapping);
   if (mapping.has("cls.seq_relationship.weight")) {
     foreign.notes.push_back("the next-sentence head (cls.seq_relationship) is left out: headshare has none");
   }
-  if (directory->architecture() == kMultipleChoice) {
-    foreign.notes.push_back(multiple_choice_note(kMultipleChoice));
+  if (directory->architecture() == kBertMultipleChoice) {
+    foreign.notes.push_back(multiple_choice_note(kBertMultipleChoice));
   }
   if (options.task_head.kind == TaskHeadKind::kText) {
     note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
   }
-  leave_out_the_rest(options, taken, &mapping);
+  leave_out_the_rest_of_bert(options, taken, &mapping);
   mapping.finish("BERT", &foreign);
   return foreign;
 }
@@ -134,7 +134,7 @@ HfContent bert_content(const ModelToWrite& model) {
   content.tensors =
       fill_places(bert_places(options), model, has_head ? "bert." : "", {kHead, "classifier.", "qa_outputs."});
   if (options.masked_head && !options.tie_embeddings) {
-    content.tensors[join_text(kHead, "decoder.bias")] = model.tensors.at(kOutputBias);
+    content.tensors[join_text(kHead, "decoder.bias")] = model.tensors.at(kBertOutputBias);
   }
   content.config = begin_encoder_config(
       "bert", options.three_way_head ? "BertForTokenClassification" : architecture_of("Bert", options), bert_keys(),

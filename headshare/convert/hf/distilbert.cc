@@ -7,14 +7,14 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kMasked = "DistilBertForMaskedLM";
-constexpr const char* kClassification = "DistilBertForSequenceClassification";
-constexpr const char* kQuestions = "DistilBertForQuestionAnswering";
-constexpr const char* kOutputLayer = "vocab_projector.weight";
+constexpr const char* kDistilBertMasked = "DistilBertForMaskedLM";
+constexpr const char* kDistilBertClassification = "DistilBertForSequenceClassification";
+constexpr const char* kDistilBertQuestions = "DistilBertForQuestionAnswering";
+constexpr const char* kDistilBertOutputLayer = "vocab_projector.weight";
 constexpr double kNormEpsilon = 1e-12;  // stands in their code
 
 // DistilBertConfig's numbers. The epsilon of its norms stands in the code.
-const std::vector<HfKey>& number_keys() {
+const std::vector<HfKey>& distilbert_keys() {
   static const std::vector<HfKey> keys = {{"vocab_size", "vocabulary"},
                                           {"max_position_embeddings", "context"},
                                           {"dim", "d-model", "hidden_size"},
@@ -36,19 +36,19 @@ const BlockParts& block_parts() {
   return parts;
 }
 
-std::string plain_name(const std::string& full) {
+std::string plain_distilbert_name(const std::string& full) {
   constexpr std::string_view kPrefix = "distilbert.";
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
 
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config) {
+EncoderOptions read_distilbert_options(const HfConfig& config) {
   refuse_what_we_lack(config);
-  refuse_other_classes(config, {"DistilBertModel", kMasked, kClassification, kQuestions});
+  refuse_other_classes(config, {"DistilBertModel", kDistilBertMasked, kDistilBertClassification, kDistilBertQuestions});
   EncoderOptions options = base_encoder();
   options.layers = 6;
   options.segments = 0;
-  read_keys(config, number_keys(), stored_fields(options));
+  read_keys(config, distilbert_keys(), stored_fields(options));
   options.activation = read_activation(config, "activation", ActivationKind::kGeluErf);
   options.tie_embeddings = config.flag("tie_word_embeddings", true);
   return options;
@@ -64,7 +64,7 @@ TensorPlaces tensor_places(const EncoderOptions& options) {
   const bool tied = options.masked_head && options.tie_embeddings;
   TensorPlaces places = {{.theirs = "embeddings.word_embeddings.weight",
                           .ours = "token_embedding",
-                          .copies = tied ? std::vector<std::string>{kOutputLayer} : std::vector<std::string>{}},
+                          .copies = tied ? std::vector<std::string>{kDistilBertOutputLayer} : std::vector<std::string>{}},
                          {.theirs = "embeddings.position_embeddings.weight", .ours = "position_embedding"}};
   add_pair("embeddings.LayerNorm", "embedding_norm", &places);
   add_blocks("transformer.layer.", block_parts(), options.layers, &places);
@@ -74,13 +74,13 @@ TensorPlaces tensor_places(const EncoderOptions& options) {
   if (!options.masked_head) return places;
   add_pair("vocab_transform", "masked_head.dense", &places);
   add_pair("vocab_layer_norm", "masked_head.norm", &places);
-  if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
+  if (!options.tie_embeddings) places.push_back({.theirs = kDistilBertOutputLayer, .ours = "masked_head.output_embedding"});
   places.push_back({.theirs = "vocab_projector.bias", .ours = "masked_head.output_bias"});
   return places;
 }
 
 EncoderOptions distilbert_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config);
+  EncoderOptions options = read_distilbert_options(config);
   set_heads_of_class(config, "DistilBert", &options);
   options.pooler = false;  // only the layer before a classification head is one
   if (options.task_head.kind == TaskHeadKind::kText) add_pooler(&options);
@@ -92,8 +92,8 @@ HfShape distilbert_shape(const HfConfig& config, const std::string& type) {
 }
 
 ForeignModel open_distilbert(const std::shared_ptr<const HfDirectory>& directory) {
-  HfMapping mapping(directory, plain_name);
-  EncoderOptions options = read_options(*directory);
+  HfMapping mapping(directory, plain_distilbert_name);
+  EncoderOptions options = read_distilbert_options(*directory);
   options.masked_head = mapping.has("vocab_transform.weight");
   if (mapping.has("qa_outputs.weight")) options.task_head = {.kind = TaskHeadKind::kToken, .outputs = 2};
   if (mapping.has("pre_classifier.weight")) {
@@ -136,7 +136,7 @@ HfContent distilbert_content(const ModelToWrite& model) {
   HfContent content;
   content.tensors = fill_places(tensor_places(options), model, has_head ? "distilbert." : "",
                                 {"vocab_", "pre_classifier.", "classifier.", "qa_outputs."});
-  content.config = begin_encoder_config("distilbert", architecture_of("DistilBert", options), number_keys(), options);
+  content.config = begin_encoder_config("distilbert", architecture_of("DistilBert", options), distilbert_keys(), options);
   content.config["activation"] = activation_name(options.activation);
   for (const char* key : {"seq_classif_dropout", "qa_dropout"}) content.config[key] = options.dropout;
   return content;

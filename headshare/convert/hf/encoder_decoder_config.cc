@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kStart = "decoder_start_token_id";
 constexpr const char* kEnd = "eos_token_id";
 
-const std::vector<HfKey>& number_keys() {
+const std::vector<HfKey>& encoder_decoder_keys() {
   static const std::vector<HfKey> keys = {
       {.theirs = "max_position_embeddings", .ours = "context"},
       {.theirs = "d_model", .ours = "d-model", .general = "hidden_size"},
@@ -123,7 +123,7 @@ EncoderDecoderOptions encoder_decoder_options(const HfConfig& config, const Enco
   refuse_other_blocks(config, family);
   EncoderDecoderOptions options = family.defaults;
   options.scale_init = false;  // init_std is theirs
-  read_keys(config, number_keys(), stored_fields(options));
+  read_keys(config, encoder_decoder_keys(), stored_fields(options));
   refuse_unequal_sides(config, options, family.defaults);
   read_vocabularies(config, family, &options);
   options.activation = read_activation(config, "activation_function", options.activation);

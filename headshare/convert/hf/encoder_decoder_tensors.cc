@@ -12,10 +12,10 @@ constexpr const char* kShared = "shared.weight";
 constexpr const char* kSource = "encoder.embed_tokens.weight";
 constexpr const char* kTarget = "decoder.embed_tokens.weight";
 constexpr const char* kOutput = "lm_head.weight";
-constexpr const char* kOutputBias = "final_logits_bias";
+constexpr const char* kFinalLogitsBias = "final_logits_bias";
 
 // "model.encoder.x" and "encoder.x" are one: with and without the output layer around the model.
-std::string plain_name(const std::string& full) {
+std::string plain_encoder_decoder_name(const std::string& full) {
   constexpr std::string_view kPrefix = "model.";
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
@@ -58,7 +58,7 @@ TensorPlaces embedding_places(const EncoderDecoderOptions& o) {
 // Every tensor of ours and its name without the prefix "model.".
 TensorPlaces tensor_places(const EncoderDecoderOptions& o, int64_t unused_positions) {
   TensorPlaces places;
-  if (o.output_bias) places.push_back({.theirs = kOutputBias, .ours = "output_bias", .one_row = true});
+  if (o.output_bias) places.push_back({.theirs = kFinalLogitsBias, .ours = "output_bias", .one_row = true});
   const TensorPlaces embeddings = embedding_places(o);
   places.insert(places.end(), embeddings.begin(), embeddings.end());
   if (o.positions == PositionKind::kLearned) {
@@ -96,10 +96,10 @@ void leave_out_sinusoids(const EncoderDecoderOptions& o, HfMapping* mapping) {
 
 // Zeros, as BART has, are no bias.
 bool has_output_bias(const EncoderDecoderOptions& o, HfMapping* mapping) {
-  const std::optional<std::string> full = mapping->full_name(kOutputBias);
+  const std::optional<std::string> full = mapping->full_name(kFinalLogitsBias);
   if (!full) return false;
   if (mapping->directory().read(*full).count_nonzero().item<int64_t>() > 0) return true;
-  mapping->put_aside(mapping->take(kOutputBias, {1, o.vocabulary}));
+  mapping->put_aside(mapping->take(kFinalLogitsBias, {1, o.vocabulary}));
   return false;
 }
 
@@ -113,7 +113,7 @@ bool shares(const EncoderDecoderOptions& o, const HfMapping& mapping) {
 
 ForeignModel open_encoder_decoder(const std::shared_ptr<const HfDirectory>& directory,
                                   const EncoderDecoderFamily& family) {
-  HfMapping mapping(directory, plain_name);
+  HfMapping mapping(directory, plain_encoder_decoder_name);
   EncoderDecoderOptions options = encoder_decoder_options(*directory, family);
   options.share_embeddings = shares(options, mapping);
   options.output_bias = has_output_bias(options, &mapping);

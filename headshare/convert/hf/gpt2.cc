@@ -25,10 +25,10 @@ const std::vector<HfKey>& gpt2_keys() {
   return list;
 }
 
-constexpr const char* kOutputLayer = "lm_head.weight";
+constexpr const char* kGpt2OutputLayer = "lm_head.weight";
 
 // "transformer.h.0.ln_1.weight" and "h.0.ln_1.weight" are one: with and without the language model around it.
-std::string plain_name(const std::string& full) {
+std::string plain_gpt2_name(const std::string& full) {
   constexpr std::string_view kPrefix = "transformer.";
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
@@ -67,9 +67,9 @@ TensorPlaces gpt2_places(const DecoderOptions& options, bool by_layer) {
   TensorPlaces places = {{.theirs = "wpe.weight", .ours = "position_embedding"},
                          {.theirs = "wte.weight", .ours = "token_embedding"}};
   if (options.tie_embeddings) {
-    places.back().copies = {kOutputLayer};
+    places.back().copies = {kGpt2OutputLayer};
   } else {
-    places.push_back({.theirs = kOutputLayer, .ours = "output_embedding"});
+    places.push_back({.theirs = kGpt2OutputLayer, .ours = "output_embedding"});
   }
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     add_block(layer, by_layer ? 1.0 / static_cast<double>(layer + 1) : 1.0, &places);
@@ -111,7 +111,7 @@ ForeignModel open_gpt2(const std::shared_ptr<const HfDirectory>& directory) {
   const DecoderOptions options = gpt2_options(*directory);
   const bool by_layer = directory->flag("scale_attn_by_inverse_layer_idx", false);
   ForeignModel foreign{.options = options, .notes = gpt2_notes(*directory, options, by_layer)};
-  HfMapping mapping(directory, plain_name);
+  HfMapping mapping(directory, plain_gpt2_name);
   take_places(gpt2_places(options, by_layer), options, &mapping);
   // Old checkpoints store the causal mask and the number that stands for minus infinity.
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -145,7 +145,7 @@ std::vector<std::string> gpt2_objections(const ModelOptions& options) {
 HfContent gpt2_content(const ModelToWrite& model) {
   const auto& options = model.options.as<DecoderOptions>();
   HfContent content;
-  content.tensors = fill_places(gpt2_places(options, /*by_layer=*/false), model, "transformer.", {kOutputLayer});
+  content.tensors = fill_places(gpt2_places(options, /*by_layer=*/false), model, "transformer.", {kGpt2OutputLayer});
   content.config = begin_config("gpt2", "GPT2LMHeadModel", gpt2_keys(), options);
   content.config["activation_function"] = activation_name(options.activation);
   content.config["embd_pdrop"] = options.dropout;

@@ -11,7 +11,7 @@
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
-namespace {
+namespace gpt2_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -414,5 +414,5 @@ TEST_F(Gpt2Test, DamagedConfigurations) {
   EXPECT_GT(refused, 150);
 }
 
-}  // namespace
+}  // namespace gpt2_test
 }  // namespace headshare

@@ -8,14 +8,14 @@
 namespace headshare {
 namespace {
 
-constexpr const char* kMasked = "RobertaForMaskedLM";
-constexpr const char* kClassification = "RobertaForSequenceClassification";
-constexpr const char* kMultipleChoice = "RobertaForMultipleChoice";
-constexpr const char* kQuestions = "RobertaForQuestionAnswering";
+constexpr const char* kRobertaMasked = "RobertaForMaskedLM";
+constexpr const char* kRobertaClassification = "RobertaForSequenceClassification";
+constexpr const char* kRobertaMultipleChoice = "RobertaForMultipleChoice";
+constexpr const char* kRobertaQuestions = "RobertaForQuestionAnswering";
 constexpr const char* kClassifier = "classifier.out_proj.weight";
-constexpr const char* kOutputLayer = "lm_head.decoder.weight";
+constexpr const char* kRobertaOutputLayer = "lm_head.decoder.weight";
 
-std::string plain_name(const std::string& full) {
+std::string plain_roberta_name(const std::string& full) {
   constexpr std::string_view kPrefix = "roberta.";
   return full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
 }
@@ -40,9 +40,9 @@ std::vector<HfKey> keys_of(const EncoderOptions& options) {
 }
 
 // The options of the configuration; pooler and heads are not among them.
-EncoderOptions read_options(const HfConfig& config, bool hashed) {
+EncoderOptions read_roberta_options(const HfConfig& config, bool hashed) {
   refuse_what_we_lack(config);
-  refuse_other_classes(config, {"RobertaModel", kMasked, kClassification, kMultipleChoice, kQuestions, kThreeWayClass,
+  refuse_other_classes(config, {"RobertaModel", kRobertaMasked, kRobertaClassification, kRobertaMultipleChoice, kRobertaQuestions, kThreeWayClass,
                                 "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
                                 "XLMRobertaForMultipleChoice", "XLMRobertaForQuestionAnswering"});
   refuse_other_encoders(config, "RoBERTa");
@@ -86,7 +86,7 @@ TaskHeadOptions read_task_head(const HfDirectory& directory, const HfMapping& te
 TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const HfMapping& tensors) {
   TensorPlaces places = hashformer_places(options.embedding.kind);
   if (options.masked_head && options.tie_embeddings && places.front().ours == "token_embedding") {
-    places.front().copies = {kOutputLayer};
+    places.front().copies = {kRobertaOutputLayer};
   }
   places.push_back({.theirs = "embeddings.token_type_embeddings.weight", .ours = "segment_embedding"});
   add_pair("embeddings.LayerNorm", "embedding_norm", &places);
@@ -101,7 +101,7 @@ TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const 
   if (options.masked_head) {
     add_pair("lm_head.dense", "masked_head.dense", &places);
     add_pair("lm_head.layer_norm", "masked_head.norm", &places);
-    if (!options.tie_embeddings) places.push_back({.theirs = kOutputLayer, .ours = "masked_head.output_embedding"});
+    if (!options.tie_embeddings) places.push_back({.theirs = kRobertaOutputLayer, .ours = "masked_head.output_embedding"});
     const bool untied = !options.tie_embeddings && tensors.has("lm_head.decoder.bias");
     places.push_back({.theirs = untied || !tensors.has("lm_head.bias") ? "lm_head.decoder.bias" : "lm_head.bias",
                       .ours = "masked_head.output_bias"});
@@ -112,7 +112,7 @@ TensorPlaces tensor_places(const EncoderOptions& options, int64_t unused, const 
 }
 
 EncoderOptions roberta_options(const HfConfig& config) {
-  EncoderOptions options = read_options(config, /*hashed=*/false);
+  EncoderOptions options = read_roberta_options(config, /*hashed=*/false);
   set_heads_of_class(config, "Roberta", &options);  // those of XLMRoberta have the same
   options.three_way_head = is_class(config, kThreeWayClass);
   check_head_activation(config, options);
@@ -124,7 +124,7 @@ HfShape roberta_shape(const HfConfig& config, const std::string& type) {
 }
 
 // Leaves out tensors that repeat others or are no parameters.
-void leave_out_the_rest(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
+void leave_out_the_rest_of_roberta(const EncoderOptions& options, const std::map<std::string, std::string>& taken,
                         HfMapping* mapping) {
   mapping->leave_out("embeddings.position_ids");
   for (const char* unread : {"pooler.dense.weight", "pooler.dense.bias"}) {  // beside a classifier's own layer
@@ -138,8 +138,8 @@ void leave_out_the_rest(const EncoderOptions& options, const std::map<std::strin
 }
 
 ForeignModel open_roberta(const std::shared_ptr<const HfDirectory>& directory) {
-  HfMapping mapping(directory, plain_name);
-  EncoderOptions options = read_options(*directory, hashes_words(*directory));
+  HfMapping mapping(directory, plain_roberta_name);
+  EncoderOptions options = read_roberta_options(*directory, hashes_words(*directory));
   options.pooler = mapping.has("pooler.dense.weight") || mapping.has("classifier.dense.weight");
   options.masked_head = mapping.has("lm_head.dense.weight");
   options.three_way_head = mapping.has("dense.weight");
@@ -149,8 +149,8 @@ ForeignModel open_roberta(const std::shared_ptr<const HfDirectory>& directory) {
   ForeignModel foreign{.options = options};
   if (is_hashed(options.embedding)) ask_for_hash(*directory, &foreign);
   const auto taken = take_places(tensor_places(options, unused_positions(*directory), mapping), options, &mapping);
-  leave_out_the_rest(options, taken, &mapping);
-  if (is_class(*directory, kMultipleChoice)) foreign.notes.push_back(multiple_choice_note(kMultipleChoice));
+  leave_out_the_rest_of_roberta(options, taken, &mapping);
+  if (is_class(*directory, kRobertaMultipleChoice)) foreign.notes.push_back(multiple_choice_note(kRobertaMultipleChoice));
   if (options.task_head.kind == TaskHeadKind::kText) {
     note_head_dropout(*directory, "classifier_dropout", {}, options, &foreign.notes);
   }

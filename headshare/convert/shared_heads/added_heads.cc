@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-constexpr int kIterations = 40;
+constexpr int kRoundsOfAdded = 40;
 
 // A map with the constant as a last row: [F, H, E, d] or [F, 1, E, d], [F, H, d] -> [F, H, E + 1, d].
 Tensor with_constant(const Tensor& map, const Tensor& constant) {
@@ -17,7 +17,7 @@ Tensor with_constant(const Tensor& map, const Tensor& constant) {
 }
 
 // X with X g = b, g Hermitian and perhaps singular: [.., n, d], [.., d, d].
-Tensor divided(const Tensor& b, const Tensor& g) {
+Tensor divided_by_gram(const Tensor& b, const Tensor& g) {
   const Tensor size = at::real(g.diagonal(0, -2, -1)).mean(-1).clamp_min(kLeastSize).unsqueeze(-1).unsqueeze(-1);
   constexpr double kRidge = 1e-12;
   return at::adjoint(at::linalg_solve(g + kRidge * size * at::eye(g.size(-1), g.options()), at::adjoint(b)));
@@ -29,9 +29,9 @@ std::pair<Tensor, Tensor> best_side(const Tensor& maps, const Tensor& constants,
                                     const Tensor& fixed) {
   const Tensor common = at::adjoint(other).matmul(fixed);                                   // [F, H, d, d]
   const Tensor gram = at::adjoint(fixed).matmul(fixed).expand({-1, maps.size(1), -1, -1});  // [F, H, d, d]
-  const Tensor map = divided(maps.matmul(common).sum(1), gram.sum(1));
+  const Tensor map = divided_by_gram(maps.matmul(common).sum(1), gram.sum(1));
   if (!constants.defined()) return {map, Tensor()};
-  return {map, divided(constants.unsqueeze(2).matmul(common), gram).squeeze(2)};
+  return {map, divided_by_gram(constants.unsqueeze(2).matmul(common), gram).squeeze(2)};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ AddedHeads added_heads(const HeadSlices& slices, int64_t E) {
   AddedHeads result;
   result.key = pooled(sum, 1, A.size(3), Pooling::kLeastSquares).key.squeeze(1);
   result.key_constant = constants(slices.key);
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < kRoundsOfAdded; ++i) {
     const Tensor key = with_constant(result.key.unsqueeze(1), result.key_constant);
     std::tie(result.query, result.query_constant) = best_side(A, constants(slices.query), slices.key, key);
     const Tensor query = with_constant(result.query.unsqueeze(1), result.query_constant);

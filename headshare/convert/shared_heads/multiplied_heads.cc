@@ -7,7 +7,7 @@
 namespace headshare {
 namespace {
 
-constexpr int kIterations = 60;
+constexpr int kRoundsOfMultiplied = 60;
 
 // [F, H, E] -> [F, H]. Heads of 0 count a little, so that what is divided by their lengths stays small.
 Tensor squared_lengths(const Tensor& x) {
@@ -54,7 +54,7 @@ MultipliedHeads multiplied_heads(const HeadSlices& slices) {
   const Tensor b = slices.key.squeeze(3);
   MultipliedHeads result;
   Tensor key = b;  // every head's own, to begin with
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < kRoundsOfMultiplied; ++i) {
     improve(a, b, key, &result.query, &result.query_factors);
     const Tensor query = heads_of(result.query, result.query_factors);
     improve(b, a, query, &result.key, &result.key_factors);

@@ -18,7 +18,7 @@
 #include "headshare/models/testing.h"
 
 namespace headshare {
-namespace {
+namespace share_model_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -388,5 +388,5 @@ TEST(SharedHeadsModel, TheOffsetOfMheMulIsThatOfTheSource) {
   EXPECT_EQ(written.at("shared-qk"), false);
 }
 
-}  // namespace
+}  // namespace share_model_test
 }  // namespace headshare

@@ -17,7 +17,7 @@ HeadSlices normalised(const HeadSlices& slices) {
 }
 
 // X with X form = right for each head, form symmetric: [H, E, D], [H, D, D].
-Tensor divided(const Tensor& right, const Tensor& form) {
+Tensor divided_by_form(const Tensor& right, const Tensor& form) {
   constexpr double kRidge = 1e-12;
   const Tensor size = form.diagonal(0, 1, 2).mean(1).clamp_min(kLeastSize).view({-1, 1, 1});
   return at::linalg_solve(form + kRidge * size * at::eye(form.size(1), form.options()), right.mT()).mT();
@@ -53,8 +53,8 @@ class AlternatingTie {
     const int64_t E = value_.size(1);
     const Tensor taken = coefficients(w.slice(1, 0, E), value_);  // V = W C: [H, D, Dv]
     const Tensor values = output_.matmul(taken.mT());             // O O^T C^T
-    const Tensor rows = divided(keys.slice(1, 0, E) + value_.matmul(values), weights + taken.matmul(values));
-    return at::cat({rows, divided(keys.slice(1, E), weights)}, 1);
+    const Tensor rows = divided_by_form(keys.slice(1, 0, E) + value_.matmul(values), weights + taken.matmul(values));
+    return at::cat({rows, divided_by_form(keys.slice(1, E), weights)}, 1);
   }
 
   Tensor key_;     // b: [H, E', F], complex

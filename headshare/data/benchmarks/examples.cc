@@ -123,7 +123,7 @@ TableOptions table_options(const TaskInfo& task, const std::string& path) {
   return options;
 }
 
-std::string listed(const std::vector<std::string>& labels) {
+std::string listed_labels(const std::vector<std::string>& labels) {
   constexpr size_t kMost = 20;
   std::string list;
   for (size_t i = 0; i < labels.size() && i < kMost; ++i) list += (i == 0 ? "" : ", ") + labels[i];
@@ -163,7 +163,7 @@ int32_t find_label(const std::string& text, const std::vector<std::string>& labe
   std::string hint = text.size() < 3 ? "" : did_you_mean(text, labels);  // any digit is near to any other
   if (text.starts_with('"'))
     hint = "; quotes are letters in TSV; if the file was written with quoting, read it as tsv-quoted";
-  throw Error(join_text(where, ": unknown label ", brief_text(text), hint, "; known are ", listed(labels)));
+  throw Error(join_text(where, ": unknown label ", brief_text(text), hint, "; known are ", listed_labels(labels)));
 }
 
 double parse_number(const std::string& text, const std::string& where) {

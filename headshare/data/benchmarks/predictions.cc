@@ -81,10 +81,6 @@ class Answers {
   size_t next_ = 0;
 };
 
-std::string without_return(std::string_view line) {
-  return std::string(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
-}
-
 void read_submission_line(const std::string& line, const std::string& where, Answers* answers) {
   const size_t tab = line.find('\t');
   HS_CHECK(tab != std::string::npos && line.find('\t', tab + 1) == std::string::npos, where,
@@ -99,7 +95,7 @@ void read_glue(const std::string& path, Answers* answers) {
   LineReader lines(path);
   bool submission = false;
   while (const std::optional<std::string_view> read = lines.next()) {
-    const std::string line = without_return(*read);
+    const std::string line(without_return(*read));
     if (lines.number() == 1 && lower_case(line) == "index\tprediction") {
       submission = true;
     } else if (submission) {

@@ -8,7 +8,7 @@
 #include "headshare/text/test_support.h"
 
 namespace headshare {
-namespace {
+namespace squad_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -196,5 +196,5 @@ TEST(SquadPublishedTest, EveryAnswerStandsWhereTheFilesSay) {
   EXPECT_EQ(xquad.rules, SquadRules::kV1);
 }
 
-}  // namespace
+}  // namespace squad_test
 }  // namespace headshare

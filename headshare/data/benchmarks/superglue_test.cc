@@ -9,7 +9,7 @@
 #include "headshare/text/test_support.h"
 
 namespace headshare {
-namespace {
+namespace superglue_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -175,5 +175,5 @@ TEST(SuperGluePublishedTest, Sizes) {
   EXPECT_LE(val.moved + val.not_found, 2);
 }
 
-}  // namespace
+}  // namespace superglue_test
 }  // namespace headshare

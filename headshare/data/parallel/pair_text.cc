@@ -55,7 +55,7 @@ bool any_names(const PairOptions& options) {
                      [](const PairFiles* one) { return one->given() && one->target.empty(); });
 }
 
-std::string field_of(const nlohmann::json& record, const std::string& name, const std::string& where) {
+std::string sentence_of(const nlohmann::json& record, const std::string& name, const std::string& where) {
   const auto found = record.find(name);
   if (found == record.end()) {
     std::vector<std::string> names;
@@ -158,8 +158,8 @@ std::optional<Pair> PairText::next_record() {
   const nlohmann::json record = parse_json_line(allowed_text(*line, rules, where, 0, &storage), where);
   const bool nested = !record.contains(fields_[0]) && record.contains(kNested) && record[kNested].is_object();
   const nlohmann::json& sides = nested ? record[kNested] : record;
-  return Pair{text_of(field_of(sides, fields_[0], where), *lines_[0]),
-              text_of(field_of(sides, fields_[1], where), *lines_[0])};
+  return Pair{text_of(sentence_of(sides, fields_[0], where), *lines_[0]),
+              text_of(sentence_of(sides, fields_[1], where), *lines_[0])};
 }
 
 }  // namespace headshare

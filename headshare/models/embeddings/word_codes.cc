@@ -8,8 +8,8 @@
 namespace headshare {
 namespace {
 
-constexpr int64_t kSpecials = HashTokenizer::kSpecials;
-static_assert(kTokenTypes == kSpecials + 1);
+constexpr int64_t kSpecialCodes = HashTokenizer::kSpecials;
+static_assert(kTokenTypes == kSpecialCodes + 1);
 
 Signature from_halves(const int64_t* halves) {
   return {.high = static_cast<uint64_t>(halves[0]), .low = static_cast<uint64_t>(halves[1])};
@@ -46,7 +46,7 @@ void WordCodes::read_words(std::shared_ptr<const Tokenizer> tokenizer) {
 
 Tensor WordCodes::codes_of_words(int32_t first, int32_t last) const {
   const WordTable& words = *tokenizer_->words();
-  if (code_ == Code::kBucket) return at::tensor(words.buckets(first, last), at::kLong) + kSpecials;
+  if (code_ == Code::kBucket) return at::tensor(words.buckets(first, last), at::kLong) + kSpecialCodes;
   const std::vector<Signature> signatures = words.signatures(first, last);
   const Tensor codes = at::empty({static_cast<int64_t>(signatures.size()), 2}, at::kLong);
   auto* out = codes.mutable_data_ptr<int64_t>();
@@ -60,11 +60,11 @@ Tensor WordCodes::codes_of_words(int32_t first, int32_t last) const {
 void WordCodes::catch_up(c10::Device device) const {
   check_reader(tokenizer_.get());
   if (!known_.defined()) {
-    known_ = code_ == Code::kBucket ? at::arange(kSpecials, at::kLong) : at::zeros({kSpecials, 2}, at::kLong);
+    known_ = code_ == Code::kBucket ? at::arange(kSpecialCodes, at::kLong) : at::zeros({kSpecialCodes, 2}, at::kLong);
   }
   known_ = known_.to(device);
   const int64_t words = tokenizer_->words()->size();
-  const int64_t have = known_.size(0) - kSpecials;
+  const int64_t have = known_.size(0) - kSpecialCodes;
   if (words > have) {
     const Tensor more = codes_of_words(static_cast<int32_t>(have), static_cast<int32_t>(words));
     known_ = at::cat({known_, more.to(device)});
@@ -77,7 +77,7 @@ Tensor WordCodes::codes_of(const Tensor& loose) const {
   std::vector<int64_t> codes;
   for (int64_t k = 0; k < halves.size(0); ++k) {
     const Signature one = from_halves(halves.const_data_ptr<int64_t>() + 2 * k);
-    codes.push_back(kSpecials + static_cast<int64_t>(remainder(one, kHashBuckets)));
+    codes.push_back(kSpecialCodes + static_cast<int64_t>(remainder(one, kHashBuckets)));
   }
   return at::tensor(codes, loose.options());
 }

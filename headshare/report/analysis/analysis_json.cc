@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <class Number>
-Json or_null(const std::optional<Number>& value) {
+Json number_or_null(const std::optional<Number>& value) {
   return value ? Json(*value) : Json();
 }
 
@@ -35,7 +35,7 @@ Json sizes(const ConversionAnalysis& row) {
   return {{"parameters", row.size.total_parameters},
           {"attention_parameters", row.size.attention_parameters},
           {"cache_bytes_per_token", row.size.cache_bytes_per_token},
-          {"milliseconds", or_null(row.milliseconds)}};
+          {"milliseconds", number_or_null(row.milliseconds)}};
 }
 
 Json to_json(const ConversionAnalysis& row) {
@@ -45,12 +45,12 @@ Json to_json(const ConversionAnalysis& row) {
     return made;
   }
   made.update(
-      {{"error", {{"scores", row.scores()}, {"values", row.values()}}}, {"output_change", or_null(row.output())}});
+      {{"error", {{"scores", row.scores()}, {"values", row.values()}}}, {"output_change", number_or_null(row.output())}});
   made.update(sizes(row));
   Json layers = Json::array();
   for (const LayerCost& one : row.layers) {
     layers.push_back(
-        {{"error", {{"scores", one.scores}, {"values", one.values}}}, {"output_change", or_null(one.output)}});
+        {{"error", {{"scores", one.scores}, {"values", one.values}}}, {"output_change", number_or_null(one.output)}});
   }
   made["layers"] = layers;
   return made;

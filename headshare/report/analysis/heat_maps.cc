@@ -12,7 +12,7 @@
 namespace headshare {
 namespace {
 
-constexpr double kTop = 30;     // of a map
+constexpr double kMapTop = 30;     // of a map
 constexpr double kLabels = 24;  // left of a map: numbers of heads
 constexpr double kLegend = 34;  // from a map's lower edge to its legend
 constexpr double kLegendHeight = 9;
@@ -73,7 +73,7 @@ void draw_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   for (size_t i = 0; i < map.heads.size(); ++i) {
     for (size_t j = 0; j < map.heads.size(); ++j) {
       const double x = left + static_cast<double>(j) * cell;
-      const double y = kTop + static_cast<double>(i) * cell;
+      const double y = kMapTop + static_cast<double>(i) * cell;
       const double value = map.heads[i][j];
       const std::string text =
           i == j ? join_text("head ", i + 1) : join_text("heads ", i + 1, " and ", j + 1, ": ", signed_text(value));
@@ -99,7 +99,7 @@ std::string row_text(const HeatMap& map, size_t head) {
 void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell) {
   std::map<std::pair<std::string, int>, std::vector<Box>> boxes;  // by colour and strength, in steps
   for (size_t i = 0; i < map.heads.size(); ++i) {
-    const double y = kTop + static_cast<double>(i) * cell;
+    const double y = kMapTop + static_cast<double>(i) * cell;
     const std::pair<std::string, int>* run = nullptr;  // of the cell before
     for (size_t j = 0; j < map.heads.size(); ++j) {
       const double x = left + static_cast<double>(j) * cell;
@@ -119,7 +119,7 @@ void draw_many_cells(SvgPlot* plot, const HeatMap& map, double left, double cell
   for (const auto& [look, all] : boxes) plot->cells(all, look.first, static_cast<double>(look.second) / kStrengths);
   const double width = cell * static_cast<double>(map.heads.size());
   for (size_t i = 0; i < map.heads.size(); ++i) {
-    const double y = kTop + static_cast<double>(i) * cell;
+    const double y = kMapTop + static_cast<double>(i) * cell;
     plot->mark(row_text(map, i), [&] { plot->hit({left, y, left + width, y + cell}); });
   }
 }
@@ -138,21 +138,21 @@ void draw_legend(SvgPlot* plot, const HeatScale& scale, double left, double widt
 
 void draw_map(SvgPlot* plot, const HeatMap& map, double left, double width) {
   const double cell = width / static_cast<double>(map.heads.size());
-  plot->text({left, kTop - 12}, map.title, "label");
+  plot->text({left, kMapTop - 12}, map.title, "label");
   const auto middle = [cell](size_t i) { return (static_cast<double>(i) + 0.5) * cell; };
   for (size_t i = 0; i < map.heads.size(); i += label_step(cell, kLeastLabel)) {
-    plot->text({left - 6, kTop + middle(i) + 4}, std::to_string(i + 1), "tick", "end");
+    plot->text({left - 6, kMapTop + middle(i) + 4}, std::to_string(i + 1), "tick", "end");
   }
   const double room = text_width(std::to_string(map.heads.size())) + 3;
   for (size_t i = 0; i < map.heads.size(); i += label_step(cell, room)) {
-    plot->text({left + middle(i), kTop + width + 15}, std::to_string(i + 1), "tick", "middle");
+    plot->text({left + middle(i), kMapTop + width + 15}, std::to_string(i + 1), "tick", "middle");
   }
   plot->mark(map.title, [&] {
     has_single_cells(map) ? draw_cells(plot, map, left, cell) : draw_many_cells(plot, map, left, cell);
-    plot->path({{left, kTop}, {left + width, kTop}, {left + width, kTop + width}, {left, kTop + width}, {left, kTop}},
+    plot->path({{left, kMapTop}, {left + width, kMapTop}, {left + width, kMapTop + width}, {left, kMapTop + width}, {left, kMapTop}},
                "frontier");
   });
-  draw_legend(plot, map.scale, left, width, kTop + width + kLegend);
+  draw_legend(plot, map.scale, left, width, kMapTop + width + kLegend);
 }
 
 std::string heat_data(const HeatMap& map) {
@@ -171,7 +171,7 @@ HtmlFigure similarity_figure(const LayerAnalysis& layer, const std::vector<HeatM
   constexpr double kGap = 14;
   const auto count = static_cast<double>(maps.size());
   const double width = maps.size() == 1 ? 250 : (SvgPlot::kWidth - kGap * (count - 1)) / count - kLabels - 2;
-  SvgPlot plot(kTop + width + kLegend + kLegendHeight + 20, {kLabels, kTop, kLabels + width, kTop + width});
+  SvgPlot plot(kMapTop + width + kLegend + kLegendHeight + 20, {kLabels, kMapTop, kLabels + width, kMapTop + width});
   const HeadPair pair = *most_alike(layer.weights);
   HtmlFigure figure{.id = join_text("similarity-", number),
                     .title = join_text(capitalised(layer.layer), ": heads ", pair.first + 1, " and ", pair.second + 1,

@@ -12,7 +12,7 @@
 #include "headshare/report/results/results_json.h"
 
 namespace headshare {
-namespace {
+namespace exports_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -255,5 +255,5 @@ TEST(TasksOfABenchmarkTest, OfOneTaskTheMetricsStandSideBySide) {
   EXPECT_THAT(latex, HasSubstr("31.25"));
 }
 
-}  // namespace
+}  // namespace exports_test
 }  // namespace headshare

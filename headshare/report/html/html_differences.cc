@@ -12,9 +12,9 @@
 namespace headshare {
 namespace {
 
-constexpr double kTop = 52;
+constexpr double kFirstLane = 52;
 constexpr double kHalf = kLane / 2;
-const Box kColumns{kNameColumn, kTop, 292, 0};  // names to the left, numbers to the right
+const Box kColumns{kNameColumn, kFirstLane, 292, 0};  // names to the left, numbers to the right
 
 // Half of the intervals fit. Those that are much wider leave the frame, so that the points do not fall together; their
 // numbers stand beside.
@@ -122,15 +122,15 @@ HtmlFigure difference_figure(const ReportView& view) {
   const Scale across = difference_scale(rows);
   figure.title = difference_finding(view.results, view.rows);
   figure.caption = caption_of(view, rows, across) + grey_caption(view.rows);
-  const double bottom = kTop + kLane * static_cast<double>(rows.size());
-  SvgPlot plot(bottom + 50, {kColumns.left, kTop, kColumns.right, bottom});
+  const double bottom = kFirstLane + kLane * static_cast<double>(rows.size());
+  SvgPlot plot(bottom + 50, {kColumns.left, kFirstLane, kColumns.right, bottom});
   plot.x_axis(across, difference_heading(view.results));
-  plot.segment({across(0), kTop}, {across(0), bottom}, "zero");
+  plot.segment({across(0), kFirstLane}, {across(0), bottom}, "zero");
   const bool lower = less_is_better(view.results.subject);
-  plot.text({across(0) - 6, kTop - 8}, lower ? "← better" : "← worse", "tick", "end");
-  plot.text({across(0) + 6, kTop - 8}, lower ? "worse →" : "better →", "tick");
+  plot.text({across(0) - 6, kFirstLane - 8}, lower ? "← better" : "← worse", "tick", "end");
+  plot.text({across(0) + 6, kFirstLane - 8}, lower ? "worse →" : "better →", "tick");
   for (size_t i = 0; i < rows.size(); ++i) {
-    const double y = kTop + kLane * (static_cast<double>(i) + 0.5);
+    const double y = kFirstLane + kLane * (static_cast<double>(i) + 0.5);
     plot.mark(value_text(view, *rows[i]), [&] { draw_row(&plot, view, *rows[i], across, y); });
   }
   figure.svg = plot.svg(figure.id, figure.title, figure.caption);

@@ -13,7 +13,7 @@
 namespace headshare {
 namespace {
 
-constexpr double kMarker = 7;  // half of what a marker takes
+constexpr double kHalfMarker = 7;  // half of what a marker takes
 constexpr double kRing = 8.5;  // around the markers of the frontier
 
 struct CostAxis {
@@ -162,7 +162,7 @@ void draw_point(SvgPlot* plot, const ReportView& view, const Point& point, const
   if (point.bottom > point.top) plot->vertical_bar(at.x, point.top, point.bottom, style, point.cap);
   if (point.on_frontier) plot->ring(at, kRing);
   plot->marker(at, style);
-  plot->hit({at.x - kMarker, at.y - kMarker, at.x + kMarker, at.y + kMarker});
+  plot->hit({at.x - kHalfMarker, at.y - kHalfMarker, at.x + kHalfMarker, at.y + kHalfMarker});
   plot->text({label.x, label.y}, label_of(*point.row), point.on_frontier ? "name strong" : "name", label.anchor);
 }
 

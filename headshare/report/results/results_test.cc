@@ -7,7 +7,7 @@
 #include "headshare/report/results/results_json.h"
 
 namespace headshare {
-namespace {
+namespace results_test {
 
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
@@ -254,5 +254,5 @@ TEST(ResultsTest, RefusesWhatIsNoJson) {
   EXPECT_THAT(error_message([&] { read_results(file); }), HasSubstr("nested deeper than 64 levels"));
 }
 
-}  // namespace
+}  // namespace results_test
 }  // namespace headshare

@@ -90,13 +90,13 @@ std::string cheapest_text(const Results& results, const VariantRow& reference, c
                           difference_interval_text(subject, row.against_reference->interval()), ".");
 }
 
-constexpr size_t kMostNamed = 3;    // in one sentence
+constexpr size_t kMostInSentence = 3;    // in one sentence
 constexpr size_t kMostListed = 10;  // in brackets
 
 // Of those that may or may not be within the margin: which, and how many seeds would tell.
 std::string undecided_text(const Results& results, const VariantRow& reference, const Rows& undecided) {
   const std::string which =
-      undecided.size() <= kMostNamed
+      undecided.size() <= kMostInSentence
           ? list_text(names_of(undecided), "or")
           : join_text("any of ", undecided.size(), " ", noun(results), "s with fewer attention parameters than ",
                       reference.variant,
@@ -134,7 +134,7 @@ std::string limits_text(std::vector<std::pair<double, std::string>> seen, int di
   std::vector<std::string> limits;
   for (const auto& one : seen) limits.push_back(join_text(limit(one), " (", one.second, ")"));
   if (limit(seen.front()) == limit(seen.back())) return limit(seen.front());
-  return seen.size() <= kMostNamed
+  return seen.size() <= kMostInSentence
              ? list_text(limits)
              : join_text(limits.front(), " to ", limits.back(), ", depending on the one compared,");
 }
@@ -156,7 +156,7 @@ std::string resolution_caveat(const Results& results, const Verdicts& verdicts) 
   }
   if (seen.empty() && blind.empty()) return "";
   const std::string none_for =
-      blind.size() <= kMostNamed ? list_text(blind, "or") : join_text("any of ", plural(blind.size(), noun(results)));
+      blind.size() <= kMostInSentence ? list_text(blind, "or") : join_text("any of ", plural(blind.size(), noun(results)));
   std::string text = "Not significantly different does not mean equal: ";
   if (seen.empty()) {
     return join_text(text, "no difference in ", compared_name(subject), " can be seen for ", none_for,

@@ -6,7 +6,7 @@
 #include "headshare/report/statistics/wording.h"
 
 namespace headshare {
-namespace {
+namespace headline_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -205,5 +205,5 @@ TEST(HeadlineTest, ComparesScoresOfTasksWhateverReadsThem) {
   EXPECT_TRUE(summarise(tuned)[1].table_prr.value.has_value());
 }
 
-}  // namespace
+}  // namespace headline_test
 }  // namespace headshare

@@ -10,7 +10,7 @@
 #include "headshare/report/results/results_json.h"
 
 namespace headshare {
-namespace {
+namespace results_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -137,5 +137,5 @@ TEST(ResultsFileTest, MutatedValuesAreReadOrRefused) {
   EXPECT_LT(refused, 1000);
 }
 
-}  // namespace
+}  // namespace results_file_test
 }  // namespace headshare

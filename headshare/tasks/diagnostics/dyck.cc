@@ -50,7 +50,7 @@ class Dyck : public SequenceGenerator {
 
 // One head can count and another find, so that schemes lie closer together here than elsewhere; narrow
 // heads tell them apart.
-DiagnosticDefaults defaults() {
+DiagnosticDefaults dyck_defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kDyck, .sequence_length = 32, .bracket_kinds = 16, .bracket_depth = 12},
       .steps = 400,
@@ -68,7 +68,7 @@ Diagnostic dyck_diagnostic() {
               "Name the bracket that closes next in a well-nested text: heads must count how deep the text is "
               "nested and find the last bracket still open.",
           .fields = {"sequence-length", "bracket-kinds", "bracket-depth"},
-          .defaults = defaults(),
+          .defaults = dyck_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<Dyck>(o);
           }};

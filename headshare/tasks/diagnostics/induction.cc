@@ -41,7 +41,7 @@ class Induction : public SequenceGenerator {
   int64_t alphabet_, length_;
 };
 
-DiagnosticDefaults defaults() {
+DiagnosticDefaults induction_defaults() {
   DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kInduction, .sequence_length = 32, .alphabet = 32},
                        .steps = 400,
                        .learning_rate = 1e-3};
@@ -58,7 +58,7 @@ Diagnostic induction_diagnostic() {
               "Go on with a sequence that repeats after a length that is never the same: heads must find where "
               "the present token stood before and name what followed it.",
           .fields = {"sequence-length", "alphabet"},
-          .defaults = defaults(),
+          .defaults = induction_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<Induction>(o);
           }};

@@ -51,7 +51,7 @@ class JointRecall : public SequenceGenerator {
   std::vector<std::vector<int64_t>> keys_of_;  // of each question
 };
 
-DiagnosticDefaults defaults() {
+DiagnosticDefaults joint_recall_defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kJointRecall, .alphabet = 8, .pairs = 8, .queries = 16, .lookups = 4},
       .steps = 800,
@@ -69,7 +69,7 @@ Diagnostic joint_recall_diagnostic() {
               "After a list of key-value pairs, name the values of several keys at one position: heads must look up "
               "different contents at once.",
           .fields = {"alphabet", "pairs", "queries", "lookups"},
-          .defaults = defaults(),
+          .defaults = joint_recall_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<JointRecall>(o);
           }};

@@ -94,7 +94,7 @@ class KGram : public SequenceGenerator {
   int64_t alphabet_, length_, order_, queries_;
 };
 
-DiagnosticDefaults defaults() {
+DiagnosticDefaults kgram_defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kKGram, .sequence_length = 64, .alphabet = 3, .queries = 32, .order = 2},
       .steps = 600,
@@ -112,7 +112,7 @@ Diagnostic kgram_diagnostic() {
               "Name the token that has followed the last k tokens most often in this sequence: heads must find where "
               "the same k tokens stood before and count what came next.",
           .fields = {"sequence-length", "alphabet", "queries", "order"},
-          .defaults = defaults(),
+          .defaults = kgram_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<KGram>(o);
           }};

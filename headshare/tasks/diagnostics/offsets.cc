@@ -46,7 +46,7 @@ class Offsets : public SequenceGenerator {
   std::vector<int64_t> offsets_;
 };
 
-DiagnosticDefaults defaults() {
+DiagnosticDefaults offsets_defaults() {
   DiagnosticDefaults d{
       .options = {.kind = DiagnosticKind::kOffsets, .sequence_length = 64, .alphabet = 32, .offsets = {1, 3, 7, 12}},
       .steps = 400,
@@ -64,7 +64,7 @@ Diagnostic offsets_diagnostic() {
               "At every position, name the tokens that stood at several fixed distances before it: heads must "
               "look at different places at once.",
           .fields = {"sequence-length", "alphabet", "offsets"},
-          .defaults = defaults(),
+          .defaults = offsets_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<Offsets>(o);
           }};

@@ -81,7 +81,7 @@ class Recall : public SequenceGenerator {
 // From the usual initial deviation of 0.02 no scheme got beyond guessing among the values in 400 steps; from
 // 0.1 they find the answer one after the other. When they do depends on the seed as much as on the scheme:
 // compare several seeds.
-DiagnosticDefaults defaults() {
+DiagnosticDefaults recall_defaults() {
   DiagnosticDefaults d{.options = {.kind = DiagnosticKind::kRecall, .alphabet = 16, .pairs = 4, .queries = 12},
                        .steps = 500,
                        .learning_rate = 1e-3};
@@ -100,7 +100,7 @@ Diagnostic recall_diagnostic() {
               "each value to the key before it and find it again by content.",
           .fields = {"alphabet", "pairs", "queries", "key-length"},
           .unsaid = {{"key-length", 1}},
-          .defaults = defaults(),
+          .defaults = recall_defaults(),
           .make = [](const DiagnosticOptions& o) -> std::unique_ptr<SequenceGenerator> {
             return std::make_unique<Recall>(o);
           }};

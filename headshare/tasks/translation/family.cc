@@ -146,6 +146,10 @@ class TranslationFamily : public TaskFamily {
     return names;
   }
 
+  std::vector<std::string> schemes(const TaskOptions& options) const override {
+    return site_schemes(options.own<TranslationTaskOptions>().model, options.model.attention.scheme);
+  }
+
   std::vector<std::string*> paths(TaskOptions& options) const override {
     TranslationTaskOptions& own = options.own<TranslationTaskOptions>();
     std::vector<std::string*> list = {&own.source_tokenizer_path};

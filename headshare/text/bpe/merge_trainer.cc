@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-uint64_t pair_key(int32_t left, int32_t right) {
+uint64_t key_of_pair(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint64_t>(right);
 }
 
@@ -97,7 +97,7 @@ class Trainer {
   // The pair that begins at `position` has arisen.
   void add_occurrence(uint32_t position) {
     const Symbol& left = symbols_[position];
-    Pair& pair = pairs_[pair_key(left.id, symbols_[left.next].id)];
+    Pair& pair = pairs_[key_of_pair(left.id, symbols_[left.next].id)];
     pair.count += word_counts_[left.word];
     pair.positions.push_back(position);
   }
@@ -105,7 +105,7 @@ class Trainer {
   // The pair that begins at `position` goes.
   void remove_occurrence(uint32_t position) {
     const Symbol& left = symbols_[position];
-    pairs_[pair_key(left.id, symbols_[left.next].id)].count -= word_counts_[left.word];
+    pairs_[key_of_pair(left.id, symbols_[left.next].id)].count -= word_counts_[left.word];
   }
 
   void merge(uint64_t key) {
@@ -143,12 +143,12 @@ class Trainer {
     right.id = -1;
     if (before != kNone) {
       add_occurrence(before);
-      arisen_.push_back(pair_key(symbols_[before].id, result));
+      arisen_.push_back(key_of_pair(symbols_[before].id, result));
     }
     if (after != kNone) {
       symbols_[after].previous = position;
       add_occurrence(position);
-      arisen_.push_back(pair_key(result, symbols_[after].id));
+      arisen_.push_back(key_of_pair(result, symbols_[after].id));
     }
   }
 

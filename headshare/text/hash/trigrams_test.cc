@@ -6,7 +6,7 @@
 #include "headshare/text/hash/digest.h"
 
 namespace headshare {
-namespace {
+namespace trigrams_test {
 
 using testing::ElementsAre;
 
@@ -39,5 +39,5 @@ TEST(TrigramsTest, Md5) {  // RFC 1321, A.5
   EXPECT_EQ(md5("abc").hex(), "900150983cd24fb0d6963f7d28e17f72");
 }
 
-}  // namespace
+}  // namespace trigrams_test
 }  // namespace headshare

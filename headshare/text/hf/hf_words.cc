@@ -13,10 +13,10 @@ constexpr const char* kWordOrSymbol = R"([\p{L}\p{N}_]+|[^\p{L}\p{N}_\s\x{1c}-\x
 
 // Hugging Face lower-cases each character by itself; a sigma at the end of a word has a form of its own (Unicode's
 // Final_Sigma).
-constexpr const char* kFinalSigma = R"(\p{Cased}\p{Case_Ignorable}*\K\x{03a3}(?!\p{Case_Ignorable}*\p{Cased}))";
+constexpr const char* kFinalSigmaPattern = R"(\p{Cased}\p{Case_Ignorable}*\K\x{03a3}(?!\p{Case_Ignorable}*\p{Cased}))";
 
 json normalizer() {
-  const json sigma = {{"type", "Replace"}, {"pattern", {{"Regex", kFinalSigma}}}, {"content", "\u03c2"}};
+  const json sigma = {{"type", "Replace"}, {"pattern", {{"Regex", kFinalSigmaPattern}}}, {"content", "\u03c2"}};
   return {{"type", "Sequence"}, {"normalizers", {sigma, {{"type", "Lowercase"}}}}};
 }
 

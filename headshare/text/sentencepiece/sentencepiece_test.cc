@@ -12,7 +12,7 @@
 #include "headshare/text/tokenizer_file.h"
 
 namespace headshare {
-namespace {
+namespace sentencepiece_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -411,5 +411,5 @@ TEST(SentencePieceTest, CharacterMapsThatLeadAstrayAreRefused) {
   EXPECT_THAT(refusal(with_charsmap(charsmap({}, texts))), HasSubstr("no trie"));
 }
 
-}  // namespace
+}  // namespace sentencepiece_test
 }  // namespace headshare

@@ -2,20 +2,14 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
-#include <iterator>
+#include "headshare/text/unicode/code_point_range.h"
 
 namespace headshare {
 namespace {
 
-struct Range {
-  int32_t first;
-  int32_t last;
-};
-
 // Marks, signs and format characters that Unicode 9 to 15 brought, with what lies between them and is
 // none of these. tests/oracles/test_wordpiece.py compares every code point with Hugging Face tokenizers.
-constexpr Range kYoung[] = {
+constexpr CodePointRange kYoung[] = {
     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},     {0xA76, 0xA76},
     {0xAFA, 0xAFF},     {0xB55, 0xB55},     {0xC04, 0xC3C},     {0xC77, 0xC77},     {0xC84, 0xC84},
     {0xD00, 0xD00},     {0xD3B, 0xD3C},     {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},
@@ -26,16 +20,8 @@ constexpr Range kYoung[] = {
     {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF}, {0x1E944, 0x1E95F}};
 
 // Those of them whose combining class is known all the same: marks of Unicode 9.
-constexpr Range kOfUnicode9[] = {{0x8D4, 0x8E1},     {0x1DFB, 0x1DFB},   {0x11442, 0x11446},
+constexpr CodePointRange kOfUnicode9[] = {{0x8D4, 0x8E1},     {0x1DFB, 0x1DFB},   {0x11442, 0x11446},
                                  {0x11C3F, 0x11C3F}, {0x1E000, 0x1E02A}, {0x1E944, 0x1E94A}};
-
-// `ranges` ascend.
-template <size_t N>
-bool is_in(const Range (&ranges)[N], int32_t c) {
-  const Range* range =
-      std::lower_bound(std::begin(ranges), std::end(ranges), c, [](Range r, int32_t point) { return r.last < point; });
-  return range != std::end(ranges) && range->first <= c;
-}
 
 bool is_mark_or_sign(utf8proc_category_t category) {
   return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_CF ||
@@ -78,7 +64,7 @@ bool is_bert_sign(int32_t c) {
 // The blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like
 // Hugging Face's, begins at U+2B920.
 bool is_bert_ideograph(int32_t c) {
-  constexpr Range kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
+  constexpr CodePointRange kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
                                    {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
   return c >= 0x3400 && is_in(kIdeographs, c);
 }

@@ -10,7 +10,7 @@ namespace headshare {
 namespace {
 
 constexpr size_t kUnitBytes = 4;
-constexpr size_t kLongestText = 256;  // bytes; SentencePiece's own maps have at most 33
+constexpr size_t kLongestMapped = 256;  // bytes; SentencePiece's own maps have at most 33
 
 uint32_t little_endian(std::string_view bytes, size_t at) {
   uint32_t value = 0;
@@ -39,8 +39,8 @@ Charsmap::Charsmap(std::string bytes, const std::string& where) : bytes_(std::mo
   HS_CHECK(valid == texts_.size(), where, ": the texts of the map are not UTF-8 at byte ", valid, ": it is damaged");
   for (size_t begin = 0, end = 0; begin < texts_.size(); begin = end + 1) {
     end = std::min(texts_.find('\0', begin), texts_.size());
-    HS_CHECK(end - begin <= kLongestText, where, ": the map makes ", end - begin, " bytes of a character, more than ",
-             kLongestText, ": it is damaged");
+    HS_CHECK(end - begin <= kLongestMapped, where, ": the map makes ", end - begin, " bytes of a character, more than ",
+             kLongestMapped, ": it is damaged");
   }
 }
 

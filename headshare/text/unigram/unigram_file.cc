@@ -21,7 +21,7 @@ const EnumNames<NormalStepKind>& step_names() {
   return names;
 }
 
-json step_json(const NormalStep& step) {
+json stored_step(const NormalStep& step) {
   json object = {{"step", enum_name(step_names(), step.kind)}};
   if (step.kind == NormalStepKind::kReplace) object["from"] = step.from;
   if (step.kind == NormalStepKind::kReplace || step.kind == NormalStepKind::kCollapseSpaces) object["to"] = step.to;
@@ -82,7 +82,7 @@ void write_unigram(const UnigramDefinition& d, json* object) {
   (*object)["prefix"] = d.prefix;
   (*object)["pair-separators"] = d.pair_separators;
   (*object)["steps"] = json::array();
-  for (const NormalStep& step : d.steps) (*object)["steps"].push_back(step_json(step));
+  for (const NormalStep& step : d.steps) (*object)["steps"].push_back(stored_step(step));
   if (d.language) (*object)["language"] = {{"id", d.language->id}, {"leads", d.language->leads}};
 }
 

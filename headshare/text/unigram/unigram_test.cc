@@ -13,7 +13,7 @@
 #include "headshare/text/unigram/unigram_file.h"
 
 namespace headshare {
-namespace {
+namespace unigram_test {
 
 using nlohmann::json;
 using testing::ElementsAre;
@@ -261,5 +261,5 @@ TEST(CharsmapTest, Base64GoesThereAndBack) {
   }
 }
 
-}  // namespace
+}  // namespace unigram_test
 }  // namespace headshare

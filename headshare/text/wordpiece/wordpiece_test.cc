@@ -12,7 +12,7 @@
 #include "headshare/text/wordpiece/wordpiece_file.h"
 
 namespace headshare {
-namespace {
+namespace wordpiece_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -326,5 +326,5 @@ TEST(WordPieceTrainingTest, CasedKeepsCaseAndAccents) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("\u00C9t\u00E9 Et")), "\u00C9t\u00E9 Et");
 }
 
-}  // namespace
+}  // namespace wordpiece_test
 }  // namespace headshare
