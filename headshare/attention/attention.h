@@ -1,4 +1,4 @@
-// An attention sub-layer: a scheme, the core, dropout and a cache.
+// This header holds an attention sub-layer: a scheme, the core, dropout and a cache.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// An attention as the core gets it.
+// This is an attention problem as the core gets it.
 struct PosedAttention {
   Posed posed;
   HeadMask mask;
@@ -35,7 +35,7 @@ class AttentionImpl : public Layer {
   Scheme& scheme() { return *scheme_; }
 
   // Shows every self- and cross-attention from now on what it read, x [B, T, E], and gave [B, T, E]; an empty function
-  // ends that. For analysis, without gradients and without a cache.
+  // ends that. This serves analysis, which has no gradients and no cache.
   using Observer = std::function<void(const Tensor& x, const HeadMask& mask, const Tensor& output)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -51,8 +51,8 @@ class AttentionImpl : public Layer {
 };
 TORCH_MODULE(Attention);
 
-// The slopes of ALiBi (Press et al., 2022): 2^(-8 h / H) for h = 1 .. H where H is a power of two,
-// else the slopes of the next lower power followed by every other one of the next higher.
+// Returns the slopes of ALiBi (Press et al., 2022): 2^(-8 h / H) for h = 1 .. H where H is a power of two, else the
+// slopes of the next lower power followed by every other one of the next higher.
 std::vector<double> alibi_slopes(int64_t heads);
 
 }  // namespace headshare
