@@ -19,7 +19,7 @@ bool ends_with(std::string name, const char* ending) {
   return name.ends_with(ending);
 }
 
-// Pairs are read for the tokenizer, then for the ids.
+// Throws Error for standard input and pipes: pairs are read for the tokenizer, then for the ids.
 void refuse_streams(const std::string& path) {
   std::error_code ignored;
   HS_CHECK(path != "-" &&
@@ -48,7 +48,7 @@ PairFormat format_of(const PairFiles& files, PairFormat chosen) {
   return PairFormat::kJsonLines;
 }
 
-// Whether some part has both sides in one file, whose texts have names.
+// Tells whether some part has both sides in one file, whose texts have names.
 bool any_names(const ParallelOptions& options) {
   const PairFiles* parts[] = {&options.train, &options.validation, &options.test};
   return std::any_of(std::begin(parts), std::end(parts),

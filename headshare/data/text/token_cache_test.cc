@@ -191,7 +191,7 @@ TEST_F(TokenCacheTest, TheSecondTimeNothingIsTokenised) {
   EXPECT_EQ(second.fingerprint(), first.fingerprint());
   EXPECT_EQ(second.text_bytes(), 9u);
 
-  // Whatever changes the tokens makes a new file.
+  // A change that changes the tokens makes a new file.
   file("moved.txt", "some texts");
   EXPECT_EQ(open_tokens({moved}, options_, tokenizer_).text_bytes(), 10u);
   EXPECT_EQ(cached().size(), 2u);
