@@ -43,7 +43,7 @@ std::string models_text(const ComparisonOptions& options) {
   return text + "\n";
 }
 
-// What would be fine-tuned: below the sizes of the encoders, which are shown where these are there already.
+// Describes what would be fine-tuned: below the sizes of the encoders, which are shown where these are there already.
 std::string tuned_models_text(const ComparisonOptions& options) {
   std::string text;
   if (has_encoders(options)) {
@@ -74,7 +74,8 @@ std::string all_models_text(const ComparisonOptions& options) {
   return text;
 }
 
-// Sizes can be planned before there is a text. Standard input is left to the comparison: it can be read only once.
+// Tells whether there is data to read. Sizes can be planned before there is a text. Standard input is left to the
+// comparison: it can be read only once.
 bool has_data(const ComparisonOptions& options) {
   const std::vector<std::string>& texts = options.language.data.text;
   if (std::find(texts.begin(), texts.end(), "-") != texts.end()) return false;

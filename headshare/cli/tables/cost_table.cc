@@ -49,7 +49,7 @@ const char* kind_name(ModelKind kind) {
   return "";
 }
 
-// "hash-proj"; "" of a model with a table of tokens.
+// Returns "hash-proj"; "" for a model with a table of tokens.
 std::string hashed_embedding(const ModelOptions& model) {
   const auto* encoder = std::get_if<EncoderOptions>(&model);
   if (encoder == nullptr || !is_hashed(encoder->embedding)) return "";
@@ -103,7 +103,7 @@ std::string exact(int64_t count) {
   return text;
 }
 
-// "decoder-layers 6, cross-scheme mha, " of an encoder-decoder.
+// Returns "decoder-layers 6, cross-scheme mha, " for an encoder-decoder.
 std::string translator_text(const CostOptions& options, const Sweep& sweep) {
   const EncoderDecoderOptions& o = options.translator;
   std::string text;
@@ -119,7 +119,7 @@ std::string translator_text(const CostOptions& options, const Sweep& sweep) {
   return text + (o.share_embeddings ? "" : "two embeddings, ");
 }
 
-// What the counts are of, "masked-LM encoder: ".
+// Names the kind of model that the counts belong to, "masked-LM encoder: ".
 std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   if (sweep.name == "token-embedding")
     return "encoder (a table with the masked-LM head, hashes with the three-way one): ";
@@ -132,14 +132,14 @@ std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   return three_way ? "three-way encoder: " : masked ? "masked-LM encoder: " : "encoder: ";
 }
 
-// Whether the lines differ in their token embeddings.
+// Tells whether the lines differ in their token embeddings.
 bool varies_embedding(const Sweep& sweep) {
   TokenEmbeddingOptions usual;
   Fields known = fields(usual);
   return sweep.name == "vocabulary" || find_field(known, sweep.name) != nullptr;
 }
 
-// What the numbers stand on, defaults included.
+// Lists the options that the numbers stand on, defaults included.
 std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep) {
   const TransformerOptions& model = options.model;
   const auto size = [&](const char* name, int64_t value) {
@@ -206,7 +206,7 @@ std::vector<std::string> cells_of(const SchemeCost& one, const CostOptions& opti
   return cells;
 }
 
-// Sentences above the table.
+// Returns the sentences above the table.
 std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep,
                          const std::string& source, int width) {
   const std::string from = source.empty() ? "" : source + ", ";

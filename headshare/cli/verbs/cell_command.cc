@@ -1,4 +1,4 @@
-// headshare train-cell: one cell of a comparison. Not for people: `compare` starts it.
+// headshare train-cell trains one cell of a comparison. It is not for people: `compare` starts it.
 #include "headshare/cli/arguments/exit_codes.h"
 #include "headshare/cli/terminal/interrupt.h"
 #include "headshare/cli/terminal/terminal.h"

@@ -1,4 +1,4 @@
-// headshare info: what is in a model, what this machine supports, which kernel runs and why.
+// headshare info tells what is in a model, what this machine supports, which kernel runs and why.
 #include "headshare/base/format.h"
 #include "headshare/cli/tables/kernel_report.h"
 #include "headshare/cli/terminal/terminal.h"
@@ -82,7 +82,7 @@ std::string model_text(const ModelDescription& model, int width) {
   return text + "options      " + wrap(options, width, 13) + "\n";
 }
 
-// "instructions: libtorch AVX512"
+// Returns "instructions: libtorch AVX512".
 std::string instructions_text() {
   const InstructionSets sets = instruction_sets();
   return join_text("instructions: libtorch ", sets.libtorch, ", headshare ", sets.headshare, "\n");
