@@ -1,4 +1,4 @@
-// How redundant the heads of a trained model are, and what each conversion would cost and save.
+// An analysis tells how redundant the heads of a trained model are, and what each conversion would cost and save.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ struct AnalysisOptions {
   DecompositionOptions decomposition = {.iterations = 8};
   std::vector<int64_t> widths = {};  // key widths to try; empty: parts of the full one
   Tensor sample = {};                // ids int64 [N, T] of a sample text; undefined: weights alone count
-  int64_t map_tokens = 2048;         // of the sample, about, whose attention maps and outputs are compared
+  int64_t map_tokens = 2048;         // compare maps and outputs of about so many of its tokens
 };
 
-// `source` is in evaluation mode. Fills everything of the result but its model and text. Where `told` answers false it
-// throws Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that have no query and
-// key maps for each head, models with a single head, and impossible widths.
+// Analyses a model; `source` is in evaluation mode. Fills everything of the result but its model and text. Where `told`
+// answers false it throws Interrupted. Throws Error, naming the layer, for weights that are not finite, schemes that
+// have no query and key maps for each head, models with a single head, and impossible widths.
 HeadAnalysis analyze_heads(const Decoder& source, const AnalysisOptions& options, const ConversionTold& told);
 HeadAnalysis analyze_heads(const Encoder& source, const AnalysisOptions& options, const ConversionTold& told);
 
