@@ -2,9 +2,9 @@
 """Writes a comparison's results.json as the repository keeps it: no white space, blocks and curves to six digits, paths
 from here.
 
-Blocks and learning curves are most of a file: blocks serve bootstrap intervals alone, which are of the third digit, and curves
-are drawn. No other number is rounded.
-Of a sweep only the chosen settings keep theirs and their learning curves: no page draws the others.
+Blocks and learning curves are most of a file: blocks serve bootstrap intervals alone, which are of the third digit, and
+curves are drawn. No other number is rounded. In a sweep only the chosen settings keep their blocks and learning curves:
+no page draws the others.
 
     studies/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """

@@ -18,8 +18,8 @@ PROGRAM = os.environ.get("HEADSHARE_PROGRAM", str(ROOT / "build/headshare"))
 
 
 def headshare(*arguments, given=b"", log=None):
-    """Returns the standard output of a command that is `given` bytes. What it says besides goes to the file `log`, else
-    with an error."""
+    """Returns the standard output of a command that is `given` bytes. Its messages go to the file `log`, else with an
+    error."""
     words = [PROGRAM, *map(str, arguments)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     if log is None:

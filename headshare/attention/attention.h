@@ -18,13 +18,13 @@ class AttentionImpl : public Layer {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
 
-  // Self-attention over x [B, T, E] -> [B, T, E]. With a cache, x is appended to what it holds and
-  // attends to all of it; `mask.visible_keys` then covers the whole cache.
+  // Attends from x [B, T, E] to itself -> [B, T, E]. With a cache, x is appended to what it holds and attends to all of
+  // it; `mask.visible_keys` then covers the whole cache.
   Tensor self(const Tensor& x, const HeadMask& mask, KvCache* cache = nullptr) const;
 
-  // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
-  // the memory of a sentence is never copied per beam); `mask.visible_keys` is [By, S]. With a cache
-  // y is projected once, on the first call, and not read again.
+  // Attends from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams: the memory of a sentence
+  // is never copied per beam); `mask.visible_keys` is [By, S]. With a cache y is projected once, on the first call, and
+  // not read again.
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
   // Returns the problem that queries of x [B, T, E], at the last T of S positions, and a memory of y [B, S, E] pose to

@@ -32,7 +32,7 @@ struct AttentionOptions {
   OwnOptions own = {};               // of single schemes: own.get<GqaOptions>()
   double attention_dropout = 0;      // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
-  // Set by the model, not by the user:
+  // The model sets these, not the user:
   bool rotary = false;  // positions are rotated into queries and keys
   double rotary_base = 10000;
   bool alibi = false;              // scores fall with distance, by a slope per head

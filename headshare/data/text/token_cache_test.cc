@@ -97,8 +97,8 @@ TEST_F(TokenCacheTest, EveryTokenizerGivesTheTokensOfTheWholeText) {
   }
 }
 
-// Byte tokenizers keep bytes that are no UTF-8, and a mark only where every byte was asked for. What was tokenised
-// before says so, too.
+// Byte tokenizers keep bytes that are no UTF-8, and a mark only where every byte was asked for. A text that was
+// tokenised before has the note, too.
 TEST_F(TokenCacheTest, AByteOrderMarkIsNoText) {
   const auto tokenizer = train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
   const std::string text = "one \xFF", marked = "\xEF\xBB\xBF" + text;
