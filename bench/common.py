@@ -1,4 +1,4 @@
-"""What the attention benchmarks share: the program's own rows, contenders that take turns, checks, statistics.
+"""Holds what the attention benchmarks share: the program's own rows, contenders that take turns, checks, statistics.
 
 A contender is a module of bench/contenders with NAME, applies(case) and heads(case, query, key, value); a
 case is a row of `headshare bench attention --json` (its sizes, mask, dropout, precision).
@@ -24,8 +24,8 @@ import results
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
-# As the program has them (docs/design/012): waiting threads give up their core soon. libgomp reads it when
-# torch is loaded, so this module comes first.
+# design/design/012): waiting threads give up their core soon. libgomp reads it when torch is loaded, so this module
+# comes first.
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 
@@ -49,12 +49,12 @@ def program_info(program, *model):
 
 
 def has_amx():
-    """Whether --precision bf16x3 is more than fp32 here."""
+    """Tells whether --precision bf16x3 is more than fp32 here."""
     return "amx_bf16" in pathlib.Path("/proc/cpuinfo").read_text().split()
 
 
 def environment(program):
-    """The machine and the versions; the commit and the instruction set are the program's own."""
+    """Returns the machine and the versions; the commit and the instruction set are the program's own."""
     import torch
     import transformers
 
@@ -65,7 +65,7 @@ def environment(program):
 
 
 def program_rows(program, question, threads, *flags):
-    """`headshare bench QUESTION` with these flags; what it refuses to time ends the benchmark."""
+    """Runs `headshare bench QUESTION` with these flags; what it refuses to time ends the benchmark."""
     command = [program, "bench", question, "--json", "--threads", threads, *flags]
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE)
     if done.returncode != 0:
@@ -75,7 +75,7 @@ def program_rows(program, question, threads, *flags):
 
 
 def flags_of(options):
-    """{"heads": [12, 16]} -> ["--heads", "12,16"]."""
+    """Turns {"heads": [12, 16]} into ["--heads", "12,16"]."""
     flags = []
     for name, value in options.items():
         values = value if isinstance(value, (list, tuple)) else [value]
@@ -93,7 +93,7 @@ def summary(seconds):
 
 
 def take_turns(actions, least=3, most=15, limit=1.5):
-    """Seconds of each action of {name: action}, round by round in changing order, after one untimed run."""
+    """Returns the seconds of each action of {name: action}, round by round in changing order, after one untimed run."""
     names = list(actions)
     for name in names:
         actions[name]()
@@ -117,7 +117,8 @@ class Ended:
 
 
 def timed_program(command, threads=1, given=None):
-    """A whole program with these threads, which reads the file `given`; what it does not end well ends the benchmark."""
+    """Runs a whole program with these threads, which reads the file `given`; what it does not end well ends the
+    benchmark."""
     command = [str(word) for word in command]
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(given or os.devnull, "rb") as stdin:
@@ -134,14 +135,15 @@ def timed_program(command, threads=1, given=None):
 
 
 def apart(function, *arguments):
-    """Its result, from a process of its own: what this one held would count as its children's peak memory."""
+    """Returns the function's result, from a process of its own: what this one held would count as its children's peak
+    memory."""
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=fresh) as pool:
         return pool.submit(function, *arguments).result()
 
 
 def in_turns(actions, turns):
-    """What each action of {name: action} returned, turn by turn in changing order."""
+    """Returns what each action of {name: action} returned, turn by turn in changing order."""
     names, found = list(actions), {name: [] for name in actions}
     for turn in range(turns):
         at = turn % len(names)
@@ -151,7 +153,7 @@ def in_turns(actions, turns):
 
 
 def peak_bytes_of(action):
-    """The highest resident memory of this process while `action` runs, less that before."""
+    """Returns the highest resident memory of this process while `action` runs, less that before."""
     import ctypes
 
     gc.collect()
@@ -179,7 +181,8 @@ def contenders():
 
 
 def python_rows(cases, threads):
-    """Rows of the contenders that need Python, in a process of its own: threads are set before torch starts."""
+    """Returns rows of the contenders that need Python, from a process of its own: threads are set before torch
+    starts."""
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'bench')!r}); import common, json;"
         f"print(json.dumps(common.python_rows_here(json.load(sys.stdin), {threads})))"
@@ -205,7 +208,7 @@ def python_rows_here(cases, threads):
 
 
 def case_tensors(case, uniform=False):
-    """Leaves [B, H, length, width], heads side by side as projections leave them; and heads' gradients."""
+    """Returns leaves [B, H, length, width], heads side by side as projections leave them; and heads' gradients."""
     import torch
 
     torch.manual_seed(0)
@@ -234,13 +237,13 @@ def run_once(contender, case, leaves, gradient):
     return heads, torch.autograd.grad(heads, leaves, gradient)
 
 
-# What a row repeats of its case.
+# A row repeats these fields of its case.
 DESCRIBED = ("name", "scheme", "pass", "causal", "dropout", "dropout_masks", "precision", "batch_size")
 DESCRIBED += ("heads", "queries", "keys", "head_width", "threads")
 
 
 def measure(case, chosen):
-    """One row a contender, in the form of the program's rows."""
+    """Returns one row a contender, in the form of the program's rows."""
     leaves, gradient = case_tensors(case)
     for contender in chosen:
         check(contender, case)
@@ -262,7 +265,7 @@ def measure(case, chosen):
 
 
 def expected(case, leaves, gradient, rows, dtype):
-    """The formula over some queries of the last sentence, and the gradients these alone give."""
+    """Returns the formula over some queries of the last sentence, and the gradients these alone give."""
     import torch
 
     query, key, value = (x.detach()[-1:].to(dtype).requires_grad_() for x in leaves)
@@ -297,7 +300,8 @@ def check(contender, case):
 
 
 def check_dropout(contender, case):
-    """All scores equal, all values 1: a row of weights sums to 1 on average, with binomial spread."""
+    """Checks dropout with all scores equal and all values 1: a row of weights sums to 1 on average, with binomial
+    spread."""
     import torch
 
     leaves, _ = case_tensors(case, uniform=True)
@@ -321,7 +325,8 @@ def write_results(path, program, rows):
 
 
 class Kept:
-    """Parts of a long benchmark by key, kept beside its result until that is written: an interruption costs one part."""
+    """This keeps parts of a long benchmark by key, beside its result until that is written: an interruption costs one
+    part."""
 
     def __init__(self, path, program, adding=False):
         self.path = path.with_suffix(".partial.json")
@@ -344,14 +349,15 @@ class Kept:
 
 
 def in_python(row, quick):
-    """Which cases Python's contenders are timed on as well: each takes a compilation."""
+    """Tells which cases Python's contenders are timed on as well: each takes a compilation."""
     if row["contender"] != "headshare":
         return False
     return quick or (row["heads"] == 12 and row["queries"] >= 512 and row["scheme"] in ("mha", "mqa"))
 
 
 def measure_attention(description, grids, quick):
-    """A benchmark's whole work: the program's rows over its grids, and Python's contenders on the common shapes."""
+    """Does a benchmark's whole work: the program's rows over its grids, and Python's contenders on the common
+    shapes."""
     arguments = arguments_of(description, grids=len(grids))
     kept = Kept(arguments.out, arguments.program, adding=bool(arguments.part))
     rows = []
@@ -368,7 +374,7 @@ def measure_attention(description, grids, quick):
         rows += mine + kept.get([threads, "python", arguments.part], lambda: python_rows(cases, threads))
     if arguments.part:
         rows += results.rows_left(arguments.out, rows, kept.commit)
-    # Rows of a case together.
+    # Rows of a case stand together.
     rows.sort(key=lambda row: [str(row.get(key)) for key in results.CASE])
     write_results(arguments.out, arguments.program, rows)
     kept.forget()

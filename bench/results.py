@@ -1,4 +1,5 @@
-"""The files of benchmarks: what the rows of one case share stands once, before a row of figures for each contender.
+"""Reads and writes the files of benchmarks: what the rows of one case share stands once, before a row of figures for
+each contender.
 
     {"environment": {...}, "columns": ["contender", "median_ms", ...],
      "results": [{...case..., "contenders": [["headshare", 1.5, ...], ...]}, ...]}
@@ -6,7 +7,7 @@
 
 import json
 
-# What makes two rows one case; a row without any of it is a case of its own.
+# These fields make two rows one case; a row without any of them is a case of its own.
 CASE = ("name", "case", "model", "scheme", "pass", "causal", "dropout", "dropout_masks", "precision", "batch_size", "heads")
 CASE += ("rows", "depth", "columns", "queries", "keys", "head_width", "key_width")
 CASE += ("layers", "width", "context", "batch", "vocabulary", "steps", "threads")
@@ -39,7 +40,7 @@ def grouped(rows, columns):
 
 
 def rows_of(results):
-    """Every contender's row with its case's fields, of a file's parsed content; what is null is left out."""
+    """Returns every contender's row with its case's fields, of a file's parsed content; what is null is left out."""
     rows = []
     for case in results["results"]:
         shared = {key: value for key, value in case.items() if key != "contenders"}
@@ -50,20 +51,22 @@ def rows_of(results):
 
 
 def case_of(row):
-    """What identifies a case across programs: not how many steps were timed, nor whose commit timed them."""
+    """Returns what identifies a case across programs: not how many steps were timed, nor whose commit timed them."""
     row = {"model": "gpt2", **row} if "layers" in row else row  # rows from before there were others
     return tuple(row.get(key) for key in CASE if key not in ("commit", "case", "steps"))
 
 
 def require_processor(path, processor):
-    """Rows of two machines in one file would be read as those of one; asked before anything is measured."""
+    """Refuses rows of two machines in one file, which would be read as those of one; asked before anything is
+    measured."""
     earlier = json.loads(path.read_text())["environment"]["processor"]
     if earlier != processor:
         raise SystemExit(f"{path} was measured on another processor ({earlier}, not {processor}): measure all of it again")
 
 
 def rows_left(path, measured, commit):
-    """The rows of an earlier result whose cases are not among those measured now, each with its program's commit."""
+    """Returns the rows of an earlier result whose cases are not among those measured now, each with its program's
+    commit."""
     earlier = json.loads(path.read_text())
     fresh = {case_of(row) for row in measured}
     left = [{"commit": earlier["environment"]["commit"], **row} for row in rows_of(earlier) if case_of(row) not in fresh]

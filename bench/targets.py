@@ -39,7 +39,7 @@ def attention(what, bound, length, training=False, causal=False, dropout=0, prec
 
 
 def growth_of_memory(rows):
-    """Peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T), 4 when a matrix is kept."""
+    """Returns peak bytes at T 2048 over T 512, with as many tokens: 1 when memory is O(T), 4 when a matrix is kept."""
     by_length = {}
     for row in rows:
         key = tuple(row.get(name) for name in ("scheme", "threads", "heads", "key_width", "causal", "dropout"))
@@ -202,7 +202,7 @@ def describe(row):
 
 
 def load(folder, question):
-    """The rows of a question; none when it has not been measured."""
+    """Returns the rows of a question; none when it has not been measured."""
     for name in (f"bench_{question}.json", f"{question}.json"):
         if (folder / name).is_file():
             return results.read(folder / name)
@@ -217,7 +217,7 @@ def covers(where, row):
 
 
 def missing(where, rows):
-    """The combinations of the values in `where` that no row it covers has: "heads 16, threads 2"."""
+    """Lists the combinations of the values in `where` that no row it covers has: "heads 16, threads 2"."""
     several = {field: wanted for field, wanted in where.items() if isinstance(wanted, tuple)}
     there = {tuple(row[field] for field in several) for row in rows if covers(where, row)}
     absent = [values for values in itertools.product(*several.values()) if values not in there]
@@ -225,7 +225,7 @@ def missing(where, rows):
 
 
 def judge(target, rows):
-    """(worst value, name of its row, how many rows, reached?); None, "", 0, None where nothing was measured."""
+    """Returns (worst value, name of its row, how many rows, reached?); None, "", 0, None where nothing was measured."""
     chosen = [row for row in rows if covers(target.where, row)]
     found = target.of(chosen) if target.of else [(row.get(target.ratio), describe(row)) for row in chosen]
     found = [one for one in found if one[0] is not None]
@@ -236,7 +236,7 @@ def judge(target, rows):
 
 
 def word(reached, absent):
-    """What is missing hides no miss."""
+    """Says in a word how a target fares; what is missing hides no miss."""
     if reached is None:
         return "not measured"
     return "NOT REACHED" if not reached else "incomplete" if absent else "reached"

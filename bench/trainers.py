@@ -1,4 +1,4 @@
-"""Programs that train the same model step by step: `headshare train`, and a loop over transformers' model.
+"""Runs programs that train the same model step by step: `headshare train`, and a loop over transformers' model.
 
 A contender has a name and a scheme; start() checks what it can, makes its first step and returns that step's loss,
 seconds(n) are those of n more, and once stop() has been called peak_bytes is the highest resident memory that its
@@ -19,7 +19,7 @@ import transformers_process
 
 
 def write_inputs(folder, case):
-    """Text longer than a batch, and a vocabulary of exactly the case's size."""
+    """Writes text longer than a batch, and a vocabulary of exactly the case's size."""
     (folder / "text.txt").write_text("".join(f"w{i % 997} " + ("\n" if i % 20 == 19 else "") for i in range(60000)))
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if case["model"] == "bert" else ["<unk>", "<eos>"]
     words = special + [f"w{i}" for i in range(case["vocabulary"] - len(special))]
@@ -35,9 +35,9 @@ def tokenizer_of(folder, case):
 
 
 class Headshare:
-    """`headshare train`, started anew each turn, on the files of write_inputs()."""
+    """This contender is `headshare train`, started anew each turn, on the files of write_inputs()."""
 
-    # What a decoder has where an encoder is BERT by itself.
+    # A decoder needs a flag where an encoder is BERT by itself.
     TASKS = {"gpt2": ["--projection-bias"], "bert": ["--task", "mlm", "--pseudo-tokens", "0"]}
 
     def __init__(self, program, folder, case, scheme):
@@ -45,13 +45,13 @@ class Headshare:
         self.name, self.peak_bytes = "headshare", 0
 
     def start(self):
-        """The first loss. Three steps must be those of the same program with the plain formula of attention."""
+        """Returns the first loss. Three steps must be those of the same program with the plain formula of attention."""
         losses, plain = ([line["loss"] for line in self.lines(3, backend)] for backend in (None, "reference"))
         check_same_steps(f"{self.name} {self.scheme}", losses, plain, self.case)
         return losses[0]
 
     def task(self):
-        """The flags that say what is learned, and from which tokens."""
+        """Returns the flags that say what is learned, and from which tokens."""
         return [*self.TASKS[self.case["model"]], "--tokenizer-path", tokenizer_of(self.folder, self.case)]
 
     def command(self, steps):
@@ -89,10 +89,10 @@ class Headshare:
 
 
 class HeadshareCpu(Headshare):
-    """The same, timed in CPU seconds, so that other work on the machine counts little."""
+    """This is the same contender, timed in CPU seconds, so that other work on the machine counts little."""
 
     def seconds(self, steps):
-        """CPU seconds of each step: those of the process whenever a step's line has come."""
+        """Yields CPU seconds of each step: those of the process whenever a step's line has come."""
         metrics = self.folder / "run/metrics.jsonl"
         metrics.unlink(missing_ok=True)
         ends, wanted = [], steps + transformers_process.WARM_UP
@@ -113,13 +113,13 @@ def steps_in(metrics):
 
 
 def cpu_seconds(pid):
-    """Of all threads; 0 once they have ended."""
+    """Returns the CPU seconds of all threads; 0 once they have ended."""
     times = [path.read_text().split() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")]
     return sum(int(one[0]) for one in times) / 1e9
 
 
 class Transformers:
-    """A process that lives through all turns and waits while others have theirs."""
+    """This contender is a process that lives through all turns and waits while others have theirs."""
 
     SCRIPT = transformers_process.__file__
 

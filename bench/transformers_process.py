@@ -1,4 +1,5 @@
-"""A loop over transformers' GPT2LMHeadModel or BertForMaskedLM, as a program that makes a step whenever it is told to.
+"""Runs a loop over transformers' GPT2LMHeadModel or BertForMaskedLM, as a program that makes a step whenever it is told
+to.
 
     python transformers_process.py '{"model": "gpt2", "attention": "eager", ...case...}'
 
@@ -62,7 +63,7 @@ def stepper(case):
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
     def bert_loss():
-        """15 in 100 tokens are asked for; the model's own loss, over scores at every token."""
+        """Returns the model's own loss, over scores at every token, where 15 in 100 tokens are asked for."""
         ids = torch.randint(case["vocabulary"], (case["batch"], case["context"]), generator=draw)
         asked = torch.rand(ids.shape, generator=draw) < 0.15
         return forward(input_ids=ids.masked_fill(asked, 4), labels=ids.masked_fill(~asked, -100)).loss

@@ -1,4 +1,4 @@
-"""Tables of docs/results/: how fast attention is, with many queries and with one, and what limits it."""
+"""Makes tables of docs/results/: how fast attention is, with many queries and with one, and what limits it."""
 
 from speed_parts import measured_on, ours, rows_of, versions
 from table_parts import table, tables_of_files
@@ -6,12 +6,13 @@ from table_parts import table, tables_of_files
 
 
 SCHEMES = ("mha", "gqa", "mqa", "mhe_add", "mhe_mul", "collaborative")
-# Number of heads, head width and length, of shapes without a target: wide heads, few heads, short texts, odd sizes.
+# These are number of heads, head width and length of shapes without a target: wide heads, few heads, short texts, odd
+# sizes.
 OTHER_SHAPES = ((32, 128, 512), (8, 64, 512), (12, 64, 128), (7, 59, 257))
 
 
 def slower_cases(*files):
-    """A sentence on the cases in which torch is faster."""
+    """Returns a sentence on the cases in which torch is faster."""
     rows = [row for results in files for row in ours(results)]
     lost = sorted((row["ratio_to_torch_sdpa"], row["name"], row["threads"]) for row in rows)
     lost = [one for one in lost if one[0] < 0.95]
@@ -70,14 +71,15 @@ def bench_attention_shapes(forward, training):
     return f"{lead}\n\n" + table(["shape", "pass", *(f"`{scheme}`" for scheme in SCHEMES)], rows) + "\n\n" + note
 
 
-# Products of [T, T] by D that heads and their gradients take: two forward and five backward for each head; where P0 is
-# shared, one and then three as well as one and two for each head (docs/kernels.md#products-saved).
+# Counts the products of [T, T] by D that heads and their gradients take: two forward and five backward for each head;
+# where P0 is shared, one and then three as well as one and two for each head (docs/kernels.md#products-saved).
 def products_of(scheme, heads):
     return 3 * heads + 4 if scheme == "mhe_add" else 7 * heads
 
 
 def attention_roofline(attention, products):
-    """How close attention and its gradients come to the rate of small products whose operands lie in a cache."""
+    """Tabulates how close attention and its gradients come to the rate of small products whose operands lie in a
+    cache."""
     rate = max(row["gflops"] for row in rows_of(products) if row["precision"] == "fp32" and row["threads"] == 1)
     rows = []
     for scheme in ("mha", "mhe_add"):

@@ -1,11 +1,11 @@
-"""Tables of docs/results/: what the benchmarks must reach, and the speed of single pieces of work."""
+"""Makes tables of docs/results/: what the benchmarks must reach, and the speed of single pieces of work."""
 
 from speed_parts import ours, rows_of, targets, versions
 from table_parts import RESULTS, table, tables_of_files
 
 
 def bench_targets():
-    """Each target against the worst case measured."""
+    """Tabulates each target against the worst case measured."""
     rows, met = [], 0
     for target in targets.TARGETS:
         found = targets.load(RESULTS, target.question)

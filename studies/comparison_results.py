@@ -1,4 +1,4 @@
-"""results.json of `headshare compare`, of format 2 or 3, with the names of format 3 (docs/results-format.md)."""
+"""Reads results.json of `headshare compare`, of format 2 or 3, with the names of format 3 (docs/results-format.md)."""
 
 import json
 
@@ -18,6 +18,6 @@ def read(path):
 
 
 def _scores(row):
-    """Format 2 had a key for each score."""
+    """Returns the scores of a row of format 2, which had a key for each score."""
     named = {name: row.pop(name.replace("-", "_"), None) for name in ("bits-per-byte", "pseudo-perplexity")}
     return {name: summary for name, summary in named.items() if summary is not None}

@@ -1,4 +1,4 @@
-"""Tables of docs/results/: what trained models lose when their heads share."""
+"""Makes tables of docs/results/: what trained models lose when their heads share."""
 
 import json
 import statistics
@@ -8,13 +8,13 @@ from table_parts import ARROWS, RESULTS, SMALLEST_LOSS, load, spread, table, tit
 
 
 def named(target):
-    """A key width of collaborative attention, or a scheme."""
+    """Names a key width of collaborative attention, or a scheme."""
     return f"collaborative, width {target}" if isinstance(target, int) else f"`{target}`"
 
 
 def compressed(name="encoders"):
-    """The losses of a study of studies/compression: converted, healed and freshly trained models by target. The intervals of
-    a column of differences hold for all targets at once."""
+    """Tabulates the losses of a study of studies/compression: converted, healed and freshly trained models by target.
+    The intervals of a column of differences hold for all targets at once."""
     results = json.loads((RESULTS / f"compression-{name}.json").read_text())
     targets = {}
     for cell in results["cells"]:
@@ -57,12 +57,12 @@ def compressed(name="encoders"):
 
 
 def compressed_language_models():
-    """The same of language models."""
+    """Tabulates the losses of language models."""
     return compressed("language-models")
 
 
 def converted_translators():
-    """What trained translators lose when their heads share, and what a short second training gives back."""
+    """Tabulates what trained translators lose when their heads share, and what a short second training gives back."""
     results = json.loads((RESULTS / "converted-translators.json").read_text())
     targets = {}
     for cell in results["cells"]:
@@ -87,8 +87,8 @@ def converted_translators():
 
 
 def converted_tasks():
-    """Scores of fine-tuned encoders whose heads were made to share, mean over seeds. Of each column of differences the
-    intervals hold for all targets of a task at once."""
+    """Tabulates scores of fine-tuned encoders whose heads were made to share, mean over seeds. The intervals of each
+    column of differences hold for all targets of a task at once."""
     results = json.loads((RESULTS / "converted-tasks.json").read_text())
     sources = {(one["task"], one["seed"]): one for one in results["sources"]}
     body = []
@@ -117,7 +117,7 @@ def converted_tasks():
 
 
 def source_scores(results):
-    """What the sources score, and trained on for as long as healed models."""
+    """Returns what the sources score, as they are and trained on for as long as healed models."""
     scores = {}
     for one in results["sources"]:
         for stage in ("source", "trained_on"):

@@ -1,4 +1,4 @@
-"""Tables of the README and of docs/results/: what `make demo` shows, and what sharing heads pays."""
+"""Makes tables of the README and of docs/results/: what `make demo` shows, and what sharing heads pays."""
 
 import judging
 from speed_parts import machine, ours
@@ -57,7 +57,7 @@ def demo_offsets(results):
 
 
 def demo_decides(results):
-    """The README's form of demo_offsets: what is significant, and what a decoder keeps."""
+    """Tabulates demo_offsets for the README: what is significant, and what a decoder keeps."""
     found = judging.differences(results)
 
     def difference(row):

@@ -1,4 +1,4 @@
-"""Tables of docs/results/: token embeddings."""
+"""Makes tables of docs/results/: token embeddings."""
 
 import json
 import statistics
@@ -8,7 +8,7 @@ from table_parts import ARROWS, RESULTS, load, settings_of, table, title_of, wit
 
 
 def embedding_rates():
-    """Validation loss of every kind of token embedding at the rates that were tried."""
+    """Tabulates the validation loss of every kind of token embedding at the rates that were tried."""
     rows = {}
     for name in ("embeddings-mlm-rates", "embeddings-rates", "embeddings-rates-lsh", "embeddings-rates-low"):
         for setting, found in settings_of(load(name)).items():
@@ -20,7 +20,7 @@ def embedding_rates():
 
 
 def named(variant):
-    """mha+hash-md-proj: hash-md-proj; masked-LM needs a vocabulary, so that its comparisons have mha alone."""
+    """Names a variant: mha+hash-md-proj is hash-md-proj; masked-LM needs a vocabulary, so that its comparisons have mha alone."""
     return "wordpiece, masked-LM" if variant == "mha" else f"`{variant.removeprefix('mha+')}`"
 
 
@@ -28,7 +28,8 @@ EMBEDDING_REFERENCE = "mha+wordpiece"
 
 
 def embeddings_compared():
-    """Encoders by token embedding, pre-trained and fine-tuned; seed i of fine-tuning starts from seed i of pre-training."""
+    """Tabulates encoders by token embedding, pre-trained and fine-tuned; seed i of fine-tuning starts from seed i of
+    pre-training."""
     trained = {row["variant"]: row for row in load("embeddings")["rows"]}
     found = {name: load(name) for name in ("embeddings-glue-mlm", "embeddings-glue")}
     qualities = {variant: by_seed for results in found.values() for variant, by_seed in quality_by_seed(results).items()}
@@ -60,7 +61,8 @@ def quality_by_seed(results):
 
 
 def hash_claims():
-    """What each step of the paper costs in mean score: fewer parameters than a row for each bucket, hashes of pieces."""
+    """Tabulates what each step of the paper costs in mean score: fewer parameters than a row for each bucket, hashes of
+    pieces."""
     qualities = quality_by_seed(load("embeddings-glue"))
     kinds = ("pool", "add", "proj")
     pairs = [(f"mha+hash-{hashing}-{kind}", f"mha+hash-{hashing}-emb") for hashing in ("md", "lsh") for kind in kinds]
@@ -78,7 +80,7 @@ ROBUST_TASK = "sst-2"  # the one task that every kind learns: a model at chance 
 
 
 def robustness():
-    """Accuracy on SST-2 where one word in ten has a typing error, or is one that no training text has."""
+    """Tabulates accuracy on SST-2 where one word in ten has a typing error, or is one that no training text has."""
     results = json.loads((RESULTS / "robustness.json").read_text())
     scores, means = {}, {}  # of (variant, change) by seed: on that task, and over all
     for one in results["scores"]:

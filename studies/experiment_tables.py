@@ -1,4 +1,4 @@
-"""Tables of docs/results/: what the queue's comparisons (docs/results/compare/NAME.json) found.
+"""Makes tables of docs/results/: what the queue's comparisons (docs/results/compare/NAME.json) found.
 
 Each function returns Markdown. An unfinished comparison has no row, column or figure.
 """
@@ -32,37 +32,39 @@ from table_parts import (
 
 ATTENTION = RESULTS.parents[1] / "headshare/attention"
 LIST = re.findall(r"^HS_SCHEME\((\w+)\)", (ATTENTION / "schemes.inc").read_text(), re.MULTILINE)
-# The schemes that are trained. The records of the others name the scheme whose weights they compute with.
+# These schemes are trained. The records of the others name the scheme whose weights they compute with.
 SCHEMES = tuple(name for name in LIST if ".weights_of = " not in (ATTENTION / f"{name}.cc").read_text())
 TASKS = ("offsets", "recall", "induction", "dyck")
 
 
 def table_by_scheme(headings, rows):
-    """A table with a column for each scheme that has a figure; rows: [(first cells, {scheme: cell})]."""
+    """Returns a table with a column for each scheme that has a figure; rows: [(first cells, {scheme: cell})]."""
     shown = [scheme for scheme in SCHEMES if any(cells[scheme] != "-" for _, cells in rows)]
     body = [[*first, *(cells[scheme] for scheme in shown)] for first, cells in rows]
     return table([*headings, *(f"`{scheme}`" for scheme in shown)], body)
 
 
 def is_told(results):
-    """Whether an accuracy says something of the schemes: some learned half of what chance leaves, and not all are perfect."""
+    """Tells whether an accuracy says something of the schemes: some learned half of what chance leaves, and not all are
+    perfect."""
     means = [row["quality"]["mean"] for row in results["rows"] if row["quality"]]
     chance = results["subject"]["chance"]
     return max(means) - chance >= (1 - chance) / 2 and min(means) < CEILING
 
 
 def start_of(results):
-    """Where head embeddings start: one number, or that of MHE-ADD and of MHE-MUL."""
+    """Returns where head embeddings start: one number, or that of MHE-ADD and of MHE-MUL."""
     told = results["options"]["mhe-deviation"]
     if told != "auto":
         return f"{told:g}"
-    # Older programs did not record what it was in a model.
+    # Older programs did not record the start of a model.
     starts = {cell["variant"]: cell.get("options", {}).get("mhe-deviation") for cell in results["cells"]}
     return f"{starts.get('mhe_add') or 0.1:g}, {starts.get('mhe_mul') or 0.5:g}"
 
 
 def task_runs():
-    """Every finished comparison on a diagnostic task, by task, positions and depth; sweeps are in other tables."""
+    """Tabulates every finished comparison on a diagnostic task, by task, positions and depth; sweeps are in other
+    tables."""
     runs = []
     for path in sorted(HOME.glob("*.json")):
         results = comparison_results.read(path)
@@ -92,7 +94,8 @@ def diagnostics():
 
 
 def steps_to_solve():
-    """How soon models solve a task: the median over the seeds, and how many of them get there. Never is later than all."""
+    """Tabulates how soon models solve a task: the median over the seeds, and how many of them get there. Never is later
+    than all."""
     reached = {}
     for task in TASKS:
         results = load(f"steps-{task}")
@@ -124,7 +127,8 @@ SEPARATING = ("joint-recall", "k-gram")
 
 
 def separating():
-    """Tasks that ask for several contents at once: accuracy beside what each scheme costs, at the rate it chose."""
+    """Tabulates tasks that ask for several contents at once: accuracy beside what each scheme costs, at the rate it
+    chose."""
     found = {name: load(name) for name in SEPARATING if load(name)}
     arrows = arrows_of({name: results for name, results in found.items() if is_told(results)}, SMALLEST_ACCURACY)
     rows = {name: rows_by_scheme(results) for name, results in found.items()}
@@ -145,7 +149,7 @@ TEXTS = {"texts-shakespeare": "tiny shakespeare", "texts-wikitext": "WikiText-2"
 
 
 def texts():
-    """Language models by scheme. Arrows point up where the loss is lower."""
+    """Tabulates language models by scheme. Arrows point up where the loss is lower."""
     found = {name: load(name) for name in TEXTS if load(name)}
     differences = {name: judging.differences(results) for name, results in found.items()}
     arrows = judging.arrows(differences, SMALLEST_LOSS)
@@ -166,7 +170,8 @@ def texts():
 
 
 def by_setting(name, figure, digits, **fixed):
-    """{(scheme, setting): "mean ± deviation"}; the setting is a frozenset of the swept options that are not fixed."""
+    """Returns {(scheme, setting): "mean ± deviation"}; the setting is a frozenset of the swept options that are not
+    fixed."""
     found = {}
     results = load(name)
     for row in results["rows"] if results else []:
@@ -178,7 +183,7 @@ def by_setting(name, figure, digits, **fixed):
 
 
 def setting_table(name, figure, digits, columns):
-    """A row for each scheme, a column for each setting; columns: heading -> {option: value}."""
+    """Returns a table with a row for each scheme and a column for each setting; columns: heading -> {option: value}."""
     found = by_setting(name, figure, digits)
     rows = [
         [f"`{scheme}`", *(found.get((scheme, frozenset(setting.items())), "-") for setting in columns.values())]
@@ -198,7 +203,7 @@ def biases():
 
 
 def content_bias_pairs(name):
-    """A sentence on the models that differ in nothing but their content bias."""
+    """Returns a sentence on the models that differ in nothing but their content bias."""
     losses = {}
     for cell in load(name)["cells"]:
         swept = dict(part.split("=") for part in cell["setting"].split())
@@ -218,7 +223,8 @@ def heads():
 
 
 def found_by_start(scheme, name, figure, digits):
-    """{deviation: "mean ± deviation"} of a comparison that sweeps it or names it; mhe_mul with its offset of 1."""
+    """Returns {deviation: "mean ± deviation"} of a comparison that sweeps it or names it; mhe_mul with its offset of
+    1."""
     results = load(name)
     if not results["options"]["sweep"]:
         return {results["options"]["mhe-deviation"]: with_deviation(rows_by_scheme(results)[scheme][figure], digits)}
@@ -228,7 +234,7 @@ def found_by_start(scheme, name, figure, digits):
 
 
 def starts():
-    """Where head embeddings start: a row for each deviation."""
+    """Tabulates where head embeddings start: a row for each deviation."""
     sources = {
         "offsets": ("quality", 3, ["ablation-mhe-offsets", "ablation-mhe-add-offsets"]),
         "induction": ("quality", 3, ["induction", "ablation-mhe-add-induction", "induction-mhe"]),
@@ -253,7 +259,7 @@ def mean_loss(rows):
 
 
 def preset_positions():
-    """Which positions leave the plateau within the steps of the quick preset."""
+    """Tabulates which positions leave the plateau within the steps of the quick preset."""
     results = load("preset-positions")
     schemes = [row["scheme"] for row in results["rows"]]
     body = []
@@ -269,7 +275,8 @@ PRESETS = {"preset-quick": "demo's text", **{f"preset-{task}": task for task in 
 
 
 def preset_rates():
-    """Validation loss of every scheme at the rates that were tried for a preset, and the mean over the schemes."""
+    """Tabulates the validation loss of every scheme at the rates that were tried for a preset, and the mean over the
+    schemes."""
     body = []
     for name, what in PRESETS.items():
         results = load(name)
@@ -285,7 +292,7 @@ MIXING = {"start-mixing-text": "demo's text", "start-mixing-shakespeare": "tiny 
 
 
 def mixing_starts():
-    """Validation loss of collaborative attention by the deviation from which its mixing starts."""
+    """Tabulates the validation loss of collaborative attention by the deviation from which its mixing starts."""
     found = {name: by_setting(name, "validation_loss", 3) for name in MIXING if load(name)}
     deviations = sorted({dict(setting)["mixing-deviation"] for settings in found.values() for _, setting in settings}, key=float)
     body = [
@@ -296,14 +303,15 @@ def mixing_starts():
 
 
 def weight_starts():
-    """Validation loss of every scheme by the deviation from which all weights but the schemes' own start."""
+    """Tabulates the validation loss of every scheme by the deviation from which all weights but the schemes' own
+    start."""
     columns = {f"{deviation:g}": {"init-deviation": f"{deviation:g}"} for deviation in (0.01, 0.02, 0.05)}
     return setting_table("start-weights", "validation_loss", 3, columns)
 
 
 def encoders_that_learn():
-    """Results of masked-LM pre-training with the recipe of `--task mlm`, by variant. The intervals of differences hold for
-    all variants at once."""
+    """Tabulates results of masked-LM pre-training with the recipe of `--task mlm`, by variant. The intervals of
+    differences hold for all variants at once."""
     rows = {row["variant"]: row for row in load("mlm")["rows"]}
     body = []
     for name, row in rows.items():
@@ -317,7 +325,8 @@ def encoders_that_learn():
 
 
 def finetuned_that_learn():
-    """Those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at averages."""
+    """Tabulates those encoders fine-tuned: seed i of fine-tuning starts from seed i of pre-training. Arrows stand at
+    averages."""
     found = {"GLUE": load("finetune-glue"), "WiC": load("finetune-wic")}
     differences = {name: judging.differences(results) for name, results in found.items()}
     arrows = judging.arrows(differences, SMALLEST_SCORE)
@@ -336,7 +345,7 @@ def finetuned_that_learn():
 
 
 def translation():
-    """Encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place."""
+    """Tabulates encoder-decoders by variant: schemes in all three places, narrow keys, and MHE-MUL in one place."""
     results = load("multi30k")
     rows = {row["variant"]: row for row in results["rows"]}
     body = []
@@ -353,7 +362,8 @@ def translation():
 
 
 def at_chance():
-    """Tasks that mha does not learn, beside what the most frequent answer scores. The interval is of one task each."""
+    """Tabulates tasks that mha does not learn, beside what the most frequent answer scores. The interval is of one task
+    each."""
     body = []
     for name in ("chance-glue", "chance-superglue"):
         results = load(name)
@@ -368,7 +378,7 @@ def at_chance():
 
 
 def squad():
-    """How many answers mha's encoder finds in paragraphs, by passes over the questions."""
+    """Tabulates how many answers mha's encoder finds in paragraphs, by passes over the questions."""
     results = json.loads((RESULTS / "squad.json").read_text())
     model = results["tasks"][0]["models"][0]
     each = model["steps"] / results["options"]["epochs"]
@@ -381,8 +391,8 @@ QUEUE_GROUPS = {"embeddings": "token embeddings", "multi30k": "translation", "wi
 
 
 def queue_time():
-    """What `studies/experiments --time` forecast, by what lines are about, and how long their models trained, one core each, as the
-    machines of that time were busy."""
+    """Tabulates the forecasts of `studies/experiments --time`, by what lines are about, and how long their models
+    trained, one core each, as the machines of that time were busy."""
     forecast = dict.fromkeys(["attention schemes", *QUEUE_GROUPS.values()], 0.0)
     for name, hours in re.findall(r"^(\S+) +([\d.]+) core-hours$", (RESULTS / "queue-time.txt").read_text(), re.MULTILINE):
         group = next((what for begin, what in QUEUE_GROUPS.items() if name.startswith(begin)), "attention schemes")

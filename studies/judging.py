@@ -1,4 +1,4 @@
-"""Which differences of a comparison are significant: the rule of docs/design/025-judging-differences.md.
+"""Tells which differences of a comparison are significant: the rule of docs/design/025-judging-differences.md.
 
 The program's own is judge_differences in headshare/metrics/statistics.cc; tests/docs/test_judging.py holds both together.
 Standard library only, because `make check` runs on a machine without the virtual environment.
@@ -16,7 +16,7 @@ INTERVALS = 2000  # of Simpson's rule
 
 
 def student_t(degrees_of_freedom, probability):
-    """The t with P(T <= t) = probability, for a probability from 0.5 to 1."""
+    """Returns the t with P(T <= t) = probability, for a probability from 0.5 to 1."""
     # With t = sqrt(df) tan(a) the density of a is cos(a)^(df - 1), up to a factor.
     half = math.sqrt(math.pi) / 2 * math.gamma(degrees_of_freedom / 2) / math.gamma((degrees_of_freedom + 1) / 2)
 
@@ -36,7 +36,7 @@ def student_t(degrees_of_freedom, probability):
 
 
 def tail(degrees_of_freedom, t):
-    """P(|T| >= t), two-sided, by the same rule."""
+    """Returns P(|T| >= t), two-sided, by the same rule."""
     if math.isinf(t):
         return 0.0
     half = math.sqrt(math.pi) / 2 * math.gamma(degrees_of_freedom / 2) / math.gamma((degrees_of_freedom + 1) / 2)
@@ -49,14 +49,14 @@ def tail(degrees_of_freedom, t):
 
 @functools.cache
 def half_width_factor(seeds, compared):
-    """Half width of an interval over its deviation: Bonferroni's correction is for `compared` variants."""
+    """Returns the half width of an interval over its deviation: Bonferroni's correction is for `compared` variants."""
     degrees_of_freedom = (seeds - 1) * (compared + 2) / 3
     return student_t(degrees_of_freedom, 1 - (1 - CONFIDENCE) / 2 / compared) / math.sqrt(seeds)
 
 
 @dataclasses.dataclass
 class Difference:
-    """A variant minus the reference; the interval is None where the seeds are too few to judge."""
+    """A difference is a variant minus the reference; the interval is None where the seeds are too few to judge."""
 
     mean: float
     interval: tuple[float, float] | None
@@ -68,7 +68,7 @@ class Difference:
 
 
 def judge(lists):
-    """The paired differences by seed of each variant -> Difference."""
+    """Turns the paired differences by seed of each variant into Difference."""
     judged = {name: values for name, values in lists.items() if len(values) >= FEWEST_SEEDS}
     squares = sum(statistics.variance(values) * (len(values) - 1) for values in judged.values())
     freedom = sum(len(values) - 1 for values in judged.values())
@@ -87,7 +87,7 @@ def judge(lists):
 
 
 def differences(results, reference="mha"):
-    """{variant: Difference} of a results.json (read by comparison_results.py), each at the setting it chose."""
+    """Returns {variant: Difference} of a results.json (read by comparison_results.py), each at the setting it chose."""
     figure = "test_loss" if results["subject"]["measure"] in ("perplexity", "masked-perplexity") else "quality"
     chosen = {row["variant"]: row["setting"] for row in results["rows"]}
     by_seed = {}
@@ -103,8 +103,8 @@ def differences(results, reference="mha"):
 
 
 def rank_sum_p(ours, theirs):
-    """Two-sided p-value of Wilcoxon's rank sum (1945), exact: over all ways to deal the values out, equal ones included.
-    Infinity stands for what was never reached."""
+    """Returns the two-sided p-value of Wilcoxon's rank sum (1945), exact: over all ways to deal the values out, equal
+    ones included. Infinity stands for what was never reached."""
     values = sorted([*ours, *theirs])
     doubled = {value: 2 * values.index(value) + values.count(value) + 1 for value in values}  # twice the middle rank
     ways = collections.Counter({(0, 0): 1})  # (values dealt to the first group, sum of their ranks)
@@ -118,7 +118,8 @@ def rank_sum_p(ours, theirs):
 
 
 def holm(p_values):
-    """Which hypotheses Holm's step-down procedure (1979) rejects, so that all errors together stay below 1 - CONFIDENCE."""
+    """Tells which hypotheses Holm's step-down procedure (1979) rejects, so that all errors together stay below 1 -
+    CONFIDENCE."""
     order = sorted(p_values, key=p_values.get)
     rejected = set()
     for rank, name in enumerate(order):
@@ -129,8 +130,9 @@ def holm(p_values):
 
 
 def arrows(comparisons, smallest):
-    """{(comparison, variant): 1 or -1} of a table of many comparisons: {name: {variant: Difference}}. An arrow is for a
-    difference that Holm's correction over the whole table leaves significant and that is at least `smallest`."""
+    """Returns {(comparison, variant): 1 or -1} of a table of many comparisons: {name: {variant: Difference}}. An arrow
+    is for a difference that Holm's correction over the whole table leaves significant and that is at least
+    `smallest`."""
     p_values = {(name, variant): one.p for name, found in comparisons.items() for variant, one in found.items() if one.interval}
     return {
         key: 1 if comparisons[key[0]][key[1]].mean > 0 else -1

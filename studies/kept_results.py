@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A comparison's results.json as the repository keeps it: no white space, blocks and curves to six digits, paths from here.
+"""Writes a comparison's results.json as the repository keeps it: no white space, blocks and curves to six digits, paths
+from here.
 
-Blocks and learning curves are most of a file: blocks serve bootstrap intervals alone, which are of the third digit, and curves
-are drawn. No other number is rounded.
-Of a sweep only the chosen settings keep theirs and their learning curves: no page draws the others.
+Blocks and learning curves are most of a file: blocks serve bootstrap intervals alone, which are of the third digit, and
+curves are drawn. No other number is rounded. In a sweep only the chosen settings keep their blocks and learning curves:
+no page draws the others.
 
     studies/kept_results.py <build/experiments/NAME/results.json >docs/results/compare/NAME.json
 """
@@ -18,12 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def rounded(value):
-    """Whole numbers stay what they are."""
+    """Rounds a number; whole numbers stay what they are."""
     return value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")
 
 
 def from_here(value):
-    """A resumed run names its files by absolute paths."""
+    """Returns a path as seen from here: a resumed run names its files by absolute paths."""
     if isinstance(value, list):
         return [from_here(one) for one in value]
     inside = isinstance(value, str) and value.startswith(f"{ROOT.parent}/")

@@ -1,4 +1,5 @@
-"""What the studies that measure trained models share: where those are, the program that ran, and results whole or not at all.
+"""Holds what the studies that measure trained models share: where those are, the program that ran, and results whole or
+not at all.
 
 HEADSHARE_EXPERIMENTS=DIR   where models are kept, else build/experiments
 HEADSHARE_PROGRAM=FILE      the program, else build/headshare
@@ -17,7 +18,8 @@ PROGRAM = os.environ.get("HEADSHARE_PROGRAM", str(ROOT / "build/headshare"))
 
 
 def headshare(*arguments, given=b"", log=None):
-    """Standard output of a command that is `given` bytes. What it says besides goes to the file `log`, else with an error."""
+    """Returns the standard output of a command that is `given` bytes. Its messages go to the file `log`, else with an
+    error."""
     words = [PROGRAM, *map(str, arguments)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     if log is None:
@@ -31,7 +33,8 @@ def headshare(*arguments, given=b"", log=None):
 
 
 def environment():
-    """The machine and the commit, for a file of results. No program of sources that are not committed measures."""
+    """Returns the machine and the commit, for a file of results. A program whose sources are not committed measures
+    nothing."""
     found = json.loads(headshare("info", "--json"))
     if found["commit"].endswith("-dirty"):
         sys.exit(f"{PROGRAM} was built from sources that are not committed: {found['commit']}")
@@ -39,7 +42,8 @@ def environment():
 
 
 def task_metrics(model, task, table, columns, gold):
-    """Of a model's answers to the rows of `table`, whose one or two texts stand in `columns`; `gold` has their labels."""
+    """Scores a model's answers to the rows of `table`, whose one or two texts stand in `columns`; `gold` has their
+    labels."""
     words = [word for name, flag in zip(columns, ("--text-column", "--pair-column")) for word in (flag, name)]
     answers = [json.loads(line) for line in headshare("predict", model, table, "--json", *words).splitlines()]
     lines = [f"{number}\t{answer['prediction']}" for number, answer in enumerate(answers)]
@@ -50,7 +54,7 @@ def task_metrics(model, task, table, columns, gold):
 
 
 def write(path, results):
-    """As JSON, whole or not at all."""
+    """Writes results as JSON, whole or not at all."""
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(results, indent=1) + "\n")
     partial.rename(path)

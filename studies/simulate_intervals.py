@@ -20,7 +20,7 @@ EFFECT = 5.0  # standard deviations of one seed
 
 
 def half_widths(differences):
-    """Of [trials, k, n] differences to one reference: half widths of the mean, [trials, k], by method."""
+    """Returns, of [trials, k, n] differences to one reference, half widths of the mean, [trials, k], by method."""
     _, k, n = differences.shape
     own = differences.std(axis=2, ddof=1)
     pooled = np.sqrt((own**2).mean(axis=1, keepdims=True))
@@ -33,7 +33,7 @@ def half_widths(differences):
 
 
 def shares(rng, k, n, deviations):
-    """{method: (comparisons with a false difference, true differences seen)}"""
+    """Returns {method: (comparisons with a false difference, true differences seen)}."""
     seeds = rng.normal(size=(TRIALS, k + 1, n)) * np.asarray(deviations)[None, :, None]
     differences = seeds[:, 1:] - seeds[:, :1]
     mean = differences.mean(axis=2)
@@ -44,7 +44,7 @@ def shares(rng, k, n, deviations):
 
 
 def situations(k):
-    """Deviations of the reference and of k variants."""
+    """Returns deviations of the reference and of k variants."""
     return {
         "all scatter alike": [1.0] * (k + 1),
         "one variant 5 times": [1.0] * k + [5.0],

@@ -1,4 +1,4 @@
-"""What the tables of speed are made of: rows of the benchmarks' results, and what they were measured on."""
+"""Holds what the tables of speed are made of: rows of the benchmarks' results, and what they were measured on."""
 
 import pathlib
 import sys
@@ -15,7 +15,7 @@ def machine(environment):
 
 
 def versions(results):
-    """Rows that stayed when others were measured again carry their own commit."""
+    """Names machine, torch and commits; rows that stayed when others were measured again carry their own commit."""
     environment = results["environment"]
     commits = dict.fromkeys([environment["commit"], *(row["commit"] for row in rows_of(results) if "commit" in row)])
     plural = "s" * (len(commits) > 1)
@@ -29,6 +29,6 @@ def measured_on(forward, training):
 
 
 def ours(results, **where):
-    """headshare's rows of a benchmark in which every field has this value."""
+    """Returns headshare's rows of a benchmark in which every field has this value."""
     rows = [row for row in rows_of(results) if row["contender"] == "headshare"]
     return [row for row in rows if all(row.get(key) == value for key, value in where.items())]

@@ -1,4 +1,4 @@
-"""Tables of docs/results/: how fast training steps are, how much memory they take, and what limits them."""
+"""Makes tables of docs/results/: how fast training steps are, how much memory they take, and what limits them."""
 
 from speed_parts import MODELS, ours, rows_of, versions
 from table_parts import table, tables_of_files
@@ -42,7 +42,7 @@ MASKED = 0.15  # share of tokens that BERT predicts; the last layer's feed-forwa
 
 
 def attention_seconds(attention, scheme, causal):
-    """Heads and their gradients in one layer of the training steps."""
+    """Returns the seconds of heads and their gradients in one layer of the training steps."""
     where = dict(scheme=scheme, causal=causal, queries=512, heads=12, head_width=64, batch_size=4, threads=2, dropout=0,
                  precision="fp32")  # fmt: skip
     (row,) = ours(attention, **where)
@@ -50,7 +50,7 @@ def attention_seconds(attention, scheme, causal):
 
 
 def step_roofline(steps, products, attention):
-    """How long a step's matrix products and attention alone take, and the ratio that these would allow."""
+    """Tabulates how long a step's matrix products and attention alone take, and the ratio that these would allow."""
     times = {}
     for row in rows_of(products):
         if row["precision"] == "fp32" and row["threads"] == 2:

@@ -1,4 +1,4 @@
-"""What the tables of docs/results/ are made of: results as they are kept, and figures as text."""
+"""Holds what the tables of docs/results/ are made of: results as they are kept, and figures as text."""
 
 import pathlib
 import statistics
@@ -11,7 +11,8 @@ HOME = RESULTS / "compare"
 
 
 def tables_of_files(functions):
-    """{name: a table without arguments} of {function: the files NAME of docs/results/NAME.json that it takes}."""
+    """Returns {name: a table without arguments} of {function: the files NAME of docs/results/NAME.json that it
+    takes}."""
 
     def from_files(function, names):
         return lambda: function(*(comparison_results.read(RESULTS / f"{name}.json") for name in names))
@@ -30,7 +31,7 @@ def load(name):
 
 
 ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
-# Differences to mha that are smaller carry no arrow.
+# Differences to mha below these carry no arrow.
 SMALLEST_ACCURACY = 0.01
 SMALLEST_SCORE = 1.0  # of 100
 SMALLEST_LOSS = 0.01  # nats; a conversion that costs less has no share of them that says anything
@@ -42,7 +43,8 @@ def rows_by_scheme(results):
 
 
 def arrows_of(comparisons, smallest):
-    """Of a table of several comparisons {name: results}: {(name, scheme): " ↓" or " ↑"} (judging.arrows)."""
+    """Returns the arrows of a table of several comparisons {name: results}: {(name, scheme): " ↓" or " ↑"}
+    (judging.arrows)."""
     found = judging.arrows({name: judging.differences(results) for name, results in comparisons.items()}, smallest)
     schemes = {name: {row["variant"]: row["scheme"] for row in results["rows"]} for name, results in comparisons.items()}
     return {(name, schemes[name][variant]): ARROWS[direction] for (name, variant), direction in found.items()}
@@ -56,7 +58,7 @@ def with_deviation(summary, digits):
 
 
 def with_interval(difference, digits, arrow=""):
-    """A judging.Difference, None of the reference itself; two seeds have no interval."""
+    """Writes a judging.Difference, None of the reference itself; two seeds have no interval."""
     if difference is None:
         return "-"
     low_high = f" [{difference.interval[0]:+.{digits}f}, {difference.interval[1]:+.{digits}f}]" if difference.interval else ""
@@ -68,7 +70,7 @@ def spread(values):
 
 
 def retention(value, digits, seeds=judging.FEWEST_SEEDS):
-    """With its interval, unless it rests on so few seeds that these may agree by luck."""
+    """Writes a retention with its interval, unless it rests on so few seeds that these may agree by luck."""
     if value["value"] is None:
         return "-"
     text = f"{value['value']:.{digits}f}"
@@ -77,7 +79,7 @@ def retention(value, digits, seeds=judging.FEWEST_SEEDS):
 
 
 def settings_of(results):
-    """{setting as a dictionary's items: {variant: its row for that setting}}, in the order of the sweep."""
+    """Returns {setting as a dictionary's items: {variant: its row for that setting}}, in the order of the sweep."""
     found = {}
     for row in results["rows"]:
         for setting in row.get("settings", [row]):  # a sweep of one setting has no list
@@ -90,7 +92,7 @@ def share_of_mha(rows, scheme):
     return f"{100 * rows[scheme]['attention_parameters'] / rows['mha']['attention_parameters']:.0f} %"
 
 
-# Of a task, "glue/sst-2" or "sst-2".
+# These are the titles of a task, "glue/sst-2" or "sst-2".
 TASK_TITLES = {"sst-2": "SST-2", "mrpc": "MRPC", "qnli": "QNLI", "qqp": "QQP", "wic": "WiC", "cola": "CoLA", "rte": "RTE", "mnli": "MNLI",
                "wnli": "WNLI", "boolq": "BoolQ", "cb": "CB", "copa": "COPA", "wsc": "WSC", "multirc": "MultiRC"}  # fmt: skip
 

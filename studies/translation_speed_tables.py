@@ -1,4 +1,4 @@
-"""Tables of docs/results/: how fast translations are made, learned and scored."""
+"""Makes tables of docs/results/: how fast translations are made, learned and scored."""
 
 from speed_parts import rows_of, versions
 from table_parts import table, tables_of_files
@@ -17,7 +17,7 @@ def contender_name(row):
 
 
 def ratio_of(row, kind, name):
-    """How many times as fast as that contender; "-" for the contenders themselves."""
+    """Tells how many times as fast as that contender; "-" for the contenders themselves."""
     ratio = row.get(f"{kind}ratio_to_{name}")
     return f"{ratio:.2f}" if ratio else "-"
 

@@ -1,4 +1,4 @@
-"""What the Python tests share: where things are, and how to run the program.
+"""Holds what the Python tests share: where things are, and how to run the program.
 
 HEADSHARE_BUILD  the build to test (default: build)
 HEADSHARE_DATA   the folder of real data sets (default: ../shared/data); tests that need it are
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# All schemes, in the program's order (tests/cli/test_cost.py asks it).
+# These are all schemes, in the program's order (tests/cli/test_cost.py asks it).
 SCHEMES = re.findall(r"^HS_SCHEME\((\w+)\)", (ROOT / "headshare/attention/schemes.inc").read_text(), re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ def run_command(command, *, check=True, cwd=None, text_in=None, env=None, timeou
 
 @pytest.fixture(scope="session")
 def root():
-    """The repository."""
+    """Returns the repository."""
     return ROOT
 
 
@@ -47,7 +47,7 @@ def build_dir():
 
 @pytest.fixture(scope="session")
 def tool(build_dir):
-    """What encodes and decodes for tests of tokenizers (tests/oracles/tokenize_tool.py)."""
+    """Returns the tool that encodes and decodes for tests of tokenizers (tests/oracles/tokenize_tool.py)."""
     path = build_dir / "obj" / "text" / "tokenize_tool"
     if not path.is_file():
         pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
@@ -56,7 +56,7 @@ def tool(build_dir):
 
 @pytest.fixture(scope="session")
 def program(build_dir):
-    """The built program."""
+    """Returns the built program."""
     path = build_dir / "headshare"
     assert path.is_file(), f"{path} is not built: run make build"
     return path
@@ -64,13 +64,14 @@ def program(build_dir):
 
 @pytest.fixture(scope="session")
 def run(program):
-    """run("train", "--steps", 3): the program with these arguments; see run_command."""
+    """run("train", "--steps", 3) runs the program with these arguments; see run_command."""
     return lambda *arguments, **options: run_command([program, *arguments], **options)
 
 
 @pytest.fixture
 def refused(run):
-    """refused(2, "train", "--x"): the error message of a call that ends with this exit code and prints no result."""
+    """refused(2, "train", "--x") returns the error message of a call that ends with this exit code and prints no
+    result."""
 
     def call(code, *arguments, **options):
         done = run(*arguments, check=False, **options)
@@ -84,7 +85,7 @@ def refused(run):
 
 @pytest.fixture(scope="session")
 def data():
-    """The folder of real data sets."""
+    """Returns the folder of real data sets."""
     path = pathlib.Path(os.environ.get("HEADSHARE_DATA", ROOT.parent / "shared" / "data")).resolve()
     if not path.is_dir():
         pytest.skip(f"no data sets in {path}: set HEADSHARE_DATA")
@@ -92,7 +93,7 @@ def data():
 
 
 def pytest_collection_modifyitems(items):
-    """Comparisons with other implementations are slow: the other one is loaded first."""
+    """Marks comparisons with other implementations as slow: the other one is loaded first."""
     for item in items:
         if ROOT / "tests/oracles" in item.path.parents:
             item.add_marker(pytest.mark.slow)

@@ -1,4 +1,4 @@
-"""The project's rules that a compiler does not know; prints `file:line: what` for each breach.
+"""Checks the project's rules that a compiler does not know; prints `file:line: what` for each breach.
 
 Run by tools/check, from the root of the repository, over the files that git tracks.
 """
@@ -27,7 +27,7 @@ PRINTING = re.compile(
 )
 NOTE = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HAC[K])\b(?!\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:hom[e]|roo[t]|tm[p]|wor[k]|User[s])/")
-# Comments, character and string literals (raw ones too): what rules about code do not look into.
+# Rules about code do not look into comments, character and string literals (raw ones too).
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|\bR"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
 )
@@ -47,7 +47,7 @@ def tracked_files():
 
 
 class Layers:
-    """What tools/layers.txt says: ranks of folders, and of the folders inside some of them."""
+    """Holds what tools/layers.txt says: ranks of folders, and of the folders inside some of them."""
 
     def __init__(self, text):
         self.ranks, self.with_torch, self.inner = {}, set(), {}
@@ -65,18 +65,18 @@ class Layers:
 
 
 def inner_folder(path):
-    """Of a path below headshare/: where it stands inside its folder; "." for the folder itself."""
+    """Returns where a path below headshare/ stands inside its folder; "." for the folder itself."""
     parts = path.split("/")
     return parts[2] if len(parts) > 3 else "."
 
 
 def without_comments_and_strings(text):
-    """The same lines, with nothing but code on them."""
+    """Returns the same lines, with nothing but code on them."""
     return NOT_CODE.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
 
 
 def may_print(path):
-    """Programs print, parse arguments and end the process; libraries never do."""
+    """Tells whether a file may print: programs print, parse arguments and end the process; libraries never do."""
     return (
         not path.startswith("headshare/")
         or path.startswith("headshare/cli/")
@@ -85,7 +85,8 @@ def may_print(path):
 
 
 def check_inner(path, number, name, ranks):
-    """One file of a folder, or one include of a file of the same folder, against the ranks inside that folder."""
+    """Checks one file of a folder, or one include of a file of the same folder, against the ranks inside that
+    folder."""
     folder, ours = path.split("/")[1], inner_folder(path)
     theirs = inner_folder(name)
     for one in (ours, theirs):
@@ -104,7 +105,7 @@ def check_inner(path, number, name, ranks):
 
 
 def check_layers(path, text, layers):
-    """What a file of headshare/ includes (or, a CMakeLists.txt, links) against tools/layers.txt."""
+    """Checks what a file of headshare/ includes (or, a CMakeLists.txt, links) against tools/layers.txt."""
     ranks, with_torch = layers.ranks, layers.with_torch
     folder = path.split("/")[1]
     if folder not in ranks:

@@ -1,4 +1,5 @@
-"""Rules about documents: links, headings and paths that they name exist. tools/lint.py calls check() for every text file.
+"""Checks rules about documents: links, headings and paths that they name exist. tools/lint.py calls check() for every
+text file.
 
 A document names a path from the root of the repository, from headshare/ or from its own folder. Words in capitals, as in
 bench/QUESTION/run.py, stand for any name, and so does `*`.
@@ -12,7 +13,7 @@ FENCE = re.compile(r"\s*(```|~~~)")
 HEADING = re.compile(r"#{1,6} +(.*)")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 LINE = re.compile(r"L(\d+)")
-# In documents: `a/b`, in backticks. In any text: a path below docs/, tools/ and so on, with the ending of a file.
+# A document names `a/b`, in backticks; any text names a path below docs/, tools/ and so on, with the ending of a file.
 NAMED_PATH = re.compile(r"`([\w.*-]+(?:/[\w.*-]+)+)/?[`\s]")
 PLAIN_PATH = re.compile(r"(?<!\]\()(?<![\w./<{}$-])((?:docs|tools|studies|configs)/[\w./*-]*\.(?:md|json|txt|py|yaml)(?:#[\w-]+)?)\b")
 DECISION = re.compile(r"\bdocs/design/(\d{3})\b")
@@ -25,7 +26,7 @@ CHECKED = (".h", ".cc", ".cu", ".py", ".md", ".txt", ".yaml", ".cmake")
 
 
 def slug(heading):
-    """The anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 
@@ -41,7 +42,7 @@ def lines_outside_fences(text):
 
 @functools.cache
 def anchors(path):
-    """Those of the headings of a document; repeated headings are numbered, as on GitHub."""
+    """Returns the anchors of the headings of a document; repeated headings are numbered, as on GitHub."""
     found, seen = set(), {}
     for _, line in lines_outside_fences(path.read_text(encoding="utf-8")):
         if match := HEADING.match(line):
@@ -57,7 +58,7 @@ def lines_of(path):
 
 
 def exists(name, here):
-    """Whether a named path, a pattern for paths or a pair of header and source is in the repository."""
+    """Tells whether a named path, a pattern for paths or a pair of header and source is in the repository."""
     pattern = PLACEHOLDER.sub("*", name)
     for base in (pathlib.Path(), pathlib.Path("headshare"), here):
         if (base / name).exists() or (base / f"{name}.h").exists():
@@ -69,18 +70,19 @@ def exists(name, here):
 
 @functools.cache
 def first_parts():
-    """Folders that a path in a document may begin with: those of the repository and those of headshare/."""
+    """Returns the folders that a path in a document may begin with: those of the repository and those of headshare/."""
     folders = [*pathlib.Path().iterdir(), *pathlib.Path("headshare").iterdir()]
     return {folder.name for folder in folders if folder.is_dir()}
 
 
 def is_ours(name):
-    """Whether a name in backticks is a path of the repository, rather than a file of others or a pair of words."""
+    """Tells whether a name in backticks is a path of the repository, rather than a file of others or a pair of
+    words."""
     return not name.startswith(OTHERS) and (name.split("/")[0] in first_parts() or name.endswith(OURS))
 
 
 def wrong_fragment(shown, file, fragment):
-    """What is wrong with `file#fragment` behind a link with this text, else None."""
+    """Returns what is wrong with `file#fragment` behind a link with this text, else None."""
     if file.suffix == ".md":
         return None if fragment in anchors(file) else f"{file} has no heading #{fragment}"
     match = LINE.fullmatch(fragment)
@@ -94,7 +96,7 @@ def wrong_fragment(shown, file, fragment):
 
 
 def wrong_link(path, shown, target):
-    """What is wrong with a link of the document `path`, else None."""
+    """Returns what is wrong with a link of the document `path`, else None."""
     if re.match(r"\w+:", target):
         return None
     name, _, fragment = target.partition("#")
@@ -122,7 +124,7 @@ def check_named_paths(path, text):
 
 
 def check_plain_paths(path, text):
-    """Comments of code and scripts, too, name documents, scripts and results."""
+    """Checks plain paths: comments of code and scripts, too, name documents, scripts and results."""
     here = pathlib.Path(path).parent
     for number, line in enumerate(text.splitlines(), 1):
         for name, _, fragment in (found.partition("#") for found in PLAIN_PATH.findall(line)):
@@ -142,7 +144,7 @@ def check_decisions(text):
 
 
 def check(path, text):
-    """(line, what) for each breach in a file that git tracks."""
+    """Yields (line, what) for each breach in a file that git tracks."""
     if path == "docs/design/README.md":
         yield from check_decisions(text)
     if path.startswith("docs/results/") and path.endswith(".md") and (lines := text.count("\n")) > LONGEST_RESULT:

@@ -17,13 +17,13 @@ GRIDS = [
     dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], key_widths=[128, 384]),
     dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], schemes="gqa"),
     dict(FORWARD, heads=12, lengths=[512, 2048], precisions="bf16", schemes=["mha", "mhe_add"]),
-    # without a bound: wide heads, few heads, short and odd sizes
+    # These have no bound: wide heads, few heads, short and odd sizes.
     dict(FORWARD, heads=32, head_width=128, lengths=512),
     dict(FORWARD, heads=8, lengths=512),
     dict(FORWARD, heads=12, lengths=128),
     dict(FORWARD, heads=7, head_width=59, lengths=257, tokens=771),
     dict(FORWARD, heads=[12, 16], lengths=[512, 1024, 2048], schemes=["sha", "skv", "el_shared"]),
-    # heads as wide as the model: twelve times the products
+    # These heads are as wide as the model: twelve times the products.
     dict(FORWARD, heads=12, lengths=[512, 1024], schemes="el_lossless"),
 ]
 QUICK = [dict(FORWARD, heads=2, head_width=16, lengths=65, tokens=65, repetitions=3)]

@@ -1,4 +1,4 @@
-"""torch's scaled_dot_product_attention; shared keys and values are seen as H heads without copying."""
+"""Runs torch's scaled_dot_product_attention; shared keys and values are seen as H heads without copying."""
 
 import torch
 

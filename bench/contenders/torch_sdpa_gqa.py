@@ -1,4 +1,4 @@
-"""torch's scaled_dot_product_attention with enable_gqa, where keys and values are shared."""
+"""Runs torch's scaled_dot_product_attention with enable_gqa, where keys and values are shared."""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""transformers' eager attention under torch.compile. Compiling takes half a minute a case: only where asked."""
+"""Runs transformers' eager attention under torch.compile. Compiling takes half a minute a case, so it runs only where
+asked."""
 
 import torch
 
@@ -15,7 +16,7 @@ def applies(case):
 
 
 def heads(case, query, key, value):
-    # A function of its own per case: otherwise torch would try to make one for all shapes.
+    # Each case has a function of its own: otherwise torch would try to make one for all shapes.
     key_of = (case["name"], case["dropout"], torch.is_grad_enabled())
     if key_of not in compiled:
         compiled[key_of] = torch.compile(lambda q, k, v: transformers_eager.heads(case, q, k, v), dynamic=False)

@@ -1,4 +1,4 @@
-"""transformers' eager attention, as its Llama calls it: what runs when nobody asks for SDPA."""
+"""Runs transformers' eager attention, as its Llama calls it, which runs when nobody asks for SDPA."""
 
 import types
 
@@ -13,7 +13,8 @@ def applies(case):
 
 
 def causal_mask(case, like):
-    """As transformers makes it: [1, 1, T, S], 0 where a query sees a key, the lowest number elsewhere."""
+    """Returns the mask that transformers makes: [1, 1, T, S], 0 where a query sees a key, the lowest number
+    elsewhere."""
     shape = (case["queries"], case["keys"])
     return torch.full(shape, torch.finfo(like.dtype).min, dtype=like.dtype).triu(1)[None, None]
 

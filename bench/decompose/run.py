@@ -35,7 +35,7 @@ TRAINED_LAYERS, TRAINING_STEPS = 3, 400
 
 
 def maps(kind, width, heads, seed):
-    """Query or key maps of a layer, as the model stores them: [heads * head width, width]."""
+    """Returns query or key maps of a layer, as the model stores them: [heads * head width, width]."""
     import numpy
 
     draw = numpy.random.default_rng(seed)
@@ -47,7 +47,7 @@ def maps(kind, width, heads, seed):
 
 
 def write_model(folder, kind, width, heads, layers):
-    """A decoder of no size but for its attention."""
+    """Writes a decoder of no size but for its attention."""
     import numpy
     from safetensors.numpy import save_file
 
@@ -73,12 +73,12 @@ def write_model(folder, kind, width, heads, layers):
 
 
 def heads_of(weight, heads):
-    """[heads * d, width] -> [heads, width, d]."""
+    """Turns [heads * d, width] into [heads, width, d]."""
     return weight.reshape(heads, -1, weight.shape[1]).transpose(0, 2, 1).astype("float64")
 
 
 def train_model(program, folder, width, heads, layers, steps):
-    """A language model of CPython's manual; returns its checkpoint."""
+    """Trains a language model of CPython's manual; returns its checkpoint."""
     text = folder / "manual.txt"
     subprocess.run([sys.executable, common.ROOT / "tools/python_manual.py", text], check=True, stdout=subprocess.DEVNULL)
     options = dict(layers=layers, heads=heads, context=64, steps=steps, positions="alibi") | {"d-model": width, "learning-rate": 3e-3}
@@ -89,7 +89,7 @@ def train_model(program, folder, width, heads, layers, steps):
 
 
 def written_error(source, converted, heads, layer):
-    """The relative error of a layer's W_Q W_K^T over all heads."""
+    """Returns the relative error of a layer's W_Q W_K^T over all heads."""
     import numpy
     from safetensors.numpy import load_file
 
@@ -119,7 +119,7 @@ def ours(program, source, folder, key_width, threads, *flags):
 
 
 def theirs(source, layer, heads, key_width, threads):
-    """In a process of its own, so that its peak is its own."""
+    """Runs parafac in a process of its own, so that its peak is its own."""
     command = [sys.executable, __file__, "--parafac", *map(str, (source, layer, heads, key_width, threads))]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": str(threads),
                                                                      "OPENBLAS_NUM_THREADS": str(threads)})  # fmt: skip
@@ -150,7 +150,7 @@ def parafac(source, layer, heads, key_width, threads):
 
 
 def measure(program, name, source, layer, sizes, key_width, threads):
-    """One layer of `source`, by headshare with few iterations and with its defaults, and by TensorLy."""
+    """Decomposes one layer of `source`, by headshare with few iterations and with its defaults, and by TensorLy."""
     heads = sizes["heads"]
     case = dict(name=name, layers=1, **sizes, key_width=key_width, threads=threads)
     rows = []
@@ -180,7 +180,7 @@ def random_layer(program, kind, sizes, key_width, threads):
 
 
 def trained_layers(program, sizes, layers, steps, threads):
-    """To half and to a quarter of the full width."""
+    """Decomposes to half and to a quarter of the full width."""
     with tempfile.TemporaryDirectory() as temporary:
         source = train_model(program, pathlib.Path(temporary), **sizes, layers=layers, steps=steps)
         return [

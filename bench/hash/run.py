@@ -63,7 +63,7 @@ def md(words):
 
 
 def features(word):
-    """(digest, weight) of the word, its prefixes and its suffixes."""
+    """Returns (digest, weight) of the word, its prefixes and its suffixes."""
     parts = collections.Counter([word])
     if len(word) <= 100:
         for at in range(1, len(word)):
@@ -122,14 +122,15 @@ def bucket_by_sums(words):
 
 
 def hashed(tool, tokenizer, what, texts):
-    """What tokenize_tool answers: a new process, whose memory of words is empty."""
+    """Returns what tokenize_tool answers: a new process, whose memory of words is empty."""
     frames = b"".join(struct.pack("<I", len(text)) + text for text in texts)
     done = subprocess.run([tool, "hash", tokenizer, what], input=frames, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
 def headshare(tool, tokenizer, what, texts, whole):
-    """-> a function: CPU seconds, hashes. Without `whole` the seconds are those of the hashes alone."""
+    """Returns a function that gives CPU seconds and hashes. Without `whole` the seconds are those of the hashes
+    alone."""
     encoded = [text.encode() for text in texts]
 
     def run():
@@ -149,7 +150,7 @@ def python(action, texts):
 
 
 def questions(tool, folder, lines, buckets):
-    """(name, words, {contender: function})"""
+    """Returns (name, words, {contender: function})."""
     words = [word for line in lines for word in cut(line)]
     different = list(dict.fromkeys(words))
     few = different[:buckets]

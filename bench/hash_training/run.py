@@ -31,7 +31,7 @@ KINDS = ("hash-proj", "hash-add", "hash-pool", "hash-emb")
 
 
 class Encoder(trainers.HeadshareCpu):
-    """An encoder that learns `task` with these flags beside it."""
+    """This contender is an encoder that learns `task` with these flags beside it."""
 
     def __init__(self, program, folder, case, name, flags):
         super().__init__(program, folder, case, "mha")
@@ -80,7 +80,7 @@ def measure(program, name, case, vocabularies, turns):
 
 
 def check(program, settings, vocabularies):
-    """Every contender's first steps, in a small shape."""
+    """Checks every contender's first steps, in a small shape."""
     with tempfile.TemporaryDirectory() as folder:
         for one in contenders(program, pathlib.Path(folder), dict(CHECKED, **settings), vocabularies):
             one.start()

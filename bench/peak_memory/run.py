@@ -24,13 +24,14 @@ QUICK = dict(model="gpt2", layers=2, heads=4, width=128, context=128, batch=4, v
 
 
 def contenders(program, folder, case):
-    """By the names of the results."""
+    """Returns the contenders by the names of the results."""
     ours = {f"headshare_{s}": trainers.Headshare(program, folder, case, s) for s in ("mha", "mhe_add")}
     return ours | {one.name: one for one in (trainers.Transformers(case, kind) for kind in ("eager", "sdpa"))}
 
 
 def peaks(program, case):
-    """The highest resident memory of each contender's process, as the system reports it at its end, in bytes."""
+    """Returns the highest resident memory of each contender's process, as the system reports it at its end, in
+    bytes."""
     with tempfile.TemporaryDirectory() as temporary:
         trainers.write_inputs(pathlib.Path(temporary), case)
         chosen = contenders(program, pathlib.Path(temporary), case)

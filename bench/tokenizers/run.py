@@ -33,14 +33,14 @@ DATA = pathlib.Path(os.environ.get("HEADSHARE_DATA", common.ROOT.parent / "share
 
 
 def unpack(name, folder=None):
-    """The content of DATA/name.gz; written into `folder` if that is given."""
+    """Returns the content of DATA/name.gz; writes it into `folder` if that is given."""
     content = gzip.decompress((DATA / f"{name}.gz").read_bytes())
     if folder is not None:
         (folder / pathlib.Path(name).name).write_bytes(content)
     return content
 
 
-# Each gives what load_tokenizer takes and the same tokenizer of the peer.
+# Each gives the argument of load_tokenizer and the same tokenizer of the peer.
 
 
 def gpt2(folder):
@@ -82,7 +82,7 @@ def check(tool, path, texts, expected):
 
 
 def contenders(tool, path, reference, texts):
-    """name -> a function that gives the CPU seconds of encoding all texts once."""
+    """Returns {name: a function that gives the CPU seconds of encoding all texts once}."""
     encoded = [text.encode() for text in texts]
 
     def ours(*arguments):

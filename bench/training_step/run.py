@@ -28,13 +28,13 @@ import trainers  # noqa: E402
 import transformers_process  # noqa: E402
 
 CASES = {
-    # nanoGPT's recipe for a CPU: dominated by the cost of starting each operation
+    # This is nanoGPT's recipe for a CPU: dominated by the cost of starting each operation.
     "recipe": dict(layers=4, heads=4, width=128, context=64, batch=12, vocabulary=256, steps=40),
     "small": dict(layers=4, heads=6, width=192, context=128, batch=16, vocabulary=8192, steps=12),
     "medium": dict(layers=6, heads=6, width=384, context=256, batch=8, vocabulary=8192, steps=6),
-    # GPT-2's width and vocabulary
+    # This has GPT-2's width and vocabulary.
     "gpt2": dict(layers=6, heads=12, width=768, context=512, batch=4, vocabulary=50257, steps=2),
-    # BERT's, and its objective: 15 in 100 tokens are asked for
+    # This has BERT's, and its objective: 15 in 100 tokens are asked for.
     "bert": dict(model="bert", layers=6, heads=12, width=768, context=512, batch=4, vocabulary=30522, steps=2),
 }
 FULL = ("gpt2", "bert")  # in every form
@@ -44,7 +44,7 @@ MODELS = ("eager", "sdpa", "compiled")
 
 
 def logit_difference(program, case, folder):
-    """The largest difference of logits between the two, on the same weights."""
+    """Returns the largest difference of logits between the two, on the same weights."""
     import torch
     from safetensors.torch import load_file
 
@@ -73,7 +73,7 @@ def checked_logits(*arguments):
 
 
 def measure(program, case, turns):
-    """One row a contender."""
+    """Returns one row a contender."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         trainers.write_inputs(folder, case)

@@ -1,4 +1,5 @@
-"""What the benchmarks of translation read: sentences of Multi30k, a SentencePiece tokenizer, lines of so many tokens."""
+"""Makes what the benchmarks of translation read: sentences of Multi30k, a SentencePiece tokenizer, lines of so many
+tokens."""
 
 import gzip
 import json
@@ -12,12 +13,12 @@ DATA = pathlib.Path(os.environ.get("HEADSHARE_DATA", common.ROOT.parent / "share
 
 
 def sentences(name, count=None):
-    """The lines of a file of Multi30k, as "test_2016_flickr.de"."""
+    """Returns the lines of a file of Multi30k, as "test_2016_flickr.de"."""
     return gzip.decompress((DATA / f"{name}.gz").read_bytes()).decode().splitlines()[:count]
 
 
 def write_pieces(folder, vocabulary, lines):
-    """One SentencePiece model for both sides, as MarianMT's files have it: returns the size of vocab.json."""
+    """Trains one SentencePiece model for both sides, as MarianMT's files have it: returns the size of vocab.json."""
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.train(
@@ -43,7 +44,8 @@ def processor(folder):
 
 
 def write_lines(path, folder, texts, tokens, count):
-    """Lines of exactly `tokens` pieces: words of the first texts, drawn at random, the last ones short enough to fit."""
+    """Returns lines of exactly `tokens` pieces: words of the first texts, drawn at random, the last ones short enough
+    to fit."""
     path.write_text("\n".join(lines_of(processor(folder), texts[:500], tokens, count)) + "\n")
 
 

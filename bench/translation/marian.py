@@ -1,4 +1,4 @@
-"""A MarianMT model of random weights, in the forms that transformers, headshare and CTranslate2 load."""
+"""Makes a MarianMT model of random weights, in the forms that transformers, headshare and CTranslate2 load."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ QUICK = dict(layers=1, heads=4, width=64, feed_forward=128, vocabulary=500)
 
 
 def write_model(folder, shape, texts):
-    """transformers' directory. Weights are wide enough that translations differ from source to source."""
+    """Writes transformers' directory. Weights are wide enough that translations differ from source to source."""
     import torch
     from transformers import MarianConfig, MarianMTModel
 
@@ -37,7 +37,8 @@ def write_model(folder, shape, texts):
 
 
 def make_lively(model):
-    """Without this one token follows all others: tied embeddings repeat a token, long or common directions win."""
+    """Spreads the weights. Without this one token follows all others: tied embeddings repeat a token, long or common
+    directions win."""
     import torch
 
     table = model.get_input_embeddings().weight
@@ -56,7 +57,8 @@ def convert_to_headshare(program, model, out):
 
 
 def ctranslate2_python():
-    """The interpreter of an environment of its own, made when it is wanted: ours with CTranslate2; None without it."""
+    """Returns the interpreter of an environment of its own, made when it is wanted: ours with CTranslate2; None without
+    it."""
     folder = common.ROOT / "build/bench-venv"
     python = folder / "bin/python"
     version = [python, "-c", f"import ctranslate2; assert ctranslate2.__version__ == '{CTRANSLATE2}'"]

@@ -1,4 +1,4 @@
-"""Sources of several lengths: how large are the caches of each scheme, how fast does it translate?
+"""How large are the caches of each scheme with sources of several lengths, and how fast does it translate?
 
 Untrained models that differ in --scheme alone, for all three places with attention. Translations have a fixed length.
 The time is that of the program with all sentences less that with the first one alone, its start and loading.
@@ -28,7 +28,7 @@ def write_inputs(folder, shape, lengths, texts):
 
 
 def make_model(program, folder, scheme, shape, threads):
-    """A model of this scheme after one step: its weights do not matter, its sizes do."""
+    """Trains a model of this scheme for one step: its weights do not matter, its sizes do."""
     out = folder / scheme
     data = [word for part in ("", "validation-") for side in ("source", "target")
             for word in (f"--{part}{side}", folder / "short.txt")]  # fmt: skip
@@ -54,7 +54,7 @@ def translator(program, model, shape, threads, lines):
 
 
 def measure(program, quick, turns, threads):
-    """A row for each length and scheme."""
+    """Returns a row for each length and scheme."""
     shape, lengths = (QUICK_SHAPE, QUICK) if quick else (SHAPE, FULL)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)

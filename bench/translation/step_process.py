@@ -1,4 +1,5 @@
-"""Training steps of transformers' MarianMTModel, or of torch.nn.Transformer, as a program that makes a step when told to.
+"""Makes training steps of transformers' MarianMTModel, or of torch.nn.Transformer, as a program that makes a step when
+told to.
 
     python step_process.py '{"attention": "marian", ...case...}'
 
@@ -15,7 +16,7 @@ import transformers_process  # noqa: E402
 
 
 def make_marian(case):
-    """Its forward takes source and target inputs, and gives logits."""
+    """Makes MarianMT and a forward that takes source and target inputs and gives logits."""
     from transformers import MarianConfig, MarianMTModel
 
     layers = {f"{side}_{what}": case[name] for side in ("encoder", "decoder")
@@ -34,7 +35,8 @@ def make_marian(case):
 
 
 def make_torch(case):
-    """torch.nn.Transformer with the same parts around it, dropout where MarianMT has it, no norm after its last layers."""
+    """Makes torch.nn.Transformer with the same parts around it: dropout where MarianMT has it, no norm after its last
+    layers."""
     import torch
 
     width = case["width"]
@@ -71,7 +73,7 @@ def make(case):
 
 
 def parameters(case):
-    """How many are learned; transformers has its sinusoids among its parameters."""
+    """Counts the parameters that are learned; transformers has its sinusoids among its parameters."""
     import torch
 
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""A training step of an encoder-decoder, against transformers' MarianMTModel and torch.nn.Transformer.
+"""Times a training step of an encoder-decoder, against transformers' MarianMTModel and torch.nn.Transformer.
 
 Every pair has as many tokens on both sides, so that all make the same step: post-norms, sinusoidal positions, one
 embedding for source, target and output, biases everywhere, dropout on embeddings and branches, label smoothing, AdamW,
@@ -41,7 +41,7 @@ class Headshare(trainers.HeadshareCpu):
         return [self.program, "train", "--projection-bias", "--overwrite", *words]
 
     def seconds(self, steps):
-        """By the clock, where several threads wait for each other."""
+        """Times steps, by the clock where several threads wait for each other."""
         clock = trainers.HeadshareCpu if self.case["threads"] == 1 else trainers.Headshare
         seconds = clock.seconds(self, steps)
         self.check_tokens()
@@ -73,7 +73,7 @@ def check_losses(losses, case):
 
 
 def check_parameters(counts):
-    """The number of parameters that all have; ends the benchmark where they differ."""
+    """Returns the number of parameters that all have; ends the benchmark where they differ."""
     if len(set(counts.values())) > 1:
         sys.exit(f"numbers of parameters differ: {counts}: not measured")
     return next(iter(counts.values()))
@@ -87,7 +87,7 @@ def write_inputs(folder, case, texts):
 
 
 def contenders_of(program, folder, case, texts, precisions):
-    """Ours in each precision; bf16x3 is ours alone."""
+    """Returns our contenders, one for each precision; bf16x3 is ours alone."""
     common.apart(write_inputs, folder, case, texts)
     cases = {precision: dict(case, precision=precision) for precision in precisions}
     ours = [Headshare(program, folder, one, scheme) for one in cases.values() for scheme in ("mha", "mhe_mul")]
@@ -95,7 +95,8 @@ def contenders_of(program, folder, case, texts, precisions):
 
 
 def check(program, folder, texts, settings):
-    """Small models: the first steps of ours are those of the plain formula of attention, losses those of no knowledge."""
+    """Checks small models: the first steps of ours are those of the plain formula of attention, losses those of no
+    knowledge."""
     case = dict(QUICK, **settings)
     chosen = contenders_of(program, folder, case, texts, ["fp32"])
     check_losses({f"{one.name} {one.scheme}": one.start() for one in chosen}, case)
@@ -104,7 +105,7 @@ def check(program, folder, texts, settings):
 
 
 def measure(program, quick, turns, threads):
-    """A row for each contender."""
+    """Returns a row for each contender."""
     settings = dict(threads=threads, **SETTINGS)
     case = dict(QUICK if quick else SHAPE, **settings)
     texts = inputs.sentences("train.de", 2000 if quick else None)

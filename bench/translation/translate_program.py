@@ -13,7 +13,7 @@ import time
 
 
 def batches(encoded, size):
-    """Places of the sentences, longest first, so many at once."""
+    """Yields places of the sentences, longest first, so many at once."""
     order = sorted(range(len(encoded)), key=lambda i: -len(encoded[i]))
     return [order[first : first + size] for first in range(0, len(order), size)]
 
@@ -56,7 +56,7 @@ class CTranslate2:
 
     def translate(self, lines):
         encoded = [[*pieces, "</s>"] for pieces in self.pieces.encode(lines, out_type=str)]
-        # It sorts them by length itself.
+        # CTranslate2 sorts them by length itself.
         made = self.model.translate_batch(
             encoded, beam_size=self.settings["beam"], min_decoding_length=self.settings["tokens"],
             max_decoding_length=self.settings["tokens"], max_batch_size=self.settings["batch"],

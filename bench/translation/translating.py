@@ -1,4 +1,5 @@
-"""The test sentences of Multi30k, beam 4, on the same random weights: headshare, transformers' generate, CTranslate2.
+"""Translates the test sentences of Multi30k, beam 4, on the same random weights: headshare, transformers' generate,
+CTranslate2.
 
 Every translation has the same number of tokens. A whole program loads its model and translates all; `seconds` of
 translating alone are those within Python's programs, and for headshare those of the whole program less those of the
@@ -20,14 +21,14 @@ AGREEING = 0.95  # share of the translations
 
 
 class Program:
-    """A contender: translating() runs it once more; texts are its translations."""
+    """This is a contender: translating() runs it once more; texts are its translations."""
 
     def __init__(self, name, command, threads, given, seconds_file=None, first=None, precision="fp32"):
         self.name, self.precision, self.command, self.threads, self.given = name, precision, command, threads, given
         self.seconds_file, self.first, self.texts, self.peak_bytes = seconds_file, first, [], 0
 
     def translating(self):
-        """Seconds of translating alone, and of the whole program."""
+        """Returns the seconds of translating alone, and of the whole program."""
         ended = common.timed_program(self.command, self.threads, self.given)
         self.texts = ended.output.decode().splitlines()
         self.peak_bytes = max(self.peak_bytes, ended.peak_bytes)
@@ -39,7 +40,7 @@ class Program:
 
 
 def contenders(program, folder, shape, settings, texts):
-    """headshare in fp32 first, then with AMX in bf16x3. CTranslate2 is missing where it does not install."""
+    """Returns headshare in fp32 first, then with AMX in bf16x3. CTranslate2 is missing where it does not install."""
     model = common.apart(marian.write_model, folder, shape, texts)
     given, first, threads = folder / "lines.txt", folder / "line.txt", settings["threads"]
     ours = marian.convert_to_headshare(program, model, folder / "headshare")
@@ -74,7 +75,7 @@ def check(chosen):
 
 
 def measure(program, quick, turns, threads, count=None):
-    """A row for each contender."""
+    """Returns a row for each contender."""
     count = count or (400 if quick else SENTENCES)
     shape = marian.QUICK if quick else marian.SHAPE
     settings = dict(beam=BEAM, tokens=TOKENS, batch=BATCH, threads=threads)

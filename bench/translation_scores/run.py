@@ -39,7 +39,7 @@ def lines_of(name, count):
 
 
 class Case:
-    """A metric on one system, or the paired bootstrap on two."""
+    """A case is a metric on one system, or the paired bootstrap on two."""
 
     def __init__(self, metric, paired, reference, systems, folder, program):
         self.name = f"{metric}, paired bootstrap" if paired else metric
@@ -51,7 +51,7 @@ class Case:
             path.write_text("\n".join(lines) + "\n")
         test = ["--paired-bootstrap", SAMPLES] if paired else []
         self.ours = [program, "score", metric, *files, "--reference", known, *test]
-        # Its JSON cannot hold chrF's numbers of single precision.
+        # sacreBLEU's JSON cannot hold chrF's numbers of single precision.
         test = ["--paired-bs", "--paired-bs-n", SAMPLES, "-f", "text"] if paired else []
         self.theirs = [sys.executable, "-m", "sacrebleu", known, "-i", *files, "-m", metric, *test]
 

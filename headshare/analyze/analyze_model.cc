@@ -24,7 +24,7 @@ namespace headshare {
 namespace {
 
 constexpr int64_t kMostTimedTokens = 4096;
-// Of a layer, in units of Conversion::work.
+// These are parts of a layer's work, in units of Conversion::work.
 constexpr double kReadWork = 5;      // running the text, twice
 constexpr double kSpectraWork = 10;  // spectra and similarities
 
@@ -73,7 +73,7 @@ class Analysis {
              "from");
   }
 
-  // The least of all layers'.
+  // Returns the least full width of all layers.
   int64_t full_width() const {
     int64_t least = full_key_width(layer_options(0));
     for (size_t i = 1; i < source_->layers(); ++i) least = std::min(least, full_key_width(layer_options(i)));
@@ -113,7 +113,7 @@ class Analysis {
     }
   }
 
-  // What the sample shows of each layer.
+  // Runs the sample and keeps what it shows of each layer.
   void watch() {
     if (!options_.sample.defined()) return;
     std::vector<MomentSums> sums(source_->layers());
@@ -223,7 +223,7 @@ class Analysis {
   NeededBiases needed_;
   std::vector<Conversion> conversions_;
   std::vector<Moments> moments_;  // of each layer; empty without a sample
-  std::vector<SeenLayer> seen_;   // likewise
+  std::vector<SeenLayer> seen_;   // of each layer; empty without a sample
   HeadAnalysis result_;
   double done_ = 0, total_ = 1;
 };

@@ -1,4 +1,4 @@
-// How redundant the heads of a trained model are, and what each conversion would cost and save.
+// An analysis tells how redundant the heads of a trained model are, and what each conversion would cost and save.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct AnalysisOptions {
   DecompositionOptions decomposition = {.iterations = 8};
   std::vector<int64_t> widths = {};  // key widths to try; empty: parts of the full one
   Tensor sample = {};                // ids int64 [N, T] of a sample text; undefined: weights alone count
-  int64_t map_tokens = 2048;         // of the sample, about, whose attention maps and outputs are compared
+  int64_t map_tokens = 2048;         // compare maps and outputs of about so many of its tokens
 };
 
 // `source` is in evaluation mode. Fills everything of the result but its model and text. Where `observer` answers false

@@ -156,7 +156,7 @@ TEST(AnalyzeHeads, RefusesDamagedWeightsAndNamesTheLayer) {
   EXPECT_THAT(error_message([&] { analysis_of(model); }), HasSubstr("layer 2"));
 }
 
-// What is finite alone may overflow in the model.
+// Numbers that are finite alone may overflow in the model.
 TEST(AnalyzeHeads, NamesTheLayerWhoseNumbersOverflow) {
   const at::NoGradGuard no_grad;
   for (const size_t damaged : {size_t{0}, size_t{1}}) {
@@ -165,7 +165,7 @@ TEST(AnalyzeHeads, NamesTheLayerWhoseNumbersOverflow) {
       if (one.name.find("output.weight") != std::string::npos) one.tensor.fill_(2e38F);
     }
     const std::string message = error_message([&] { analysis_of(model, random_ids(3, 10, 13)); });
-    EXPECT_THAT(message, HasSubstr("layer 2")) << message;  // what layer 1 gives, layer 2 reads
+    EXPECT_THAT(message, HasSubstr("layer 2")) << message;  // layer 2 reads what layer 1 gives
     EXPECT_THAT(message, HasSubstr("not finite"));
   }
 }

@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// Parts of the full width, which is left out: it saves nothing.
+// Returns parts of the full width, which is left out: it saves nothing.
 std::vector<int64_t> default_widths(int64_t full, int64_t step) {
   std::vector<int64_t> widths = tried_widths(full, step, /*parts=*/4);
   std::erase_if(widths, [full](int64_t width) { return width >= full; });
@@ -25,7 +25,7 @@ std::vector<int64_t> widths_of(const ConversionSource& source) {
   return widths;
 }
 
-// A collaborative model becomes none that is as wide (to_collaborative).
+// Throws Error where a collaborative model cannot have this width (to_collaborative).
 void check_width(const ConversionSource& source, int64_t width) {
   HS_CHECK(width < source.full_width || !scheme_record(source.attention.scheme).shares_key_width,
            "the model is collaborative already, with key width ", source.full_width, "; give smaller --key-widths");

@@ -1,4 +1,4 @@
-// The ways to make a trained model's heads share, as `headshare convert` does.
+// This header lists the ways to make a trained model's heads share, as `headshare convert` does.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace headshare {
 
-// One layer, on its way through a conversion.
+// This is one layer, on its way through a conversion.
 struct ConversionLayer {
   const HeadMaps& maps;
   LayerInputs inputs = {};
@@ -29,17 +29,18 @@ struct Conversion {
   std::function<LayerCost(const ConversionLayer&, Scheme* target)> fill = nullptr;
 };
 
-// What a model can become.
+// A source says what a model can become.
 struct ConversionSource {
   AttentionOptions attention = {};  // resolved
   NeededBiases needed = {};
   bool needs_biases = false;         // needs_biases() of any layer
-  int64_t full_width = 0;            // the least of all layers'
+  int64_t full_width = 0;            // the least of all layers
   std::vector<int64_t> widths = {};  // key widths to try; empty: 3/4, 1/2 and 1/4 of the full one
 };
 
-// All of them: collaborative with each width, widest first, gqa with each number of groups, the other schemes. Those
-// that the model is already are left out. Throws Error, naming both numbers, for widths that are impossible.
+// Lists all conversions: collaborative with each width, widest first, gqa with each number of groups, the other
+// schemes. A conversion to what the model is already is left out. Throws Error, naming both numbers, for widths that
+// are impossible.
 std::vector<Conversion> conversions(const ConversionSource& source);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// How long one attention layer takes, measured: layers of different schemes take turns.
+// This header measures how long one attention layer takes: layers of different schemes take turns.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,9 @@ struct LayerWork {
   int64_t tokens = 1;
 };
 
-// Milliseconds of one attention layer of each of the options, with random weights: their values change no time. The
-// least of all rounds, to which other programs add least. Layers are made one for each of the options, all at once.
+// Returns the milliseconds of one attention layer for each of the options, with random weights: their values change no
+// time. They are the least of all rounds, to which other programs add least. Layers are made one for each of the
+// options, all at once.
 std::vector<double> layer_milliseconds(const std::vector<AttentionOptions>& layers, const LayerWork& work,
                                        const TurnOptions& turns);
 

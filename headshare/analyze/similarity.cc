@@ -19,7 +19,7 @@ HeadSimilarity to_similarity(const Tensor& matrix) {
   return made;
 }
 
-// Entropy of distributions along the last axis, in bits.
+// Returns the entropy of distributions along the last axis, in bits.
 Tensor entropy(const Tensor& p) { return -at::xlogy(p, p).sum(-1, /*keepdim=*/false, at::kDouble) / std::log(2.0); }
 
 }  // namespace
@@ -28,7 +28,7 @@ HeadSimilarity weight_similarity(const HeadSlices& slices) {
   const int64_t H = slices.query.size(1), d = slices.query.size(3);
   const auto sides = [](const Tensor& maps) { return maps.transpose(1, 2).flatten(2); };  // [F, E, H d]
   const Tensor queries = sides(slices.query), keys = sides(slices.key);
-  // <P_h, P_g> is the sum of the products of both sides' d x d blocks; those of one head at a time, as d may be large.
+  // <P_h, P_g> is the sum of the products of both sides' d x d blocks; one head is done at a time, as d may be large.
   const Tensor products = at::empty({H, H}, at::kDouble);
   for (int64_t h = 0; h < H; ++h) {
     const Tensor query = at::adjoint(slices.query.select(1, h)).matmul(queries);  // [F, d, H d]

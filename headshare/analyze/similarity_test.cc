@@ -81,7 +81,7 @@ TEST(MapSimilarity, LeavesOutTheFirstQueries) {
   EXPECT_NEAR(later.similarity()[0][1], 0, 1e-6);
 }
 
-// What a layer gives is what its attention weights make of values.
+// The output of a layer is what its attention weights make of values.
 TEST(AttentionWeights, GiveTheOutputOfTheLayer) {
   const at::NoGradGuard no_grad;
   for (const std::string scheme : {"mha", "gqa", "mqa"}) {
@@ -123,7 +123,7 @@ HeadProblem random_problem() {
           .scale = 0.7};
 }
 
-// The plain formula, number by number.
+// The test computes the plain formula, number by number.
 TEST(HeadWeights, HaveTheShiftOfQueriesAndTheBiasOfKeys) {
   const HeadProblem p = random_problem();
   const Tensor weights = head_weights(p, {});

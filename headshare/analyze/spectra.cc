@@ -11,7 +11,7 @@ namespace {
 
 int64_t value_dimensions(const HeadSlices& slices) { return slices.query.is_complex() ? 2 : 1; }
 
-// Values beyond the dimensions are 0 but for rounding, and are left out.
+// Makes a spectrum. Values beyond the dimensions are 0 but for rounding, and are left out.
 Spectrum made(const Tensor& values, int64_t each, int64_t dimensions) {
   const Tensor falling = std::get<0>(values.flatten().sort(-1, /*descending=*/true)).contiguous();
   const double* first = falling.data_ptr<double>();
@@ -19,13 +19,13 @@ Spectrum made(const Tensor& values, int64_t each, int64_t dimensions) {
   return {.values = {first, first + count}, .value_dimensions = each, .dimensions = dimensions};
 }
 
-// R of a QR decomposition: the map's columns in an orthonormal basis of their span.
+// Returns R of a QR decomposition: the map's columns in an orthonormal basis of their span.
 Tensor in_own_basis(const Tensor& maps) { return std::get<1>(at::linalg_qr(maps, "r")); }
 
-// [F, H, E, d] -> [F, E, H d], heads side by side.
+// Turns [F, H, E, d] into [F, E, H d], heads side by side.
 Tensor side_by_side(const Tensor& maps) { return maps.transpose(1, 2).flatten(2).contiguous(); }
 
-// The singular values of A B^H, [.., E, n] each: those of a core no larger than n.
+// Returns the singular values of A B^H, [.., E, n] each: those of a core no larger than n.
 Tensor product_values(const Tensor& a, const Tensor& b) {
   return at::linalg_svdvals(in_own_basis(a).matmul(at::adjoint(in_own_basis(b))));
 }

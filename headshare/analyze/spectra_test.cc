@@ -17,20 +17,20 @@ Tensor normal(at::IntArrayRef sizes, uint64_t key, at::ScalarType type) {
   return at::randn(sizes, keyed_generator(at::kCPU, key), at::TensorOptions(type));
 }
 
-// Heads of width `d`, in F problems.
+// Makes heads of width `d`, in F problems.
 HeadSlices slices(int64_t d, int64_t F = 1, at::ScalarType type = at::kDouble) {
   return {normal({F, kH, kE, d}, 1, type), normal({F, kH, kE, d}, 2, type)};
 }
 
-// Dimensions of all heads' keys together.
+// Counts the dimensions of all heads' keys together.
 int64_t width(const HeadSlices& s) {
   return s.key.size(0) * s.key.size(1) * s.key.size(3) * (s.key.is_complex() ? 2 : 1);
 }
 
-// P_h, formed: [F, H, E, E].
+// Returns P_h, formed: [F, H, E, E].
 Tensor formed(const HeadSlices& s) { return s.query.matmul(at::adjoint(s.key)); }
 
-// The `count` largest singular values of all problems' matrices [F, .., ..], falling.
+// Returns the `count` largest singular values of all problems' matrices [F, .., ..], falling.
 std::vector<double> dense_values(const Tensor& matrices, size_t count) {
   const Tensor all = std::get<0>(at::linalg_svdvals(matrices).flatten().sort(-1, true)).contiguous();
   return {all.data_ptr<double>(), all.data_ptr<double>() + count};
@@ -95,7 +95,7 @@ TEST(Spectra, HaveSharesOfTheEnergyThatSumToOne) {
     EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
     EXPECT_TRUE(std::is_sorted(shares.rbegin(), shares.rend()));
   }
-  // What is stacked holds all heads' energy.
+  // The stacked map holds all heads' energy.
   const double all = at::linalg_vector_norm(formed(s)).square().item<double>();
   EXPECT_NEAR(stacked_spectrum(s, width(s)).energy(), all, 1e-6 * all);
 }

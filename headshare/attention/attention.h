@@ -1,4 +1,4 @@
-// An attention sub-layer: a scheme, the core, dropout and a cache.
+// This header holds an attention sub-layer: a scheme, the core, dropout and a cache.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// An attention as the core gets it.
+// This is an attention problem as the core gets it.
 struct PosedAttention {
   Posed posed;
   HeadMask mask;
@@ -18,13 +18,13 @@ class AttentionImpl : public Layer {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
 
-  // Self-attention over x [B, T, E] -> [B, T, E]. With a cache, x is appended to what it holds and
-  // attends to all of it; `mask.visible_keys` then covers the whole cache.
+  // Attends from x [B, T, E] to itself -> [B, T, E]. With a cache, x is appended to what it holds and attends to all of
+  // it; `mask.visible_keys` then covers the whole cache.
   Tensor self(const Tensor& x, const HeadMask& mask, KvCache* cache = nullptr) const;
 
-  // Cross-attention from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams:
-  // the memory of a sentence is never copied per beam); `mask.visible_keys` is [By, S]. With a cache
-  // y is projected once, on the first call, and not read again.
+  // Attends from x [B, T, E] to the memory y [By, S, E], where B is a multiple of By (beams: the memory of a sentence
+  // is never copied per beam); `mask.visible_keys` is [By, S]. With a cache y is projected once, on the first call, and
+  // not read again.
   Tensor cross(const Tensor& x, const Tensor& y, HeadMask mask, KvCache* cache = nullptr) const;
 
   // Returns the problem that queries of x [B, T, E], at the last T of S positions, and a memory of y [B, S, E] pose to
@@ -35,7 +35,7 @@ class AttentionImpl : public Layer {
   Scheme& scheme() { return *scheme_; }
 
   // Shows every self- and cross-attention from now on what it read, x [B, T, E], and gave [B, T, E]; an empty function
-  // ends that. For analysis, without gradients and without a cache.
+  // ends that. This serves analysis, which has no gradients and no cache.
   using Observer = std::function<void(const Tensor& x, const HeadMask& mask, const Tensor& output)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -51,8 +51,8 @@ class AttentionImpl : public Layer {
 };
 TORCH_MODULE(Attention);
 
-// The slopes of ALiBi (Press et al., 2022): 2^(-8 h / H) for h = 1 .. H where H is a power of two,
-// else the slopes of the next lower power followed by every other one of the next higher.
+// Returns the slopes of ALiBi (Press et al., 2022): 2^(-8 h / H) for h = 1 .. H where H is a power of two, else the
+// slopes of the next lower power followed by every other one of the next higher.
 std::vector<double> alibi_slopes(int64_t heads);
 
 }  // namespace headshare

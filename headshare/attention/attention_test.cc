@@ -1,4 +1,4 @@
-// Every scheme against its literal formula, and what holds for all of them.
+// These tests compare every scheme with its literal formula, and check what holds for all schemes.
 #include "headshare/attention/attention.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ Tensor some_hidden(int64_t B, int64_t S) {
   return visible;
 }
 
-// Self-attention with and without masks, cross-attention, and empty or single-token inputs.
+// Checks self-attention with and without masks, cross-attention, and empty or single-token inputs.
 void check_formula(const SchemeCase& one) {
   SCOPED_TRACE(one.name);
   const at::NoGradGuard no_grad;

@@ -1,4 +1,4 @@
-// Cached decoding against the full pass, and what the cache holds.
+// These tests compare cached decoding with the full pass, and check what the cache holds.
 #include <gmock/gmock.h>
 
 #include "headshare/attention/testing.h"

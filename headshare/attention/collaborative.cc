@@ -1,4 +1,4 @@
-// Collaborative attention (Cordonnier et al., 2020; docs/mathematics.md#collaborative): heads share query and
+// This is collaborative attention (Cordonnier et al., 2020; docs/mathematics.md#collaborative): heads share query and
 // key maps of width R and mix their dimensions by a vector each. Values stay per head.
 //   q_h = (x W_Q) * m_h, k = y W_K [R wide], v_h = y W_V^h; cache: k, v: R + H D per token
 // With a rotary width, dimensions i and i + R/2 of queries and of m_h are one complex number. Multiplying by it
@@ -40,7 +40,7 @@ class Collaborative : public Scheme {
 
  protected:
   Memory project_memory(const Tensor& y, int64_t first) const override {
-    // k [B, 1, S, R], v [B, H, S, D]
+    // The key is k [B, 1, S, R] and the values are v [B, H, S, D].
     return {turned(normed_key(split_heads(key_->forward(y), 1)), first), split_heads(without_bias(value_, y), H())};
   }
 
@@ -60,7 +60,7 @@ class Collaborative : public Scheme {
   const CollaborativeOptions& own() const { return options().own.get<CollaborativeOptions>(); }
   int64_t R() const { return *options().key_width; }
 
-  // q [B, 1, T, R] -> [B, H, T, R].
+  // Maps q [B, 1, T, R] to the heads' queries [B, H, T, R].
   Tensor mixed(const Tensor& q) const {
     if (!rotary_width_) return q * mixing_.unsqueeze(1);
     const Tensor m = mixing_.unsqueeze(1);  // [H, 1, R]
@@ -85,8 +85,8 @@ class Collaborative : public Scheme {
 namespace {
 namespace collaborative {
 
-// A key width that is even, so that rotary positions can be had; the temperature of heads that are E / H wide, whatever
-// the width of the values (docs/mathematics.md).
+// Sets a key width that is even, so that rotary positions are possible, and the temperature of heads that are E / H
+// wide, whatever the width of the values (docs/mathematics.md).
 void set_defaults(AttentionOptions* options) {
   if (!options->scale) {
     options->scale = std::sqrt(static_cast<double>(options->heads) / static_cast<double>(options->d_model));

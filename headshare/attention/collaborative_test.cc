@@ -1,4 +1,4 @@
-// The formula of collaborative attention.
+// This file adds the formula of collaborative attention to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

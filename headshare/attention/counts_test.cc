@@ -1,4 +1,5 @@
-// Parameters and cache sizes against docs/mathematics.md#overview and the counts that the MHE paper prints.
+// These tests compare parameters and cache sizes with docs/mathematics.md#overview and the counts that the MHE paper
+// prints.
 #include <gtest/gtest.h>
 
 #include "headshare/attention/gqa.h"
@@ -13,7 +14,7 @@ AttentionCost cost_of(AttentionOptions options) {
   return make_scheme(resolve(options))->cost();
 }
 
-// 12 encoder layers of width 768 with 12 heads of 64.
+// A row counts 12 encoder layers of width 768 with 12 heads of 64.
 struct EncoderRow {
   std::string scheme;
   int64_t exact;
@@ -36,7 +37,7 @@ TEST(Counts, EncoderTable) {
   }
 }
 
-// The paper's abstract: "additional" parameters against SHA and against MHE.
+// The paper's abstract counts "additional" parameters against SHA and against MHE.
 TEST(Counts, AdditionalParameters) {
   for (const int64_t heads : {4, 8, 12, 16}) {
     const int64_t d = 64;
@@ -48,7 +49,7 @@ TEST(Counts, AdditionalParameters) {
   }
 }
 
-// Encoder and decoder layers together; a decoder layer has two attention sub-layers.
+// A row counts encoder and decoder layers together; a decoder layer has two attention sub-layers.
 struct TranslationRow {
   const char* name;
   int64_t layers, d_model, heads, mha, mhe;
@@ -141,7 +142,7 @@ TEST(Counts, EffectiveParameters) {
   EXPECT_EQ(effective({.scheme = "sha", .content_bias = true}), shared + H * E);
   EXPECT_EQ(effective({.scheme = "mhe_add", .content_bias = true}), shared + H * E);
   EXPECT_EQ(effective({.scheme = "mhe_mul", .content_bias = true}), shared + H * D + H * E);
-  // Between embedding and product, rotary positions keep eK apart.
+  // Rotary positions come between embedding and product, which keeps eK apart.
   EXPECT_EQ(effective({.scheme = "mhe_add", .rotary = true}), shared + 2 * H * D);
   EXPECT_EQ(effective({.scheme = "mhe_mul", .rotary = true}), shared + 3 * H * D / 2);
 }

@@ -1,5 +1,5 @@
-// EL attention (Yan et al., 2021): multi-head attention rewritten for inference. Same weights, same
-// result, but the raw hidden states are cached instead of keys and values.
+// This is EL attention (Yan et al., 2021): multi-head attention rewritten for inference. It has the same weights and
+// the same result, but the raw hidden states are cached instead of keys and values.
 //   q'_h = x W_Q^h (W_K^h)^T [E wide], key = value = y, head_h = (A_h y) W_V^h; cache: y: E per token
 // It spends H times the score and value products of `mha` to read less memory (docs/mathematics.md#el_lossless).
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// The formula of el_lossless, which is that of mha.
+// This file adds the formula of el_lossless, which is that of mha, to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

@@ -1,5 +1,5 @@
-// EL-ATT as the MHE paper trains it, in our reading (docs/mathematics.md#ambiguous-readings): the hidden state itself
-// is key and value.
+// This is EL-ATT as the MHE paper trains it, in our reading (docs/mathematics.md#ambiguous-readings): the hidden state
+// itself is key and value.
 //   q_h = x W_Q^h, k_h = v_h = columns h D .. (h + 1) D of y; cache: y: E per token
 // With `averaged_values`, the other reading of its count: keys are projected, y is every head's value, and the mean of
 // the heads is the output.

@@ -1,10 +1,10 @@
-// The formulas of el_shared.
+// This file adds the formulas of el_shared to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {
 namespace {
 
-// It has no output projection where heads are averaged.
+// Tells whether the layer averages its heads; such a layer has no output projection.
 bool averages_heads(const NaiveLayer& layer) { return !layer.has("output.weight"); }
 
 NaiveHead el_shared_head(const NaiveLayer& layer, int64_t h, const Tensor& x, const Tensor& y) {

@@ -1,4 +1,5 @@
-// A scheme with two forms, one part of a memory that is keys and values, and vectors of which a part turns.
+// These tests use a scheme with two forms, with one part of a memory that is keys and values, and with vectors of which
+// a part turns.
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 
@@ -61,7 +62,7 @@ Tensor by_formula(const AttentionImpl& layer, const Tensor& x) {
   return (o.projection_bias ? output + p.at("output.bias") : output).unsqueeze(0);
 }
 
-// Heads of a problem in a form, merged.
+// Returns the merged heads of a problem in a form.
 Tensor attended(const Scheme& scheme, const Tensor& queries, const Memory& memory, Form form) {
   const Posed posed = scheme.posed(queries, memory, form);
   EXPECT_EQ(posed.form, form);
@@ -151,7 +152,7 @@ TEST_F(FormsTest, OnePartIsKeysAndValuesWithoutACopy) {
   EXPECT_EQ(problem.value.size(3), kLatentWidth);
 }
 
-// Our kernels in float32 read rows that are wider than what they need of them.
+// Our kernels in float32 read rows that are wider than the part they need.
 TEST_F(FormsTest, KernelsReadSlicesOfTheCache) {
   const at::NoGradGuard no_grad;
   for (const AttentionOptions& one : variants()) {

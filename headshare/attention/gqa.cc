@@ -56,7 +56,7 @@ Fields fields(GqaOptions& o) {
                 {.min = 1, .max = 1 << 16, .aliases = {"num-key-value-heads"}})};
 }
 
-// The smallest divisor of `heads` that is at least max(2, heads / 4).
+// Returns the smallest divisor of `heads` that is at least max(2, heads / 4).
 int64_t default_groups(int64_t heads) {
   for (int64_t groups = std::max<int64_t>(2, heads / 4); groups < heads; ++groups) {
     if (heads % groups == 0) return groups;

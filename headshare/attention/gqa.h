@@ -1,4 +1,4 @@
-// Grouped-query attention (Ainslie et al., 2023): g key/value heads, each read by H / g query heads.
+// This is grouped-query attention (Ainslie et al., 2023): g key/value heads, each read by H / g query heads.
 //   q_h = x W_Q^h, k_g = y W_K^g, v_g = y W_V^g; cache: 2 g D per token
 #pragma once
 
@@ -10,7 +10,7 @@ struct GqaOptions {
   std::optional<int64_t> groups = {};  // g; default the smallest divisor of H >= max(2, H / 4)
 };
 
-// The number of groups of a resolved layer.
+// Returns the number of groups of a resolved layer.
 inline int64_t groups_of(const AttentionOptions& resolved) { return *resolved.own.get<GqaOptions>().groups; }
 
 class Gqa : public Scheme {

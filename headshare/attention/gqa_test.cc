@@ -1,4 +1,4 @@
-// The formula of gqa.
+// This file adds the formula of gqa to the tests.
 #include "headshare/attention/gqa.h"
 
 #include "headshare/attention/testing.h"

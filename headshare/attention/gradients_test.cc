@@ -1,5 +1,5 @@
-// Gradients of every scheme: against the literal formula's for all elements, and against finite
-// differences for some of each tensor.
+// These tests compare gradients of every scheme with the literal formula's for all elements, and with finite
+// differences for some elements of each tensor.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 
@@ -84,8 +84,8 @@ class GradientCheck {
 
   void check_differences() {
     const at::NoGradGuard no_grad;
-    // Central differences of fourth order: truncation kStep^4 times the fifth derivative, which norms of two narrow
-    // values make large, and rounding 1e-16 / kStep.
+    // Central differences of fourth order have two errors: truncation, kStep^4 times the fifth derivative, which norms
+    // of two narrow values make large, and rounding, 1e-16 / kStep.
     constexpr double kStep = 1e-4;
     for (const auto& [name, tensor] : inputs()) {
       if (!analytic_.at(name).defined()) continue;
@@ -134,7 +134,7 @@ TEST(Gradients, InThePlainBackend) {
   }
 }
 
-// Which parameters cannot matter: docs/mathematics.md#inert-and-effective-parameters.
+// The parameters that cannot matter are listed in docs/mathematics.md#inert-and-effective-parameters.
 TEST(Gradients, InertParametersAreKeyBiasesAndTheKeyEmbeddingOfMheAdd) {
   for (const SchemeCase& one : scheme_variants()) {
     SCOPED_TRACE(one.name);

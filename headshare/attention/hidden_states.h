@@ -1,4 +1,4 @@
-// What schemes have in common that keep hidden states in place of keys.
+// This header holds what the schemes have in common that keep hidden states in place of keys.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// Of SchemeRecord::why_not: rotary positions need a projected key to turn.
+// This is SchemeRecord::why_not of these schemes: rotary positions need a projected key to turn.
 std::string why_not_hidden_states(const AttentionOptions& resolved);
 
 }  // namespace headshare

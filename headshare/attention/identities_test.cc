@@ -1,4 +1,4 @@
-// One scheme rewritten as another (docs/mathematics.md#identities), by copying weights.
+// These tests rewrite one scheme as another (docs/mathematics.md#identities), by copying weights.
 #include <gtest/gtest.h>
 
 #include "headshare/attention/gqa.h"
@@ -14,7 +14,7 @@ AttentionOptions options_of(const std::string& scheme, bool biases = true) {
   return {.scheme = scheme, .d_model = kE, .heads = kH, .head_width = kD, .projection_bias = biases};
 }
 
-// Where two layers must agree: self-attention with masks, and cross-attention unless rotated.
+// Expects two layers to agree where they must: in self-attention with masks, and in cross-attention unless rotated.
 void expect_equal(const Attention& one, const Attention& other) {
   const at::NoGradGuard no_grad;
   const Tensor x = random_tensor({2, 5, kE}, 21), y = random_tensor({2, 4, kE}, 22);
@@ -49,7 +49,7 @@ void copy_shared(const Attention& from, const Attention& to) {
   }
 }
 
-// [D, ...] -> [H D, ...], the same for every head.
+// Repeats x [D, ...] for every head -> [H D, ...].
 Tensor tiled(const Tensor& x) { return at::cat(std::vector<Tensor>(kH, x)); }
 
 TEST(Identities, MheWithZeroEmbeddingsIsSha) {
@@ -142,7 +142,7 @@ TEST(Identities, MheMulIsCollaborativeAttention) {
   }
 }
 
-// [H, R] with ones where column r belongs to head h.
+// Returns [H, R] with ones where column r belongs to head h.
 Tensor block_indicator(int64_t R) {
   Tensor mixing = at::zeros({kH, R}, at::kDouble);
   for (int64_t h = 0; h < kH; ++h) mixing[h].slice(0, h * R / kH, (h + 1) * R / kH).fill_(1);

@@ -1,4 +1,4 @@
-// This header tells which kernel attention runs on, and what keeps the faster ones from it. Nothing is attended.
+// This header tells which kernel attention runs on, and what keeps the faster ones from it. Asking attends to nothing.
 #pragma once
 
 #include "headshare/attention/options.h"

@@ -13,8 +13,9 @@ Tensor indices(std::span<const int64_t> numbers, const Tensor& like) {
   return at::tensor(at::IntArrayRef(numbers.data(), numbers.size()), at::kLong).to(like.device());
 }
 
-// Of part [B, heads, length, width] in the memory of the CPU, whose rows (tokens) lie side by side in each head.
-// Several times as fast as index_select and index_copy, which walk over strides and write a copy in between.
+// Copies sequences `from` of a part [B, heads, length, width] to sequences `to`. The part lies in the memory of the
+// CPU, and the rows (tokens) of each head lie side by side. This is several times as fast as index_select and
+// index_copy, which walk over strides and write a copy in between.
 void copy_in_memory(const Tensor& part, std::span<const int64_t> from, std::span<const int64_t> to) {
   const auto bytes = static_cast<size_t>(part.size(2) * part.size(3)) * part.element_size();
   auto* const data = static_cast<char*>(part.mutable_data_ptr());

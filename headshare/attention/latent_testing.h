@@ -1,6 +1,6 @@
-// A scheme for tests that needs all that a scheme may need of the core: one part of the memory serves as keys and
-// values, the problem has two forms, and a part of each vector turns. DeepSeek's multi-head latent attention in small
-// (DeepSeek-AI, 2024), without its compressed queries.
+// This is a scheme for tests that needs all that a scheme may need of the core: one part of the memory serves as keys
+// and values, the problem has two forms, and a part of each vector turns. It is DeepSeek's multi-head latent attention
+// in small (DeepSeek-AI, 2024), without its compressed queries.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,11 +12,12 @@
 namespace headshare {
 
 inline constexpr int64_t kLatentWidth = 6;  // of c
-inline constexpr int64_t kTurnedWidth = 2;  // of what all heads share of a key
+inline constexpr int64_t kTurnedWidth = 2;  // of the part of a key that all heads share
 
 // A latent scheme takes one of these forms, or both.
 enum class LatentForms { kBoth, kManyQueries, kFewQueries };
 
+// The scheme's formula is
 //   q_h = x W_Q^h [D + turned wide], [c | t] = y W_L, k_h = [c W_K^h | t], v_h = c W_V^h; cache: c, t
 // The last dimensions turn: of q_h, and t of the memory. In the form for few queries W_K^h is applied to the queries
 // and W_V^h to what comes out; one head of keys, [c | t], and values, c, is left: the cache itself.

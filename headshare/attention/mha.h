@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al., 2017): every head has its own queries, keys and values.
-// With a narrower key width it is the "concatenated" baseline of the collaborative paper.
+// This is multi-head attention (Vaswani et al., 2017): every head has its own queries, keys and values. With a narrower
+// key width it is the "concatenated" baseline of the collaborative paper.
 //   q_h = x W_Q^h, k_h = y W_K^h [R / H wide], v_h = y W_V^h [D wide]; cache: k, v: R + H D per token
 #pragma once
 
@@ -25,7 +25,7 @@ class Mha : public Scheme {
   Linear query_, key_, value_, output_;
 };
 
-// Of SchemeRecord, for schemes with these weights.
+// This is SchemeRecord::set_defaults of the schemes with these weights.
 void set_mha_defaults(AttentionOptions* options);
 std::string why_not_mha(const AttentionOptions& resolved);
 int64_t mha_compared_width(const AttentionOptions& resolved);

@@ -1,4 +1,4 @@
-// The formula of mha.
+// This file adds the formula of mha to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

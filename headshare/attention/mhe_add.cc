@@ -1,4 +1,4 @@
-// Multiple-head-embeddings attention by addition (MHE-ADD, Xue and Aletras, 2023; docs/mathematics.md#mhe_add).
+// This is multiple-head-embeddings attention by addition (MHE-ADD, Xue and Aletras, 2023; docs/mathematics.md#mhe_add).
 //   q_h = q + eQ_h, k_h = k + eK_h, v_h = v + eV_h; cache: shared k, v: 2 D per token
 // Without rotary positions eK adds the same to a whole row of scores, which softmax deletes, and eQ
 // adds eQ_h . k_j: one shared score matrix plus a bias per (head, key). The rows of softmax sum to
@@ -68,7 +68,8 @@ Fields fields(MheOptions& o) {
                 {.min = 0, .max = 10})};
 }
 
-// Measured: docs/design/021-where-head-embeddings-start.md. mhe_mul has set its own by then.
+// Fills in the deviation that was measured (docs/design/021-where-head-embeddings-start.md). mhe_mul has set its own by
+// then.
 void fill_in(AttentionOptions* options) {
   std::optional<double>& deviation = options->own.get<MheOptions>().deviation;
   if (!deviation) deviation = 0.02;

@@ -1,4 +1,4 @@
-// The formula of mhe_add.
+// This file adds the formula of mhe_add to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

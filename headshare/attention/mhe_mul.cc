@@ -1,4 +1,4 @@
-// Multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023;
+// This is multiple-head-embeddings attention by multiplication (MHE-MUL, Xue and Aletras, 2023;
 // docs/mathematics.md#mhe_mul).
 //   q_h = q * (1 + eQ_h), k_h = k * (1 + eK_h), v_h = v * (1 + eV_h); cache: shared k, v: 2 D per token
 // The "1 +" is our reading (`MheMulOptions::offset`). Without rotary positions both factors of the scores
@@ -64,7 +64,7 @@ class MheMul : public SingleHead {
 namespace {
 namespace mhe_mul {
 
-// Measured: docs/design/021-where-head-embeddings-start.md.
+// Sets the deviation that was measured (docs/design/021-where-head-embeddings-start.md).
 void set_defaults(AttentionOptions* options) {
   std::optional<double>& deviation = options->own.get<MheOptions>().deviation;
   if (!deviation) deviation = 0.5;

@@ -1,4 +1,4 @@
-// The formula of mhe_mul.
+// This file adds the formula of mhe_mul to the tests.
 #include "headshare/attention/mhe_options.h"
 #include "headshare/attention/testing.h"
 

@@ -1,4 +1,4 @@
-// The options of MHE-ADD and MHE-MUL.
+// This header holds the options of MHE-ADD and MHE-MUL.
 #pragma once
 
 #include <optional>

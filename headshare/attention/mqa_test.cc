@@ -1,4 +1,4 @@
-// The formula of mqa.
+// This file adds the formula of mqa to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

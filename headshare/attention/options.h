@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// Which dropout mask a head's weights get. One for all heads is what the factorised kernel can use; a
+// This names the dropout mask that a head's weights get. The factorised kernel can use only one mask for all heads; a
 // comparison gives all its schemes the same kind.
 enum class DropoutMaskKind { kPerHead, kShared };
 
@@ -32,7 +32,7 @@ struct AttentionOptions {
   OwnOptions own = {};               // of single schemes: own.get<GqaOptions>()
   double attention_dropout = 0;      // on the attention weights, in training
   DropoutMaskKind attention_dropout_mask = DropoutMaskKind::kPerHead;
-  // Set by the model, not by the user:
+  // The model sets these, not the user:
   bool rotary = false;  // positions are rotated into queries and keys
   double rotary_base = 10000;
   bool alibi = false;              // scores fall with distance, by a slope per head
@@ -40,15 +40,15 @@ struct AttentionOptions {
   double output_deviation = 0.02;  // the output projection, which GPT-2 starts smaller
 };
 
-// The options a user sets, with those of every scheme. Sizes (d-model, heads) belong to the model's list.
+// Returns the options that a user sets, with those of every scheme. Sizes (d-model, heads) belong to the model's list.
 Fields fields(AttentionOptions& options);
 
 // Fills in every default and checks that the sizes fit together; throws Error with the numbers and
 // the way out.
 AttentionOptions resolve(AttentionOptions options);
 
-// Whether a key bias can reach the output at all: softmax deletes what is constant along a row, and
-// only rotating or norming the key afterwards makes it differ from key to key.
+// Tells whether a key bias can reach the output at all: softmax deletes what is constant along a row, and only rotating
+// or norming the key afterwards makes it differ from key to key.
 inline bool key_bias_matters(const AttentionOptions& options) { return options.rotary || options.qk_norm; }
 
 }  // namespace headshare

@@ -37,7 +37,7 @@ TEST(AttentionOptions, DefaultsFollowTheSizes) {
   EXPECT_EQ(mixed.key_width, 384);
   EXPECT_DOUBLE_EQ(*mixed.scale, 1.0 / 8);
   EXPECT_EQ(resolve({.scheme = "collaborative", .d_model = 10, .heads = 5}).key_width, 4);
-  // Heads of d-model / heads, whatever the width of the values.
+  // Heads are d-model / heads wide, whatever the width of the values.
   const AttentionOptions wide = resolve({.scheme = "collaborative", .d_model = 64, .heads = 4, .head_width = 4});
   EXPECT_DOUBLE_EQ(*wide.scale, 1.0 / 4);
   EXPECT_EQ(resolve({.d_model = 10, .heads = 4, .head_width = 3}).key_width, 12);

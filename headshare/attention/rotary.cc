@@ -38,7 +38,8 @@ Turns turns_of(const Angles& of, const at::TensorOptions& options) {
   return {angle.cos().to(options.dtype()), angle.sin().to(options.dtype())};
 }
 
-// On the CPU, in float32. All layers ask for the same angles in turns, so the last are kept, for each thread.
+// Returns the turns on the CPU, in float32. All layers ask for the same angles in turns, so each thread keeps the last
+// ones.
 const Turns& float_turns(const Angles& angles) {
   thread_local std::optional<std::pair<Angles, Turns>> last;
   if (!last || last->first != angles) last = {angles, turns_of(angles, at::TensorOptions(at::kFloat))};
@@ -81,7 +82,7 @@ Tensor turned(const Tensor& x, const Turns& turns) {
   return out;
 }
 
-// In one pass and with one rounding; libtorch's operations make several of each. The gradient turns back.
+// Rotates in one pass and with one rounding; libtorch's operations make several of each. The gradient turns back.
 class CpuRotate : public torch::autograd::Function<CpuRotate> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& cosine, const Tensor& sine) {

@@ -1,5 +1,5 @@
-// Rotary positions (Su et al., RoFormer): pairs (x_i, x_{i + D/2}) turn by position * base^(-2i/D), or, with a period
-// W, as those of W / 2 pairs again and again: by position * base^(-2 (i mod W/2) / W).
+// This header holds rotary positions (Su et al., RoFormer): pairs (x_i, x_{i + D/2}) turn by position * base^(-2i/D),
+// or, with a period W, as those of W / 2 pairs again and again: by position * base^(-2 (i mod W/2) / W).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,11 +10,11 @@ namespace headshare {
 
 using at::Tensor;
 
-// x [B, heads, T, D] with D even; its first token stands at position `first`.
+// Rotates x [B, heads, T, D] with D even; its first token stands at position `first`.
 Tensor rotate(const Tensor& x, int64_t first, double base);
-// The same with a period, even, which divides D.
+// Rotates with a period, which is even and divides D.
 Tensor rotate(const Tensor& x, int64_t first, double base, int64_t period);
-// The last `width` dimensions, an even number, turn as vectors of their own; those before them stay as they are.
+// Rotates the last `width` dimensions, an even number, as vectors of their own; those before them stay as they are.
 Tensor rotate_last(const Tensor& x, int64_t first, double base, int64_t width);
 
 }  // namespace headshare

@@ -50,7 +50,7 @@ TEST(Rotary, AnglesAreExactInFloatFarOut) {
   EXPECT_TRUE(close(rotate(x, 1000000, kBase), exact, 4 * std::numeric_limits<float>::epsilon() * magnitude(x)));
 }
 
-// The heads of a projection, as schemes split them: [B, T, heads, D] seen as [B, heads, T, D].
+// Returns the heads of a projection, as schemes split them: [B, T, heads, D] seen as [B, heads, T, D].
 Tensor heads_of(at::ScalarType type) {
   return random_tensor({2, 9, 3, 40}, 7).to(at::kBFloat16).to(type).transpose(1, 2);
 }

@@ -23,7 +23,7 @@ Scheme::Scheme(AttentionOptions resolved)
 
 Memory Scheme::remember(const Tensor& y, int64_t first) const {
   Memory memory = project_memory(y, first);
-  // c_h[j] = y_j . u_h: H values per token, kept as one more part [B, H, S, 1].
+  // The content bias is c_h[j] = y_j . u_h: H values per token, kept as one more part [B, H, S, 1].
   if (content_bias_.defined()) memory.push_back(y.matmul(content_bias_.t()).transpose(1, 2).unsqueeze(3));
   return memory;
 }

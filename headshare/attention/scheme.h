@@ -13,7 +13,7 @@
 
 namespace headshare {
 
-// Costs of one attention sub-layer, exact (docs/mathematics.md#overview).
+// This is the exact cost of one attention sub-layer (docs/mathematics.md#overview).
 struct AttentionCost {
   int64_t parameters = 0;      // without biases: what the MHE paper counts
   int64_t effective = 0;       // without parameters that others can absorb, given the options
@@ -27,7 +27,7 @@ enum class Form {
   kFewQueries,   // decodes against a long memory: what would expand the memory is applied to the queries instead
 };
 
-// A problem for the core, and the form that its solution has to be merged in.
+// This is a problem for the core, and the form that its solution has to be merged in.
 struct Posed {
   HeadProblem problem;
   Form form = Form::kManyQueries;
@@ -37,23 +37,24 @@ class Scheme : public Layer {
  public:
   explicit Scheme(AttentionOptions resolved);
 
-  // x [B, T, E], whose first token stands at position `first` -> queries [B, Hq, T, Dk].
+  // Projects x [B, T, E], whose first token stands at position `first`, to queries [B, Hq, T, Dk].
   virtual Tensor project_queries(const Tensor& x, int64_t first) const = 0;
 
-  // y [B, S, E] -> what a cache stores: tensors [B, heads, S, width].
+  // Returns what a cache stores of y [B, S, E]: tensors [B, heads, S, width].
   Memory remember(const Tensor& y, int64_t first) const;
 
-  // The form for T queries against S keys. It depends on nothing else, so that a model computes the same bits with
-  // gradients and without.
+  // Returns the form for T queries against S keys. It depends on nothing else, so that a model computes the same bits
+  // with gradients and without.
   virtual Form form_for(int64_t T, int64_t S) const;
 
-  // Queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core, in the form of form_for().
+  // Poses queries and the whole memory (keys at positions 0 .. S - 1) as a problem for the core, in the form of
+  // form_for().
   Posed posed(const Tensor& queries, Memory memory) const;
-  // The same in the form that the caller names.
+  // Poses the same problem in the form that the caller names.
   Posed posed(const Tensor& queries, Memory memory, Form form) const;
 
-  // The solution of a posed problem, heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all) marks
-  // the queries that saw a key: value biases and embeddings are added to those only, after averaging and dropout.
+  // Merges the solution of a posed problem, heads [B, H or 1, T, Dv] -> [B, T, E]. `live` [B or 1, T] (undefined: all)
+  // marks the queries that saw a key: value biases and embeddings are added to those only, after averaging and dropout.
   virtual Tensor merge(const Posed& posed, const Tensor& heads, const Tensor& live) const = 0;
 
   AttentionCost cost() const;
@@ -70,33 +71,33 @@ class Scheme : public Layer {
   int64_t H() const { return options_.heads; }
   int64_t D() const { return *options_.head_width; }
   double scale() const { return *options_.scale; }
-  // A content bias or ALiBi tells the heads apart even where one query and key serve all of them.
+  // Tells whether heads differ: a content bias or ALiBi sets them apart even where one query and key serve all of them.
   bool heads_differ() const { return options_.content_bias || options_.alibi; }
 
-  // A projection from the model width, with the options' bias and start.
+  // Returns a projection from the model width, with the options' bias and start.
   Linear projection(const std::string& name, int64_t out);
-  // The output projection O, H Dv -> E.
+  // Returns the output projection O, H Dv -> E.
   Linear output_projection();
-  // A key projection's bias is inert unless keys are rotated: the projection then keeps it unused.
+  // Returns a key projection. Its bias is inert unless keys are rotated: the projection then keeps it unused.
   Linear key_projection(const std::string& name, int64_t out);
 
-  // [B, T, heads * width] -> [B, heads, T, width].
+  // Splits x [B, T, heads * width] -> [B, heads, T, width].
   static Tensor split_heads(const Tensor& x, int64_t heads);
-  // [B, heads, T, width] -> [B, T, heads * width].
+  // Joins x [B, heads, T, width] -> [B, T, heads * width].
   static Tensor join_heads(const Tensor& x);
-  // The norms of the options' qk_norm, over the last axis; x itself without. Keys and queries are normed as they are
-  // projected: what a head adds or multiplies by comes after.
+  // Applies the norms of the options' qk_norm over the last axis; returns x itself without qk_norm. Keys and queries
+  // are normed as they are projected: what a head adds or multiplies by comes after.
   Tensor normed_query(const Tensor& x) const;
   Tensor normed_key(const Tensor& x) const;
-  // How many weights of the two norms nothing else can absorb; `width` is that of one. Scores without rotary positions
-  // know only their product.
+  // Counts the weights of the two norms that nothing else can absorb; `width` is that of one norm. Scores without
+  // rotary positions know only the product of the two.
   virtual int64_t effective_norm_weights(int64_t width) const { return options_.rotary ? 2 * width : width; }
 
   // Rotates when the options say so: the last dimensions of each vector, as many as SchemeRecord::rotated_width says.
   Tensor rotated(const Tensor& x, int64_t first) const;
-  // x W^T without the bias, for biases that are inert or are added after averaging.
+  // Returns x W^T without the bias, for biases that are inert or are added after averaging.
   static Tensor without_bias(const Linear& linear, const Tensor& x);
-  // heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
+  // Returns heads [B, H, T, Dv] + offset [H or 1, Dv] at live queries; an undefined offset adds nothing.
   static Tensor add_value_offset(const Tensor& heads, const Tensor& offset, const Tensor& live);
 
  private:
@@ -106,10 +107,10 @@ class Scheme : public Layer {
   Norm query_norm_, key_norm_;  // null without qk_norm
 };
 
-// The scheme the options name. `options` must be resolved.
+// Makes the scheme that the options name. `options` must be resolved.
 std::shared_ptr<Scheme> make_scheme(const AttentionOptions& resolved);
 
-// A copy that computes in double, where the scheme's parameters are, and not in training.
+// Returns a copy that computes in double, where the scheme's parameters are, and not in training.
 std::shared_ptr<Scheme> in_double(const Scheme& scheme);
 
 }  // namespace headshare

@@ -14,9 +14,9 @@ namespace headshare {
 
 class Scheme;
 
-// The options that a scheme has besides those that all schemes have: a struct of the scheme in AttentionOptions::own. A
-// model has the options of all schemes, whatever its own scheme is, so that a comparison can set them. An option that
-// two schemes read belongs to the first of them in schemes.inc.
+// These are the options that a scheme has besides those that all schemes have: a struct of the scheme in
+// AttentionOptions::own. A model has the options of all schemes, whatever its own scheme is, so that a comparison can
+// set them. An option that two schemes read belongs to the first of them in schemes.inc.
 struct SchemeOptions {
   std::function<Fields(AttentionOptions&)> fields;
 
@@ -33,7 +33,7 @@ struct SchemeOptions {
   std::function<void(AttentionOptions*)> leave_rotary_out = nullptr;
 };
 
-// Options of a struct that a scheme brings, by its list of fields.
+// Returns the options of a struct that a scheme brings, by its list of fields.
 template <class Own>
 SchemeOptions scheme_options(Fields (*list)(Own&)) {
   return {.fields = [list](AttentionOptions& o) { return list(o.own.get<Own>()); },
@@ -45,10 +45,10 @@ struct SchemeRecord {
   std::string sentence;  // what its heads share
   std::string paper;     // where it comes from
 
-  // The scheme of resolved options.
+  // Makes the scheme of resolved options.
   std::function<std::shared_ptr<Scheme>(const AttentionOptions& resolved)> make = nullptr;
 
-  // Its own options; without `fields` it has none.
+  // These are the scheme's own options; without `fields` it has none.
   SchemeOptions options = {};
 
   // The names of the options that it reads, though not every scheme does, from the lists of others: another scheme's
@@ -59,29 +59,30 @@ struct SchemeRecord {
   // Fills options left at auto that become something else here than in other schemes. The head width is known.
   std::function<void(AttentionOptions* options)> set_defaults = nullptr;
 
-  // Why these options are impossible here, as a sentence with the way out; "" when they are not.
+  // Says why these options are impossible here, as a sentence with the way out; "" when they are not.
   std::function<std::string(const AttentionOptions& resolved)> why_not = nullptr;
 
-  // The width in which a query is compared with a key; null: the head width.
+  // Returns the width in which a query is compared with a key; null: the head width.
   std::function<int64_t(const AttentionOptions& resolved)> compared_width = nullptr;
 
-  // How many dimensions, the last ones of what is compared, rotary positions turn; null: all.
+  // Counts the dimensions, the last ones of what is compared, that rotary positions turn; null: all.
   std::function<int64_t(const AttentionOptions& resolved)> rotated_width = nullptr;
 
-  // The sizes that only this scheme has, for people: "2 groups"; null: none.
+  // Names the sizes that only this scheme has, for people: "2 groups"; null: none.
   std::function<std::string(const AttentionOptions& resolved)> sizes = nullptr;
 
   // Collaborative key width R is one width that all heads share, which --key-width sets; other schemes derive theirs.
   bool shares_key_width = false;
 
-  // The scheme whose trained weights it computes with in another way, and which is trained in its place; "": none.
+  // This names the scheme whose trained weights this one computes with in another way, and which is trained in its
+  // place; "": none.
   std::string weights_of = {};
 
-  // The version of the checkpoints' format that brought it (models/checkpoint.h).
+  // This is the version of the checkpoints' format that brought the scheme (models/checkpoint.h).
   int64_t since = 1;
 };
 
-// All schemes, in the order of help and tables. A record stays where it is until its AddedScheme ends.
+// Lists all schemes, in the order of help and tables. A record stays where it is until its AddedScheme ends.
 std::vector<std::shared_ptr<const SchemeRecord>> scheme_records();
 std::vector<std::string> scheme_names();
 
@@ -92,21 +93,21 @@ std::string canonical_scheme(std::string name);
 // one.
 const SchemeRecord& scheme_record(const std::string& name);
 
-// The schemes that "all" and the names in the list stand for, in the registry's order. Throws Error for an empty list,
-// and with the nearest name for an unknown one.
+// Lists the schemes that "all" and the names in the list stand for, in the registry's order. Throws Error for an empty
+// list, and with the nearest name for an unknown one.
 std::vector<std::string> chosen_schemes(const std::vector<std::string>& names);
 
-// Whether a scheme is trained by itself, and not another one's weights computed in another way. One that is not in the
-// list, of somebody else's results, is taken to be.
+// Tells whether a scheme is trained by itself, instead of computing with another scheme's weights. A name that is not
+// in the list, which comes from somebody else's results, counts as trained.
 bool is_trained(const std::string& scheme);
 
-// SchemeRecord::compared_width of the scheme that the options name.
+// Returns SchemeRecord::compared_width of the scheme that the options name.
 int64_t compared_width(const AttentionOptions& resolved);
 
-// SchemeRecord::rotated_width of it.
+// Returns SchemeRecord::rotated_width of the scheme that the options name.
 int64_t rotated_width(const AttentionOptions& resolved);
 
-// The option that names a scheme.
+// Returns the option that names a scheme.
 Field scheme_field(std::string* target, const std::string& help);
 
 // Adds a scheme to the list while it lives: for tests, and for programs that bring a scheme of their own. Any thread

@@ -15,7 +15,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// mha under another name.
+// Returns mha under another name.
 SchemeRecord named(const std::string& name) {
   SchemeRecord record = scheme_record("mha");
   record.name = name;

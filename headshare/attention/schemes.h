@@ -1,4 +1,4 @@
-// The record of each scheme, which its own file defines: mha_scheme(), gqa_scheme(), ...
+// Each scheme's own file defines its record: mha_scheme(), gqa_scheme(), ...
 #pragma once
 
 #include "headshare/attention/scheme.h"
@@ -10,7 +10,7 @@ namespace headshare {
 #include "headshare/attention/schemes.inc"
 #undef HS_SCHEME
 
-// SchemeRecord::make of a class that its options alone determine.
+// This is SchemeRecord::make of a class that its options alone determine.
 template <class Made>
 std::shared_ptr<Scheme> make_as(const AttentionOptions& resolved) {
   return std::make_shared<Made>(resolved);

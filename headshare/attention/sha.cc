@@ -1,4 +1,4 @@
-// Single-head attention, as the MHE paper counts it: one head of width D, tiled H times into a full O.
+// This is single-head attention, as the MHE paper counts it: one head of width D, tiled H times into a full O.
 //   q = x W_Q, k = y W_K, v = y W_V, out = sum_h (A v) O_h; cache: 2 D per token
 // Identical heads share everything, their dropout mask too.
 #include <ATen/ATen.h>

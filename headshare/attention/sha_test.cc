@@ -1,4 +1,4 @@
-// The formula of sha.
+// This file adds the formula of sha to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

@@ -1,5 +1,5 @@
-// The shared projections of SHA, MHE-ADD and MHE-MUL: one query, key and value map of width D and a
-// full output map O [E, H D]. Cache: k, v: 2 D per token.
+// This header holds the shared projections of SHA, MHE-ADD and MHE-MUL: one query, key and value map of width D and a
+// full output map O [E, H D]. Their cache holds k, v: 2 D per token.
 #pragma once
 
 #include "headshare/attention/mhe_options.h"
@@ -17,14 +17,14 @@ class SingleHead : public Scheme {
         output_(output_projection()) {}
 
  protected:
-  // k, v: [B, 1, S, D]; the key unrotated, for schemes that change it per head before rotating.
+  // Returns k, v: [B, 1, S, D]; the key is unrotated, for schemes that change it per head before rotating.
   Memory shared_memory(const Tensor& y) const {
     return {normed_key(split_heads(key_->forward(y), 1)), split_heads(without_bias(value_, y), 1)};
   }
 
   int64_t shared_parameters() const { return 3 * E() * D() + E() * H() * D(); }
 
-  // [H, D], one embedding a head.
+  // Returns a parameter [H, D], one embedding a head.
   Tensor head_embedding(const std::string& name, Role role) {
     return declare(name, {H(), D()}, Init::normal(*options().own.get<MheOptions>().deviation), Decay::kNo, role);
   }

@@ -1,4 +1,4 @@
-// Shared key and value: one map serves a head as key and as value (docs/mathematics.md#skv).
+// This scheme shares key and value: one map serves a head as key and as value (docs/mathematics.md#skv).
 //   q_h = x W_Q^h, k_h = v_h = y W_KV^h; cache: k = v stored once: H D per token
 // With `shared_qk` queries and keys share a map instead: q_h = x W_QK^h, k_h = y W_QK^h; cache 2 H D.
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// The formulas of skv.
+// This file adds the formulas of skv to the tests.
 #include "headshare/attention/testing.h"
 
 namespace headshare {

@@ -1,4 +1,4 @@
-// The schemes as the papers write them, for tests: every head on its own, nothing folded or dropped.
+// This header holds the schemes as the papers write them, for tests: every head on its own, nothing folded or dropped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Parameters parameters_of(const torch::nn::Module& module) {
   return parameters;
 }
 
-// A layer in double whose parameters, biases and inert ones too, are drawn from N(0, 0.5^2).
+// Returns a layer in double whose parameters, biases and inert ones too, are drawn from N(0, 0.5^2).
 inline Attention random_attention(const AttentionOptions& options, uint64_t seed = 1) {
   Attention layer(options);
   layer->to(at::kDouble);
@@ -40,12 +40,12 @@ struct SchemeCase {
   AttentionOptions options;
 };
 
-// Sizes that are small, odd where legal, with H D != E.
+// Returns sizes that are small, odd where legal, with H D != E.
 inline AttentionOptions small_layer(const std::string& scheme) {
   return {.scheme = scheme, .d_model = 6, .heads = 4, .head_width = 2};
 }
 
-// `options` with one of them set by its name, which needs no header of the scheme that it belongs to.
+// Returns `options` with one of them set by its name, which needs no header of the scheme that it belongs to.
 inline AttentionOptions with_option(AttentionOptions options, const std::string& name, const std::string& value) {
   Fields list = fields(options);
   set_field(list, name, value, "a test");
@@ -67,28 +67,28 @@ class NaiveLayer {
   bool has(const std::string& name) const { return parameters_.count(name) > 0; }
   const Tensor& parameter(const std::string& name) const { return parameters_.at(name); }
 
-  // x W^T + b: every key bias too, inert or not.
+  // Returns x W^T + b, with every key bias too, inert or not.
   Tensor affine(const std::string& name, const Tensor& x) const {
     const Tensor product = x.matmul(parameter(name + ".weight").t());
     return has(name + ".bias") ? product + parameter(name + ".bias") : product;
   }
 
-  // The columns of x that are part `i` of `parts`.
+  // Returns the columns of x that are part `i` of `parts`.
   static Tensor part(const Tensor& x, int64_t i, int64_t parts) {
     const int64_t width = x.size(1) / parts;
     return x.slice(1, i * width, (i + 1) * width);
   }
 
-  // Head h of a projection that has maps for each head.
+  // Returns head h of a projection that has maps for each head.
   Tensor own(const std::string& name, int64_t h, const Tensor& x) const {
     return part(affine(name, x), h, options_.heads);
   }
 
-  // With the norms of qk_norm, where the layer has them.
+  // Applies the norms of qk_norm to a projected query, where the layer has them.
   Tensor query(const Tensor& projected) const { return normed("query_norm.weight", projected); }
   Tensor key(const Tensor& projected) const { return normed("key_norm.weight", projected); }
 
-  // A head with a query map of its own and the key and value map of its group.
+  // Returns a head with a query map of its own and the key and value map of its group.
   NaiveHead grouped(int64_t groups, int64_t h, const Tensor& x, const Tensor& y) const {
     const int64_t group = h / (options_.heads / groups);
     return {query(own("query", h, x)), key(part(affine("key", y), group, groups)),
@@ -96,7 +96,7 @@ class NaiveLayer {
   }
 
  private:
-  // x / sqrt(mean(x^2) + 1e-6) * weight, where the layer has such a weight.
+  // Returns x / sqrt(mean(x^2) + 1e-6) * weight, where the layer has such a weight.
   Tensor normed(const std::string& weight, const Tensor& x) const {
     if (!has(weight)) return x;
     return x / (x.square().mean(1, /*keepdim=*/true) + 1e-6).sqrt() * parameter(weight);
@@ -106,19 +106,20 @@ class NaiveLayer {
   Parameters parameters_;
 };
 
-// The literal formula of a scheme (docs/mathematics.md#the-ten-schemes), which its NAME_test.cc adds by an AddFormula.
+// This is the literal formula of a scheme (docs/mathematics.md#the-ten-schemes), which its NAME_test.cc adds by an
+// AddFormula.
 struct SchemeFormula {
   std::string scheme;
 
   std::function<NaiveHead(const NaiveLayer&, int64_t h, const Tensor& x, const Tensor& y)> head;
 
-  // heads [H] of [T, Dv] -> [T, E]; null: the output map of all of them side by side.
+  // Merges heads [H] of [T, Dv] -> [T, E]; null: applies the output map to all of them side by side.
   std::function<Tensor(const NaiveLayer&, const std::vector<Tensor>& heads)> merge = nullptr;
 
-  // Options that change the formula, the usual ones first; none: small_layer().
+  // These are the options that change the formula, the usual ones first; none: small_layer().
   std::vector<SchemeCase> cases = {};
 
-  // Parameters besides a key bias that cannot matter unless positions are rotary.
+  // These are the parameters besides a key bias that cannot matter unless positions are rotary.
   std::vector<std::string> inert = {};
 };
 
@@ -140,7 +141,7 @@ inline const SchemeFormula& scheme_formula(const std::string& scheme) {
   return found->second;
 }
 
-// Every scheme with the options that change its formula, and its usual ones with normed queries and keys.
+// Lists every scheme with the options that change its formula, and its usual ones with normed queries and keys.
 inline std::vector<SchemeCase> scheme_cases() {
   std::vector<SchemeCase> cases;
   for (const std::string& scheme : scheme_names()) {
@@ -164,7 +165,7 @@ inline bool is_impossible(const AttentionOptions& options) {
   return false;
 }
 
-// Every scheme with every legal mixture of biases and positions.
+// Lists every scheme with every legal mixture of biases and positions.
 inline std::vector<SchemeCase> scheme_variants() {
   std::vector<SchemeCase> variants;
   for (const SchemeCase& one : scheme_cases()) {
@@ -186,13 +187,13 @@ inline std::vector<SchemeCase> scheme_variants() {
   return variants;
 }
 
-// A layer computed by its scheme's formula.
+// This layer is computed by its scheme's formula.
 class NaiveAttention {
  public:
   explicit NaiveAttention(const AttentionImpl& layer)
       : layer_(layer), o_(layer_.options()), formula_(scheme_formula(o_.scheme)) {}
 
-  // x [B, T, E], y [By, S, E] with By a divisor of B; `visible` [By, S] or undefined -> [B, T, E].
+  // Computes x [B, T, E], y [By, S, E] with By a divisor of B; `visible` [By, S] or undefined -> [B, T, E].
   Tensor run(const Tensor& x, const Tensor& y, bool causal, const Tensor& visible = {}) const {
     std::vector<Tensor> sentences;
     for (int64_t b = 0; b < x.size(0); ++b) {
@@ -203,7 +204,7 @@ class NaiveAttention {
   }
 
  private:
-  // Row t turns by position t: pairs (i, i + D/2) by the angle t * base^(-2i/D).
+  // Turns row t by position t: pairs (i, i + D/2) by the angle t * base^(-2i/D).
   Tensor turned(const Tensor& x) const {
     const int64_t D = x.size(1);
     std::vector<Tensor> rows;
@@ -220,7 +221,7 @@ class NaiveAttention {
     return rows.empty() ? x : at::stack(rows);
   }
 
-  // 1 where query i sees key j.
+  // Returns 1 where query i sees key j.
   static Tensor sight(int64_t T, int64_t S, bool causal, const Tensor& visible, at::TensorOptions options) {
     Tensor sight = at::ones({T, S}, options);
     for (int64_t i = 0; i < T; ++i) {

@@ -66,7 +66,7 @@ Prepared prepare(const AttentionCase& one, const AttentionBenchOptions& options)
   return prepared;
 }
 
-// How many times as fast as the fastest baseline, for the rows of one case.
+// Fills in how many times as fast as the fastest baseline each row of one case is.
 void relate_to_baseline(std::vector<AttentionRow>* rows) {
   double fastest = 0;
   for (const AttentionRow& row : *rows) {

@@ -19,8 +19,8 @@ struct AttentionRow {
   std::string refused = {};                // why it was not timed; empty when it was
   Timing timing = {};                      // zeros when refused
   std::optional<double> ratio = {};        // how many times as fast as the fastest baseline of its case
-  std::optional<int64_t> peak_bytes = {};  // of one run on the CPU, over what was resident before
-  int64_t cache_bytes = 0;                 // what a key/value cache of this case took from the allocator
+  std::optional<int64_t> peak_bytes = {};  // of one run on the CPU, above the memory resident before
+  int64_t cache_bytes = 0;                 // bytes that a key/value cache of this case took from the allocator
 };
 
 struct AttentionBenchOptions {
@@ -28,8 +28,8 @@ struct AttentionBenchOptions {
   std::function<std::vector<Contender>(const CaseInputs&)> contenders = make_contenders;
 };
 
-// Cases of one group take turns with each other as well, so that their times compare (decoding); they are on one
-// device. A contender that fails its check is refused with the reason and not timed.
+// Times the cases of one group, which take turns with each other as well, so that their times compare (decoding); they
+// are on one device. A contender that fails its check is refused with the reason and not timed.
 std::vector<AttentionRow> bench_attention(const std::vector<AttentionCase>& group,
                                           const AttentionBenchOptions& options);
 

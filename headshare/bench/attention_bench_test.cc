@@ -79,7 +79,7 @@ TEST_F(AttentionBench, DropoutIsCheckedByItsStatisticsAndMasks) {
   }
 }
 
-// Contenders that are wrong in one way each.
+// Returns contenders that are wrong in one way each.
 AttentionBenchOptions spoilt(std::function<void(Contender*)> spoil) {
   AttentionBenchOptions options = quick();
   options.contenders = [spoil](const CaseInputs& inputs) {
@@ -179,8 +179,8 @@ TEST_F(AttentionBench, DecodingReadsACacheOfTheSchemesOwnSize) {
   for (const AttentionRow& row : rows) EXPECT_EQ(row.refused, "") << row.contender;
 }
 
-// Keys and values that are computed from one part of the memory, and one part that is both, in the form for few
-// queries.
+// The scheme poses keys and values that are computed from one part of the memory, and one part that is both, in the
+// form for few queries.
 TEST_F(AttentionBench, ASchemeMayPoseKeysAndValuesOfOnePart) {
   const AddedScheme added{latent_scheme()};
   AttentionCase one = small_case("latent");

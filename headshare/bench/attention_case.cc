@@ -32,7 +32,7 @@ class Filler {
  public:
   Filler(Fill fill, at::TensorOptions options) : fill_(fill), options_(options) {}
 
-  // A leaf of the shape of `like`, [B, heads, length, width].
+  // Returns a leaf of the shape of `like`, [B, heads, length, width].
   Tensor operator()(const Tensor& like, double uniform) {
     const auto& s = like.sizes();
     const Tensor flat = at::empty({s[0], s[2], s[1], s[3]}, at::kFloat);
@@ -50,7 +50,7 @@ class Filler {
   at::Generator generator_ = keyed_generator(at::kCPU, /*key=*/23);
 };
 
-// What the scheme's projections would give, as shapes only: one token of one sequence is enough.
+// These are the tensors that the scheme's projections would give, as shapes only: one token of one sequence is enough.
 struct Shapes {
   Tensor queries;
   Memory memory;

@@ -1,5 +1,5 @@
-// What the attention benchmarks ask: one problem of a scheme, its sizes, and whether gradients are wanted.
-// Letters as in base/dims.h.
+// A case is what the attention benchmarks ask: one problem of a scheme, its sizes, and whether gradients are wanted.
+// Letters are as in base/dims.h.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -36,7 +36,7 @@ struct AttentionCase {
 const EnumNames<Pass>& pass_names();
 std::string pass_name(Pass pass);
 
-// "mhe_add training causal B4 H12 T512 D64 dropout 0.1": what differs between the cases of one run.
+// Returns "mhe_add training causal B4 H12 T512 D64 dropout 0.1": what differs between the cases of one run.
 std::string case_name(const AttentionCase& one);
 
 // Problems like the ones that models pose: made by the scheme itself from queries and a memory, whose
@@ -53,7 +53,7 @@ struct CaseInputs {
   HeadProblem problem() const { return scheme->posed(queries, memory).problem; }
 };
 
-// The dimension of the keys that the values begin with, where the values are the keys or a slice of them.
+// Returns the dimension of the keys that the values begin with, where the values are the keys or a slice of them.
 std::optional<int64_t> values_in_keys(const HeadProblem& problem);
 
 enum class Fill {

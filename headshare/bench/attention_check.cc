@@ -33,13 +33,13 @@ double error_of(const Tensor& actual, const Tensor& expected) {
   return std::isnan(largest) ? std::numeric_limits<double>::infinity() : largest;
 }
 
-// The plain formula over some blocks of queries of the last sentence.
+// This is the plain formula over some blocks of queries of the last sentence.
 struct Formula {
   Tensor heads;                   // [H, queries of all blocks, D]
   std::vector<Tensor> gradients;  // of the last sentence's leaves; of the shift
 };
 
-// The problem of the last sentence, and what gradients are for.
+// This is the problem of the last sentence, and what gradients are for.
 struct Plain {
   HeadProblem problem;
   std::vector<Tensor> leaves;
@@ -101,7 +101,7 @@ Formula plain_formula(const Plain& plain, const HeadMask& mask, const Tensor& ou
   return {heads.detach().squeeze(0), gradients};
 }
 
-// Gradients of heads that a contender keeps one by one, summed to the heads of the problem.
+// Sums the gradients of heads that a contender keeps one by one to the heads of the problem.
 Tensor sum_to_heads(const Tensor& gradient, int64_t heads) {
   const int64_t own = gradient.size(1);
   if (own == heads) return gradient;
@@ -114,7 +114,7 @@ bool poses_nothing(const CaseInputs& in, const HeadProblem& problem) {
          problem.value.is_same(in.memory.back());
 }
 
-// Names the leaves in their order. `values`: the values are leaves apart from the keys.
+// Names the leaves in their order. With `values` the values are leaves apart from the keys.
 std::vector<std::string> leaf_names(bool values, bool shift) {
   std::vector<std::string> names = {"queries", "keys", "values"};
   if (!values) names = {"queries", "keys and values"};

@@ -1,4 +1,4 @@
-// Whether a contender of the attention benchmarks computes what it should. Wrong ones are not timed.
+// A check tells whether a contender of the attention benchmarks computes what it should. Wrong ones are not timed.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace headshare {
 
-// A sentence on what is wrong, or nothing.
+// An objection is a sentence on what is wrong, or nothing.
 using Objection = std::optional<std::string>;
 
-// Without dropout: heads and gradients of a few blocks of queries (the first, the last, some in between) of
-// the last sentence against the plain formula in double precision. Allowed is twice the error of the plain
+// This check compares, without dropout, heads and gradients of a few blocks of queries (the first, the last, some in
+// between) of the last sentence with the plain formula in double precision. It allows twice the error of the plain
 // formula in the case's own precision, and some roundings of the result's magnitude.
 class FormulaCheck {
  public:
@@ -32,7 +32,8 @@ class FormulaCheck {
   std::vector<std::pair<int64_t, int64_t>> blocks_;  // of queries: first, last + 1
   Tensor output_gradient_;                           // zero outside the blocks and the last sentence
   Expected heads_;                                   // [H, queries of all blocks, D]
-  // In the order of Contender::leaves: of contenders that get the problem ready, and of those that pose it.
+  // The expected gradients stand in the order of Contender::leaves: of contenders that get the problem ready, and of
+  // those that pose it.
   std::vector<Expected> of_problem_, of_inputs_;
 };
 
@@ -41,10 +42,10 @@ class FormulaCheck {
 // `contender` must have been made from inputs of Fill::kUniform.
 Objection check_dropout_statistics(const Contender& contender, const CaseInputs& uniform);
 
-// With dropout: heads are linear in the values for a fixed mask, so <heads, heads> = <values, gradient of the
-// values for the heads' gradient `heads`> shows that backward used the mask of forward. Where one tensor is keys and
-// values, or both are linear in it, the keys' part of its gradient is taken off: it is <queries, their gradient>, since
-// scores are bilinear.
+// Checks that backward used the dropout mask of forward: heads are linear in the values for a fixed mask, so <heads,
+// heads> = <values, gradient of the values for the heads' gradient `heads`>. Where one tensor is keys and values, or
+// both are linear in it, the keys' part of its gradient is taken off: it is <queries, their gradient>, since scores are
+// bilinear.
 Objection check_dropout_gradient(const Contender& contender);
 
 }  // namespace headshare

@@ -24,7 +24,7 @@ Contender headshare_contender(const CaseInputs& in) {
           .heads = [in] { return attend(in.problem(), in.mask, in.dropout); }};
 }
 
-// x with every head of its own, heads side by side in memory, as a leaf.
+// Returns x with every head of its own, heads side by side in memory, as a leaf.
 Tensor ready_heads(const Tensor& x, int64_t heads) {
   const at::NoGradGuard no_grad;
   const Tensor side_by_side = expand_heads(x, heads).transpose(1, 2).contiguous();
@@ -56,7 +56,7 @@ Tensor sdpa(const Tensor& query, const Tensor& key, const Tensor& value, const S
   return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, o.dropout, o.causal, o.scale, o.grouped);
 }
 
-// Which kernel torch takes inside, as its own dispatcher tells.
+// Names the kernel that torch takes inside, as its own dispatcher tells.
 std::string sdpa_kernel(const Tensor& query, const Tensor& key, const Tensor& value, const SdpaOptions& o) {
   const int64_t choice =
       at::_fused_sdp_choice(query, key, value, /*attn_mask=*/{}, o.dropout, o.causal, o.scale, o.grouped);
@@ -82,7 +82,7 @@ struct Ready {
   }
 };
 
-// `leaf` makes a leaf of the problem's keys or values.
+// Makes torch's tensors; `leaf` makes a leaf of the problem's keys or values.
 template <class Leaf>
 Ready ready(const HeadProblem& problem, const Tensor& query, const Leaf& leaf) {
   Ready ready{.query = query,

@@ -1,4 +1,4 @@
-// Who competes in the attention benchmarks: ways to compute the same heads from the same inputs.
+// Contenders of the attention benchmarks are ways to compute the same heads from the same inputs.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct Contender {
   std::function<Tensor()> heads;  // [B, heads of the problem, T, D]
 };
 
-// headshare's choice for the problem, then the forms of torch's scaled_dot_product_attention:
+// Makes headshare's choice for the problem, then the forms of torch's scaled_dot_product_attention:
 //   torch_sdpa            every head's queries, keys and values lie ready
 //   torch_sdpa_expanded   shared keys and values are seen as H heads without copying
 //   torch_sdpa_gqa        the same through enable_gqa
@@ -32,14 +32,14 @@ struct Contender {
 // up to that width. That is no form people use, so it is no baseline.
 std::vector<Contender> make_contenders(const CaseInputs& inputs);
 
-// Heads, and the gradients of all leaves for the heads' gradient `output_gradient`.
+// These are the heads, and the gradients of all leaves for the heads' gradient `output_gradient`.
 struct Gradients {
   Tensor heads;
   std::vector<Tensor> leaves;
 };
 Gradients run_training(const Contender& contender, const Tensor& output_gradient);
 
-// What is timed: heads alone without recording them, or heads and gradients.
+// Runs what is timed: heads alone without recording them, or heads and gradients.
 void run_once(const Contender& contender, Pass pass, const Tensor& output_gradient);
 
 }  // namespace headshare

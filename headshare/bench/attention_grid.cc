@@ -30,7 +30,7 @@ std::vector<double> parse_dropout(const std::vector<std::string>& texts) {
   return values;
 }
 
-// p and the kind of mask, which counts above 0 only.
+// Lists p and the kind of mask, which counts above 0 only.
 std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid& grid) {
   const auto kinds = parse_names("dropout-masks", grid.dropout_masks, dropout_mask_names());
   std::vector<std::pair<double, DropoutMaskKind>> all;
@@ -43,7 +43,7 @@ std::vector<std::pair<double, DropoutMaskKind>> dropouts_of(const AttentionGrid&
   return all;
 }
 
-// Everything of a case but its scheme, in the grid's order.
+// Lists everything of a case but its scheme, in the grid's order.
 std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   const EnumNames<bool> masks = {{false, "full"}, {true, "causal"}};
   std::vector<AttentionCase> cases;
@@ -66,7 +66,7 @@ std::vector<AttentionCase> settings_of(const AttentionGrid& grid) {
   return cases;
 }
 
-// The same case for every scheme; collaborative attention once for every key width.
+// Adds the same case for every scheme; collaborative attention once for every key width.
 void add_schemes(const AttentionGrid& grid, AttentionCase one, std::vector<AttentionCase>* cases) {
   const std::vector<int64_t> automatic = {2 * grid.head_width};
   for (const std::string& name : grid.schemes) {

@@ -1,4 +1,4 @@
-// The cases of one run of the attention benchmarks: a grid over schemes, sizes, masks, dropout and passes.
+// A grid over schemes, sizes, masks, dropout and passes gives the cases of one run of the attention benchmarks.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,8 @@ Fields fields(AttentionGrid& grid);
 // Throws Error on a name that is not `known`.
 std::vector<Precision> precisions_of(const AttentionGrid& grid, const EnumNames<Precision>& known);
 
-// All combinations that make sense, schemes innermost. Throws Error on names that do not exist, and when
-// nothing is left.
+// Lists all combinations that make sense, schemes innermost. Throws Error on names that do not exist, and when nothing
+// is left.
 std::vector<AttentionCase> cases_of(const AttentionGrid& grid);
 
 }  // namespace headshare

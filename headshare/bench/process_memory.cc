@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// The peak falls back to what is resident now.
+// Lets the peak fall back to what is resident now.
 bool reset_peak() {
   std::ofstream out("/proc/self/clear_refs");
   out << "5" << std::flush;

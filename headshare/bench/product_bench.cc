@@ -20,7 +20,7 @@ Tensor side(int64_t rows, int64_t columns, bool transposed, at::ScalarType type)
   return values.to(type);  // keeps the strides
 }
 
-// The work of one turn: c = a b, as often as the case says.
+// Returns the work of one turn: c = a b, as often as the case says.
 std::function<void()> ours(const ProductCase& one, Precision precision, const Tensor& a, const Tensor& b,
                            const Tensor& c) {
   const auto products = precision == Precision::kBf16x3 ? FloatProducts::kBf16x3 : FloatProducts::kFp32;

@@ -1,4 +1,5 @@
-// Times the matrix products that a training step consists of, ours and libtorch's: what bounds everything else.
+// This benchmark times the matrix products that a training step consists of, ours and libtorch's: they bound everything
+// else.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace headshare {
 
-// c [M, N] = a [M, K] b [K, N]; either side may lie transposed in memory.
+// A case is c [M, N] = a [M, K] b [K, N]; either side may lie transposed in memory.
 struct ProductCase {
   std::string name;  // where it occurs
   int64_t M = 1, K = 1, N = 1;
@@ -26,11 +27,11 @@ struct ProductRow {
   double gflops = 0;   // 2 M K N by the median
 };
 
-// The products of a model of width `d_model` and `vocabulary` on `tokens` tokens: the forward pass and both gradients
-// of a feed-forward layer, and of the output layer for a chunk of tokens; and those of attention tiles.
+// Lists the products of a model of width `d_model` and `vocabulary` on `tokens` tokens: the forward pass and both
+// gradients of a feed-forward layer, and of the output layer for a chunk of tokens; and those of attention tiles.
 std::vector<ProductCase> product_cases(int64_t tokens, int64_t d_model, int64_t vocabulary);
 
-// headshare's product and libtorch's take turns. Throws Error where headshare's is further from the exact one than
+// Lets headshare's product and libtorch's take turns. Throws Error where headshare's is further from the exact one than
 // twice libtorch's and rounding allow: a wrong product is not timed.
 std::vector<ProductRow> bench_product(const ProductCase& one, Precision precision, const TurnOptions& turns);
 

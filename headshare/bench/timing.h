@@ -1,4 +1,4 @@
-// Times of things that take turns: what disturbs a machine for a second hits all of them.
+// This header times things that take turns: what disturbs a machine for a second hits all of them.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -14,7 +14,7 @@ struct Timing {
   int repetitions = 0;
 };
 
-// Of at least one time.
+// Summarises the times; there is at least one.
 Timing summarise(std::vector<double> milliseconds);
 
 // Waits until the device has done all that it was given; a CPU has.
@@ -28,7 +28,7 @@ struct TurnOptions {
   std::function<void()> between = [] {};  // before every turn, untimed; it may throw to end the work
 };
 
-// Runs each action once untimed, then round by round in changing order. The times of action i, one a round.
+// Runs each action once untimed, then round by round in changing order. Returns the times of action i, one a round.
 std::vector<Timing> take_turns(const std::vector<std::function<void()>>& actions, const TurnOptions& options);
 
 }  // namespace headshare

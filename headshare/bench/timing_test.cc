@@ -34,7 +34,7 @@ TEST(Timing, ContendersTakeTurnsInChangingOrder) {
   for (const Timing& one : timings) EXPECT_EQ(one.repetitions, 3);
 }
 
-// A device on which work goes on for some milliseconds after it was started.
+// This is a device on which work goes on for some milliseconds after it was started.
 class SlowDevice : public c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
  public:
   void synchronizeDevice(c10::DeviceIndex) const override {

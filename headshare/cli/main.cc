@@ -1,4 +1,4 @@
-// The program: finds the verb, and turns whatever goes wrong into one line and an exit code.
+// The program finds the verb, and turns whatever goes wrong into one line and an exit code.
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ struct Verb {
   bool keeps_options = false;  // in a directory
 };
 
-// In the order of --help.
+// The verbs stand in the order of --help.
 constexpr std::array kVerbs = {
     Verb{"compare", "trains every attention scheme on your text and prints one table of quality and cost", run_compare,
          /*computes=*/true, /*keeps_options=*/true},
@@ -83,7 +83,7 @@ std::string overview() {
          "\n";
 }
 
-// Verbs that the program calls itself; --help does not list them.
+// The program calls these verbs itself; --help does not list them.
 constexpr std::array kInnerVerbs = {Verb{"train-cell", "one cell of a comparison", run_train_cell, true}};
 
 const Verb& find_verb(const std::string& name) {
@@ -99,10 +99,10 @@ const Verb& find_verb(const std::string& name) {
       join_text("unknown verb ", brief_text(name), did_you_mean(name, known), "; `headshare --help` lists them"));
 }
 
-// Threads that wait for each other spin before they sleep: libgomp's default of 300,000 turns (milliseconds)
-// makes training on two cores some 30 times slower as soon as another process wants one of them. 3,000 turns
-// cost nothing when the machine is idle (docs/design/012-waiting-threads.md). libgomp reads the environment
-// when it is loaded, so the program starts once more; who sets either variable decides.
+// Starts the program again with less spinning. Threads that wait for each other spin before they sleep: libgomp's
+// default of 300,000 turns (milliseconds) makes training on two cores some 30 times slower as soon as another process
+// wants one of them. 3,000 turns cost nothing when the machine is idle (docs/design/012-waiting-threads.md). libgomp
+// reads the environment when it is loaded, so the program starts once more; who sets either variable decides.
 void wait_briefly(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   ::setenv("GOMP_SPINCOUNT", "3000", /*overwrite=*/0);
@@ -117,7 +117,8 @@ void limit_instructions() {
   if (std::find(known.begin(), known.end(), "AVX2") != known.end()) kernels::force_tiles_target("AVX2");
 }
 
-// Options are kept in YAML and JSON, which are UTF-8: refused now and not after the training.
+// Refuses arguments that are not UTF-8, now and not after the training: options are kept in YAML and JSON, which are
+// UTF-8.
 void check_utf8(const Words& words) {
   for (const std::string& word : words) {
     const size_t valid = valid_utf8_prefix(word);
@@ -146,7 +147,7 @@ int run(Words words, char** argv) {
   return verb.run(words);
 }
 
-// libtorch's messages go on with source lines and a stack.
+// Returns the first line: libtorch's messages go on with source lines and a stack.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int explain(const c10::Error& error) {

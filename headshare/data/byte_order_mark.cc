@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Inputs are read several times: to train a tokenizer, to be tokenised, to be compared.
+// Tells whether this is the first notice for the input. Inputs are read several times: to train a tokenizer, to be
+// tokenised, to be compared.
 bool is_first(const std::string& input) {
   static std::mutex mutex;
   static std::set<std::string> noted;

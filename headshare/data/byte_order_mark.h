@@ -1,4 +1,4 @@
-// The byte order mark that some programs put before UTF-8: U+FEFF at the beginning of an input. It is no text, whoever
+// Some programs put the byte order mark, U+FEFF, before UTF-8, at the beginning of an input. It is no text, whoever
 // reads the input (docs/design/018-scores-and-readers.md).
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// Takes the mark off `text`, with which the input of this name begins; a notice says so, once for each name. Whether
-// there was one.
+// Takes the mark off `text`, with which the input of this name begins; a notice says so, once for each name. Tells
+// whether there was one.
 bool drop_byte_order_mark(std::string* text, const std::string& input);
 
 }  // namespace headshare

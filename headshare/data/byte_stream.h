@@ -1,4 +1,4 @@
-// The bytes of one input: a file, a gzip file or standard input.
+// This stream gives the bytes of one input: a file, a gzip file or standard input.
 #pragma once
 
 #include <zlib.h>
@@ -13,9 +13,9 @@ enum class Decompress { kByName, kNo };
 
 class ByteStream {
  public:
-  // "-" is standard input; a name ending in ".gz" is decompressed (several members follow each
-  // other) unless kNo is given. Throws Error when the input cannot be opened, is a directory, or is
-  // not gzip though its name says so.
+  // Opens the input: "-" is standard input; a name ending in ".gz" is decompressed (several members follow each other)
+  // unless kNo is given. Throws Error when the input cannot be opened, is a directory, or is not gzip though its name
+  // says so.
   explicit ByteStream(std::string input, Decompress decompress = Decompress::kByName);
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
@@ -25,10 +25,10 @@ class ByteStream {
   // failure, and for gzip data that is damaged or cut short.
   size_t read(char* out, size_t bytes);
 
-  // Bytes of the file read so far: of the compressed file for gzip.
+  // Counts the bytes of the file read so far: those of the compressed file for gzip.
   uint64_t position() const;
 
-  // As messages call it: the path, or "standard input".
+  // Returns the name that messages use: the path, or "standard input".
   const std::string& name() const { return name_; }
 
  private:
@@ -41,7 +41,7 @@ class ByteStream {
   uint64_t count_ = 0;
 };
 
-// All of an input. Throws Error when it has more than `most` bytes, and as ByteStream does.
+// Reads all of an input. Throws Error when it has more than `most` bytes, and as ByteStream does.
 std::string read_input(const std::string& input, size_t most = size_t{1} << 30);
 
 }  // namespace headshare

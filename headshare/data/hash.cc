@@ -1,8 +1,8 @@
 #include "headshare/data/hash.h"
 
-// The header holds the whole library: nothing to link, nothing to export.
+// The header holds the whole library: there is nothing to link and nothing to export.
 #define XXH_INLINE_ALL
-// Without these hints: at -Og (dev and sanitizer presets) GCC refuses its always_inline functions.
+// These hints are off: at -Og (dev and sanitizer presets) GCC refuses its always_inline functions.
 #define XXH_NO_INLINE_HINTS 1
 #include <fmt/format.h>
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-// A fast 128-bit content hash (XXH3; not against attackers): names for cached files and data sets.
+// This is a fast 128-bit content hash (XXH3; not against attackers). It names cached files and data sets.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class ContentHash {
   void update(const void* data, size_t bytes);
   void update(std::string_view text) { update(text.data(), text.size()); }
 
-  // The hash of everything so far as 32 hexadecimal digits.
+  // Returns the hash of everything so far as 32 hexadecimal digits.
   std::string hex() const;
 
  private:

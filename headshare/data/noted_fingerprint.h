@@ -1,4 +1,4 @@
-// What results were made of, noted beside them.
+// A fingerprint notes, beside results, what they were made of.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace headshare {
 
-// Notes a fingerprint in `file`. Throws Error with `changed` when an earlier call noted another one: some results
-// beside it would be of one thing, some of another.
+// Notes a fingerprint in `file`. Throws Error with `changed` when an earlier call noted another one; otherwise the
+// results beside it would come from two different things.
 void note_fingerprint(const fs::path& file, const std::string& fingerprint, const std::string& changed);
 
 }  // namespace headshare

@@ -7,8 +7,8 @@
 namespace headshare {
 namespace {
 
-// The bytes of the ill-formed text's first maximal subpart: what could still have become a
-// character, or one byte.
+// Counts the bytes of the ill-formed text's first maximal subpart: the bytes that could still have become a character,
+// or one byte.
 size_t subpart_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);

@@ -22,7 +22,7 @@ struct DTypeInfo {
   uint64_t bytes;
 };
 
-// In the order of the enumeration.
+// The types stand in the order of the enumeration.
 constexpr std::array<DTypeInfo, 19> kDTypes = {{
     {DType::kBool, "BOOL", 1},
     {DType::kU8, "U8", 1},
@@ -50,7 +50,7 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 
 const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
-// The bytes a tensor takes. Sizes of 0 count as 1 in the overflow check: strides are products too.
+// Counts the bytes a tensor takes. Sizes of 0 count as 1 in the overflow check: strides are products too.
 uint64_t tensor_bytes(DType dtype, const std::vector<int64_t>& shape, const std::string& where) {
   int64_t span = 1;
   bool empty = false;
@@ -74,7 +74,7 @@ DType parse_dtype(const nlohmann::json& value, const std::string& where) {
   return found->dtype;
 }
 
-// A list of whole numbers from 0 to 2^63 - 1.
+// Parses a list of whole numbers from 0 to 2^63 - 1.
 std::vector<int64_t> parse_counts(const nlohmann::json& list, const std::string& what, const std::string& where) {
   HS_CHECK(list.is_array(), where, ": ", what, " must be a list of whole numbers");
   std::vector<int64_t> counts;
@@ -96,7 +96,7 @@ TensorMetadata parse_metadata(const nlohmann::json& object, const std::string& w
   return metadata;
 }
 
-// One tensor's entry; `data` and `data_bytes` are the part of the file after the header.
+// Parses one tensor's entry; `data` and `data_bytes` are the part of the file after the header.
 TensorView parse_tensor(const nlohmann::json& entry, const std::string& where, const std::byte* data,
                         uint64_t data_bytes) {
   HS_CHECK(entry.is_object(), where, ": an object with dtype, shape and data_offsets was expected");
@@ -136,7 +136,7 @@ void check_tiling(const TensorMap& tensors, const std::byte* data, uint64_t data
   HS_CHECK(filled == data_bytes, where, ": the tensors take ", filled, " bytes, but the file holds ", data_bytes);
 }
 
-// The length of the JSON header, checked against the file.
+// Returns the length of the JSON header, checked against the file.
 uint64_t header_length(const MappedFile& file, const std::string& where) {
   HS_CHECK(file.size() >= kLengthBytes, where, ": not a safetensors file: ", file.size(),
            " bytes are too few for the header's length");
@@ -149,7 +149,7 @@ uint64_t header_length(const MappedFile& file, const std::string& where) {
   return length;
 }
 
-// Tensors in the order they are written.
+// Returns tensors in the order they are written.
 std::vector<const TensorMap::value_type*> writing_order(const TensorMap& tensors) {
   std::vector<const TensorMap::value_type*> order;
   for (const auto& item : tensors) order.push_back(&item);
@@ -197,7 +197,7 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path), mapped_(pa
   const uint64_t length = header_length(mapped_, where);
   const std::string_view text(reinterpret_cast<const char*>(mapped_.data()) + kLengthBytes, length);
   HS_CHECK(text.starts_with('{'), where, ": not a safetensors file: its header does not begin with '{'");
-  // Checked here because the parser's messages quote the bytes they complain about.
+  // This is checked here because the parser's messages quote the bytes they complain about.
   const size_t valid = valid_utf8_prefix(text);
   HS_CHECK(valid == text.size(), where, ": the header is not UTF-8: byte ", valid);
   // The parser would take a NUL byte for the end of its input.

@@ -1,6 +1,6 @@
-// Safetensors files: an unsigned 64-bit header length, a JSON header {name: {dtype, shape,
-// data_offsets}}, then the raw little-endian values. Read by memory mapping, written atomically.
-// Source: https://github.com/huggingface/safetensors, README "Format". The header is untrusted.
+// Safetensors files hold an unsigned 64-bit header length, a JSON header {name: {dtype, shape, data_offsets}}, then the
+// raw little-endian values. They are read by memory mapping and written atomically. Source:
+// https://github.com/huggingface/safetensors, README "Format". The header is untrusted.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace headshare {
 
-// The element types of whole bytes; the format's 4- and 6-bit types are refused by name.
+// These are the element types of whole bytes; the format's 4- and 6-bit types are refused by name.
 enum class DType {
   kBool,
   kU8,
@@ -40,7 +40,7 @@ enum class DType {
 std::string_view dtype_name(DType dtype);  // as the header spells it: "F32", "BF16"
 uint64_t dtype_bytes(DType dtype);         // per element
 
-// One tensor's values, row-major; owns nothing.
+// A view shows one tensor's values, row-major; it owns nothing.
 struct TensorView {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;       // {} is a scalar; a size may be 0
@@ -51,13 +51,13 @@ struct TensorView {
 using TensorMap = std::map<std::string, TensorView>;
 using TensorMetadata = std::map<std::string, std::string>;
 
-// The largest header read or written, the limit of the reference implementation.
+// This is the largest header read or written, the limit of the reference implementation.
 inline constexpr uint64_t kMostHeaderBytes = 100'000'000;
 
-// An open file. Everything about the header is checked on opening: length, JSON, duplicate names,
-// types, shapes whose size overflows, offsets that do not match shape and type, overlap, leave
-// holes or run past the end. Throws Error naming the file and what is wrong. The views live as long
-// as this object; the file must not be shortened meanwhile.
+// This is an open file. Everything about the header is checked on opening: length, JSON, duplicate names, types, shapes
+// whose size overflows, offsets that do not match shape and type, overlap, leave holes or run past the end. Throws
+// Error naming the file and what is wrong. The views live as long as this object; the file must not be shortened
+// meanwhile.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const fs::path& path);
@@ -84,7 +84,7 @@ class SafetensorsFile {
 // "__metadata__" or not UTF-8, or the file cannot be written.
 void write_safetensors(const fs::path& path, const TensorMap& tensors, const TensorMetadata& metadata = {});
 
-// `model.safetensors.index.json`, which spreads one model over several files.
+// This is `model.safetensors.index.json`, which spreads one model over several files.
 struct ShardIndex {
   std::map<std::string, fs::path> file_of;  // tensor name -> file beside the index
   std::vector<fs::path> files;              // each once, sorted

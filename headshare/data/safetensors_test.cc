@@ -22,7 +22,7 @@ TensorView view(DType dtype, std::vector<int64_t> shape, const std::vector<T>& v
   return {dtype, std::move(shape), reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(T)};
 }
 
-// A file with the given header text and bytes of data.
+// Makes a file with the given header text and bytes of data.
 std::string raw_file(const std::string& header, size_t data_bytes) {
   const uint64_t length = header.size();
   std::string content(8, '\0');
@@ -147,7 +147,7 @@ TEST_F(SafetensorsTest, WrongLengthsAndBombsAreRefused) {
   EXPECT_THAT(error_message([&] { SafetensorsFile file(directory_); }), HasSubstr("it is a directory"));
 }
 
-// Thousands of damaged files: each loads or throws Error; a loaded file can be read to the last byte.
+// The test reads thousands of damaged files: each loads or throws Error; a loaded file can be read to the last byte.
 TEST_F(SafetensorsTest, MutatedFilesLoadOrThrowError) {
   const fs::path path = directory_ / "x";
   write_safetensors(path, example(), {{"format", "pt"}});

@@ -1,4 +1,4 @@
-// For tests/oracles/test_safetensors.py only: lists or copies a safetensors file.
+// This tool, for tests/oracles/test_safetensors.py only, lists or copies a safetensors file.
 //   safetensors_tool list FILE       one JSON line per tensor: name, dtype, shape, values in hexadecimal
 //   safetensors_tool copy FROM TO    reads and writes again
 #include <cstdio>

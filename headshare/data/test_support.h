@@ -18,7 +18,7 @@ class DirectoryTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory_); }
 
-  // A file with this content; not flushed to disk, as fuzzing writes thousands.
+  // Writes a file with this content; it is not flushed to disk, as fuzzing writes thousands.
   std::string file(const std::string& name, const std::string& content) const {
     std::ofstream(directory_ / name, std::ios::binary) << content;
     return (directory_ / name).string();

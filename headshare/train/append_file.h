@@ -1,4 +1,4 @@
-// A file that only grows, record by record.
+// This file only grows, record by record.
 #pragma once
 
 #include <cstdint>

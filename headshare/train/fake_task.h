@@ -1,4 +1,5 @@
-// For tests only: a small regression with dropout, its own stream of examples, and something that watches.
+// For tests only, this is a small regression with dropout, with its own stream of examples and an observer that
+// records.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace headshare {
 constexpr int64_t kFakeWidth = 4;
 constexpr int64_t kFakeExamples = 20;  // an epoch
 
-// x [B, 4] -> [B, 1] through 8 hidden units, and three numbers that cannot matter.
+// The model maps x [B, 4] -> [B, 1] through 8 hidden units, and has three numbers that cannot matter.
 class FakeModelImpl : public Layer {
  public:
   explicit FakeModelImpl(double dropout)
@@ -105,7 +106,7 @@ class FakeTask : public Task {
     return Evaluation{.loss = *options_.teacher_loss, .targets = 8};
   }
 
-  // As if half of the loss came from a teacher.
+  // The plain loss is half of the loss, as if the other half came from a teacher.
   std::optional<double> plain_loss_sum() const override {
     return options_.teacher_loss ? std::optional(last_sum_ / 2) : std::nullopt;
   }
@@ -131,7 +132,7 @@ class FakeTask : public Task {
 
   double epochs() const override { return static_cast<double>(examples_) / kFakeExamples; }
 
-  // A copy of the parameters.
+  // Returns a copy of the parameters.
   NamedTensors weights() const {
     NamedTensors copy;
     for (const auto& [name, tensor] : model_tensors(*model_)) copy.emplace(name, tensor.detach().clone());
@@ -166,7 +167,7 @@ class FakeTask : public Task {
   bool poisoned_ = false;
 };
 
-// Not an Error: as abrupt as a killed process.
+// This is not an Error: it is as abrupt as a killed process.
 struct Crash : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -194,7 +195,7 @@ class Recorder : public Observer {
   std::function<void(int64_t)> at_step_;
 };
 
-// The largest difference between tensors of the same names.
+// Returns the largest difference between tensors of the same names.
 inline double largest_difference(const NamedTensors& a, const NamedTensors& b) {
   EXPECT_EQ(a.size(), b.size());
   double largest = 0;

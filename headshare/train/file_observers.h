@@ -1,4 +1,4 @@
-// Observers that write a run's files: metrics.jsonl and TensorBoard events.
+// These observers write a run's files: metrics.jsonl and TensorBoard events.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace headshare {
 
-// metrics.jsonl: {"event": "step" | "evaluation", "step": n, ...}, one line an event. With
-// `resumed_after` lines of later steps are cut off and written again.
+// Writes metrics.jsonl: {"event": "step" | "evaluation", "step": n, ...}, one line an event. With `resumed_after`,
+// lines of later steps are cut off and written again.
 std::unique_ptr<Observer> make_jsonl_observer(const fs::path& path, std::optional<int64_t> resumed_after);
 
-// Scalars train/loss, train/learning_rate, train/gradient_norm, train/tokens_per_second,
-// validation/loss and the task's scores.
+// Writes the scalars train/loss, train/learning_rate, train/gradient_norm, train/tokens_per_second, validation/loss and
+// the task's scores.
 std::unique_ptr<Observer> make_tensorboard_observer(const fs::path& directory, std::optional<int64_t> resumed_after);
 
 }  // namespace headshare

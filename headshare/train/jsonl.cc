@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// The bytes of `text` that a run resumed after `step` keeps: whole lines of steps up to `step`.
+// Counts the bytes of `text` that a run resumed after `step` keeps: whole lines of steps up to `step`.
 size_t kept_bytes(std::string_view text, int64_t step, const fs::path& path) {
   size_t start = 0;
   for (int64_t number = 1;; ++number) {

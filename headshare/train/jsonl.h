@@ -1,4 +1,4 @@
-// Metrics as JSON lines: one object per line, readable while the run goes on.
+// This header reads and writes metrics as JSON lines: one object per line, readable while the run goes on.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@ namespace headshare {
 // A line with this member set to true is written at a run's end, each time it is resumed.
 inline constexpr const char* kRepeated = "averaged";
 
-// The step of JsonlWriter::resume() after which nothing is kept: of a run stopped before its first checkpoint.
+// With this step, JsonlWriter::resume() keeps nothing: the run was stopped before its first checkpoint.
 inline constexpr int64_t kNothingDone = -1;
 
-// The greatest "step" in a file of such lines; 0 without one, or without the file. Damaged lines are passed over.
+// Returns the greatest "step" in a file of such lines; 0 without one, or without the file. Damaged lines are passed
+// over.
 int64_t last_step(const fs::path& path);
 
 // Lines are written in the order of their "step" (a whole number); lines without one, such as events,
 // belong to the step before them.
 class JsonlWriter {
  public:
-  // A new run: the file must be missing or empty, or Error says so.
+  // Starts the file of a new run: the file must be missing or empty, or Error says so.
   explicit JsonlWriter(const fs::path& path);
 
-  // A run resumed from a checkpoint taken after `step`: everything from the first line whose "step" is
+  // Resumes the file of a run from a checkpoint taken after `step`: everything from the first line whose "step" is
   // greater, or that is repeated, on is cut off, and so is an unfinished last line; the resumed run writes them again.
   // A missing file is created. Throws Error naming the path and the line for a line that is not a JSON object; the file
   // is then left as it was.

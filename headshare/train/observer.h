@@ -1,4 +1,4 @@
-// What a training run tells the world. The loop only reports; observers write files and screens.
+// An observer hears what a training run reports. The loop only reports; observers write files and screens.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace headshare {
 struct StepReport {
   int64_t step = 0;  // 1-based: steps done
   int64_t total_steps = 0;
-  double loss = 0;                        // mean nats per target of this step's batch: what is learnt from
+  double loss = 0;                        // mean nats per target of this step's batch: the loss that is learnt from
   std::optional<double> plain_loss = {};  // the same without what a teacher adds; nothing where there is no teacher
   double learning_rate = 0;
   double gradient_norm = 0;      // before clipping
@@ -26,7 +26,7 @@ struct EvaluationReport {
   int64_t step = 0;
   Evaluation evaluation;
   bool best = false;                     // so far
-  double seconds = 0;                    // that it took
+  double seconds = 0;                    // seconds that the evaluation took
   std::optional<double> recovered = {};  // Gap::recovered
   bool averaged = false;                 // of the mean over the last checkpoints' weights, at the end of a run
 };
@@ -37,10 +37,10 @@ class Observer {
   virtual void on_step(const StepReport&) {}
   virtual void on_evaluation_progress(int64_t /*done*/, int64_t /*total*/) {}
   virtual void on_evaluation(const EvaluationReport&) {}
-  // Of the teacher, before the first step.
+  // Hears the evaluation of the teacher, before the first step.
   virtual void on_teacher(const Evaluation&) {}
   virtual void on_checkpoint(int64_t /*step*/, const std::string& /*directory*/) {}
-  // Everything reported up to here must be on disk: a checkpoint is about to count on it.
+  // Puts everything reported up to here on disk: a checkpoint is about to count on it.
   virtual void flush() {}
 };
 

@@ -1,4 +1,4 @@
-// AdamW (Loshchilov and Hutter, 2019) and LAMB (You et al., 2020) over a model's declared parameters.
+// This header holds AdamW (Loshchilov and Hutter, 2019) and LAMB (You et al., 2020) over a model's declared parameters.
 #pragma once
 
 #include "headshare/base/field.h"
@@ -32,15 +32,15 @@ class Optimizer {
   // Adds the gradients of all processes. A parameter that no process has a gradient of keeps none.
   void sum_gradients(Reducer& reducer);
 
-  // The Euclidean norm of all gradients divided by `divisor`. The next step takes them so, and shortened to the norm
-  // `most` (0: as they are): the divisor of a mean and the clipping cost no pass of their own.
+  // Returns the Euclidean norm of all gradients divided by `divisor`. The next step takes them so, and shortened to the
+  // norm `most` (0: as they are): the divisor of a mean and the clipping cost no pass of their own.
   double measure_gradients(double divisor, double most);
 
-  // Gradients count as measure_gradients() said, or as they are; they are left scaled.
+  // Moves the parameters. Gradients count as measure_gradients() said, or as they are; they are left scaled.
   void step(double learning_rate);
   void zero_gradients();
 
-  // Moments and step counts by parameter name, sharing memory with the optimizer.
+  // Returns moments and step counts by parameter name, sharing memory with the optimizer.
   NamedTensors state() const;
   void load(const NamedTensors& state, const std::string& where);
 
@@ -59,7 +59,7 @@ class Optimizer {
   double divisor_ = 1;  // of gradients, in the next step
 };
 
-// A moving average of the parameters: average = decay * average + (1 - decay) * parameter.
+// This is a moving average of the parameters: average = decay * average + (1 - decay) * parameter.
 class MovingAverage {
  public:
   MovingAverage(const torch::nn::Module& model, double decay);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A gradient for each learned parameter, other ones each step.
+// Sets a gradient for each learned parameter, other ones each step.
 void set_gradients(FakeModel& model, int64_t step) {
   for (const Declared& one : declared_parameters(*model)) {
     if (one.role == Role::kInert) continue;
@@ -22,7 +22,7 @@ void set_gradients(FakeModel& model, int64_t step) {
   }
 }
 
-// The formula of optimizer.h for one number, in doubles.
+// This is the formula of optimizer.h for one number, in doubles.
 struct PlainAdamW {
   OptimizerOptions options;
   double value = 0;
@@ -67,14 +67,14 @@ TEST(OptimizerTest, AdamWFollowsTheFormulaOnEveryElement) {
   }
   for (const Declared& one : declared_parameters(*model)) {
     for (int64_t i = 0; i < one.tensor.numel(); ++i) {
-      // Five steps of a few roundings of numbers of about 1 each, in float32.
+      // The tolerance allows five steps of a few roundings of numbers of about 1 each, in float32.
       EXPECT_NEAR(one.tensor.flatten()[i].item<double>(), plain[one.name][static_cast<size_t>(i)].value, 3e-6)
           << one.name << " " << i;
     }
   }
 }
 
-// The formula for LAMB, tensor by tensor in doubles.
+// The test computes the formula for LAMB, tensor by tensor in doubles.
 TEST(OptimizerTest, LambFollowsTheFormulaOnEveryTensor) {
   FakeModel model(0);
   const OptimizerOptions options{
@@ -111,7 +111,7 @@ TEST(OptimizerTest, LambFollowsTheFormulaOnEveryTensor) {
     optimizer.step(rate);
   }
   for (const Declared& one : declared_parameters(*model)) {
-    // Five steps of a few roundings of numbers of about 1 each, in float32.
+    // The tolerance allows five steps of a few roundings of numbers of about 1 each, in float32.
     EXPECT_LT((one.tensor - plain[one.name].value).abs().max().item<double>(), 3e-6) << one.name;
   }
 }

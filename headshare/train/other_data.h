@@ -1,5 +1,5 @@
-// The Error of a run that is to go on with other data than it began with: no damage of a checkpoint, so that no earlier
-// one is tried.
+// This is the Error of a run that is to go on with other data than it began with. The checkpoint is not damaged, so no
+// earlier one is tried.
 #pragma once
 
 #include "headshare/base/error.h"

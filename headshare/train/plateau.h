@@ -1,4 +1,4 @@
-// Notices a model that learns no more than which tokens are frequent and which share a text.
+// This watch notices a model that learns only which tokens are frequent and which share a text.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr double kPlateauShare = 0.8;
 
 class PlateauWatch : public Observer {
  public:
-  // `advice` says what leaves the plateau: "train with more --steps".
+  // `advice` says how to leave the plateau: "train with more --steps".
   PlateauWatch(double unigram_entropy, std::string advice) : entropy_(unigram_entropy), advice_(std::move(advice)) {}
 
   void on_step(const StepReport& report) override;
@@ -25,7 +25,7 @@ class PlateauWatch : public Observer {
 
   double entropy_;
   std::string advice_;
-  // The tenth of the run, 0 .. 9, that is being looked at, and the losses reported in it.
+  // These are the tenth of the run, 0 .. 9, that is being looked at, and the losses reported in it.
   int64_t tenth_ = -1;
   int64_t first_step_ = 0;
   int64_t last_step_ = 0;

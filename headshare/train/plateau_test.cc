@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The notices of a run of 100 steps whose loss at a step is loss(step).
+// Returns the notices of a run of 100 steps whose loss at a step is loss(step).
 std::vector<std::string> notices(const std::function<double(int64_t)>& loss, int64_t log_every = 1,
                                  std::optional<double> plain_loss = {}) {
   std::vector<std::string> said;

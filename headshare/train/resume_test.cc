@@ -1,4 +1,4 @@
-// Going on after a kill, a stop, a full disk, and what is refused.
+// These tests resume a run after a kill, a stop and a full disk, and check what is refused.
 #include <gmock/gmock.h>
 
 #include "headshare/base/testing.h"
@@ -33,7 +33,7 @@ TrainOptions everything_at_once() {
   return options;
 }
 
-// All that a run leaves: every file of its checkpoints, times aside.
+// Returns all that a run leaves: every file of its checkpoints, times aside.
 std::map<std::string, std::string> files_of(const fs::path& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(directory / "checkpoints")) {
@@ -137,7 +137,7 @@ TEST(ResumeTest, AFullDiskKeepsTheCheckpointBefore) {
   }
 }
 
-// A run with one checkpoint, and what resuming says after its file was changed.
+// A run has one checkpoint; the fixture tells what resuming says after a file of it was changed.
 class DamagedCheckpointTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -19,7 +19,7 @@ std::string numbered(const std::string& kind, int64_t step) {
   return name.str();
 }
 
-// The step in a name such as step-00000200; -1 for "last".
+// Returns the step in a name such as step-00000200; -1 for "last".
 int64_t step_in(const fs::path& directory) {
   const std::string name = directory.filename().string();
   return number_in<int64_t>(name.substr(name.find('-') + 1)).value_or(-1);
@@ -42,7 +42,7 @@ void point_link(const fs::path& link, const std::string& target) {
   rename_durably(fresh, link);
 }
 
-// Where a link leads, or the directory that stands in its place.
+// Returns where a link leads, or the directory that stands in its place.
 std::optional<fs::path> followed(const fs::path& link) {
   if (!is_folder(link)) return std::nullopt;
   std::error_code code;
@@ -70,7 +70,8 @@ std::vector<fs::path> RunDirectory::resumable() const {
   for (fs::path& one : published("stopped")) found.push_back(std::move(one));
   std::stable_sort(found.begin(), found.end(),
                    [](const fs::path& a, const fs::path& b) { return step_in(a) > step_in(b); });
-  // What the link leads to was written last: a run that went back to an earlier step writes the later ones again.
+  // The checkpoint that the link leads to was written last: a run that went back to an earlier step writes the later
+  // ones again.
   if (const auto last = last_checkpoint()) {
     std::erase(found, *last);
     found.insert(found.begin(), *last);

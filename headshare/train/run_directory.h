@@ -1,4 +1,4 @@
-// Where a run keeps its files:
+// A run keeps its files here:
 //   .headshare, resolved.yaml, metrics.jsonl, events.out.tfevents.headshare.*
 //   checkpoints/step-00000200/   everything resuming needs
 //   checkpoints/stopped-...      the same, written because the run was asked to stop: until the next step-...
@@ -16,10 +16,10 @@
 
 namespace headshare {
 
-// The event files of a run, by a name that no other program gives its own.
+// These are the event files of a run, by a name that no other program gives its own.
 inline constexpr const char* kEventFiles = "events.out.tfevents.headshare.*";
 
-// What the training loop writes into a run's directory, but for its event files.
+// Lists what the training loop writes into a run's directory, but for its event files.
 std::vector<std::string> run_names();
 
 // Writes what a model wrote for the items of a part into directory/outputs.txt, a line for each (Evaluation::outputs).
@@ -34,14 +34,14 @@ class RunDirectory {
   const fs::path& path() const { return lock_.path(); }
   fs::path checkpoints() const { return path() / "checkpoints"; }
 
-  // True when a run began here before: there is a resolved.yaml or a checkpoint.
+  // Tells whether a run began here before: there is a resolved.yaml or a checkpoint.
   bool has_run() const;
 
-  // What may be resumed from, newest first: the directories of steps and stops, and one called "last". Whether each is
-  // whole is for its reader to tell.
+  // Lists the checkpoints that a run may be resumed from, newest first: the directories of steps and stops, and one
+  // called "last". Their reader has to tell whether each is whole.
   std::vector<fs::path> resumable() const;
 
-  // The checkpoint that was written last, if any.
+  // Returns the checkpoint that was written last, if any.
   std::optional<fs::path> last_checkpoint() const;
   std::optional<fs::path> best_model() const;
 
@@ -54,7 +54,7 @@ class RunDirectory {
   // Deletes every directory of a kind, and links to what is gone.
   void drop(const std::string& kind);
 
-  // Checkpoints of steps, oldest first, without "stopped" ones.
+  // Lists checkpoints of steps, oldest first, without "stopped" ones.
   std::vector<fs::path> step_checkpoints() const;
 
   // Removes what the training loop left in a directory that belongs to a larger output.

@@ -73,7 +73,7 @@ TEST(RunDirectoryTest, WritesAStepAgain) {
   });
   EXPECT_THAT(names_in(*run.last_checkpoint()), ElementsAre("y"));
   EXPECT_THAT(names_in(run.checkpoints()), UnorderedElementsAre("last", "step-00000005"));
-  // A later step that a killed run had reached: what is written now stays all the same.
+  // A killed run had reached a later step: the checkpoint that is written now stays all the same.
   run.publish("step", 3, 1, "last", content("3"));
   EXPECT_EQ(read_file(*run.last_checkpoint() / "x"), "3");
 }
@@ -98,7 +98,7 @@ TEST(RunDirectoryTest, WhatAKilledProcessLeftIsIgnoredAndRemoved) {
   std::optional<RunDirectory> run(std::in_place, home.path());
   run->publish("step", 1, 2, "last", content("1"));
   const fs::path folder = run->checkpoints();
-  // Between filling and renaming, between renaming and linking, while the link was replaced.
+  // The process was killed between filling and renaming, between renaming and linking, and while the link was replaced.
   make_directories(folder / "step-00000003.partial-77");
   write_file(folder / "step-00000003.partial-77" / "x", "half");
   make_directories(folder / "step-00000002");

@@ -13,7 +13,7 @@ int64_t decay_steps(const ScheduleOptions& options, int64_t total_steps) {
   return options.decay_steps.value_or((total_steps + 4) / 5);
 }
 
-// What is left of the way from the peak to the minimum: 1 at `first`, 0 from `last` on.
+// Returns the share of the way from the peak to the minimum that is left: 1 at `first`, 0 from `last` on.
 double rest(int64_t step, int64_t first, int64_t last) {
   if (step >= last) return 0;
   return static_cast<double>(last - std::max(step, first)) / static_cast<double>(last - first);

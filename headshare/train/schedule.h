@@ -1,4 +1,4 @@
-// The learning rate of every step.
+// A schedule gives the learning rate of every step.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct ScheduleOptions {
 
 Fields fields(ScheduleOptions& options);
 
-// The steps of the warm-up: warmup_steps, or ceil(warmup_ratio * total_steps).
+// Counts the steps of the warm-up: warmup_steps, or ceil(warmup_ratio * total_steps).
 int64_t warmup_steps(const ScheduleOptions& options, int64_t total_steps);
 
 // Throws Error for fewer than 1 total steps, rates that are negative or in the wrong order, and a warm-up and decay
 // that do not fit into the total. warmup_steps == total_steps is a warm-up alone.
 void check_schedule(const ScheduleOptions& options, int64_t total_steps);
 
-// The rate of step `step` = 0, 1, ... of `total_steps`. With p = learning_rate, m = min_learning_rate,
-// W = warm-up steps and T = total_steps:
+// Returns the rate of step `step` = 0, 1, ... of `total_steps`. With p = learning_rate, m = min_learning_rate, W =
+// warm-up steps and T = total_steps:
 //
 //   all         step < W: p * (step + 1) / (W + 1), never 0 (nanoGPT's warm-up)
 //   constant    p

@@ -18,7 +18,7 @@ ScheduleOptions unit(Schedule schedule, double least = 0) {
   return {.schedule = schedule, .learning_rate = 1, .min_learning_rate = least, .warmup_steps = kWarmup};
 }
 
-// The rates of steps kWarmup .. kTotal - 1.
+// Checks the rates of steps kWarmup .. kTotal - 1.
 void expect_after_warmup(const ScheduleOptions& options, const std::vector<double>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) {
     const int64_t step = kWarmup + static_cast<int64_t>(i);
@@ -26,7 +26,7 @@ void expect_after_warmup(const ScheduleOptions& options, const std::vector<doubl
   }
 }
 
-// What transformers 5.23.0 gives for 3 warm-up steps of 10 and a peak of 1.
+// transformers 5.23.0 gives these rates for 3 warm-up steps of 10 and a peak of 1.
 TEST(ScheduleTest, EqualsTransformersAfterWarmup) {
   expect_after_warmup(unit(Schedule::kLinear), {1.0, 0.857142857143, 0.714285714286, 0.571428571429, 0.428571428571,
                                                 0.285714285714, 0.142857142857});
@@ -45,7 +45,7 @@ TEST(ScheduleTest, EqualsTransformersAfterWarmup) {
   EXPECT_NEAR(learning_rate_at(no_warmup, 9, kTotal), 0.999550303522, 1e-11);
 }
 
-// nanoGPT's get_lr, written down again: train.py of the current version.
+// This is nanoGPT's get_lr, written down again from train.py of the current version.
 double nano_gpt(int64_t it, double learning_rate, double min_lr, int64_t warmup_iters, int64_t lr_decay_iters) {
   if (it < warmup_iters) return learning_rate * static_cast<double>(it + 1) / static_cast<double>(warmup_iters + 1);
   if (it > lr_decay_iters) return min_lr;

@@ -87,7 +87,7 @@ TEST(StartOfCurveTest, AResumedRunKnowsWhereItStarted) {
   EXPECT_EQ(result.gap.start, 8);
 }
 
-// The notices of a run whose first evaluation gives `start`, and what it recorded.
+// Returns the notices of a run whose first evaluation gives `start`, and what it recorded.
 std::string said_of(double start, double teacher, Recorder* recorder) {
   const TemporaryDirectory home;
   RunDirectory run(home.path());

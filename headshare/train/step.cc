@@ -13,8 +13,8 @@ Tensor loss_sum(Task& task, int64_t index, Precision precision) {
   return task.loss_sum(index);
 }
 
-// The loss, and that without a teacher's part, of this process's micro-batches. Leaves the gradients with the
-// parameters.
+// Adds the loss of this process's micro-batches to `sums`, with a teacher's part and without. Leaves the gradients with
+// the parameters.
 void add_micro_batches(Task& task, const StepOptions& options, int64_t step, const Reducer& reducer, StepSums* sums) {
   for (int64_t i = reducer.rank(); i < options.accumulation; i += reducer.size()) {
     task.clock().tick = static_cast<uint64_t>(step * options.accumulation + i);
@@ -27,7 +27,7 @@ void add_micro_batches(Task& task, const StepOptions& options, int64_t step, con
   }
 }
 
-// A process without a micro-batch has no plain loss even where a teacher has a say.
+// Sums the losses over the processes. A process without a micro-batch has no plain loss even where a teacher has a say.
 void sum_losses(Reducer& reducer, StepSums* sums) {
   std::array<double, 3> numbers = {sums->loss, sums->plain_loss.value_or(0), sums->plain_loss ? 1.0 : 0.0};
   reducer.sum(numbers);
@@ -52,7 +52,8 @@ StepSums take_step(Task& task, Optimizer& optimizer, const StepOptions& options,
   add_micro_batches(task, options, step, reducer, &sums);
   sum_losses(reducer, &sums);
   optimizer.sum_gradients(reducer);
-  // Weighted by tokens: the sum over all micro-batches, divided here, is the mean over their targets together.
+  // Micro-batches are weighted by tokens: the sum over all of them, divided here, is the mean over their targets
+  // together.
   sums.gradient_norm = optimizer.measure_gradients(static_cast<double>(sums.targets), options.max_gradient_norm);
   if (!sums.not_finite()) optimizer.step(learning_rate);
   return sums;

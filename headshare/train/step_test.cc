@@ -76,7 +76,7 @@ class ThreadReducer : public Reducer {
   int64_t rank_;
 };
 
-// A process of a run ends with this.
+// This is what a process of a run ends with.
 struct Ended {
   NamedTensors weights;
   std::vector<double> losses;
@@ -94,7 +94,7 @@ Ended run_process(FakeTask::Options task_options, const TrainOptions& options, R
   return {task.weights(), recorder.losses, recorder.plain_losses, std::move(error)};
 }
 
-// A run of a process for each of these tasks.
+// Runs a process for each of these tasks.
 std::vector<Ended> train_together(const std::vector<FakeTask::Options>& tasks, const TrainOptions& options) {
   Meeting meeting(static_cast<int64_t>(tasks.size()));
   std::vector<Ended> ended(tasks.size());
@@ -116,7 +116,8 @@ TrainOptions few_steps(int64_t accumulation) {
   return options;
 }
 
-// The second of three processes has nothing to do where there is one micro-batch, and of two each has its share.
+// With one micro-batch the second of three processes has nothing to do; with two micro-batches each process has its
+// share.
 TEST(StepTest, ProcessesTogetherAreOneThatAccumulates) {
   const FakeTask::Options task{.dropout = 0.3, .rows = {2, 5, 1}, .teacher_loss = 0.1};
   for (const auto& [processes, accumulation] : {std::pair(2, 3), std::pair(3, 1), std::pair(2, 4)}) {

@@ -30,7 +30,7 @@ std::string little_endian(Unsigned number) {
   return bytes;
 }
 
-// The protocol buffer wire format. Field numbers are those of TensorFlow's event.proto and summary.proto.
+// These are the wire types of protocol buffers. Field numbers are those of TensorFlow's event.proto and summary.proto.
 enum class Wire : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 std::string varint(uint64_t number) {
@@ -45,7 +45,7 @@ std::string bytes_field(uint64_t field_number, std::string_view bytes) {
   return key(field_number, Wire::kBytes) + varint(bytes.size()).append(bytes);
 }
 
-// An Event: wall_time = 1, step = 2, and `what`, one of file_version = 3, summary = 5, session_log = 7.
+// Builds an Event: wall_time = 1, step = 2, and `what`, one of file_version = 3, summary = 5, session_log = 7.
 std::string event(int64_t step, std::string_view what) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   std::string bytes = key(1, Wire::kFixed64) + little_endian(std::bit_cast<uint64_t>(now.count()));
@@ -53,7 +53,7 @@ std::string event(int64_t step, std::string_view what) {
   return bytes.append(what);
 }
 
-// A Summary.Value: tag = 1, simple_value = 2.
+// Builds a Summary.Value: tag = 1, simple_value = 2.
 std::string scalar(std::string_view tag, double value) {
   return bytes_field(1, tag) + key(2, Wire::kFixed32) +
          little_endian(std::bit_cast<uint32_t>(static_cast<float>(value)));
@@ -89,7 +89,7 @@ TensorBoardWriter::TensorBoardWriter(const fs::path& directory, std::optional<in
     : file_(new_event_file(directory)) {
   file_.append(tf_record(event(0, bytes_field(3, "brain.Event:2"))));
   if (!resumed_after) return;
-  // SessionLog{status = 1: START}: readers forget this step and later ones.
+  // This is SessionLog{status = 1: START}: readers forget this step and later ones.
   const std::string session_start = key(1, Wire::kVarint) + varint(1);
   file_.append(tf_record(event(*resumed_after + 1, bytes_field(7, session_start))));
 }

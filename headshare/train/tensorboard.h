@@ -1,4 +1,4 @@
-// Scalars for TensorBoard, without its library: events as protocol buffers inside TFRecords.
+// This header writes scalars for TensorBoard, without its library: events as protocol buffers inside TFRecords.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,18 @@
 
 namespace headshare {
 
-// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), of RFC 3720.
+// Computes CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) of RFC 3720.
 uint32_t crc32c(std::string_view bytes);
 
-// TFRecord's checksum: the CRC rotated right by 15 bits, plus 0xA282EAD8.
+// Computes TFRecord's checksum: the CRC rotated right by 15 bits, plus 0xA282EAD8.
 uint32_t masked_crc32c(std::string_view bytes);
 
-// One TFRecord: u64 length, u32 masked CRC of the length, the data, u32 masked CRC of the data;
-// little-endian.
+// Builds one TFRecord: u64 length, u32 masked CRC of the length, the data, u32 masked CRC of the data; little-endian.
 std::string tf_record(std::string_view data);
 
-// An event file in a run's folder, named as TensorBoard looks for them:
-// events.out.tfevents.headshare.SECONDS.HOST.PID.COUNTER. Each call is one record in one write: TensorBoard can
-// follow, and a crash loses nothing that was written.
+// A writer keeps an event file in a run's folder, named as TensorBoard looks for them:
+// events.out.tfevents.headshare.SECONDS.HOST.PID.COUNTER. Each call is one record in one write: TensorBoard can follow,
+// and a crash loses nothing that was written.
 class TensorBoardWriter {
  public:
   // Creates the folder and a new file in it; earlier files stay. With `resumed_after`, the step of the
@@ -32,7 +31,7 @@ class TensorBoardWriter {
   // Throws Error naming the path.
   explicit TensorBoardWriter(const fs::path& directory, std::optional<int64_t> resumed_after = std::nullopt);
 
-  // Values of one step, stored as float32. A '/' in a tag makes a group: "train/loss".
+  // Writes the values of one step, stored as float32. A '/' in a tag makes a group: "train/loss".
   void scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values);
 
   void sync() { file_.sync(); }

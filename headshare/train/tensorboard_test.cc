@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// RFC 3720, appendix B.4, and the usual check value.
+// The answers are those of RFC 3720, appendix B.4, and the usual check value.
 TEST(TensorBoardTest, Crc32cKnownAnswers) {
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
@@ -21,7 +21,7 @@ TEST(TensorBoardTest, Crc32cKnownAnswers) {
   EXPECT_EQ(crc32c(rising), 0x46DD794Eu);
 }
 
-// LevelDB's mask of the same value: ((crc >> 15) | (crc << 17)) + 0xa282ead8.
+// This is LevelDB's mask of the same value: ((crc >> 15) | (crc << 17)) + 0xa282ead8.
 TEST(TensorBoardTest, MaskedCrc) { EXPECT_EQ(masked_crc32c("123456789"), 0xC78AB0E5u); }
 
 TEST(TensorBoardTest, ARecordIsFramed) {
@@ -33,7 +33,7 @@ TEST(TensorBoardTest, ARecordIsFramed) {
   EXPECT_EQ(record.substr(21), std::string("\xE5\xB0\x8A\xC7", 4));
 }
 
-// The data of each record of a file; every checksum is verified.
+// Returns the data of each record of a file; every checksum is verified.
 std::vector<std::string> records(const fs::path& path) {
   const std::string bytes = read_file(path);
   std::vector<std::string> result;

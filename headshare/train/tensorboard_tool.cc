@@ -1,4 +1,4 @@
-// Test-only: tensorboard_tool FOLDER writes a run of steps 0..9 that is resumed after step 5, with
+// This tool is for tests only: tensorboard_tool FOLDER writes a run of steps 0..9 that is resumed after step 5, with
 // other values, up to step 7.
 #include <cmath>
 

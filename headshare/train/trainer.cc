@@ -141,7 +141,7 @@ Task::Progress Trainer::evaluation_progress() {
   };
 }
 
-// What stands before the first step. The teacher first: what is recovered is measured against it.
+// Fills in what stands before the first step. The teacher comes first: what is recovered is measured against it.
 void Trainer::begin_curve() {
   if (options_.evaluate_teacher && !progress_.gap.teacher) {
     const std::optional<Evaluation> teacher = task_.evaluate_teacher(evaluation_progress());
@@ -206,7 +206,8 @@ void Trainer::save_best() {
   if (average_) average_->swap();
 }
 
-// A checkpoint outside the schedule ("stopped") must not push one of those out that averaging counts on.
+// Saves a checkpoint of a kind of its own: one outside the schedule ("stopped") must not evict one that averaging
+// needs.
 void Trainer::save_checkpoint(const std::string& kind) {
   for (Observer* observer : observers_) observer->flush();
   const auto written =
@@ -228,7 +229,7 @@ void Trainer::save_checkpoint(const std::string& kind) {
   for (Observer* observer : observers_) observer->on_checkpoint(progress_.step, written.string());
 }
 
-// Everything of a checkpoint is read before anything of the run changes.
+// Reads everything of a checkpoint before anything of the run changes.
 TrainingState Trainer::load(const fs::path& checkpoint) {
   const std::string where = checkpoint.string();
   TrainingState state = read_training_state(checkpoint / "training.json");
@@ -241,7 +242,7 @@ TrainingState Trainer::load(const fs::path& checkpoint) {
   return state;
 }
 
-// Starting again at step 0 would write over what a run has reached.
+// Throws Error where checkpoints are gone: starting again at step 0 would write over what a run has reached.
 void Trainer::refuse_lost_checkpoints() const {
   const int64_t reached = last_step(directory_.path() / "metrics.jsonl");
   std::error_code ignored;
@@ -318,7 +319,8 @@ void Trainer::average_checkpoints() {
   load_tensors(*model_, before, "the weights before averaging");
 }
 
-// Without validation data nothing is "best", and averaged weights are what the run was for.
+// Publishes the averaged weights. Without validation data nothing is "best", and averaged weights are what the run was
+// for.
 void Trainer::publish_average() {
   directory_.publish("average", progress_.step, /*keep=*/1, "average",
                      [this](const fs::path& fresh) { task_.save(fresh.string()); });

@@ -1,4 +1,4 @@
-// The training loop: draws, sums gradients, steps, evaluates, saves, and can go on exactly where it was.
+// The training loop draws, sums gradients, steps, evaluates, saves, and can go on exactly where it was.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,8 @@ struct TrainOptions {
   Precision precision = Precision::kFp32;  // of training steps; evaluations are float32
   bool tensorboard = true;
   int64_t seed = 0;
-  // No user's options: whether the curve begins with an evaluation of the model, and of its teacher, before a step.
+  // These are no user's options: they tell whether the curve begins with an evaluation of the model, and of its
+  // teacher, before a step.
   bool evaluate_start = false;
   bool evaluate_teacher = false;
 };
@@ -86,9 +87,10 @@ class Trainer {
   void observe(Observer* observer) { observers_.push_back(observer); }
 
   // Loads the newest whole checkpoint of the run directory and returns its step; a notice says where newer ones are
-  // damaged. Nothing for a run that ended before its first checkpoint. Continuing gives the same numbers, to the last
-  // bit, as not having stopped (same machine, same number of threads). Throws Error when no checkpoint is whole, when
-  // they are gone, for one of other options, and for fewer steps than are done; nothing has been changed then.
+  // damaged. Returns nothing for a run that ended before its first checkpoint. Continuing gives the same numbers, to
+  // the last bit, as not having stopped (same machine, same number of threads). Throws Error when no checkpoint is
+  // whole, when they are gone, for one of other options, and for fewer steps than are done; nothing has been changed
+  // then.
   std::optional<int64_t> resume();
 
   // Trains up to options.steps. Throws Interrupted, after saving a checkpoint, when asked to stop;

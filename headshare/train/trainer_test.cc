@@ -110,7 +110,7 @@ TEST(TrainerTest, KeepsTheLastCheckpointsAndTheBestModel) {
             0);
 }
 
-// The mean of the weights in these checkpoints.
+// Returns the mean of the weights in these checkpoints.
 NamedTensors mean_of(const std::vector<fs::path>& checkpoints) {
   NamedTensors mean;
   for (const fs::path& one : checkpoints) {

@@ -1,4 +1,4 @@
-// How much memory a training step takes, as far as the options of the loop decide it.
+// This header tells how much memory a training step takes, as far as the options of the loop decide it.
 #pragma once
 
 #include "headshare/models/size.h"
@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// What the loop's options say of the memory a step takes; a task adds its batches.
+// Returns what the loop's options say of the memory that a step takes; a task adds its batches.
 inline TrainingShape training_shape(const TrainOptions& options) {
   return {.moving_averages = options.ema_decay > 0 ? 1 : 0,
           .recompute = options.activation_checkpointing,

@@ -1,4 +1,4 @@
-// training.json in a checkpoint: where a run stands, besides its tensors.
+// training.json in a checkpoint holds where a run stands, besides its tensors.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-"""The benchmarks of bench/: they run, refuse to time wrong contenders, and judge their targets by the worst row."""
+"""Tests the benchmarks of bench/: they run, refuse to time wrong contenders, and judge their targets by the worst
+row."""
 
 import importlib.util
 import json
@@ -27,7 +28,7 @@ def question(name, program, path, *flags):
 
 
 def load(name):
-    """A benchmark's run.py as a module."""
+    """Returns a benchmark's run.py as a module."""
     spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / f"bench/{name}/run.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -216,7 +217,7 @@ CASE = dict(
 
 
 def spoilt(spoil):
-    """torch's SDPA with its result passed through `spoil`."""
+    """Returns torch's SDPA with its result passed through `spoil`."""
     contender = common.importlib.import_module("bench.contenders.torch_sdpa")
     return types.SimpleNamespace(NAME="spoilt", heads=lambda case, q, k, v: spoil(contender.heads(case, q, k, v), k))
 

@@ -1,4 +1,4 @@
-"""Headless Chromium for the tests of report.html: what it says on its console, what it asks the network for."""
+"""Runs headless Chromium for the tests of report.html: what it says on its console, what it asks the network for."""
 
 import base64
 import json
@@ -43,7 +43,8 @@ class Page:
         return base64.b64decode(self._cdp("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
 
     def printed(self):
-        """How many characters each printed page has. Chromium writes text as strings of two-byte glyphs, "<0024003D>"."""
+        """Counts the characters of each printed page. Chromium writes text as strings of two-byte glyphs,
+        "<0024003D>"."""
         objects = {number: body for number, body in re.findall(rb"\n(\d+) 0 obj\n(.*?)\nendobj", self.pdf(), re.DOTALL)}
         pages = [body for body in objects.values() if re.match(rb"<</Type /Page\b(?!s)", body)]
         contents = [objects[re.search(rb"/Contents (\d+) 0 R", page)[1]] for page in pages]
@@ -54,7 +55,7 @@ class Page:
         return self._driver.get_log(kind)
 
     def requests(self):
-        """Addresses that were asked for since open()."""
+        """Returns the addresses that were asked for since open()."""
         events = [json.loads(entry["message"])["message"] for entry in self.logs("performance")]
         return [
             event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
@@ -66,7 +67,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A browser window; the Debian packages chromium and chromium-driver."""
+    """Opens a browser window; it needs the Debian packages chromium and chromium-driver."""
     binaries = [shutil.which("chromium"), shutil.which("chromedriver")]
     if None in binaries:
         pytest.skip("no chromium with chromedriver: apt-get install chromium chromium-driver")

@@ -7,18 +7,18 @@ import subprocess
 
 from training import words
 
-# All of them take minutes; without this a spread that meets every kind of operation.
+# All of them take minutes; without this, tests use a spread that meets every kind of operation.
 EVERY = os.environ.get("HEADSHARE_EVERY_OPERATION") == "1"
 
 
 class Faults:
-    """Faults in changes of the disk below a folder; `log` lies outside of it."""
+    """Makes changes of the disk below a folder fail; `log` lies outside of it."""
 
     def __init__(self, library, below, log):
         self.library, self.below, self.log = library, below, log
 
     def run(self, program, *arguments, kind="", at=0):
-        """The ended process: `kind` strikes at operation `at`; 0 only counts."""
+        """Returns the ended process: `kind` strikes at operation `at`; 0 only counts."""
         self.log.unlink(missing_ok=True)
         environment = {
             **os.environ,
@@ -32,12 +32,13 @@ class Faults:
         return subprocess.run(words(program, *arguments), env=environment, capture_output=True, text=True, timeout=120)
 
     def operations(self):
-        """What the last run did, as "rename .../checkpoints/best"."""
+        """Lists what the last run did, as "rename .../checkpoints/best"."""
         return [line.rstrip() for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
 def spread(operations, most):
-    """Numbers (from 1) of operations: the first and the last of each kind, then others, evenly, up to `most`."""
+    """Returns numbers (from 1) of operations: the first and the last of each kind, then others, evenly, up to
+    `most`."""
     if EVERY:
         return list(range(1, len(operations) + 1))
     kinds = {}
@@ -53,7 +54,7 @@ def spread(operations, most):
 
 
 def for_each(numbers, attack):
-    """attack(number) for all, two at a time; the failures together, so that one run shows them all."""
+    """Calls attack(number) for all, two at a time; reports the failures together, so that one run shows them all."""
 
     def outcome(number):
         try:

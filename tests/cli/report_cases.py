@@ -1,4 +1,4 @@
-"""Results of comparisons that nobody trained: results.json as `headshare compare` writes it."""
+"""Makes results of comparisons that nobody trained: results.json as `headshare compare` writes it."""
 
 import json
 import math
@@ -10,7 +10,7 @@ SCHEMES = list(conftest.SCHEMES)
 WIDTH, HEADS, LAYERS, STEPS = 192, 6, 4, 1000
 HEAD = WIDTH // HEADS
 
-# (effect on the loss, attention parameters of a layer, cached numbers of a layer and token)
+# A scheme has (effect on the loss, attention parameters of a layer, cached numbers of a layer and token).
 FACTS = {
     "mha": (0.000, 4 * WIDTH * WIDTH, 2 * WIDTH),
     "gqa": (0.004, 2 * WIDTH * WIDTH + 4 * WIDTH * HEAD, 4 * HEAD),
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>&\"'><img src=http://127.0.0.1:9/x onerror=a
 
 
 def cell(scheme, seed, *, setting="", accuracy=False, blocks=40, penalty=0.0):
-    """A model whose figures follow from the scheme and the seed alone."""
+    """Makes a model whose figures follow from the scheme and the seed alone."""
     effect, parameters, cached = FACTS.get(scheme, FACTS["mqa"])
     noise = random.Random(f"{'mha' if scheme == 'el_lossless' else scheme} {setting} {seed}")
     text = random.Random("text")  # the same blocks for every model
@@ -80,7 +80,7 @@ def key(one):
 
 
 def results(cells, *, failed=(), missing=(), accuracy=False, **more):
-    """A results.json of these cells; `failed` are (variant, setting, seed, reason), `missing` the first three."""
+    """Makes a results.json of these cells; `failed` are (variant, setting, seed, reason), `missing` the first three."""
     names = ("variant", "setting", "seed", "reason")
     failed = [dict(zip(names, one)) for one in failed]
     missing = [dict(zip(names, one)) for one in missing]
@@ -129,7 +129,7 @@ def grid(schemes=SCHEMES, seeds=(0, 1, 2), **options):
 
 
 def sweep():
-    """Ten schemes, three seeds, two settings; one cell failed; strings that want to be markup."""
+    """Makes ten schemes, three seeds, two settings; one cell failed; strings want to be markup."""
     rates = {"learning-rate=0.0003": 0.05, "learning-rate=0.001": 0.0, "learning-rate=0.003": 0.02}
     cells = [one for setting, penalty in rates.items() for one in grid(setting=setting, penalty=penalty)]
     cells.sort(key=lambda one: SCHEMES.index(one["variant"]))
@@ -139,7 +139,8 @@ def sweep():
 
 
 def grey():
-    """What is not to be relied on: mqa lost a seed, and the machine was busy while decoding was timed."""
+    """Makes figures that are not to be relied on: mqa lost a seed, and the machine was busy while decoding was
+    timed."""
     cells = grid(["mha", "mqa", "sha", "mhe_mul"])
     lost = next(one for one in cells if one["variant"] == "mqa" and one["seed"] == 1)
     cells.remove(lost)
@@ -151,7 +152,7 @@ GLUE = [f"glue/{name}" for name in "cola sst-2 mrpc sts-b qqp mnli qnli rte wnli
 
 
 def benchmark(tasks=GLUE, schemes=SCHEMES, name="glue"):
-    """Encoders fine-tuned on tasks, three seeds; el_lossless, which is mha, is none of them."""
+    """Makes encoders fine-tuned on tasks, three seeds; el_lossless, which is mha, is none of them."""
     cells = grid([scheme for scheme in schemes if scheme != "el_lossless"], accuracy=True)
     for one in cells:
         noise = random.Random(f"{one['variant']} {one['seed']} tasks")
@@ -187,7 +188,7 @@ def benchmark(tasks=GLUE, schemes=SCHEMES, name="glue"):
 
 
 def hostile():
-    """A scheme, a setting and every text that is markup."""
+    """Makes a scheme, a setting and every text that is markup."""
     cells = grid(["mha", "sha"]) + [cell(HOSTILE, seed, setting=HOSTILE) for seed in range(3)]
     return results(
         cells,

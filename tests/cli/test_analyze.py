@@ -1,4 +1,4 @@
-"""`analyze MODEL`: how alike a trained model's heads are, and what making them share would cost and save."""
+"""Tests `analyze MODEL`: how alike a trained model's heads are, and what making them share would cost and save."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def set_options(model, **options):
 
 @pytest.fixture
 def model(tmp_path):
-    """Like a small GPT-2, with four heads and random weights."""
+    """Writes a model like a small GPT-2, with four heads and random weights."""
     write_model(tmp_path / "model", tokenizer=BPE, vocabulary=257)
     set_options(tmp_path / "model", heads=4)
     (tmp_path / "text.txt").write_text(TEXT)
@@ -158,7 +158,7 @@ def test_an_encoder_with_rotary_positions(run, model, monkeypatch):
 
 
 def damage(model, value):
-    """The first weight of layer 2's queries becomes `value`."""
+    """Sets the first weight of layer 2's queries to `value`."""
     raw = bytearray((model / "model.safetensors").read_bytes())
     size = struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8 : 8 + size])

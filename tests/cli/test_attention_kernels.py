@@ -1,4 +1,5 @@
-"""The fused attention kernels in training: the loss curve of the plain formula, in every scheme, with dropout."""
+"""Tests the fused attention kernels in training: they give the loss curve of the plain formula, in every scheme, with
+dropout."""
 
 import json
 
@@ -7,7 +8,7 @@ from conftest import SCHEMES
 from training import TINY, metrics, own_cache, sentences, text  # noqa: F401 (fixtures)
 
 STEPS = 200
-# Several blocks of queries (64) and of keys (128), the last ones not full.
+# These sizes give several blocks of queries (64) and of keys (128), the last ones not full.
 BLOCKS = {"--context": 150, "--batch-size": 2, "--threads": 2}
 
 
@@ -24,7 +25,7 @@ def curve(run, text, out, scheme, backend, *more):
     return [line["loss"] for line in metrics(out) if line["event"] == "step"]
 
 
-# The same masks in both, so that curves differ by rounding alone. Training is chaotic: rounding of 1e-7 a step grows,
+# Both use the same masks, so that curves differ by rounding alone. Training is chaotic: rounding of 1e-7 a step grows,
 # so the whole curve gets 5e-3; a mask, a scale or a gradient that is wrong shows within ten.
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_fused_kernels_follow_the_curve_of_the_plain_formula(run, text, tmp_path, scheme):  # noqa: F811

@@ -1,4 +1,4 @@
-"""headshare bench attention: every contender is right, every row says what was measured with what."""
+"""Tests headshare bench attention: every contender is right, every row says what was measured with what."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""compare: the table, results.json, comparisons that are killed, and what is left out or refused."""
+"""Tests compare: the table, results.json, comparisons that are killed, and what is left out or refused."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def rows_of(results):
 
 
 def without_times(value):
-    """Results less what depends on the clock and the machine."""
+    """Returns results without what depends on the clock and the machine."""
     times = {"seconds", "training_seconds", "training_tokens_per_second", "decoding_tokens_per_second", "environment"}
     times |= {"outputs_per_second", "busy_speeds", "waited", "peak_memory_bytes", "command"}
     if isinstance(value, dict):
@@ -103,7 +103,8 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
     killed.mkdir()
     run("compare", *arguments, cwd=whole)
     cells = killed / "out" / "cells"
-    # In the first model before its first checkpoint; in the second after one; at the start of the last.
+    # The comparison is killed in the first model before its first checkpoint, in the second after one, and at the start
+    # of the last.
     moments = [("mha-seed0", 5), ("mhe_mul-seed0", 90), ("mhe_mul-seed1", 1)]
     command = [program, "compare", *arguments, "--overwrite"]
     for cell, lines in moments:
@@ -111,7 +112,7 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
         command = [program, "compare", "--resume", "--out", "out"]
     finished = {path: path.stat().st_mtime_ns for path in cells.glob("*/cell.json")}
     assert len(finished) == 3
-    # What was found so far can be looked at.
+    # Results found so far can be looked at.
     partial = json.loads((killed / "out" / "results.json").read_text())
     assert not partial["complete"] and len(partial["cells"]) == 3 and len(partial["planned"]) == 4
     done = run("compare", "--resume", "--out", "out", cwd=killed)
@@ -119,7 +120,7 @@ def test_a_killed_comparison_goes_on_to_the_same_results(run, program, text, tmp
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     results = [json.loads((folder / "out" / "results.json").read_text()) for folder in (whole, killed)]
     assert without_times(results[0]) == without_times(results[1])
-    # Once more: nothing is trained.
+    # Another call trains nothing.
     again = run("compare", "--resume", "--out", "out", cwd=killed)
     assert "4 of 4 models were finished before" in again.stderr
 
@@ -329,7 +330,7 @@ def test_where_the_report_is(run, text, tmp_path):
 def test_seeds_are_added_until_it_is_decided(run, refused, text, tmp_path):
     out = tmp_path / "out"
     flags = ("--schemes", "mha,sha", "--steps", 12, "--text", text, "--out", out)
-    # A margin of 1e-6 is never decided: as far as it may.
+    # A margin of 1e-6 is never decided: it goes as far as it may.
     done = run("compare", "--json", *TINY, *flags, "--until-decided", 1e-6, "--max-seeds", 4)
     results = json.loads(done.stdout)
     assert results["looks"] == [3, 4] and len(results["cells"]) == 8 and results["complete"]
@@ -427,7 +428,7 @@ def test_variants(run, refused, text, tmp_path):
     changed = flags[3].replace("heads=4", "heads=2")
     one_line_error(refused(1, "compare", "--resume", "--out", out, "--variants", changed), "wide", "cannot become")
     assert (out / "results.json").read_bytes() == before
-    # Alone, without a scheme; and mistakes.
+    # Variants are compared alone, without a scheme; then come mistakes.
     alone = run("compare", *TINY, "--variants", "a:norm=rms,b:norm=layer", "--text", text, "--dry-run").stdout
     assert "mqa" not in alone and "variant" in alone
     for wrong, *expected in [
@@ -476,7 +477,7 @@ def test_a_directory_in_use(run, refused, program, text, tmp_path):
     *_, error = refused(1, "compare", "--resume", "--out", out).splitlines(keepends=True)
     one_line_error(error, cell, "delete it")
 
-    # Two at once.
+    # The second of two calls at once is refused.
     busy = tmp_path / "busy"
     long = [*TINY, "--schemes", "mha", "--steps", 100000, "--text", text, "--out", busy]
     process = subprocess.Popen(words(program, "compare", *long), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

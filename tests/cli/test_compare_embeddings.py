@@ -1,4 +1,4 @@
-"""compare --embeddings: token embeddings as a second axis, pre-trained and fine-tuned."""
+"""Tests compare --embeddings: token embeddings as a second axis, pre-trained and fine-tuned."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_pre_training(run, text, tmp_path):
         assert row["prr"]["value"] == pytest.approx(100 * (2 - quality[name] / quality["mha+wordpiece"]))
     assert rows["mhe_mul+wordpiece"]["minus_reference"]["interval_over_blocks"] is not None
     assert results["headline"].startswith("No embedding is best by these losses")
-    # Words that training does not have: of hashed words alone, which are the same for both families.
+    # Only hashed words have a share of words that training does not have; it is the same for both families.
     shares = [rows[f"mha+{e}"]["scores"]["unseen-types"]["mean"] for e in ("hash-md-proj", "hash-lsh-emb")]
     assert shares[0] == shares[1] and 0 <= shares[0] < 1
     assert "unseen-types" not in rows["mha+wordpiece"]["scores"]

@@ -1,4 +1,5 @@
-"""compare --task glue, classify, ...: encoders of several schemes fine-tuned, from a text or from encoders that are there."""
+"""Tests compare --task glue, classify, ...: encoders of several schemes fine-tuned, from a text or from encoders that
+are there."""
 
 import json
 import shutil
@@ -26,7 +27,7 @@ def text(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encoders(run, text):
-    """compare --task mlm of two schemes."""
+    """Runs compare --task mlm of two schemes."""
     out = text.parent / "encoders"
     flags = ("--task", "mlm", "--schemes", ",".join(SCHEMES), "--seeds", 1, "--seed", 3)
     run("compare", "--text", text, "--out", out, *flags, *SMALL, env={"HEADSHARE_CACHE": str(text.parent / "cache")})
@@ -35,7 +36,7 @@ def encoders(run, text):
 
 @pytest.fixture
 def suite(tmp_path):
-    """CoLA, SST-2 and, without a development part, QNLI, in the official layout."""
+    """Writes CoLA, SST-2 and, without a development part, QNLI, in the official layout."""
     for name, columns in (("CoLA", None), ("SST-2", ("sentence", "label"))):
         folder = tmp_path / "glue" / name
         folder.mkdir(parents=True)
@@ -83,7 +84,7 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
         assert sst["metrics"][0]["signature"] and sst["examples"] == 16 and sst["learning_rate"] == 3e-3
         assert cell["peak_memory_bytes"] > 50e6 and cell["attention_memory_bytes"] > 0
         assert cell["cache_bytes_per_token"] == 0 and cell["decoding_tokens_per_second"] == 0
-        # What the model answered is there, and scores as was reported.
+        # The answers of the model are there, and score as was reported.
         folder = out / cell["model"] / "glue-sst-2" / "lr-0.003"
         gold = ("--gold", suite / "SST-2" / "dev.tsv")
         scored = json.loads(run("score", "glue", folder / "validation.tsv", "--task", "sst-2", *gold, "--json").stdout)
@@ -98,13 +99,13 @@ def test_the_papers_table(run, encoders, suite, tmp_path):
     assert mha["tasks"][1]["score"]["count"] == 2 and "accuracy" in mha["tasks"][1]["metrics"]
     # Both seeds begin with the first seed's encoder.
     assert mha["attention_parameters"] == 2 * 4 * 32 * 32
-    # The files.
+    # The files hold each task.
     lines = (out / "tasks.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2 and lines[0].startswith("subject,data,match,measure,part,variant,scheme,task,seeds,score,")
     assert (out / "table.tex").read_text().count(r"\begin{tabular}") == 2
     page = (out / "report.html").read_text()
     assert "<h1 id=\"c1-h\">GLUE: " in page and "Tasks; the best in bold" in page and "one pre-trained encoder" in page
-    # The table in a terminal, made again from the file.
+    # The table in a terminal is made again from the file.
     printed = run("report", out).stdout
     assert "scores glue/cola 0.00, glue/sst-2 50.00." in " ".join(printed.split())
     assert all(len(line) <= 80 for line in printed.splitlines())
@@ -117,7 +118,8 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--schemes", "mha,sha,el_lossless", "--text", text)
     long = (*SMALL, "--steps", 300)
     command = [program, "compare", *QUICK, *flags, *long, "--out", out]
-    # Stopped in the pre-training of the second encoder, and twice in the fine-tuning of the first cell.
+    # The comparison was stopped in the pre-training of the second encoder, and twice in the fine-tuning of the first
+    # cell.
     encoder = out / "encoders" / "cells" / "sha-seed0" / "metrics.jsonl"
     process = stop_when(command, lambda: lines_in(encoder) >= 2, signal.SIGINT)
     assert f"continue with: headshare compare --resume --out {out}" in process.said and not (out / "cells").exists()
@@ -135,7 +137,7 @@ def test_encoders_come_first_where_there_are_none(run, program, text, suite, tmp
     assert {cell["seed"] for cell in before["cells"]} == {0, 1} and (out / "encoders" / "report.html").is_file()
     assert all(cell["encoder_seed"] == cell["seed"] for cell in results["cells"])
     assert "one pre-trained encoder" not in " ".join((out / "report.html").read_text().split())
-    # In one go it gives the same.
+    # A comparison in one go gives the same.
     whole = tuned(run, tmp_path / "whole", *flags, *long)
     scores = lambda found: [(cell["variant"], cell["seed"], cell["tasks"]) for cell in found["cells"]]  # noqa: E731
     assert scores(whole) == scores(results)
@@ -187,7 +189,7 @@ def test_a_cell_that_fails_and_learning_rates(run, encoders, suite, tmp_path):
             losses[float(rate)] = part["goal"]
         assert 100 * max(losses.values()) == pytest.approx(task["score"])
         assert losses[task["learning_rate"]] == max(losses.values())
-    # One task: its metrics stand in a table, its learning curve in the report.
+    # The metrics of one task stand in a table, its learning curve in the report.
     assert "Metrics of glue/sst-2" in done.stdout and 'id="c1-curves"' in (out / "report.html").read_text()
     weights.write_bytes(whole)
     repaired = json.loads(run("compare", "--resume", "--out", out, "--json").stdout)
@@ -321,14 +323,15 @@ def test_what_is_refused(refused, run, encoders, text, suite, tmp_path):
     longer = ("--encoders", learned, "--tasks", "cola", "--finetune-max-length", 500)
     one_line_error(refused(1, "compare", *glue, *longer, *out),
                    "--finetune-max-length 500 is more than the encoder's context of 32")
-    # Another kind of comparison.
+    # The directory holds another kind of comparison.
     offsets = tmp_path / "offsets"
     run("compare", "--task", "offsets", "--schemes", "mha", "--steps", 2, "--threads", 1, "--out", offsets)
     one_line_error(refused(1, "compare", *glue, "--encoders", offsets, *out), "another kind (offsets)", "--task mlm")
 
 
 def test_a_mistake_beside_overwrite_costs_nothing(run, refused, text, suite, tmp_path):
-    """Neither what was tuned nor the encoders below it are touched before the text, too, was looked at."""
+    """Expects neither the fine-tuned models nor the encoders below them to be touched before the text, too, was looked
+    at."""
     out = tmp_path / "out"
     flags = ("--task", "glue", "--tasks", "cola", "--finetune-data", suite, "--schemes", "mha", *QUICK, *SMALL, "--seeds", 1)
     wrong = ("compare", "--text", tmp_path / "none.txt", *flags, "--out", out)

@@ -1,4 +1,4 @@
-"""ESC and its like in files and arguments: they are shown as \\x1b and never reach the terminal."""
+"""Tests ESC and its like in files and arguments: they are shown as \\x1b and never reach the terminal."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ def controls(text):
 
 
 def on_a_terminal(program, *arguments, text_in="", **environment):
-    """What the program writes to a terminal of 100 columns, results and messages."""
+    """Returns what the program writes to a terminal of 100 columns, results and messages."""
     terminal, inside = pty.openpty()
     process = subprocess.Popen(
         [str(word) for word in (program, *arguments)],
@@ -49,7 +49,7 @@ def on_a_terminal(program, *arguments, text_in="", **environment):
 
 @pytest.fixture
 def shown(program, run):
-    """shown("cost", ...): what a call says, in a pipe; it is the same on a terminal, our colours aside."""
+    """shown("cost", ...) returns what a call says, in a pipe; it is the same on a terminal, our colours aside."""
 
     def call(*arguments, expect=SHOWN):
         done = run(*arguments, check=False)
@@ -160,7 +160,7 @@ def test_cells_are_no_formulas(run, tmp_path, name):
 
 @pytest.fixture
 def talking_model(tmp_path):
-    """Its only tokens are ESC, DEL and the like."""
+    """Writes a model whose only tokens are ESC, DEL and the like."""
     tokenizer = {**BYTES, "kind": "characters", "characters": [ESC, "[", "a", DEL, CSI], "unknown-token": False}
     return write_model(tmp_path / "model", tokenizer=tokenizer, vocabulary=5)
 

@@ -1,4 +1,4 @@
-"""`convert MODEL OUT --to collaborative`: trained heads are made to share queries and keys."""
+"""Tests `convert MODEL OUT --to collaborative`: trained heads are made to share queries and keys."""
 
 import json
 import math
@@ -58,7 +58,8 @@ def test_a_sample_makes_layers_better_where_the_text_is(run, model):
     text = ["--sample-text", model.parent / "text.txt", "--json", "--overwrite"]
     with_sample = json.loads(convert(run, model, "--key-width", 6, *text).stdout)
     convert(run, model, "--key-width", 6, out=model.parent / "blind")
-    # Its change on the text is what a conversion of the blind one to itself shows: compare perplexities instead.
+    # Its change on the text is what a conversion of the blind one to itself shows, so perplexities are compared
+    # instead.
     fitted = perplexity(run, model.parent / "out", model.parent / "text.txt")
     blind = perplexity(run, model.parent / "blind", model.parent / "text.txt")
     source = perplexity(run, model, model.parent / "text.txt")
@@ -100,7 +101,7 @@ def test_what_cannot_be_is_refused_and_writes_nothing(run, model, more, says):
 
 
 def set_weight(model, name, value):
-    """The first value of a tensor."""
+    """Sets the first value of a tensor."""
     raw = bytearray((model / "model.safetensors").read_bytes())
     size = struct.unpack("<Q", raw[:8])[0]
     at = 8 + size + json.loads(raw[8 : 8 + size])[name]["data_offsets"][0]
@@ -127,7 +128,7 @@ def test_answers_that_are_no_numbers_are_an_error(run, model, to):
 
 
 def test_the_only_width_must_be_within_the_parameters(run, model):
-    """One head whose frequencies all turn differently: there is one width to share."""
+    """Converts one head whose frequencies all turn differently: there is one width to share."""
     config = json.loads((model / "config.json").read_text())
     config["model"] |= {"heads": 1, "positions": "rotary"}
     (model / "config.json").write_text(json.dumps(config))

@@ -1,4 +1,4 @@
-"""headshare cost: what it prints and refuses. headshare/models/cost_test.cc has the numbers of the MHE paper."""
+"""Tests headshare cost: what it prints and refuses. headshare/models/cost_test.cc has the numbers of the MHE paper."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_table_states_its_defaults_and_fits(run):
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-# config.json of published models; their totals are the publishers'.
+# These are config.json of published models; their totals are the publishers'.
 LLAMA3 = {
     "model_type": "llama",
     "architectures": ["LlamaForCausalLM"],

@@ -1,4 +1,4 @@
-"""train --task mlm, evaluate, info, cost, fill and convert on a tiny encoder."""
+"""Tests train --task mlm, evaluate, info, cost, fill and convert on a tiny encoder."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from training import TINY, losses, one_line_error, own_cache, weights, words  # 
 pytestmark = pytest.mark.slow
 
 MLM = [*TINY[: TINY.index("--tokenizer")], *TINY[TINY.index("--tokenizer") + 2 :], "--task", "mlm", "--vocabulary-size", 60]
-# Leaves the plateau of the unigram entropy within 300 steps, seconds.
+# With these options a run leaves the plateau of the unigram entropy within 300 steps, seconds.
 LEARNS = ["--layers", 2, "--d-model", 64, "--heads", 4, "--batch-size", 16, "--context", 24, "--init-deviation", 0.1]
 LEARNS += ["--steps", 300, "--learning-rate", 0.003]
 
@@ -24,7 +24,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encoder(run, corpus, tmp_path_factory):
-    """A run with its printed result and what was said on the way."""
+    """Returns a run with its printed result and what was said on the way."""
     out = tmp_path_factory.mktemp("mlm") / "run"
     options = (*LEARNS, "--test-fraction", 0.1, "--pseudo-tokens", 50)
     cache = {"HEADSHARE_CACHE": str(out.parent / "cache")}
@@ -75,7 +75,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path):
     last = sorted((tmp_path / "parts" / "checkpoints").glob("step-*"))
     assert len(last) == 2
     before = weights(tmp_path / "parts")
-    # Back to the first of the two checkpoints.
+    # The run goes back to the first of the two checkpoints.
     shutil.rmtree(last[-1])
     (tmp_path / "parts" / "checkpoints" / "last").unlink()
     (tmp_path / "parts" / "checkpoints" / "last").symlink_to(last[0].name)
@@ -127,19 +127,19 @@ def test_what_fill_and_evaluate_refuse(run, refused, corpus, encoder, tmp_path):
     one_line_error(refused(2, "evaluate", tmp_path / "decoder", "--text", corpus, "--mask-rate", 0.2), "--mask-rate")
     (tmp_path / "unmasked.txt").write_text("\u4e2d\u6587 " * 100)
     one_line_error(refused(1, "evaluate", out, "--text", tmp_path / "unmasked.txt"), "unknown to the tokenizer")
-    # The tokenizer of another model.
+    # The tokenizer of another model is refused.
     decoder_tokenizer = (tmp_path / "decoder" / "checkpoints" / "best" / "tokenizer.json").read_text()
     copy = shutil.copytree(out / "checkpoints" / "best", tmp_path / "copy", symlinks=False)
     (copy / "tokenizer.json").write_text(decoder_tokenizer)
     done = refused(1, "fill", copy, "[MASK]")
     assert "tokenizer" in done and ("model only" in done or "'mask'" in done), done
-    # One of the same size: two tokens have changed places.
+    # A tokenizer of the same size is refused, too: two tokens have changed places.
     tokenizer = (out / "checkpoints" / "best" / "tokenizer.json").read_text()
     swapped = json.loads(tokenizer)
     swapped["tokens"][-2:] = swapped["tokens"][:-3:-1]
     (copy / "tokenizer.json").write_text(json.dumps(swapped))
     one_line_error(refused(1, "fill", copy, "[MASK]"), "tokenizer.json is not the tokenizer", "config.json")
-    # The same, laid out in another way.
+    # The same tokenizer, laid out in another way, is taken.
     (copy / "tokenizer.json").write_text(json.dumps(json.loads(tokenizer), indent=1))
     run("fill", copy, "[MASK]")
 
@@ -172,7 +172,7 @@ def test_a_vocabulary_without_mask_is_named(refused, corpus, tmp_path):
 
 
 def test_text_of_one_endless_word(run, tmp_path):
-    """More than the 100 characters that a word may have: nothing but [UNK], which is never masked."""
+    """Writes words longer than the 100 characters that a word may have: nothing but [UNK], which is never masked."""
     (tmp_path / "word.txt").write_text("x" * 30000)
     flags = ("--text", tmp_path / "word.txt", "--out", tmp_path / "run", "--steps", 2)
     done = run("train", *MLM[:-2], *flags, check=False)

@@ -1,6 +1,6 @@
-"""Kills and disk errors at changes of the disk in train, finetune and compare: what is gone on with ends as if nothing
-had happened, and a disk that fails is an error that says so. Verbs that write files at once (tokenize, report, convert)
-leave whole files or nothing, and what they may not replace stays.
+"""Tests kills and disk errors at changes of the disk in train, finetune and compare: what is gone on with ends as if
+nothing had happened, and a disk that fails is an error that says so. Verbs that write files at once (tokenize,
+report, convert) leave whole files or nothing, and what they may not replace stays.
 
 A spread of the operations by default; HEADSHARE_EVERY_OPERATION=1 attacks each (half an hour).
 """
@@ -21,7 +21,8 @@ TRAIN = [*TINY, "--steps", 6, "--evaluate-every", 2, "--save-every", 3, "--keep-
 TUNE = ["--epochs", 2, "--seeds", 1, "--batch-size", 8, "--learning-rate", 3e-3, "--threads", 1]
 COMPARE = [*TINY, "--schemes", "mha,sha", "--seeds", 1, "--steps", 3]
 
-# Attacks by verb and kind; every verb writes its files in the same ways, so train has most of them.
+# This is the number of attacks by verb and kind; every verb writes its files in the same ways, so train has most of
+# them.
 MOST = {
     "train": {"kill": 24, "torn": 24, "eio": 16, "full": 16, "short": 24},
     "finetune": {"kill": 10, "eio": 6, "full": 6},
@@ -38,7 +39,7 @@ def library(build_dir):
 
 
 def without_times(value):
-    """Results less what depends on the clock, the machine or the folder."""
+    """Returns results without what depends on the clock, the machine or the folder."""
     names = ("seconds", "per_second", "busy_speeds", "waited", "environment", "peak_memory", "command")
     names += ("out", "train", "validation")
     if isinstance(value, dict):
@@ -51,7 +52,7 @@ def files_of(folder, *names):
 
 
 def trained(run):
-    """What a run leaves that must not depend on what happened to it."""
+    """Returns what a run leaves that must not depend on what happened to it."""
     names = ["best/model.safetensors", "best/config.json", "last/model.safetensors", "last/optimizer.safetensors"]
     return {"metrics.jsonl": losses(run), **files_of(run / "checkpoints", *names)}
 
@@ -73,7 +74,7 @@ OUTCOME = {"train": trained, "finetune": tuned, "compare": compared}
 
 
 class Attacked:
-    """A verb, what it does when nothing happens, and a folder for each attack."""
+    """Holds a verb, what it does when nothing happens, and a folder for each attack."""
 
     def __init__(self, verb, program, library, home):
         self.verb, self.program, self.library, self.home = verb, program, library, home
@@ -115,7 +116,7 @@ class Attacked:
         return [self.verb, *self.flags, "--out", below / "run"]
 
     def attack(self, kind, number):
-        """The folder and the ended process."""
+        """Returns the folder and the ended process."""
         below, faults = self.begin(f"{kind}-{number}")
         return below, faults.run(self.program, *self.command(below), kind=kind, at=number)
 
@@ -136,7 +137,7 @@ class Attacked:
         assert not left, f"left behind: {left}"
 
     def attack_all(self, kind, check):
-        """check(folder, ended process) after an attack of this kind on each of a spread of operations."""
+        """Calls check(folder, ended process) after an attack of this kind on each of a spread of operations."""
 
         def attack(number):
             below, done = self.attack(kind, number)
@@ -196,14 +197,14 @@ def one_clear_error(stderr, verb):
 
 @pytest.mark.parametrize("kind, verb", [(kind, verb) for kind in ("eio", "full") for verb in verbs_with(kind)])
 def test_a_disk_error_is_an_error_and_no_more(attacked, kind, verb):
-    """Or it does no harm: then the run ends as if nothing had happened."""
+    """Accepts an error, or no harm: then the run ends as if nothing had happened."""
     this = attacked(verb)
 
     def check(below, done):
         assert done.returncode in (0, 1), f"exit {done.returncode}: {done.stderr}"
         if done.returncode == 1:
             one_clear_error(done.stderr, verb)
-        # What could not be deleted stays, with a note, until the next start.
+        # A file that could not be deleted stays, with a note, until the next start.
         if done.returncode == 0 and verb != "compare" and "cannot delete" not in done.stderr:
             this.compare(below)
         else:
@@ -226,7 +227,7 @@ def test_a_short_write_goes_on(attacked):
 
 
 class AtOnce:
-    """A verb, its output, and a folder for each attack: new files, or in place of earlier ones."""
+    """Holds a verb, its output, and a folder for each attack: new files, or in place of earlier ones."""
 
     def __init__(self, verb, again, program, library, home):
         self.verb, self.again, self.program, self.library, self.home = verb, again, program, library, home

@@ -1,4 +1,4 @@
-"""finetune on a tiny encoder: own tables, GLUE and SuperGLUE layouts, SQuAD, resuming, and bad input."""
+"""Tests finetune on a tiny encoder: own tables, GLUE and SuperGLUE layouts, SQuAD, resuming, and bad input."""
 
 import json
 import re
@@ -16,7 +16,7 @@ QUICK = ["--epochs", 2, "--seeds", 2, "--batch-size", 8, "--learning-rate", 3e-3
 
 
 def texts(count, start=0):
-    """Sentences and whether they tell of a fox."""
+    """Yields sentences and whether they tell of a fox."""
     for i in range(start, start + count):
         fox = i % 2 == 0
         yield f"The {i % 7} {'foxes' if fox else 'hens'} jump over {i % 3} lazy dogs.", int(fox)
@@ -43,7 +43,7 @@ def encoder(pretrain):
 
 @pytest.fixture(scope="module", params=["wordpiece", "hash-md", "hash-lsh"])
 def any_encoder(request, pretrain):
-    """With a table, and without a vocabulary: rows, words and offsets of all tasks must fit either."""
+    """Trains encoders with a table and without a vocabulary: rows, words and offsets of all tasks must fit either."""
     if request.param == "wordpiece":
         return request.getfixturevalue("encoder")
     task = ("three-way", "--tokenizer", request.param, "--token-embedding", "hash-proj", "--random-tokens", "words")
@@ -62,7 +62,8 @@ def tables(tmp_path):
 
 @pytest.fixture
 def glue(tmp_path):
-    """CoLA and SST-2 in the official layout, with a test part, and MNLI with its mismatched part and the diagnostics."""
+    """Writes CoLA and SST-2 in the official layout, with a test part, and MNLI with its mismatched part and the
+    diagnostics."""
     for name in ("CoLA", "SST-2", "MNLI"):
         (tmp_path / "glue" / name).mkdir(parents=True)
     cola, sst, mnli = (tmp_path / "glue" / name for name in ("CoLA", "SST-2", "MNLI"))
@@ -103,7 +104,7 @@ def test_an_own_table(run, encoder, tables, tmp_path):
     assert {one["learning_rate"] for one in task["learning_rates"]} == {1e-3, 3e-3}
     best = max(task["learning_rates"], key=lambda one: one["validation_goal"])
     assert task["learning_rate"] == best["learning_rate"]
-    # What was answered, line by line, gives the accuracy that was reported.
+    # The answers, line by line, give the accuracy that was reported.
     answers = (tmp_path / "out" / "classify" / f"lr-{best['learning_rate']:g}-seed-1" / "test.tsv").read_text().split("\n")
     right = [label for _, label in texts(12, 200)]
     given = [int(line.split("\t")[1]) for line in answers[1:-1]]
@@ -119,7 +120,7 @@ def test_a_model_with_one_answer_is_called_that(run, encoder, tables, tmp_path):
     one = {"OMP_NUM_THREADS": "1"}
     assert word in run("finetune", encoder, *flags, *still, env=one).stderr
     assert word not in run("finetune", encoder, *flags, *moved, env=one).stderr
-    # Weights repeat for a number of threads, so what repeats the call says how many there were.
+    # Weights repeat for a number of threads, so the settings that repeat the call say how many there were.
     assert "\n  threads: 1\n" in (tmp_path / "still" / "resolved.yaml").read_text()
 
 
@@ -144,7 +145,7 @@ def test_pairs_and_numbers(run, encoder, tmp_path):
 
 
 def test_a_score_that_is_undefined_ends_nothing(run, encoder, tmp_path):
-    """One gold number for all of the validation part: its correlation is 0/0."""
+    """Gives all of the validation part one gold number: its correlation is 0/0."""
     rows = "".join(f"{text}\t{2.0 * label}\n" for text, label in texts(20))
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + rows)
     (tmp_path / "dev.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t1.0\n" for text, _ in texts(8)))
@@ -168,7 +169,7 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
         assert average["values"][seed] == pytest.approx(whole)
     cola = out / "glue-cola" / "lr-0.003-seed-0"
     assert len((cola / "test.tsv").read_text().splitlines()) == 1 + 9
-    # MNLI's relatives: answered all, scored where there are labels.
+    # The model answers all of MNLI's relatives, and is scored where there are labels.
     mnli = out / "glue-mnli" / "lr-0.003-seed-0"
     for name, count in (("mnli-mm", 24), ("mnli-mm-test", 7), ("ax", 12), ("ax-test", 7)):
         assert len((mnli / f"{name}.tsv").read_text().splitlines()) == 1 + count, name
@@ -187,7 +188,7 @@ def test_glue_layout_and_its_submission(run, encoder, glue, tmp_path):
 
 
 def test_what_is_trained_on_does_not_validate(run, refused, encoder, glue, tmp_path):
-    """A task without a training part, trained on its development part: found there again, that would judge itself."""
+    """Trains a task without a training part on its development part: found there again, that would judge itself."""
     own = ("--task", "sst2", "--data", glue.parent, "--train", glue / "SST-2" / "dev.tsv", "--out", tmp_path / "out")
     assert "hold a part of the training examples back" in refused(1, "finetune", encoder, *own)
     done = run("finetune", encoder, *own, *QUICK, "--epochs", 1, "--seeds", 1, "--validation-fraction", 0.25, "--json")
@@ -201,7 +202,7 @@ def test_what_is_trained_on_does_not_validate(run, refused, encoder, glue, tmp_p
 
 
 def squad_file(path, answers, version="1.1"):
-    """One question a paragraph; `answers` gives for each where the fox is, or None."""
+    """Writes one question a paragraph; `answers` gives for each where the fox is, or None."""
     articles = []
     for i, has in enumerate(answers):
         context = f"There are {i % 5} dogs. " + ("The foxes jump." if has else "The hens jump.")
@@ -277,7 +278,7 @@ def test_layouts_at_hand(run, any_encoder, data, tmp_path):
     tasks = json.loads(done.stdout)["tasks"]
     assert [task["task"] for task in tasks] == ["glue/mrpc", "glue/rte", "glue/wnli"]
     assert all(task["parts"][0]["examples"] == 8 for task in tasks)
-    # Of these the data has one part.
+    # The data has one part of these tasks.
     for name, file in (("qnli", "glue/QNLI/dev.tsv.gz"), ("qqp", "glue/QQP/subset.tsv.gz"), ("boolq", "superglue/BoolQ/val.jsonl.gz")):
         part = ("--train", data / file, "--validation-fraction", 0.1)
         done = run("finetune", any_encoder, "--task", name, *part, *FEW, "--out", tmp_path / name)
@@ -301,7 +302,7 @@ def test_sts_b(run, any_encoder, tmp_path):
 
 
 def test_superglue_layouts(run, any_encoder, data, tmp_path):
-    """A few examples of each task with data at hand."""
+    """Fine-tunes on a few examples of each task with data at hand."""
     names = ("cb", "copa", "multirc", "superglue/rte", "wic", "wsc")
     done = run("finetune", any_encoder, "--task", ",".join(names), "--data", data, *FEW, "--out", tmp_path / "out")
     report = json.loads(done.stdout)
@@ -316,7 +317,7 @@ def test_superglue_layouts(run, any_encoder, data, tmp_path):
 
 
 def test_the_diagnostics_of_superglue(run, encoder, tmp_path):
-    """AX-b and AX-g are scored with what RTE taught."""
+    """Scores AX-b and AX-g with what RTE taught."""
     label = ("entailment", "not_entailment")
 
     def write(name, file, first, second, count):
@@ -337,7 +338,7 @@ def test_the_diagnostics_of_superglue(run, encoder, tmp_path):
 
 
 def record_passage(number):
-    """Two animals, of which the query asks for the one that jumps."""
+    """Writes two animals, of which the query asks for the one that jumps."""
     text, fox = next(texts(1, number))
     animal = "foxes" if fox else "hens"
     begins = [(text.index(word), word) for word in (animal, "dogs")]
@@ -402,7 +403,7 @@ def test_what_cannot_be_judged_is_refused_before_training(refused, run, encoder,
     said = refused(1, "finetune", encoder, *squad, "--validation", dev, *QUICK, *out)
     assert "question q1 has no gold answer" in said and "v2.0" in said
     assert not (tmp_path / "out").exists()
-    # An encoder that cannot be begun with costs nothing of what is there.
+    # An encoder that cannot be begun with leaves what is there.
     train, valid = tables
     call = ("--task", "classify", "--train", train, "--validation", valid, *QUICK, "--seeds", 1, "--epochs", 1)
     run("finetune", encoder, *call, *out)
@@ -523,7 +524,8 @@ def test_what_is_refused(refused, run, encoder, tables, glue, tmp_path):
 
 
 def test_a_fine_tuned_model_shares_heads_and_learns_on(run, encoder, tables, tmp_path):
-    """Fine-tune, convert, fine-tune again with the original for a teacher: the recipe of collaborative attention's paper."""
+    """Fine-tunes, converts, and fine-tunes again with the original for a teacher: the recipe of collaborative
+    attention's paper."""
     train, dev = tables
     parts = ("--task", "classify", "--train", train, "--validation", dev, *QUICK, "--seeds", 1)
     run("finetune", encoder, *parts, "--out", tmp_path / "tuned")
@@ -564,7 +566,7 @@ def test_a_teacher_of_the_same_task(run, refused, encoder, tables, glue, tmp_pat
     # Without a share nothing changes. A fine-tuning that kept one model stands for that model.
     same = tmp_path / "same"
     run("finetune", encoder, *parts, "--teacher", tmp_path / "tuned", "--teacher-share", 0, "--out", same)
-    # What was learned from one teacher is not gone on with from another.
+    # A fine-tuning that was begun with one teacher does not go on with another.
     weights = teacher / "checkpoints" / "best" / "model.safetensors"
     kept = weights.read_bytes()
     weights.write_bytes(kept[:-4] + bytes(4))

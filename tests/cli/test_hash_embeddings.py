@@ -1,4 +1,4 @@
-"""Encoders without a vocabulary: train --task three-way, evaluate, info, cost, finetune, fill, compare."""
+"""Tests encoders without a vocabulary: train --task three-way, evaluate, info, cost, finetune, fill, compare."""
 
 import json
 import math
@@ -39,7 +39,7 @@ def encoder(run, corpus, tmp_path_factory):
 
 def test_train_and_evaluate(run, encoder, corpus):
     out, trained = encoder
-    # Knowing the shares alone (81, 10 and 9 in 100) costs 0.62 nats.
+    # A model that knows the shares alone (81, 10 and 9 in 100) has a loss of 0.62 nats.
     assert trained["best_loss"] < 0.4
     assert trained["test_random-recall"] > 0.8
     scored = json.loads(run("evaluate", out, "--text", corpus, "--json").stdout)
@@ -68,7 +68,7 @@ def test_a_score_that_is_no_number_is_refused(refused, encoder, corpus, tmp_path
 
 
 def test_what_evaluate_refuses(refused, encoder, corpus, tmp_path):
-    """Options of other encoders, and of parts that are not scored."""
+    """Refuses options of other encoders, and of parts that are not scored."""
     text = ("--text", corpus)
     assert "--mask-rate is about models of --task mlm" in refused(2, "evaluate", encoder[0], *text, "--mask-rate", 0.2)
     assert "all of --text is scored" in refused(2, "evaluate", encoder[0], *text, "--test-fraction", 0.2)
@@ -80,7 +80,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run, corpus, tmp_path, kind):
     run("train", *flags, "--out", tmp_path / "whole")
     run("train", *flags, "--out", tmp_path / "parts")
     before = weights(tmp_path / "parts")
-    # Back to the first of the two checkpoints.
+    # The run goes back to the first of the two checkpoints.
     first, last = sorted((tmp_path / "parts" / "checkpoints").glob("step-*"))
     shutil.rmtree(last)
     (tmp_path / "parts" / "checkpoints" / "last").unlink()
@@ -184,7 +184,7 @@ def test_costs_of_letters(run, kind, parameters):
 
 
 def tables_of_animals(folder):
-    """Rows to train on, and the same to validate on."""
+    """Writes rows to train on, and the same to validate on."""
     rows = [("the foxes jump", "up"), ("the dogs sleep", "down"), ("foxes jump over", "up"), ("lazy dogs", "down")] * 10
     paths = folder / "table.tsv", folder / "validation.tsv"
     for path in paths:

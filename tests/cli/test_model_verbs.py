@@ -1,4 +1,4 @@
-"""info, evaluate and generate on a tiny random model, and on what is left of one."""
+"""Tests info, evaluate and generate on a tiny random model, and on what is left of one."""
 
 import json
 import math
@@ -19,7 +19,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def copy(model, tmp_path):
-    """The model, to be damaged."""
+    """Copies the model, to be damaged."""
     return shutil.copytree(model, tmp_path / "copy")
 
 
@@ -196,7 +196,7 @@ def test_a_window_slides_where_positions_end(run, model, tmp_path):
     [one] = [json.loads(line) for line in done.stdout.splitlines()]
     assert one["stop_reason"] == "max_new_tokens" and len(one["tokens"]) == 100
     assert done.stderr.count("note: ") == 1 and "longer than the context of 32 tokens" in done.stderr
-    # Said once, however many continuations there are.
+    # The note comes once, however many continuations there are.
     assert run("generate", model, *flags, "--samples", 3).stderr.count("note: ") == 1
     # 33 tokens fit: the last one is not fed back.
     assert "note: " not in run("generate", model, "--prompt", "x" * 30, "--max-new-tokens", 3, "--json").stderr

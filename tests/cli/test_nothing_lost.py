@@ -1,4 +1,5 @@
-"""What an attack on the program once broke: runs that lost their links, files of others, options that changed, odd paths."""
+"""Tests what an attack on the program once broke: runs that lost their links, files of others, options that changed,
+odd paths."""
 
 import fcntl
 import json
@@ -37,7 +38,7 @@ def steps_of(out):
 
 @pytest.fixture
 def trained(run, text, tmp_path):
-    """A finished run of 40 steps, with checkpoints of 20, 30 and 40."""
+    """Trains a finished run of 40 steps, with checkpoints of 20, 30 and 40."""
     out = tmp_path / "trained"
     run("train", *STEPS, "--text", text, "--out", out)
     return out
@@ -151,7 +152,7 @@ def encoder(run, text, tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """The options for a table to learn from and one to validate on."""
+    """Returns the options for a table to learn from and one to validate on."""
     for part in ("train", "validation"):
         rows = "".join(f"the fox {i}\t{'ab'[i % 2]}\n" for i in range(24))
         (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + rows)
@@ -236,7 +237,7 @@ def test_standard_input_cannot_collide(run, refused, text, tmp_path):
     run("compare", *TINY, "--schemes", "mha", "--steps", 2, "--text", "-", "--out", out, text_in=piped)
     [kept] = out.glob("kept-input-*.txt")
     assert kept.read_text() == piped
-    # Into the directory of the text itself.
+    # The comparison goes into the directory of the text itself.
     run("compare", *TINY, "--schemes", "mha", "--steps", 2, "--text", "-", "--out", tmp_path, text_in=piped)
     assert mine.read_bytes() == text.read_bytes()
 
@@ -362,7 +363,7 @@ def test_an_output_inside_the_folder_of_texts_is_no_text(run, text, tmp_path):
     outside = json.loads(run(*call, text, "--out", tmp_path / "out").stdout)
     assert [cell["test_loss"] for cell in inside["cells"]] == [cell["test_loss"] for cell in outside["cells"]]
     run("compare", "--resume", "--out", folder / "cmp", "--schemes", "mha,sha,mqa")
-    # Notes of the user's beside them are text.
+    # Notes of the user's own beside them are text.
     (folder / "cmp" / "notes.txt").write_text("these are mine. " * 20)
     more = json.loads(run(*call, folder, "--out", tmp_path / "more").stdout)
     assert more["subject"]["fingerprint"] != outside["subject"]["fingerprint"]

@@ -1,4 +1,5 @@
-"""What a verb may replace (docs/design/041): no file of others, no pipe, nothing that appears while it computes."""
+"""Tests what a verb may replace (docs/design/041): no file of others, no pipe, nothing that appears while it
+computes."""
 
 import contextlib
 import json
@@ -18,7 +19,7 @@ MINE = "the user's own\n"
 
 @pytest.fixture
 def home(tmp_path):
-    """A folder with a text, a model and a comparison."""
+    """Makes a folder with a text, a model and a comparison."""
     (tmp_path / "text.txt").write_text("The quick fox jumps over the lazy dog.\n" * 200)
     write_model(tmp_path / "model", tokenizer=BPE, vocabulary=257)
     cases.save(tmp_path / "comparison", cases.results(cases.grid(["mha", "sha"], seeds=[0, 1])))
@@ -26,7 +27,7 @@ def home(tmp_path):
 
 
 def call(verb, home, path):
-    """What writes `path`."""
+    """Returns the call that writes `path`."""
     return {
         "tokenize": ["tokenize", "--tokenizer", "words", "--text", home / "text.txt", "--write-model", path],
         "analyze": ["analyze", home / "model", "--html", path, "--iterations", 0],
@@ -146,7 +147,7 @@ def test_a_report_replaces_only_reports(run, refused, home, where, name):
     if where == "elsewhere":
         assert "exists already" in refused(1, *report)
     run(*report, *(["--overwrite"] if where == "elsewhere" else []))
-    # What `compare` wrote is its own, whatever it holds.
+    # A directory that `compare` wrote is its own, whatever it holds.
     (home / "comparison/resolved.yaml").write_text("# headshare compare --config resolved.yaml\n")
     for path in (home / "comparison/report.html", home / "comparison/results.csv"):
         path.write_text("of an earlier headshare")
@@ -163,7 +164,7 @@ def test_a_report_that_is_refused_leaves_no_directory(refused, home):
 
 @contextlib.contextmanager
 def reading(program, home, *command):
-    """A call that waits for the text of --text or --sample-text: everything was checked, nothing is written."""
+    """Runs a call that waits for the text of --text or --sample-text: everything was checked, nothing is written."""
     pipe = home / "wait.txt"
     os.mkfifo(pipe)
     running = subprocess.Popen(words(program, *command, pipe), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -200,7 +201,7 @@ def test_one_conversion_at_a_time(program, run, refused, home, monkeypatch):
 
 
 def test_what_only_looks_unfinished_stays(run, home, monkeypatch):
-    """Its name is anything.partial-NUMBER, and no process has the number."""
+    """Leaves a directory whose name is anything.partial-NUMBER, where no process has the number."""
     monkeypatch.chdir(home)
     (home / "out.partial-4194303").mkdir()
     theirs = [home / "out.partial-4194303" / "thesis.tex", home / "words.json.partial-4194303"]

@@ -1,4 +1,4 @@
-"""predict: a fine-tuned model labels new rows just as finetune did."""
+"""Tests predict: a fine-tuned model labels new rows just as finetune did."""
 
 import json
 import os
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def tuned(run, encoder, tmp_path_factory):
-    """A classifier, its tables, and what finetune answered."""
+    """Returns a classifier, its tables, and what finetune answered."""
     folder = tmp_path_factory.mktemp("tuned")
     parts = []
     for name, count, start in (("train", 40, 0), ("validation", 20, 100), ("test", 30, 200)):

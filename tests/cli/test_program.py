@@ -1,4 +1,4 @@
-"""The program as a whole: help, version, exit codes, broken pipes, Ctrl-C."""
+"""Tests the program as a whole: help, version, exit codes, broken pipes, Ctrl-C."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""report: tables and files made again, runs merged, what is refused."""
+"""Tests report: tables and files made again, runs merged, what is refused."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def test_tables_fit_a_terminal(run, tmp_path, case):
     printed = run("report", cases.save(tmp_path / "run", what)).stdout
     assert max(map(len, printed.splitlines())) <= 80
     assert "\x1b" not in printed  # no colours in a pipe, and none from the file
-    # Quality, against mha and sha, cost: each at least once, and again where columns go on below.
+    # Quality, differences to mha and sha, and cost each stand there at least once, and again where columns go on below.
     tables = len(scheme_lines(printed, "scheme"))
     assert tables >= 3
     for scheme in {one["variant"] for one in what["cells"]} - {cases.HOSTILE}:
@@ -108,7 +108,7 @@ def test_runs_of_one_comparison_become_one_table(run, tmp_path):
     assert merged["cells"][0]["model"].startswith(str(first))
     assert {"Example 9000 at 2.10GHz", "Other 1"} == {one["processor"] for one in merged["environment"].values()}
     assert names(tmp_path / "both") == {"report.html"}
-    # What was merged can be reported again.
+    # Merged results can be reported again.
     again = cases.save(tmp_path / "again", merged)
     assert json.loads(run("report", again, "--json").stdout) == merged
 
@@ -145,7 +145,7 @@ def test_benchmarks_stand_side_by_side(run, tmp_path):
     assert latex.count("\\multicolumn{3}{c}") == 4 and latex.count("\\begin{tabular}") == 9
     page = (tmp_path / "report.html").read_text()
     assert page.count("<section") == 5 and page.index('id="benchmarks"') < page.index('id="c1"')
-    # Of one benchmark there is nothing to put side by side.
+    # One benchmark has nothing to put side by side.
     assert "best of a benchmark" not in run("report", runs[0], "--out", tmp_path / "one").stdout
 
 

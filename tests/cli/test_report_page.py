@@ -1,4 +1,4 @@
-"""report.html in headless Chromium: nothing is loaded, nothing goes wrong, everybody can read it."""
+"""Tests report.html in headless Chromium: nothing is loaded, nothing goes wrong, everybody can read it."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ SHOWN = "const t = document.querySelector('.tip'); return t.hidden ? '' : t.text
 
 @pytest.fixture(scope="module")
 def reports(run, tmp_path_factory):
-    """The path of report.html for each case."""
+    """Returns the path of report.html for each case."""
     folder = tmp_path_factory.mktemp("reports")
     offsets = cases.results(cases.grid(accuracy=True), accuracy=True)
     made = {
@@ -105,7 +105,7 @@ def test_has_every_part(page, reports):  # noqa: F811
 
 
 def test_no_key_of_a_file_is_left(page, reports):  # noqa: F811
-    """What was written for programs is told in words."""
+    """Words tell what was written for programs."""
     page.open(reports["sweep"])
     page.run("for (const details of document.querySelectorAll('details')) details.open = true")
     names = page.run("return [...document.querySelectorAll('dt, summary, h3, h4, thead th')].map(e => e.textContent)")
@@ -212,7 +212,7 @@ def test_points_at_one_place_are_all_told(page, run, tmp_path):  # noqa: F811
 
 
 def test_what_is_not_to_be_relied_on_is_grey(page, reports):  # noqa: F811
-    """Two of three seeds, and speeds of a busy machine: told where they stand, and still to be read."""
+    """Two of three seeds, and speeds of a busy machine, are told where they stand, and still to be read."""
     for dark in (False, True):
         page.open(reports["grey"], dark=dark)
         muted, ink = page.run(
@@ -357,7 +357,8 @@ def test_text_stands_out(page, reports, dark):  # noqa: F811
     assert (page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)") is not dark
 
 
-# How people without one kind of cones see linear RGB: Machado, Oliveira and Fernandes 2009, severity 1.
+# These matrices give how people without one kind of cones see linear RGB: Machado, Oliveira and Fernandes 2009,
+# severity 1.
 SIGHTS = {
     "all cones": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -449,7 +450,7 @@ def test_the_last_printed_page_is_no_footer(page, run, tmp_path, name):  # noqa:
 
 
 def test_four_benchmarks_print_side_by_side(page, reports):  # noqa: F811
-    """On a landscape page: A4's 297 mm less its margins of 10."""
+    """A landscape page has room for them: A4's 297 mm less its margins of 10."""
     page.open(reports["benchmarks"], media="print", width=1046)
     assert page.run("return getComputedStyle(document.querySelector('#benchmarks')).page") == "wide"
     assert page.run("return document.querySelector('#benchmarks').scrollWidth") <= 1046

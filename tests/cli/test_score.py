@@ -1,4 +1,4 @@
-"""headshare score: published predictions, made ones, and bad input."""
+"""Tests headshare score: published predictions, made ones, and bad input."""
 
 import csv
 import gzip
@@ -52,7 +52,7 @@ SQUAD = {
 
 @pytest.fixture
 def squad(tmp_path):
-    """A data set of two questions; squad("p.json", object) writes a file beside it."""
+    """Holds a data set of two questions; squad("p.json", object) writes a file beside it."""
 
     def write(name, content):
         path = tmp_path / name
@@ -101,7 +101,7 @@ def test_glue_against_scikit_learn(score, data, tmp_path, task, path):
     rows = [line.split("\t") for line in text.splitlines()]
     column = {"cola": 1, "mrpc": 0, "sst-2": 1, "mnli": 3}[task]
     gold = [row[column] for row in (rows if task == "cola" else rows[1:])]
-    # Wrong in every third example: the class of the example before.
+    # Every third example is wrong: it has the class of the example before.
     predicted = [gold[i - 1] if i % 3 == 0 else one for i, one in enumerate(gold)]
     (tmp_path / "p").write_text("\n".join(predicted) + "\n")
     lines = sorted(f"{i}\t{one}\n" for i, one in enumerate(predicted))
@@ -239,7 +239,8 @@ def test_one_system_has_sacrebleus_line(run, score, lines):
     line = run("score", "bleu", system, "--reference", one, "--reference", two, "--width", 2).stdout
     parts = "|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:headshare-"
     assert line.startswith("BLEU" + parts) and line.count("\n") == 1
-    # "cat sat" and "sat on": in one reference, in none. No run of four words: half a match of three.
+    # "cat sat" stands in one reference, "sat on" in none. No run of four words matches, which counts as half a match of
+    # three.
     assert line.endswith(" 100.0/85.7/40.0/16.7 (BP = 1.000 ratio = 1.000 hyp_len = 9 ref_len = 9)\n")
     ours = score("bleu", system, "--gold", f"{one},{two}")
     assert f" = {ours['systems'][0]['score']:.2f} " in line

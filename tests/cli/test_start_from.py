@@ -1,4 +1,4 @@
-"""train --start-from: training goes on from the weights of another run."""
+"""Tests train --start-from: training goes on from the weights of another run."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ import pytest
 import yaml
 from training import TINY, losses, own_cache, sentences, stop_when, text, weights  # noqa: F401 (fixtures)
 
-# What is evaluated is the start.
+# With these options the start is what is evaluated.
 STILL = ("--steps", 1, "--learning-rate", 0, "--threads", 1)
 MASKED = ("--task", "mlm", "--layers", 1, "--d-model", 16, "--heads", 2, "--context", 16, "--batch-size", 4)
 
@@ -22,7 +22,7 @@ def other_text(tmp_path):
 
 @pytest.fixture
 def start(run, text, tmp_path):
-    """A trained decoder."""
+    """Trains a decoder."""
     run("train", "--text", text, "--out", tmp_path / "start", *TINY, "--steps", 30, "--dropout", 0.1)
     return tmp_path / "start"
 
@@ -135,7 +135,7 @@ def test_an_encoder(run, refused, text, other_text, tmp_path):
 
 
 def test_a_vocabulary_with_room_to_spare(run, start, text, tmp_path):
-    """As of a converted model whose embedding was padded."""
+    """Starts from a padded embedding, as of a converted model."""
     out = tmp_path / "padded"
     run("train", "--text", text, "--out", out, *TINY, "--steps", 3, "--model-vocabulary", 300)
     result, _ = train(run, out, text, tmp_path / "run", *STILL)

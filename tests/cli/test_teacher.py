@@ -1,4 +1,4 @@
-"""train --teacher: a converted model learns from the one it was made of, and says how much it won back."""
+"""Tests train --teacher: a converted model learns from the one it was made of, and says how much it won back."""
 
 import json
 import signal
@@ -13,14 +13,14 @@ MASKED = ("--task", "mlm", "--layers", 1, "--d-model", 16, "--heads", 2, "--cont
 
 @pytest.fixture
 def teacher(run, text, tmp_path):
-    """A trained decoder with two heads."""
+    """Trains a decoder with two heads."""
     run("train", "--text", text, "--out", tmp_path / "teacher", *TINY, "--steps", 200, "--learning-rate", 1e-2)
     return tmp_path / "teacher"
 
 
 @pytest.fixture
 def converted(run, teacher, tmp_path):
-    """The same with one key and value head."""
+    """Converts the teacher to one key and value head."""
     run("convert", teacher, tmp_path / "converted", "--to", "mqa")
     return tmp_path / "converted"
 
@@ -286,7 +286,7 @@ def test_a_comparison_is_distilled(run, refused, teacher, text, tmp_path):
     taught = f"Every model also learns from {teacher} (share 0.5, T 1); training speed and peak memory include it."
     assert taught in results["subject"]["sentence"] and taught in (out / "report.html").read_text()
     assert "learns from" not in plain["subject"]["sentence"]
-    # What is compared must not replace the teacher, nor go on with another one.
+    # A comparison must not replace the teacher, nor go on with another one.
     cell = out / "cells" / "mha-seed0"
     message = refused(2, "compare", *flags, "--teacher", cell, "--out", out, "--overwrite")
     assert "--teacher" in message and "lies in --out" in message and (cell / "cell.json").exists()

@@ -1,4 +1,4 @@
-"""headshare tokenize: the tokens of each line, for hashes with bits and buckets; bad input."""
+"""Tests headshare tokenize: the tokens of each line, for hashes with bits and buckets; bad input."""
 
 import gzip
 import json
@@ -74,7 +74,8 @@ def test_hard_lines(run):
 
 
 def test_the_table_of_words_starts_anew(run):
-    """When it holds 2^18 words: their hashes, and those of the words behind them, stay what they are."""
+    """Starts a new table when it holds 2^18 words: their hashes, and those of the words behind them, stay what they
+    are."""
     many = " ".join(f"w{i}" for i in range((1 << 18) + 1))
     first, *others = objects(run("tokenize", "--tokenizer", "hash-md", "--json", text_in=f"the {many}\nhello the\nthe w7\n"))
     assert first["ids"][0] == 20664 and len(first["ids"]) == (1 << 18) + 2
@@ -110,7 +111,7 @@ def test_mistakes_are_explained(refused, tmp_path):
 
 
 def test_a_damaged_tokenizer_is_no_wrong_usage(refused, tmp_path):
-    """In every verb that is given one, and whatever kind of file it is."""
+    """Refuses it in every verb that is given one, whatever kind of file it is."""
     text, corpus = tmp_path / "text.txt", ("--out", tmp_path / "out", "--steps", 1)
     text.write_text("the fox\n")
     files = {"cut.json": '{"format": "headshare-tok', "odd.json": '{"model": {"type": "BPE"}}', "vocab.txt": "the\nthe\n", "odd.model": "x"}

@@ -1,4 +1,4 @@
-"""train: a model from text, stopped in every way and gone on with, and what it refuses."""
+"""Tests train: a model from text, stopped in every way and gone on with, and what it refuses."""
 
 import fcntl
 import gzip
@@ -55,7 +55,7 @@ def test_train_evaluate_generate_info(run, text, tmp_path):
     about = json.loads(run("info", out, "--json").stdout)
     assert about["options"]["d-model"] == 16 and about["tokenizer"]["kind"] == "bytes"
 
-    # From the configuration it wrote, the same again.
+    # A run from the configuration it wrote gives the same again.
     again = tmp_path / "again"
     run("train", "--config", out / "resolved.yaml", "--out", again)
     assert weights(again) == weights(out) and losses(again) == losses(out)
@@ -63,7 +63,8 @@ def test_train_evaluate_generate_info(run, text, tmp_path):
 
 @pytest.mark.slow
 def test_bf16_follows_the_loss_curve_of_fp32(run, text, tmp_path):
-    """150 steps at a high rate: both losses fall by a third and, never more than 3 % apart (1.8 % when written), tell one story."""
+    """Trains 150 steps at a high rate: both losses fall by a third and, never more than 3 % apart (1.8 % when written),
+    tell one story."""
     curves = {}
     for precision in ("fp32", "bf16"):
         out = tmp_path / precision
@@ -111,7 +112,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def peak_bytes(program, *arguments):
-    """The most memory that the program held at once; asked by a small process, because a child begins with its parent's."""
+    """Returns the most memory that the program held at once; a small process asks for it, because a child begins with
+    its parent's."""
     done = run_command([sys.executable, "-c", PEAK, program, *arguments])
     return int(done.stdout) * 1024
 
@@ -120,7 +122,8 @@ def peak_bytes(program, *arguments):
 @pytest.mark.parametrize("flags", [[], ["--precision", "bf16"], ["--precision", "bf16x3"], ["--activation-checkpointing"]],
                          ids=["fp32", "bf16", "bf16x3", "recomputed"])  # fmt: skip
 def test_memory_is_what_a_dry_run_says(program, run, text, tmp_path, flags):
-    """Within a third; and where blocks are recomputed freed memory is used again, so that a third of it is enough."""
+    """Expects the estimate to be right within a third; where blocks are recomputed freed memory is used again, so that
+    a third of it is enough."""
     model = ["--layers", 8, "--d-model", 256, "--heads", 4, "--context", 128, "--batch-size", 16, "--tokenizer", "bytes"]
     command = ["train", "--text", text, "--steps", 2, "--evaluate-every", 2, "--evaluation-tokens", 300, "--overwrite"]
     small = peak_bytes(program, *command, *TINY, "--out", tmp_path / "tiny")
@@ -168,13 +171,13 @@ def test_dry_run(run, refused, tmp_path):
     assert "7" in refused(2, "train", "--heads", 7, "--d-model", 64, "--dry-run")
 
 
-# Dropout, windows in a new order each epoch (42 steps), averages, and checkpoints that are not where the
-# evaluations are.
+# These options have dropout, windows in a new order each epoch (42 steps), averages, and checkpoints that are not where
+# the evaluations are.
 LONG = [*TINY, "--steps", 400, "--dropout", 0.1, "--attention-dropout", 0.1, "--batch-order", "shuffled"]
 LONG += ["--accumulation", 2, "--ema-decay", 0.9, "--evaluate-every", 90, "--save-every", 70, "--average-last", 2]
 
 
-# With 2 threads a batch that is large enough to be shared between them.
+# A batch that is large enough is shared between 2 threads.
 SHARED = ["--threads", 2, "--batch-size", 16, "--steps", 150, "--evaluate-every", 31, "--save-every", 35]
 # Layers that share their parameters, each with dropout masks of its own.
 ALBERT = ["--layers", 4, "--layer-groups", 2, "--embedding-width", 6, "--steps", 150]
@@ -186,8 +189,8 @@ def test_killed_runs_go_on_to_the_same_last_bit(run, program, text, tmp_path, mo
     arguments = [*LONG, *more, "--text", text]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     run("train", *arguments, "--out", whole)
-    # The first before any checkpoint; what the moments are differs from run to run, so they are printed.
-    # So far from the end that the run is still there when a busy machine delivers the signal.
+    # The first moment is before any checkpoint; the moments differ from run to run, so they are printed. They are so
+    # far from the end that the run is still there when a busy machine delivers the signal.
     moments = [5, *sorted(random.randrange(steps // 4, steps * 2 // 3) for _ in range(2))]
     command = [program, "train", *arguments, "--out", killed]
     for moment in moments:
@@ -224,7 +227,7 @@ def test_resuming_a_finished_run_changes_nothing(run, text, tmp_path):
     before = weights(out), losses(out)
     assert result(run, "--resume", "--out", out)["best_loss"] == first["best_loss"]
     assert (weights(out), losses(out)) == before
-    # More steps than the run was begun with.
+    # A run may get more steps than it was begun with.
     assert result(run, "--resume", "--out", out, "--steps", 14)["steps"] == 14
     assert [step for event, step, _ in losses(out) if event == "step"] == [*range(1, 15)]
 
@@ -239,7 +242,7 @@ def test_a_directory_in_use(run, refused, text, tmp_path):
     one_line_error(refused(1, "train", *arguments), out, "--resume", "--overwrite")
     one_line_error(refused(2, "train", *arguments, "--resume", "--overwrite"), "exclude each other")
     one_line_error(refused(2, "train", "--resume", "--out", out, "--config", out / "resolved.yaml"), "--config")
-    # What --overwrite would delete stays when the call fails.
+    # Files that --overwrite would delete stay when the call fails.
     refused(1, "train", *arguments, "--overwrite", "--text", tmp_path / "typo")
     refused(1, "train", *arguments, "--overwrite", "--stride", 17)
     assert weights(out) == before
@@ -263,7 +266,8 @@ def test_resuming_on_other_text_is_refused(run, refused, text, tmp_path):
 
 
 def test_resuming_asks_for_all_that_the_run_began_with(run, refused, text, tmp_path):
-    """Every option of resolved.yaml, every part of the data, the verb; and the run keeps its number of threads."""
+    """Asks for every option of resolved.yaml, every part of the data, the verb; and the run keeps its number of
+    threads."""
     out, judged = tmp_path / "run", [tmp_path / "validation.txt", tmp_path / "test.txt"]
     for seed, path in enumerate(judged):
         path.write_bytes(sentences(3000)[seed * 1000 :])
@@ -333,7 +337,8 @@ def limited(program, limit, *arguments):
 
 @pytest.mark.parametrize("limit", [10, 20000, 40000])
 def test_a_full_disk(run, program, text, tmp_path, limit):
-    """The token cache, the best model, the optimizer's state: whatever does not fit, nothing half-written is left."""
+    """Fills the disk at the token cache, the best model, the optimizer's state: whatever does not fit, nothing
+    half-written is left."""
     arguments = [*TINY, "--text", text, "--steps", 20, "--evaluate-every", 5]
     whole, full = tmp_path / "whole", tmp_path / "full"
     if limit > 10:

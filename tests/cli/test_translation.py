@@ -1,4 +1,4 @@
-"""Translation as users do it: train, translate, compare; and what goes wrong."""
+"""Tests translation as users do it: train, translate, compare; and what goes wrong."""
 
 import gzip
 import json
@@ -58,7 +58,7 @@ def model(pairs, run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def translate(program, model):
-    """translate(lines, "--beam", 3): bytes in, the finished process out."""
+    """translate(lines, "--beam", 3) takes bytes and returns the finished process."""
 
     def call(lines, *words, check=True, path=model):
         words = [program, "translate", path, "--threads", 1, *words]
@@ -234,7 +234,7 @@ def test_translations_begin_with_a_prefix(translate, tmp_path):
 
 
 def test_evaluate(run, pairs, model, tmp_path):
-    """The loss that training reported, and the scores of what `translate` writes."""
+    """Compares with the loss that training reported, and the scores of what `translate` writes."""
     given = ["--source", pairs / "valid.de", "--target", pairs / "valid.en"]
     found = json.loads(run("evaluate", model, *given, "--json").stdout)
     assert found["loss"] == pytest.approx(json.loads((model / "result.json").read_text())["best_loss"], abs=1e-6)

@@ -1,4 +1,4 @@
-"""A decoder with random weights, written without the program: config.json, model.safetensors, tokenizer.json."""
+"""Writes a decoder with random weights without the program: config.json, model.safetensors, tokenizer.json."""
 
 import json
 import random
@@ -76,5 +76,5 @@ def write_model(folder, *, tokenizer=BYTES, vocabulary=256, context=32, position
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory):
-    """A byte model with two layers, width 16 and a context of 32."""
+    """Writes a byte model with two layers, width 16 and a context of 32."""
     return write_model(tmp_path_factory.mktemp("model") / "tiny")

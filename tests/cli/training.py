@@ -1,4 +1,5 @@
-"""What the tests of train and compare share: a small text, a tiny model, runs that are stopped, what is left of them."""
+"""Holds what the tests of train and compare share: a small text, a tiny model, runs that are stopped, what is left of
+them."""
 
 import json
 import signal
@@ -13,7 +14,7 @@ TINY += ["--threads", 1, "--log-every", 1]
 
 
 def sentences(size):
-    """Text of so many bytes, with words that come again."""
+    """Returns text of so many bytes, with words that come again."""
     text = "".join(f"The {i * i % 97}th fox jumps over {i % 7} lazy dogs \u00e4nd sleeps.\n" for i in range(size // 30))
     return text.encode()[:size]
 
@@ -35,7 +36,7 @@ def words(*arguments):
 
 
 def metrics(run_directory):
-    """The lines of metrics.jsonl."""
+    """Returns the lines of metrics.jsonl."""
     return [json.loads(line) for line in (run_directory / "metrics.jsonl").read_text().splitlines()]
 
 
@@ -44,7 +45,7 @@ def losses(run_directory):
 
 
 def weights(run_directory):
-    """The bytes of every tensor file: the checkpoints that were kept and the best model."""
+    """Returns the bytes of every tensor file: the checkpoints that were kept and the best model."""
     files = sorted((run_directory / "checkpoints").rglob("*.safetensors"))
     assert any(file.name == "optimizer.safetensors" for file in files)
     return {str(file.relative_to(run_directory)): file.read_bytes() for file in files}
@@ -69,14 +70,14 @@ def stop_when(command, ready, signal_number, cwd=None):
 
 
 def one_line_error(message, *expected):
-    """The message is one line and contains these."""
+    """Expects a message of one line that contains these."""
     assert message.startswith("error: ") and message.count("\n") == 1, message
     for part in expected:
         assert str(part) in message, message
 
 
 def bad_texts(folder):
-    """(arguments, exit code, what the message says), one for each way in which text can be wrong."""
+    """Lists (arguments, exit code, what the message says), one for each way in which text can be wrong."""
     empty, binary, latin, short = (folder / f"{name}.txt" for name in ("empty", "binary", "latin", "short"))
     empty.touch()
     binary.write_bytes(b"abc\0def" * 100)
@@ -107,7 +108,7 @@ def bad_texts(folder):
 
 
 def bad_options(text):
-    """The same for options, with a text that is in order."""
+    """Lists the same for options, with a text that is in order."""
     return {
         "unknown flag": (["--text", text, "--layesr", 2], 2, ["--layesr", "did you mean --layers?"]),
         "heads": (["--text", text, "--heads", 7, "--d-model", 64], 2, ["7", "64", "--head"]),

@@ -1,4 +1,4 @@
-"""Every YAML file of configs/ is read by the verb it is for, and planned without training."""
+"""Tests that every YAML file of configs/ is read by the verb it is for, and planned without training."""
 
 import json
 import re

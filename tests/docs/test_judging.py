@@ -1,4 +1,4 @@
-"""studies/judging.py, which marks the tables of docs/results, judges as the program does."""
+"""Tests that studies/judging.py, which marks the tables of docs/results, judges as the program does."""
 
 import itertools
 import json
@@ -12,7 +12,8 @@ sys.path.insert(0, str(ROOT / "studies"))
 import comparison_results  # noqa: E402
 import judging  # noqa: E402
 
-# Perplexity and accuracy, one and several variants, three and five seeds, two seeds (not judged), a sweep, fine-tuned.
+# These have perplexity and accuracy, one and several variants, three and five seeds, two seeds (not judged), a sweep,
+# fine-tuned encoders.
 FILES = ["demo_text", *(f"compare/{name}" for name in ("dyck-alibi", "induction-mhe", "offsets-rotary", "ablation-heads", "finetune-glue"))]
 
 
@@ -68,7 +69,7 @@ def test_rank_sums_are_dealt_in_every_way(ours, theirs):
 
 
 def test_p_values_agree_with_intervals():
-    """Bonferroni over the comparison: below 0.05 / k exactly where the interval does not contain 0."""
+    """Checks Bonferroni over the comparison: below 0.05 / k exactly where the interval does not contain 0."""
     for name in ("dyck-alibi", "offsets-rotary"):
         found = judging.differences(comparison_results.read(ROOT / f"docs/results/compare/{name}.json"))
         for one in found.values():

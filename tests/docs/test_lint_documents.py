@@ -1,4 +1,4 @@
-"""tools/lint_documents.py: what documents and comments name exists."""
+"""Tests tools/lint_documents.py: what documents and comments name exists."""
 
 import pathlib
 import sys
@@ -21,7 +21,7 @@ FILES = {
 
 @pytest.fixture
 def found(tmp_path, monkeypatch):
-    """What is wrong with a text under a name, in a small repository."""
+    """Returns what is wrong with a text under a name, in a small repository."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -1,4 +1,4 @@
-"""tools/pages: the lines that docs/reading.md links, and the reference of docs/api.md."""
+"""Tests tools/pages: the lines that docs/reading.md links, and the reference of docs/api.md."""
 
 import importlib.machinery
 import importlib.util

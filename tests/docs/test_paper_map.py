@@ -1,4 +1,4 @@
-"""docs/paper-map.md leads to every attention scheme."""
+"""Tests that docs/paper-map.md leads to every attention scheme."""
 
 import pytest
 from conftest import ROOT, SCHEMES

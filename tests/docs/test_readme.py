@@ -28,7 +28,7 @@ VARYING = re.compile(rf"{NUMBER}(?=\s?(?:{UNIT}))|[-+]?\d[\d,]*\.\d+(?:e[-+]?\d+
 
 
 def blocks(text):
-    """(line, commands, expected output or None) of each block to run."""
+    """Yields (line, commands, expected output or None) of each block to run."""
     found = [(match, *match.groups()) for match in BLOCK.finditer(text)]
     for index, (match, language, body) in enumerate(found):
         if language != "sh" or all(SETUP.match(line) for line in body.splitlines()):

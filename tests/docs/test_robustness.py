@@ -1,4 +1,4 @@
-"""studies/robustness: the typing errors that fine-tuned encoders are scored on."""
+"""Tests studies/robustness: the typing errors that fine-tuned encoders are scored on."""
 
 import importlib.machinery
 import importlib.util
@@ -18,7 +18,7 @@ def tool(root):
 
 
 def distance(a, b):
-    """Edits between two words, a swap of neighbours counting one (optimal string alignment)."""
+    """Counts the edits between two words, a swap of neighbours counting one (optimal string alignment)."""
     rows = [list(range(len(b) + 1))]
     for i, left in enumerate(a, 1):
         rows.append([i])

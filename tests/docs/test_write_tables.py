@@ -1,4 +1,4 @@
-"""studies/write_tables: every table stands on a page, and pages with other figures are noticed."""
+"""Tests studies/write_tables: every table stands on a page, and pages with other figures are noticed."""
 
 import importlib.machinery
 import importlib.util

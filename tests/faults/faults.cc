@@ -1,6 +1,6 @@
-// A library for LD_PRELOAD that kills a program at its N-th change of the disk, or lets that change fail. It
-// counts calls that change something below one directory: opening for writing, writing, truncating, syncing,
-// making, renaming, linking and deleting. Used by tests/cli/test_faults.py.
+// This is a library for LD_PRELOAD that kills a program at its N-th change of the disk, or lets that change fail. It
+// counts calls that change something below one directory: opening for writing, writing, truncating, syncing, making,
+// renaming, linking and deleting. tests/cli/test_faults.py uses it.
 //
 //   HEADSHARE_FAULT_BELOW  the directory, an absolute path; without it nothing is counted
 //   HEADSHARE_FAULT_LOG    a file outside of it: one record of kRecord bytes for each call. Its length is the
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kRecord = 200;
 
-// The C library's function behind ours.
+// Returns the C library's function behind ours.
 template <class Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
@@ -81,7 +81,7 @@ void die() {
   while (true) ::pause();
 }
 
-// What becomes of a call on `path`; dies here, or sets errno for kFail.
+// Decides what becomes of a call on `path`; dies here, or sets errno for kFail.
 Fate fate_of(const char* call, const std::string& path, bool writes, bool needs_space) {
   if (!is_watched(path)) return Fate::kGoOn;
   const long number = note_call(call, path);
@@ -106,7 +106,7 @@ bool fails(const char* call, const std::string& path, bool needs_space = false) 
   return fate_of(call, path, /*writes=*/false, needs_space) == Fate::kFail;
 }
 
-// A write of `bytes` by `write_some(count)`.
+// Writes `bytes` by `write_some(count)`, as the fate of the call says.
 template <class WriteSome>
 ssize_t write_by_fate(const char* call, int descriptor, size_t bytes, const WriteSome& write_some) {
   const int before = errno;
@@ -121,7 +121,7 @@ ssize_t write_by_fate(const char* call, int descriptor, size_t bytes, const Writ
 
 bool makes_file(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-// A file system that has neither files without names nor the flags of renameat2.
+// Tells whether the file system has neither files without names nor the flags of renameat2.
 bool is_plain(const std::string& path) { return variable("HEADSHARE_FAULT_KIND") == "plain" && is_watched(path); }
 
 bool lacks(const std::string& path, int error_number) {
@@ -134,7 +134,7 @@ bool opens_for_writing(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (f
 
 }  // namespace
 
-// Every name that the C library gives these calls; ours go on to it.
+// These are all names that the C library gives these calls; ours go on to it.
 extern "C" {
 
 #define OPEN(name, parameters, directory, arguments)                                   \
@@ -173,7 +173,7 @@ ssize_t pwrite64(int descriptor, const void* data, size_t bytes, off64_t offset)
   return write_by_fate("pwrite64", descriptor, bytes,
                        [&](size_t count) { return NEXT(pwrite64)(descriptor, data, count, offset); });
 }
-// Half of a gathered write is its first piece.
+// Writes; half of a gathered write is its first piece.
 ssize_t writev(int descriptor, const iovec* pieces, int count) {
   return write_by_fate("writev", descriptor, static_cast<size_t>(count),
                        [&](size_t some) { return NEXT(writev)(descriptor, pieces, static_cast<int>(some)); });

@@ -13,8 +13,8 @@
 
 #include "headshare/base/error.h"
 
-// Which places of the program have run, where it was compiled with -fsanitize-coverage=trace-pc (the preset
-// "fuzz"): an input that reaches a new one is kept and mutated further. Not instrumented itself.
+// These record which places of the program have run, where it was compiled with -fsanitize-coverage=trace-pc (the
+// preset "fuzz"): an input that reaches a new one is kept and mutated further. The recorder is not instrumented itself.
 namespace {
 constexpr uintptr_t kPlaces = 1 << 20;
 std::array<uint8_t, kPlaces> places_seen;
@@ -64,7 +64,7 @@ std::vector<Case> seeds_of(const Target& target) {
   return seeds;
 }
 
-// Plain writes: thousands a second, and nobody needs them after a power cut.
+// Writes plainly: there are thousands of files a second, and nobody needs them after a power cut.
 void write_plain(const fs::path& path, const std::string& content) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   HS_CHECK(file != nullptr, "cannot write ", path.string());
@@ -72,14 +72,14 @@ void write_plain(const fs::path& path, const std::string& content) {
   std::fclose(file);
 }
 
-// One target with the folder it reads.
+// A run has one target and the folder it reads.
 class Run {
  public:
   Run(const Target& target, fs::path folder) : target_(target), folder_(std::move(folder)) {
     fs::create_directories(folder_);
   }
 
-  // False: the reader failed, and the input stays in the folder.
+  // Returns false where the reader failed; the input then stays in the folder.
   bool passes(const Case& input) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
@@ -149,7 +149,7 @@ Plan parse(int argc, char** argv) {
   return plan;
 }
 
-// Each of the targets for its share of the time; true when all went well.
+// Runs each of the targets for its share of the time; returns true when all went well.
 bool run_all(const Plan& plan, const fs::path& work) {
   std::vector<Target> chosen = targets();
   if (!plan.only.empty()) std::erase_if(chosen, [&](const Target& one) { return one.name != plan.only; });
@@ -179,7 +179,7 @@ void use(uint64_t value) { sink = sink + value; }
 
 }  // namespace headshare::fuzz
 
-// fuzz_NAME [--runs N | --seconds S] [--seed N] [--only TARGET [--replay FOLDER]]
+// The call is: fuzz_NAME [--runs N | --seconds S] [--seed N] [--only TARGET [--replay FOLDER]]
 int main(int argc, char** argv) {
   using namespace headshare;
   const fs::path work = fs::temp_directory_path() / ("headshare-fuzz-" + std::to_string(::getpid()));

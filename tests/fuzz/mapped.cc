@@ -1,5 +1,5 @@
-// Mapped files as memory of the heap: AddressSanitizer then sees a reader that goes past the end of the file. In a real
-// mapping it would find the zeros of the last page, or the next mapping.
+// This file maps files as memory of the heap: AddressSanitizer then sees a reader that goes past the end of the file.
+// In a real mapping it would find the zeros of the last page, or the next mapping.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ std::set<void*>& copies() {
   return *made;
 }
 
-// Null when the file is shorter or cannot be read.
+// Returns a copy of the file; null when it is shorter or cannot be read.
 void* copy_of(int descriptor, size_t size) {
   auto* copy = static_cast<char*>(std::malloc(size));
   for (size_t done = 0; done < size;) {
@@ -34,7 +34,7 @@ void* copy_of(int descriptor, size_t size) {
 
 }  // namespace
 
-// In the place of the C library's: a whole file that is only read.
+// Replaces the C library's mmap for a whole file that is only read.
 extern "C" void* mmap(void* at, size_t size, int protection, int flags, int descriptor, off_t offset) noexcept {
   const bool whole_file = descriptor >= 0 && at == nullptr && protection == PROT_READ && offset == 0;
   void* copy = whole_file ? copy_of(descriptor, size) : nullptr;

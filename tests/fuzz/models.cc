@@ -1,4 +1,5 @@
-// Models: our checkpoints, Hugging Face's GPT-2 and BERT, the shapes of others, the state of a training run.
+// These targets read models: our checkpoints, Hugging Face's GPT-2 and BERT, the shapes of others, the state of a
+// training run.
 #include <ATen/ATen.h>
 
 #include "headshare/convert/formats.h"
@@ -26,7 +27,7 @@ Case files_of(const fs::path& folder) {
   return made;
 }
 
-// What `write` puts into a folder.
+// Returns what `write` puts into a folder.
 Case made_by(const std::function<void(const fs::path&)>& write) {
   const fs::path folder = fs::temp_directory_path() / join_text("headshare-fuzz-seed-", ::getpid());
   fs::create_directories(folder);
@@ -46,7 +47,7 @@ void read_model(const fs::path& folder) {
   use(static_cast<uint64_t>(loaded.model->options().layers));
 }
 
-// Small ones only: a configuration alone may ask for all memory, which is refused by how much there is.
+// Reads small models only: a configuration alone may ask for all memory, which is refused by how much there is.
 void read_foreign(const fs::path& folder) {
   const ForeignModel foreign = find_format("hf").open(folder);
   if (size_of(foreign.options).total_parameters > 1 << 20) return;
@@ -57,7 +58,7 @@ void read_foreign(const fs::path& folder) {
   }
 }
 
-// What `headshare cost` reads.
+// Reads what `headshare cost` reads.
 void read_shape(const fs::path& folder) {
   const HfShape shape = read_hf_shape(folder);
   use(static_cast<uint64_t>(size_of(shape.options).total_parameters));

@@ -7,7 +7,7 @@
 namespace headshare::fuzz {
 namespace {
 
-// What readers have stumbled over somewhere: numbers at the ends of their types, members of JSON, broken UTF-8.
+// Readers have stumbled over these somewhere: numbers at the ends of their types, members of JSON, broken UTF-8.
 constexpr std::array<std::string_view, 50> kWords = {"0",
                                                      "-1",
                                                      "1",
@@ -61,7 +61,7 @@ constexpr std::array<std::string_view, 50> kWords = {"0",
 
 size_t below(size_t bound, std::mt19937_64& random) { return bound == 0 ? 0 : random() % bound; }
 
-// A stretch of `text`; short ones are likelier.
+// Chooses a stretch of `text`; short ones are likelier.
 std::pair<size_t, size_t> stretch(const std::string& text, std::mt19937_64& random) {
   const size_t at = below(text.size() + 1, random);
   const size_t most = text.size() - at;
@@ -69,7 +69,7 @@ std::pair<size_t, size_t> stretch(const std::string& text, std::mt19937_64& rand
   return {at, length};
 }
 
-// Where a number or a word of the text stands.
+// Finds where a number or a word of the text stands.
 std::pair<size_t, size_t> token(const std::string& text, std::mt19937_64& random) {
   const auto in_token = [&](size_t at) {
     const auto c = static_cast<unsigned char>(text[at]);
@@ -83,7 +83,7 @@ std::pair<size_t, size_t> token(const std::string& text, std::mt19937_64& random
   return {begin, at - begin};
 }
 
-// The bracket that closes the one at `at`, or the end.
+// Finds the bracket that closes the one at `at`, or the end.
 size_t closing(const std::string& text, size_t at) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -93,7 +93,7 @@ size_t closing(const std::string& text, size_t at) {
   return text.size() - 1;
 }
 
-// A whole {...} or [...].
+// Finds a whole {...} or [...].
 std::pair<size_t, size_t> group(const std::string& text, std::mt19937_64& random) {
   const size_t at = text.find_first_of("{[", below(text.size(), random));
   if (at == std::string::npos) return stretch(text, random);
@@ -109,7 +109,7 @@ void change_bytes(std::string* text, std::mt19937_64& random) {
 
 std::string_view word(std::mt19937_64& random) { return kWords[below(kWords.size(), random)]; }
 
-// One group becomes another, or a word.
+// Replaces one group by another, or by a word.
 void change_group(std::string* text, std::mt19937_64& random) {
   const auto [at, length] = group(*text, random);
   const auto [from, count] = group(*text, random);

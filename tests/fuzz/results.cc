@@ -1,4 +1,5 @@
-// results.json of a comparison with everything that is made of it, and metrics.jsonl of a run that goes on.
+// These targets read results.json of a comparison with everything that is made of it, and metrics.jsonl of a run that
+// goes on.
 #include "headshare/base/error.h"
 #include "headshare/report/exports/exports.h"
 #include "headshare/report/html/html_report.h"
@@ -16,7 +17,7 @@ namespace {
 void read_reports(const fs::path& folder) {
   const Results results = read_results(folder / "results.json");
   const std::string text = to_text(results_file(results));
-  // What is written is read.
+  // The written results can be read.
   const Results again = results_from_json(nlohmann::json::parse(text), "what was written");
   if (again.cells.size() != results.cells.size()) throw std::logic_error("other cells after writing");
   may_refuse([&] { use(merge_results({{"one", results}, {"two", again}}).size()); });

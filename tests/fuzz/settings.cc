@@ -1,4 +1,4 @@
-// YAML configurations, and the values of options.
+// These targets read YAML configurations, and the values of options.
 #include <array>
 #include <optional>
 
@@ -9,7 +9,7 @@
 namespace headshare::fuzz {
 namespace {
 
-// One option of each type.
+// This struct has one option of each type.
 struct Options {
   int64_t whole = 0;
   double number = 0;
@@ -33,7 +33,7 @@ struct Options {
   }
 };
 
-// What is read from a file is written and read again as the same.
+// Checks that what is read from a file is written and read again as the same.
 void read_config(const fs::path& folder) {
   Options options;
   OptionGroups groups = {option_group("All", options.fields())};

@@ -1,4 +1,4 @@
-// Data files: tables, examples of GLUE and SuperGLUE, SQuAD, predictions, texts.
+// These targets read data files: tables, examples of GLUE and SuperGLUE, SQuAD, predictions, texts.
 #include <zlib.h>
 
 #include "headshare/base/error.h"
@@ -38,7 +38,7 @@ void read_tables(const fs::path& folder) {
   }
 }
 
-// The gold file of a task, and predictions for it where there are some.
+// Reads the gold file of a task, and predictions for it where there are some.
 void read_task(const fs::path& folder, const TaskInfo& task, const std::string& ending) {
   const std::string gold_path = (folder / ("gold." + ending)).string();
   const std::string predictions = (folder / ("predictions." + ending)).string();

@@ -1,4 +1,4 @@
-// Safetensors files and the index of sharded ones.
+// These targets read safetensors files and the index of sharded ones.
 #include "headshare/data/safetensors.h"
 #include "tests/fuzz/driver.h"
 
@@ -28,7 +28,7 @@ const std::string kHeader =
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
     R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]},"c":{"dtype":"U8","shape":[],"data_offsets":[32,33]}})";
 
-// The header with its length before and 33 bytes of values behind it.
+// Returns the header with its length before and 33 bytes of values behind it.
 std::string with_values(const std::string& header) {
   std::string file;
   for (int byte = 0; byte < 8; ++byte) file += static_cast<char>(header.size() >> (8 * byte) & 0xFF);

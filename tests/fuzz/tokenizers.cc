@@ -1,4 +1,5 @@
-// Tokenizers of every form: ours, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt, SentencePiece models.
+// These targets read tokenizers of every form: ours, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt,
+// SentencePiece models.
 #include <array>
 
 #include "headshare/base/error.h"
@@ -46,7 +47,7 @@ void use_tokenizer(const Tokenizer& tokenizer) {
   if (tokenizer.words() != nullptr) use_words(*tokenizer.words());
 }
 
-// What is read can be written, and then is the same.
+// Checks that what is read can be written, and then is the same.
 void check_tokenizer(const Tokenizer& tokenizer) {
   use_tokenizer(tokenizer);
   const auto again = tokenizer_from_json(tokenizer.to_json(), "what was written");

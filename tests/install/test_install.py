@@ -1,4 +1,4 @@
-"""An installation is usable: its program runs, and examples/consumer builds against it."""
+"""Tests that an installation is usable: its program runs, and examples/consumer builds against it."""
 
 import re
 import sys
@@ -50,7 +50,7 @@ def test_consumer_builds_and_runs(prefix, root, tmp_path):
         "mha: 123813120 parameters, room for a context of 7542 tokens",
         "mhe_mul: 104376576 parameters, room for a context of 71291 tokens",
     ]
-    # Its models were trained by the installed program.
+    # The installed program trained its models.
     for line, scheme in ((mha, "mha"), (sha, "sha")):
         assert re.fullmatch(scheme + r": 10 steps, accuracy 0\.\d+", line)
     assert (out / "report.html").is_file()

@@ -1,6 +1,5 @@
-"""A CUDA build of torch needs no CUDA toolkit: cmake/TorchTargets.cmake against a made-up wheel that
-has the CUDA libraries, while no nvcc and no CUDA header is in reach. (A real CUDA wheel is some
-gigabytes.)
+"""Tests that a CUDA build of torch needs no CUDA toolkit: cmake/TorchTargets.cmake against a made-up wheel that has the
+CUDA libraries, while no nvcc and no CUDA header is in reach. (A real CUDA wheel is some gigabytes.)
 """
 
 import pathlib
@@ -29,14 +28,14 @@ int main() { std::printf("cuda: %d\\n", static_cast<int>(torch::cuda::is_availab
 
 
 def shared_library(path, message):
-    """A library that prints a message when it is loaded."""
+    """Makes a library that prints a message when it is loaded."""
     source = f'#include <cstdio>\n__attribute__((constructor)) static void hello() {{ std::puts("{message}"); }}\n'
     subprocess.run(["g++", "-x", "c++", "-shared", "-fPIC", "-o", path, "-"], input=source, text=True, check=True)
 
 
 @pytest.fixture
 def wheel(tmp_path):
-    """A folder of site-packages whose torch is the real one plus libtorch_cuda and libc10_cuda."""
+    """Makes a folder of site-packages whose torch is the real one plus libtorch_cuda and libc10_cuda."""
     torch = pathlib.Path(pytest.importorskip("torch").__file__).parent
     folder = tmp_path / "site" / "torch"
     (folder / "lib").mkdir(parents=True)
@@ -67,6 +66,6 @@ def test_cuda_wheel_builds_without_a_cuda_toolkit(root, wheel, tmp_path):
     run_command(["cmake", "-G", "Ninja", "-S", tmp_path, "-B", build, f"-DHEADSHARE_PYTHON={python}"], env=hidden)
     run_command(["cmake", "--build", build], env=hidden)
     printed = run_command([build / "program"]).stdout
-    # Loaded although no symbol refers to them: their kernels register themselves.
+    # Both are loaded although no symbol refers to them: their kernels register themselves.
     assert "loaded torch_cuda\n" in printed and "loaded c10_cuda\n" in printed
     assert "cuda: 0\n" in printed

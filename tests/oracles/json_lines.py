@@ -1,4 +1,4 @@
-"""Programs of the build under test that answer one JSON request a line (headshare/metrics/json_lines.h)."""
+"""Runs programs of the build under test that answer one JSON request a line (headshare/metrics/json_lines.h)."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 
 def asker(path, timeout):
-    """A function from requests to answers; skips the test where the program is not built."""
+    """Returns a function from requests to answers; skips the test where the program is not built."""
     if not path.is_file():
         pytest.skip(f"{path} is not built: configure with HEADSHARE_TESTS")
 

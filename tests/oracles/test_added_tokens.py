@@ -1,4 +1,5 @@
-"""Added tokens against Hugging Face tokenizers and transformers: random ones with all their options, in random texts.
+"""Tests added tokens against Hugging Face tokenizers and transformers: random ones with all their options, in random
+texts.
 
 Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py). Special tokens that have a role ("[MASK]")
 are found by its verb "special" alone (docs/design/016).
@@ -64,7 +65,8 @@ def unigram(generator):
 
 
 def random_tokens(generator, count):
-    """Tokens that normalisation leaves something of, and none that begin with white space (refused beside rstrip)."""
+    """Returns tokens that normalisation leaves something of, and none that begin with white space (refused beside
+    rstrip)."""
     chosen = generator.sample(CONTENTS, count)
     flags = lambda: generator.random() < 0.4  # noqa: E731
     return [AddedToken(text, lstrip=flags(), rstrip=flags(), single_word=flags(), normalized=flags(), special=flags()) for text in chosen]
@@ -109,14 +111,14 @@ def test_random_tokens_in_random_texts(tool, tmp_path, make, seed):
 
 
 def known_points():
-    """All characters but most ideographs, syllables and private ones, which come in long runs of one class."""
+    """Returns all characters but most ideographs, syllables and private ones, which come in long runs of one class."""
     runs = itertools.chain(range(0x3400, 0xA000), range(0xAC00, 0xD7A4), range(0xE000, 0xF900), range(0x20000, 0xE0000), range(0xF0000, 0x110000))
     left_out = {point for point in runs if point % 64}
     return [point for point in range(1, 0x110000) if point not in left_out and unicodedata.category(chr(point)) not in ("Cn", "Cs")]
 
 
 def test_every_code_point_beside_a_token(tool, tmp_path):
-    """Which characters are white space and which are parts of words."""
+    """Compares which characters are white space and which are parts of words."""
     theirs, _ = bpe(random.Random(0))
     theirs.add_tokens([AddedToken("[w]", single_word=True), AddedToken("[s]", lstrip=True, rstrip=True)])
     theirs.save(str(tmp_path / "tokenizer.json"))
@@ -163,7 +165,7 @@ FOLDERS = {
 
 
 def write_folder(folder, files, kind, size):
-    """Files whose ids, from 100 on, become those behind a vocabulary of `size` tokens."""
+    """Writes files whose ids, from 100 on, become those behind a vocabulary of `size` tokens."""
     folder.mkdir()
     text = re.sub(r"\b10[0-2]\b", lambda number: str(size + int(number[0]) - 100), json.dumps(files))
     for name, content in json.loads(text).items():
@@ -217,7 +219,7 @@ def test_files_beside_a_tokenizer_json(tool, tmp_path, case):
 
 
 def test_what_transformers_saves_comes_in(tool, tmp_path):
-    """GPT-2's template that adds nothing, RoBERTa's and BART's form, and truncation with padding."""
+    """Imports GPT-2's template that adds nothing, RoBERTa's and BART's form, and truncation with padding."""
     transformers = pytest.importorskip("transformers")
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     names = {"GPT2Tokenizer": [*alphabet, "th", "the", "<|endoftext|>"], "RobertaTokenizer": [*ROBERTA[:4], *alphabet, "th", "the", "<mask>"]}

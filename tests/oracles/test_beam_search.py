@@ -1,4 +1,4 @@
-"""Beam search against transformers' generate(), with the same table of scores in both.
+"""Tests beam search against transformers' generate(), with the same table of scores in both.
 
 The table gives the scores of the next token for (sentence, the two tokens before it). transformers gets it as a tiny
 encoder-decoder model whose encoder passes the sentence's number on. Its topk has no rule for equal scores (CPU and GPU
@@ -61,7 +61,7 @@ def stable_topk(scores, k):
 
 
 def random_table(levels):
-    """`levels` distinct scores: few make ties, within a row and between hypotheses."""
+    """Returns `levels` distinct scores: few make ties, within a row and between hypotheses."""
     generator = torch.Generator().manual_seed(levels)
     table = torch.randint(levels, (ROWS, VOCABULARY), generator=generator).float() * (8 / levels)
     table[:, END] += 1.5  # hypotheses end at many lengths
@@ -102,7 +102,7 @@ def early_stopping(name):
 
 
 def reference(model, case):
-    """The hypotheses of each sentence: (tokens behind the prefix with the end, score, or None for greedy)."""
+    """Returns the hypotheses of each sentence: (tokens behind the prefix with the end, score, or None for greedy)."""
     options = case["options"]
     beam = options["beam"]
     prompts = [[START, *sentence["prefix"]] for sentence in case["sentences"]]
@@ -135,7 +135,7 @@ def reference(model, case):
     hypotheses = []
     for i, sequence in enumerate(result.sequences.tolist()):
         tokens = sequence[len(prompts[0]) :]
-        # Behind the end, and behind a hypothesis that was cut before the longest one, there is padding.
+        # Padding stands behind the end, and behind a hypothesis that was cut before the longest one.
         tokens = tokens[: tokens.index(END) + 1] if END in tokens else tokens[: options["max-length"]]
         hypotheses.append((tokens, result.sequences_scores[i].item() if beam > 1 else None))
     n = options["n-best"]
@@ -165,7 +165,7 @@ def test_agrees_with_transformers(build_dir, tmp_path, monkeypatch, levels):
 
 
 def test_distinct_scores_need_no_rule_for_ties(build_dir, tmp_path):
-    """transformers as it is, with its own topk."""
+    """Compares with transformers as it is, with its own topk."""
     table = random_table(1 << 20)
     (tmp_path / "table").write_bytes(table.numpy().tobytes())
     cases = random_cases(40)

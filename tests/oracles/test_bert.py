@@ -1,5 +1,5 @@
-"""Encoders of scheme `mha` are transformers' BERT: `convert --from hf`, `convert --to hf`, hidden states, pooler, logits, loss
-and gradients of random models, with padding and segments."""
+"""Tests that encoders of scheme `mha` are transformers' BERT: `convert --from hf`, `convert --to hf`, hidden states,
+pooler, logits, loss and gradients of random models, with padding and segments."""
 
 import json
 
@@ -27,7 +27,7 @@ CONFIGURATIONS = {
 
 
 def random_bert(kind=transformers.BertForMaskedLM, seed=0, **changes):
-    """Every parameter random, biases and norms too."""
+    """Makes every parameter random, biases and norms too."""
     model = kind(transformers.BertConfig(**{**SIZES, **changes})).eval()
     numbers = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
@@ -37,7 +37,8 @@ def random_bert(kind=transformers.BertForMaskedLM, seed=0, **changes):
 
 
 def random_input(config):
-    """Three rows of which two are padded; a second segment in the middle; a few targets, none of them on padding."""
+    """Makes three rows of which two are padded; a second segment in the middle; a few targets, none of them on
+    padding."""
     numbers = torch.Generator().manual_seed(1)
     length = config.max_position_embeddings
     ids = torch.randint(config.vocab_size, (3, length), generator=numbers)
@@ -60,7 +61,7 @@ def theirs(model, given):
 
 @pytest.fixture
 def ours(build_dir, tmp_path):
-    """What the model in a directory makes of an input."""
+    """Returns what the model in a directory makes of an input."""
 
     def compute(directory, given, *more):
         (tmp_path / "input.json").write_text(json.dumps({key: rows.tolist() for key, rows in given.items()}))
@@ -73,7 +74,7 @@ def ours(build_dir, tmp_path):
 
 @pytest.fixture
 def converted(run, tmp_path):
-    """The directory of a transformers model as ours."""
+    """Returns the directory of a transformers model as ours."""
 
     def convert(model):
         model.save_pretrained(tmp_path / "hf")
@@ -84,7 +85,7 @@ def converted(run, tmp_path):
 
 
 def assert_same(found, expected, visible, tolerance=1e-4):
-    """At visible tokens; what stands at padding means nothing."""
+    """Compares at visible tokens; what stands at padding means nothing."""
     assert found.shape == expected.shape
     assert (found - expected)[visible.bool()].abs().max() < tolerance
     assert expected.std() > 0.1, "too flat to tell anything"
@@ -124,7 +125,7 @@ def test_pretraining_models_keep_pooler_and_head(ours, converted):
 
 
 def scores_of(model, given):
-    """Of the classes [B, C], or of every token as start and end of an answer [B, T, 2]."""
+    """Returns scores of the classes [B, C], or of every token as start and end of an answer [B, T, 2]."""
     with torch.no_grad():
         out = model(given["ids"], attention_mask=given["visible"], token_type_ids=given["segments"])
     return out.logits if "logits" in out else torch.stack([out.start_logits, out.end_logits], -1)
@@ -185,7 +186,7 @@ def test_the_next_sentence_head_is_left_out_aloud(run, tmp_path):
 
 
 def our_name(name):
-    """transformers' parameter name as ours."""
+    """Returns transformers' parameter name as ours."""
     name = name.removeprefix("bert.")
     for theirs_, ours_ in (
         ("embeddings.word_embeddings.weight", "token_embedding"),
@@ -229,7 +230,7 @@ def test_gradients(ours, converted, tied):
 
 @pytest.mark.parametrize("changes", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
 def test_there_and_back(run, converted, tmp_path, changes):
-    """transformers -> headshare -> transformers: the same model, loaded without a word of complaint."""
+    """Converts transformers -> headshare -> transformers: the same model, loaded without a word of complaint."""
     model = random_bert(**changes)
     run("convert", "--to", "hf", converted(model), tmp_path / "back")
     back, notes = transformers.BertForMaskedLM.from_pretrained(tmp_path / "back", output_loading_info=True)
@@ -252,7 +253,7 @@ def test_a_bare_model_there_and_back(run, converted, tmp_path):
 
 
 def test_half_precision_and_the_old_names_of_norms(ours, run, tmp_path):
-    """As bert-base-uncased is stored: gamma and beta."""
+    """Converts norms stored as bert-base-uncased's: gamma and beta."""
     model = random_bert().half()
     model.save_pretrained(tmp_path / "hf")
     path = tmp_path / "hf" / "model.safetensors"
@@ -300,7 +301,8 @@ def test_info_knows_encoders(run, converted):
 
 
 def test_a_trained_encoder_fills_masks_as_transformers_does(run, tmp_path, monkeypatch):
-    """Text -> train -> fill, and the same through convert --to hf and transformers' tokenizer and model."""
+    """Goes from text through train to fill, and the same through convert --to hf and transformers' tokenizer and
+    model."""
     monkeypatch.setenv("HEADSHARE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "text.txt").write_text("".join(f"The {i % 7} foxes jump over {i % 3} lazy dogs.\n" for i in range(400)))
     sizes = ("--layers", 2, "--d-model", 32, "--heads", 4, "--context", 24, "--vocabulary-size", 60)
@@ -323,6 +325,6 @@ def test_a_trained_encoder_fills_masks_as_transformers_does(run, tmp_path, monke
         assert [one["probability"] for one in fillings] == pytest.approx(values.tolist(), abs=1e-5)
         assert [one["text"] for one in fillings] == [tokenizer.decode([token]) for token in tokens]
 
-    # And back: the tokenizer comes along.
+    # The tokenizer comes along on the way back.
     run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "again")
     assert json.loads(run("fill", tmp_path / "again", text, "--json", "--top-k", 4).stdout)["masks"] == ours

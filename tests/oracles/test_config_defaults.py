@@ -1,5 +1,5 @@
-"""What we read from config.json, and from generation_config.json beside it, is what the configuration classes of
-transformers read: with each key absent in turn, with null where a class takes null, and with none at all."""
+"""Tests that what we read from config.json, and from generation_config.json beside it, is what the configuration
+classes of transformers read: with each key absent in turn, with null where a class takes null, and with none at all."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ TRANSLATOR = {"vocab_size": 97, "max_position_embeddings": 24, "d_model": 48, "e
 LLAMA = {"vocab_size": 97, "hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 64, "num_key_value_heads": 16,
          "intermediate_size": 100, "max_position_embeddings": 24, "head_dim": 4, "hidden_act": "gelu", "initializer_range": 0.03,
          "rms_norm_eps": 1e-5, "rope_theta": 5e5, "attention_dropout": 0.3, "tie_word_embeddings": True}  # fmt: skip
-# Every key that we read of a family, with a value that is not its default, and the class that is counted.
+# This has every key that we read of a family, with a value that is not its default, and the class that is counted.
 FAMILIES = {
     "gpt2": ("GPT2LMHeadModel", {"vocab_size": 97, "n_positions": 24, "n_embd": 48, "n_layer": 3, "n_head": 4, "n_inner": 100,
              "resid_pdrop": 0.25, "attn_pdrop": 0.3, "layer_norm_epsilon": 1e-6, "initializer_range": 0.03,
@@ -40,7 +40,7 @@ FAMILIES = {
     "qwen2": ("Qwen2ForCausalLM", {**LLAMA, "use_sliding_window": True, "max_window_layers": 2, "sliding_window": 9}),
 }  # fmt: skip
 ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu", "silu": "silu"}
-# Our option, and what is equal to it in a configuration of theirs: a key, or a function.
+# This maps our option to what is equal to it in a configuration of theirs: a key, or a function.
 COMMON = {"vocabulary": "vocab_size", "context": "max_position_embeddings", "d-model": "hidden_size", "layers": "num_hidden_layers",
           "heads": "num_attention_heads", "tie-embeddings": "tie_word_embeddings", "init-deviation": "initializer_range"}  # fmt: skip
 OF_BERT = {**COMMON, "feed-forward-width": "intermediate_size", "segments": "type_vocab_size", "dropout": "hidden_dropout_prob",
@@ -72,7 +72,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def readings(build_dir):
-    """What headshare makes of configuration files, with one start of a program."""
+    """Returns what headshare makes of configuration files, with one start of a program."""
     tool = build_dir / "obj" / "convert" / "shape_tool"
     if not tool.is_file():
         pytest.skip(f"{tool} is not built: configure with HEADSHARE_TESTS")
@@ -85,8 +85,8 @@ def readings(build_dir):
 
 
 def with_keys_absent(values):
-    """All keys, each key left out, and none; each is named after what is left out. The default of a mark may be no token of
-    a small vocabulary."""
+    """Yields all keys, each key left out, and none; each is named after what is left out. The default of a mark may be
+    no token of a small vocabulary."""
     marks = {"decoder_start_token_id": 5, "eos_token_id": 7, **({"pad_token_id": 1} if "encoder_layers" in values else {})}
     yield "nothing", {**values, **marks}
     yield "everything", {}
@@ -147,7 +147,7 @@ def impossible(family, config):
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen2"])
 def test_null_is_not_absent(readings, tmp_path, family):
-    """null has no groups, whatever is the default: where the class takes null at all."""
+    """Reads null, which has no groups, whatever is the default: where the class takes null at all."""
     path = written(tmp_path / "null", {"model_type": family, **FAMILIES[family][1], "num_key_value_heads": None})
     [found] = readings([path])
     assert found["options"]["scheme"] == "mha" and groups_of(found["options"]) == 64
@@ -179,7 +179,7 @@ def test_rotations(readings, tmp_path, family):
         assert noted == (expected["rope_type"] != "default"), path.read_text()
 
 
-# What config.json says of generation, and generation_config.json where that is there.
+# These are what config.json says of generation, and generation_config.json where that is there.
 MARKS = [
     ({}, None),
     ({"decoder_start_token_id": 9, "eos_token_id": 7, "bos_token_id": 4}, None),
@@ -203,7 +203,7 @@ MARKS = [
 
 @pytest.mark.parametrize("family", ["marian", "bart", "mbart"])
 def test_marks_are_those_of_generate(readings, tmp_path, family):
-    """A model that transformers loads from the same files, and what its generate() prepares."""
+    """Compares with a model that transformers loads from the same files, and what its generate() prepares."""
     model, values = FAMILIES[family]
     values = {name: value for name, value in values.items() if not name.endswith("token_id")}
     config = {"model_type": family, "architectures": [model], **values, "pad_token_id": 1}

@@ -1,5 +1,6 @@
-"""MarianMT, BART and mBART of transformers are our encoder-decoders: `convert --from hf` of random models, encoder and decoder
-states and logits with padding, greedy targets with caches, counts; what cannot be reproduced is refused by name."""
+"""Tests that MarianMT, BART and mBART of transformers are our encoder-decoders: `convert --from hf` of random models,
+encoder and decoder states and logits with padding, greedy targets with caches, counts; what cannot be reproduced is
+refused by name."""
 
 import json
 
@@ -24,7 +25,7 @@ LENGTH, TARGETS = 9, 7
 
 
 def random_model(family, kind=None, seed=0, **changes):
-    """Every parameter random, biases, norms and the output's bias too; sinusoids are what they are."""
+    """Makes every parameter random, biases, norms and the output's bias too; sinusoids are what they are."""
     name, with_head = CLASSES[family]
     config = getattr(transformers, name + "Config")(**{**SIZES, **MARKS[family], **changes})
     model = getattr(transformers, name + (kind or with_head))(config).eval()
@@ -39,7 +40,7 @@ def random_model(family, kind=None, seed=0, **changes):
 
 
 def random_input(source_vocabulary=97, target_vocabulary=97):
-    """Three rows, of which two are padded on both sides."""
+    """Makes three rows, of which two are padded on both sides."""
     numbers = torch.Generator().manual_seed(1)
     visible = torch.arange(LENGTH) < torch.tensor([[LENGTH], [LENGTH // 2], [2]])
     kept = torch.arange(TARGETS) < torch.tensor([[TARGETS], [3], [5]])
@@ -58,7 +59,7 @@ def theirs(model, given):
 
 @pytest.fixture
 def ours(build_dir, run, tmp_path):
-    """What the program makes of a transformers model and an input."""
+    """Returns what the program makes of a transformers model and an input."""
 
     def compute(model, given, **more):
         model.save_pretrained(tmp_path / "hf")
@@ -127,7 +128,7 @@ def test_half_precision_and_shards(ours, family, type):
 
 
 def test_sinusoids_in_old_files(ours, tmp_path):
-    """Older programs saved the tables, and a copy of the embedding for each side."""
+    """Reads files of older programs, which saved the tables, and a copy of the embedding for each side."""
     model = random_model("marian")
     given = random_input()
     save = model.save_pretrained
@@ -143,7 +144,7 @@ def test_sinusoids_in_old_files(ours, tmp_path):
 
 
 def lively_model(family):
-    """Its targets differ from source to source, and some end."""
+    """Makes a model whose targets differ from source to source; some end."""
     model = random_model(family, tie_word_embeddings=False)
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.dim() > 1:
@@ -163,7 +164,7 @@ def lively_model(family):
     ],
 )
 def test_greedy_targets(ours, family, marks):
-    """With caches, as `generate` has them; a row may end before the others."""
+    """Generates with caches, as `generate` has them; a row may end before the others."""
     model = lively_model(family)
     end = model.config.eos_token_id
     given = random_input()
@@ -234,7 +235,7 @@ def test_what_a_converted_model_says_of_itself(run, tmp_path):
 
 
 def test_barts_tokenizer_comes_along(run, tmp_path):
-    """One of RoBERTa's kind, for both sides."""
+    """Converts a tokenizer of RoBERTa's kind, for both sides."""
     from tokenizers import pre_tokenizers
 
     random_model("bart", vocab_size=300).save_pretrained(tmp_path / "hf")

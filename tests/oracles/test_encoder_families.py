@@ -1,6 +1,6 @@
-"""RoBERTa, DistilBERT and ALBERT of transformers are our encoders: `convert --from hf` of random models, hidden states, poolers,
-logits and scores, with padding, and `convert --to collaborative` at full width; what cannot be reproduced is refused by
-name."""
+"""Tests that RoBERTa, DistilBERT and ALBERT of transformers are our encoders: `convert --from hf` of random models,
+hidden states, poolers, logits and scores, with padding, and `convert --to collaborative` at full width; what cannot
+be reproduced is refused by name."""
 
 import json
 
@@ -27,7 +27,7 @@ LENGTH = 24  # RoBERTa's first two positions are not used
 
 
 def random_model(family, kind, seed=0, **changes):
-    """Every parameter random, biases and norms too."""
+    """Makes every parameter random, biases and norms too."""
     config, sizes = CONFIGURATIONS[family]
     model = getattr(transformers, CLASSES[family] + kind)(config(**{**sizes, **changes})).eval()
     numbers = torch.Generator().manual_seed(seed)
@@ -38,7 +38,7 @@ def random_model(family, kind, seed=0, **changes):
 
 
 def random_input():
-    """Three rows of which two are padded. No id is a padding token: RoBERTa counts positions by those."""
+    """Makes three rows of which two are padded. No id is a padding token: RoBERTa counts positions by those."""
     numbers = torch.Generator().manual_seed(1)
     ids = torch.randint(5, 97, (3, LENGTH), generator=numbers)
     visible = torch.arange(LENGTH) < torch.tensor([[LENGTH], [LENGTH // 2], [5]])
@@ -54,8 +54,8 @@ def theirs(model, given):
 
 @pytest.fixture
 def ours(build_dir, run, tmp_path):
-    """What the program makes of a transformers model and an input; with `shared`, after its heads were made to share
-    queries and keys of their full width."""
+    """Returns what the program makes of a transformers model and an input; with `shared`, after its heads were made to
+    share queries and keys of their full width."""
 
     def compute(model, given, shared=False):
         model.save_pretrained(tmp_path / "hf")
@@ -152,7 +152,7 @@ def test_segments_and_the_sentence_order_head(ours, run, tmp_path):
 
 
 def test_a_classifier_that_still_has_a_pooler(ours, tmp_path):
-    """As models that were made by older programs are published: transformers leaves the pooler unread, and so do we."""
+    """Reads a model as older programs made and published it: transformers leaves the pooler unread, and so do we."""
     model = random_model("roberta", "ForSequenceClassification")
     given = random_input()
     save = model.save_pretrained
@@ -231,7 +231,7 @@ def test_a_dry_run_prints_the_mapping_and_cost_reads_the_configuration(run, tmp_
 
 
 def roberta_tokenizer(folder):
-    """As RoBERTa's: a byte-level BPE whose <mask> takes the space before it."""
+    """Writes a tokenizer like RoBERTa's: a byte-level BPE whose <mask> takes the space before it."""
     tokenizers = pytest.importorskip("tokenizers")
     trained = tokenizers.ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -243,7 +243,7 @@ def roberta_tokenizer(folder):
 
 
 def albert_tokenizer():
-    """As ALBERT's: a Unigram that lower-cases, and whose borders of texts are [CLS] and [SEP]."""
+    """Makes a tokenizer like ALBERT's: a Unigram that lower-cases, and whose borders of texts are [CLS] and [SEP]."""
     tokenizers = pytest.importorskip("tokenizers")
     trained = tokenizers.SentencePieceUnigramTokenizer()
     trained.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 9, vocab_size=80, show_progress=False)
@@ -253,7 +253,7 @@ def albert_tokenizer():
 
 
 def distilbert_tokenizer(folder):
-    """As DistilBERT's: BERT's WordPiece, in small letters."""
+    """Writes a tokenizer like DistilBERT's: BERT's WordPiece, in small letters."""
     tokenizers = pytest.importorskip("tokenizers")
     trained = tokenizers.BertWordPieceTokenizer()
     trained.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 9, vocab_size=80, show_progress=False)
@@ -329,7 +329,7 @@ def test_a_shared_layer_is_decomposed_once(run, tmp_path):
     ],
 )
 def test_there_and_back(run, tmp_path, family, kind, comes_back_as):
-    """transformers -> headshare -> transformers: the same outputs, loaded without a word of complaint."""
+    """Converts transformers -> headshare -> transformers: the same outputs, loaded without a word of complaint."""
     model = random_model(family, kind)
     model.save_pretrained(tmp_path / "hf")
     run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")

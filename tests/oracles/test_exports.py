@@ -1,4 +1,4 @@
-"""What `convert --to hf` writes, loaded as users load it: Auto classes and pipelines answer as headshare does."""
+"""Tests what `convert --to hf` writes, loaded as users load it: Auto classes and pipelines answer as headshare does."""
 
 import json
 import random
@@ -14,7 +14,7 @@ TUNED = ["--seeds", 1, "--batch-size", 16, "--learning-rate", 3e-3, "--threads",
 
 
 def pairs(count, seed):
-    """Two numbers in words and whether they rise: which is first decides."""
+    """Returns two numbers in words and whether they rise: which is first decides."""
     draw = random.Random(seed)
     for _ in range(count):
         a, b = draw.sample(range(len(NUMBERS)), 2)
@@ -40,7 +40,7 @@ def encoder(run, tmp_path_factory):
 
 @pytest.fixture
 def tuned(run, encoder, tmp_path):
-    """Fine-tunes: our answers' folder and the export of that model."""
+    """Fine-tunes, and returns our answers' folder and the export of that model."""
 
     def tune(task, *flags):
         run("finetune", encoder, "--task", task, *TUNED, *flags, "--out", tmp_path / task)
@@ -52,7 +52,7 @@ def tuned(run, encoder, tmp_path):
 
 
 def tune_on_pairs(tuned, tmp_path, task, rows):
-    """Our predictions of the held-out pairs in the order of the table, the pairs, and the export."""
+    """Returns our predictions of the held-out pairs in the order of the table, the pairs, and the export."""
     train, dev = list(rows(600, 1)), list(rows(200, 2))
     files = ("--train", table(tmp_path / "train.tsv", train), "--validation", table(tmp_path / "dev.tsv", dev))
     columns = ("--text-column", "first", "--pair-column", "second")
@@ -69,7 +69,7 @@ def classified(tuned, tmp_path):
 
 
 def test_pairs_have_their_segments(classified):
-    """Each of ours is one of theirs: the auto classes, and the pipeline for pairs."""
+    """Compares each of ours with one of theirs: the auto classes, and the pipeline for pairs."""
     ours, dev, exported = classified
     tokenizer = transformers.AutoTokenizer.from_pretrained(exported)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(exported).eval()
@@ -88,7 +88,7 @@ def test_pairs_have_their_segments(classified):
 
 
 def test_the_export_still_answers_after_a_way_back(run, classified, tmp_path):
-    """Into headshare and out again, transformers gives the same scores."""
+    """Converts into headshare and out again; transformers gives the same scores."""
     _, dev, exported = classified
     run("convert", "--from", "hf", exported, tmp_path / "again")
     run("convert", "--to", "hf", tmp_path / "again", tmp_path / "back")
@@ -123,7 +123,7 @@ def squad_file(path, count, start=0):
 
 
 def best_answer(tokenizer, model, question, context, longest=30):
-    """The text between the best start and end, as every reader of SQuAD finds it."""
+    """Returns the text between the best start and end, as every reader of SQuAD finds it."""
     encoded = tokenizer(question, context, return_offsets_mapping=True, return_tensors="pt")
     offsets = encoded.pop("offset_mapping")[0].tolist()
     with torch.no_grad():
@@ -162,7 +162,7 @@ def test_the_pipeline_fills_masks_as_headshare_does(run, encoder, tmp_path):
 
 
 def test_an_encoder_of_one_segment(run, encoder, tmp_path):
-    """It has no row for a second segment, and transformers is not told to ask for one."""
+    """Exports an encoder that has no row for a second segment; transformers is not told to ask for one."""
     flags = ["--task", "mlm", "--bert", "--scheme", "mha", "--vocabulary-size", 120, "--steps", 1, "--segments", 1]
     text = encoder.parent / "text.txt"
     run("train", "--text", text, "--out", tmp_path / "run", *flags, *SMALL, env={"HEADSHARE_CACHE": str(tmp_path / "cache")})

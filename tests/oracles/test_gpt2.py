@@ -1,4 +1,5 @@
-"""`headshare convert --from hf`: a random transformers GPT-2 keeps its logits, loss and gradients, and `--to hf` gives it back."""
+"""Tests `headshare convert --from hf`: a random transformers GPT-2 keeps its logits, loss and gradients, and `--to hf`
+gives it back."""
 
 import gzip
 import json
@@ -25,7 +26,7 @@ CONFIGURATIONS = {
 
 
 def random_gpt2(seed=0, **changes):
-    """Every parameter random, biases and norms too."""
+    """Makes every parameter random, biases and norms too."""
     config = transformers.GPT2Config(**{**SIZES, **changes}, bos_token_id=0, eos_token_id=0)
     model = transformers.GPT2LMHeadModel(config).eval()
     numbers = torch.Generator().manual_seed(seed)
@@ -42,7 +43,7 @@ def random_ids(model, rows=3):
 
 @pytest.fixture
 def ours(build_dir, tmp_path):
-    """What the converted model in a directory makes of ids."""
+    """Returns what the converted model in a directory makes of ids."""
 
     def compute(directory, ids, *more):
         (tmp_path / "ids.json").write_text(json.dumps(dict(ids=ids.tolist())))
@@ -63,7 +64,7 @@ def assert_same_outputs(model, found, ids):
 
 
 def expected_gradients(model):
-    """transformers' gradients under our names and in our shapes."""
+    """Returns transformers' gradients under our names and in our shapes."""
     grads = {name.removeprefix("transformer."): p.grad for name, p in model.named_parameters()}
     width = model.config.n_embd
     mapped = {"token_embedding": grads["wte.weight"], "position_embedding": grads["wpe.weight"]}
@@ -95,7 +96,7 @@ def test_logits_and_loss(run, ours, tmp_path, changes):
     run("convert", "--from", "hf", tmp_path / "hf", tmp_path / "ours")
     ids = random_ids(model)
     assert_same_outputs(model, ours(tmp_path / "ours", ids), ids)
-    # And back: the same model, loaded without a word of complaint.
+    # The way back gives the same model, loaded without a word of complaint.
     run("convert", "--to", "hf", tmp_path / "ours", tmp_path / "back")
     back, notes = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "back", output_loading_info=True)
     assert not any(notes[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")), notes
@@ -142,7 +143,7 @@ def test_shards(run, ours, tmp_path):
 
 
 def test_names_of_the_oldest_checkpoints(run, ours, tmp_path):
-    """No prefix, no lm_head, and the causal masks among the tensors: as openai-community/gpt2 is stored."""
+    """Reads names as openai-community/gpt2 is stored: no prefix, no lm_head, and the causal masks among the tensors."""
     model = random_gpt2()
     model.transformer.save_pretrained(tmp_path / "hf")
     path = tmp_path / "hf" / "model.safetensors"
@@ -224,7 +225,7 @@ def test_mistakes_of_the_call(run, tmp_path):
 
 
 def test_a_full_disk_leaves_nothing_behind(program, tmp_path):
-    """A limit on file sizes stands for the full disk: it also holds for root."""
+    """Uses a limit on file sizes for the full disk: it also holds for root."""
     random_gpt2().save_pretrained(tmp_path / "hf")
     command = f'ulimit -f 100; "{program}" convert --from hf "{tmp_path}/hf" "{tmp_path}/ours"'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

@@ -1,5 +1,6 @@
-"""The authors' checkpoints of HashFormers as our encoders: `convert --from hf` of random models in their layout, against
-the embeddings written anew in PyTorch under transformers' RoBERTa; what cannot be reproduced is refused by name."""
+"""Tests that the authors' checkpoints of HashFormers are our encoders: `convert --from hf` of random models in their
+layout, against the embeddings written anew in PyTorch under transformers' RoBERTa; what cannot be reproduced is
+refused by name."""
 
 import hmac
 import json
@@ -28,12 +29,12 @@ VISIBLE = torch.tensor([[token != "<pad>" for token in row] for row in TOKENS])
 
 
 def md(word):
-    """The signature as a whole number."""
+    """Returns the signature as a whole number."""
     return int.from_bytes(hmac.new(b"en", word.encode(), "md5").digest(), "big")
 
 
 def own_tensors(kind, numbers):
-    """The token embedding's tensors by their names in the authors' code."""
+    """Returns the token embedding's tensors by their names in the authors' code."""
     shapes = {
         "hash-emb": {"word_embeddings.weight": (50265, E)},
         "hash-pool": {"component_embeddings.weight": (1025, E), "adaptive_weights": (13, E)},
@@ -46,7 +47,7 @@ def own_tensors(kind, numbers):
 
 
 class HashFormer:
-    """A random model: what its files hold, and what it computes."""
+    """This is a random model: what its files hold, and what it computes."""
 
     def __init__(self, kind, signature=md, head="dense", seed=0):
         numbers = torch.Generator().manual_seed(seed)
@@ -81,7 +82,7 @@ class HashFormer:
         save_file({**tensors, **self.head}, folder / "model.safetensors", metadata={"format": "pt"})
 
     def row(self, token):
-        """Section 3 of the paper's code, for one token."""
+        """Follows section 3 of the paper's code, for one token."""
         own = {name.removeprefix("embeddings."): value for name, value in self.own.items()}
         special = SPECIALS.index(token) if token in SPECIALS else None
         number = 0 if special is not None else self.signature(token)
@@ -116,7 +117,7 @@ class HashFormer:
 
 @pytest.fixture
 def answers(build_dir, tmp_path):
-    """What the program's model in a folder makes of tokens."""
+    """Returns what the program's model in a folder makes of tokens."""
 
     def compute(folder, tokens, visible):
         (tmp_path / "input.json").write_text(json.dumps({"tokens": tokens, "visible": visible.long().tolist()}))
@@ -243,7 +244,8 @@ def test_missing_and_misshapen_tensors_are_named(run, tmp_path):
 
 
 def test_weights_of_torch_alone_are_answered_with_the_way_out(run, tmp_path):
-    """transformers does not have the class. What the message says to type makes the directory readable."""
+    """Follows the message: transformers does not have the class, and what the message says to type makes the directory
+    readable."""
     HashFormer("hash-proj").save(tmp_path / "theirs")
     path = tmp_path / "theirs" / "model.safetensors"
     torch.save(load_file(path), tmp_path / "theirs" / "pytorch_model.bin")

@@ -1,4 +1,4 @@
-"""Hashed words against Python: re and str.lower, hmac, numpy's RandomState, and LSH written anew with numpy."""
+"""Tests hashed words against Python: re and str.lower, hmac, numpy's RandomState, and LSH written anew with numpy."""
 
 import collections
 import gzip
@@ -24,7 +24,7 @@ def digest(text):
 
 
 def random_texts(count, seed):
-    """Single lines of words, signs and any characters that Unicode 14 has (utf8proc's tables may end there)."""
+    """Returns single lines of words, signs and any characters that Unicode 14 has (utf8proc's tables may end there)."""
     rng = random.Random(seed)
     pieces = ["the", "Dogs", " ", "\t", "İstanbul", "ΟΔΟΣ", "ΑΣ'Α", "ß", "ẞ", "Ǆ", "naïve", "--", "_x", "١٢", "日本", "'s", "²", "😀"]
     ranges = [(0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x5D0, 0x5EB), (0x1E00, 0x2000), (0x2010, 0x2070), (0x4E00, 0x4F00)]
@@ -63,7 +63,7 @@ def test_spans_are_where_the_words_come_from(tokenize):
     texts = list(random_texts(800, 2))
     for text, answer in zip(texts, tokenize(texts, "--tokenizer", "hash-md")):
         starts = list(itertools.accumulate((len(character.encode()) for character in text), initial=0))
-        # of each character of text.lower(), the character of `text` that it comes from
+        # Each character of text.lower() comes from this character of `text`.
         origin = [at for at, character in enumerate(text) for _ in character.lower()]
         expected = [
             [starts[origin[match.start()]], starts[origin[match.end() - 1] + 1]]
@@ -101,7 +101,7 @@ def signature(features):
 
 
 def bucket(features, rotation):
-    """Through numpy's Fourier transform, where the program adds directly."""
+    """Computes the bucket through numpy's Fourier transform, where the program adds directly."""
     weights = numpy.zeros(BUCKETS)
     for _, place, weight in features:
         weights[place] += weight

@@ -1,4 +1,4 @@
-"""Embeddings that read letters: hash-trigram against hashlib, hash-characters against transformers' CANINE."""
+"""Tests embeddings that read letters: hash-trigram against hashlib, hash-characters against transformers' CANINE."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ def words(text):
 
 @pytest.fixture
 def embedded(build_dir, tmp_path):
-    """embedded("hash-trigram", {tensor: shape}, option=1): random tensors, and the vectors that a token embedding of
-    them has for the words of TEXT."""
+    """embedded("hash-trigram", {tensor: shape}, option=1) returns random tensors, and the vectors that a token
+    embedding of them has for the words of TEXT."""
 
     def compute(kind, shapes, **options):
         numbers = torch.Generator().manual_seed(1)

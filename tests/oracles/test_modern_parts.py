@@ -1,4 +1,4 @@
-"""RMS norms, gated feed-forward parts and normed queries and keys, against transformers' Llama and Qwen3."""
+"""Tests RMS norms, gated feed-forward parts and normed queries and keys, against transformers' Llama and Qwen3."""
 
 import json
 
@@ -16,7 +16,7 @@ SIZES = dict(
     rms_norm_eps=1e-6, tie_word_embeddings=False, attention_bias=False,
 )  # fmt: skip
 
-# theirs -> ours, within a block
+# This maps theirs -> ours, within a block.
 NAMES = {
     "self_attn.q_proj": "attention.scheme.query", "self_attn.k_proj": "attention.scheme.key",
     "self_attn.v_proj": "attention.scheme.value", "self_attn.o_proj": "attention.scheme.output",

@@ -1,4 +1,4 @@
-"""Safetensors files, against the reference implementation in both directions."""
+"""Tests safetensors files against the reference implementation, in both directions."""
 
 import json
 import random
@@ -32,7 +32,7 @@ def raw(tensor):
 
 
 def example():
-    """Every type; no size, size 0, a scalar; names that sort and quote badly."""
+    """Returns tensors of every type; no size, size 0, a scalar; names that sort and quote badly."""
     numbers = torch.Generator().manual_seed(1)
     tensors = {}
     for index, (name, dtype) in enumerate(DTYPES.items()):
@@ -89,7 +89,7 @@ def test_a_file_without_tensors(tool, tmp_path):
 
 
 def test_headshare_refuses_whatever_the_reference_refuses(tool, tmp_path):
-    """Damaged files; headshare may refuse more (duplicate names), never less."""
+    """Damages files; headshare may refuse more (duplicate names), never less."""
     chance = random.Random(1)
     whole = safetensors_torch.save({"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(4, dtype=torch.uint8)})
     header_end = 8 + int.from_bytes(whole[:8], "little")

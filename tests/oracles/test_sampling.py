@@ -1,4 +1,4 @@
-"""The sampling filters against transformers' logits processors, in the order generate() applies them."""
+"""Tests the sampling filters against transformers' logits processors, in the order generate() applies them."""
 
 import json
 import random
@@ -31,13 +31,13 @@ def reference(case):
 
 
 def random_cases(count):
-    """Sizes 1 to 300, spiky and flat logits, forbidden tokens, every combination of filters."""
+    """Yields sizes 1 to 300, spiky and flat logits, forbidden tokens, every combination of filters."""
     random.seed(0)
     cases = []
     for _ in range(count):
         size = random.choice([1, 2, 7, 50, 300])
         spread = random.choice([0.01, 1.0, 10.0])
-        # Whole multiples of 2^-20: float32 and float64 hold the same numbers.
+        # The logits are whole multiples of 2^-20: float32 and float64 hold the same numbers.
         logits = [round(random.gauss(0, spread) * 2**20) / 2**20 for _ in range(size)]
         logits = [torch.tensor(x, dtype=torch.float32).item() for x in logits]
         for i in range(1, size):

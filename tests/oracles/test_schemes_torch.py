@@ -1,4 +1,4 @@
-"""Whole decoders of every scheme against plain PyTorch, written from the formulas head by head.
+"""Tests whole decoders of every scheme against plain PyTorch, written from the formulas head by head.
 
 Nothing is folded, dropped or shared here; all numbers are double. The weights are drawn in Python and
 written in headshare's checkpoint layout, so this also pins that layout down.
@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: E402
 
 WIDTH, HEADS, HEAD, LAYERS, VOCABULARY, CONTEXT = 24, 6, 4, 2, 29, 15
 
-# Options of a scheme and the shapes of its parameters [out, in]; a projection has a bias when asked.
+# These are options of a scheme and the shapes of its parameters [out, in]; a projection has a bias when asked.
 SCHEMES = {
     "mha": ({}, {"query": (24, 24), "key": (24, 24), "value": (24, 24)}, {}),
     "mha narrowed": ({"key-width": 12}, {"query": (12, 24), "key": (12, 24), "value": (24, 24)}, {}),
@@ -77,7 +77,7 @@ def random_weights(options, projections, vectors):
 
 
 class Reference:
-    """One sentence at a time, one head at a time."""
+    """This decoder computes one sentence at a time, one head at a time."""
 
     def __init__(self, scheme, options, weights):
         self.scheme, self.options = scheme, options
@@ -94,7 +94,7 @@ class Reference:
         return scaled * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
     def head(self, at, h, x):
-        """q, k, v of head h: docs/mathematics.md#the-ten-schemes."""
+        """Returns q, k, v of head h: docs/mathematics.md#the-ten-schemes."""
 
         def project(name, piece=None, pieces=HEADS):
             y = self.linear(f"{at}.{name}", x)
@@ -191,7 +191,7 @@ SLOPES = [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
 
 
 def rotate(x):
-    """Dimensions i and i + D/2 as one complex number, turned by position * 10000^(-2i/D)."""
+    """Turns dimensions i and i + D/2 as one complex number, by position * 10000^(-2i/D)."""
     half = x.shape[1] // 2
     angle = torch.arange(len(x), dtype=torch.double)[:, None] * 10000 ** (-torch.arange(half).double() / half)
     turned = torch.complex(x[:, :half], x[:, half:]) * torch.polar(torch.ones_like(angle), angle)
@@ -208,7 +208,7 @@ def sinusoids(length):
 
 
 def plans():
-    """Every scheme with every way of positions it supports; the other options take turns."""
+    """Yields every scheme with every way of positions it supports; the other options take turns."""
     for index, (label, (own, projections, vectors)) in enumerate(SCHEMES.items()):
         for turn, positions in enumerate(POSITIONS):
             if positions == "rotary" and label in ("el_shared", "el_lossless"):

@@ -1,4 +1,4 @@
-"""Scores against scikit-learn and SciPy, and the texts of SQuAD answers against Python itself.
+"""Tests scores against scikit-learn and SciPy, and the texts of SQuAD answers against Python itself.
 
 Drives headshare/metrics/score_tool of the build under test.
 """
@@ -33,7 +33,7 @@ CLASSIFICATION = {
 
 
 def class_cases():
-    """1 to 6 classes, 1 to 200 examples; a third has one class on a side, or agrees, or is swapped."""
+    """Yields 1 to 6 classes, 1 to 200 examples; a third has one class on a side, or agrees, or is swapped."""
     generator = random.Random(1)
     for _ in range(600):
         classes, size = generator.randrange(1, 7), generator.randrange(1, 201)
@@ -63,7 +63,7 @@ def test_classification(ask, name):
 
 
 def number_cases():
-    """Random numbers; many with ties, some constant on a side, some on a line, some far from 0."""
+    """Yields random numbers; many with ties, some constant on a side, some on a line, some far from 0."""
     generator = random.Random(2)
     for case in range(600):
         size = generator.randrange(2, 150)
@@ -100,7 +100,7 @@ def test_correlation(ask, name, oracle):
 
 
 def code_points():
-    """All that Python's Unicode version knows."""
+    """Returns all characters that Python's Unicode version knows."""
     return [chr(point) for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
 
 
@@ -117,7 +117,7 @@ def test_a_sigma_beside_every_code_point(ask):
 
 
 def words_of(answer):
-    """What the SQuAD and ReCoRD papers' scorers compare."""
+    """Returns what the SQuAD and ReCoRD papers' scorers compare."""
     kept = "".join(one for one in answer.lower() if one not in string.punctuation)
     return re.sub(r"\b(?:an?|the)\b", " ", kept).split()
 
@@ -143,7 +143,7 @@ def word_f1(gold, predicted):
 
 
 def question_scores(gold, predicted):
-    """(exact, f1) of SQuAD v2.0 by the definition."""
+    """Returns (exact, f1) of SQuAD v2.0 by the definition."""
     answers = [words_of(answer) for answer in gold if words_of(answer)] or [[]]
     words = words_of(predicted)
     return max(float(one == words) for one in answers), max(word_f1(one, words) for one in answers)

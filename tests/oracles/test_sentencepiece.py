@@ -1,4 +1,4 @@
-"""SentencePiece tokenizers against PyPI's sentencepiece: ids, spans and texts of models trained by either.
+"""Tests SentencePiece tokenizers against PyPI's sentencepiece: ids, spans and texts of models trained by either.
 
 Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py). The packages are of other versions of the
 library than Debian's, which headshare links.
@@ -28,7 +28,7 @@ def training(data):
 
 @pytest.fixture(scope="module", params=["unigram", "bpe"])
 def ours(request, tool, training, tmp_path_factory):
-    """(our tokenizer.json, the same model in Python, its type) of a model that headshare trained."""
+    """Returns (our tokenizer.json, the same model in Python, its type) of a model that headshare trained."""
     out = tmp_path_factory.mktemp("ours") / request.param
     settings = ("tokenizer=sentencepiece", f"sentencepiece-model={request.param}", "vocabulary-size=2000")
     run_tool(tool, "train", out, *settings, frames=["\n".join(training).encode()])
@@ -47,7 +47,7 @@ def trained_by_python(training, **settings):
     return model.getvalue()
 
 
-# One setting of the library in each: its defaults (unknown 0, begin 1, end 2, no padding), byte fallback, ...
+# Each has one setting of the library: its defaults (unknown 0, begin 1, end 2, no padding), byte fallback, ...
 THEIRS = {
     "defaults": {},
     "byte fallback": {"byte_fallback": True, "character_coverage": 0.98},
@@ -62,14 +62,15 @@ THEIRS = {
 
 @pytest.fixture(scope="module", params=THEIRS)
 def theirs(request, training, tmp_path_factory):
-    """(a .model file, the same model in Python) of a model that Python trained."""
+    """Returns (a .model file, the same model in Python) of a model that Python trained."""
     path = tmp_path_factory.mktemp("theirs") / "theirs.model"
     path.write_bytes(trained_by_python(training[:4000], **THEIRS[request.param]))
     return path, python_model(path.read_bytes())
 
 
 def random_unicode(count, seed):
-    """Texts of letters, spaces, composed and decomposed characters, full-width forms, controls and any code points."""
+    """Returns texts of letters, spaces, composed and decomposed characters, full-width forms, controls and any code
+    points."""
     numbers = random.Random(seed)
     parts = [*"abcdeABC .,!?'\"-", "  ", "\t", "Mann", "<s>", "</s>", "<unk>", "<sep>", "▁", "é", "e\u0301", "ﬁ", "Ａ", "\u00a0"]
     parts += ["\u200b", "\u3000", "日本", "😀", "\U0001f468\u200d\U0001f469", "ß", "İ", "½", "\x01", "\u2581", "\ufeff", "한글", "क़"]

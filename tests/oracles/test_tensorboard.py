@@ -1,4 +1,4 @@
-"""TensorBoard itself reads the event files."""
+"""Tests that TensorBoard itself reads the event files."""
 
 import math
 

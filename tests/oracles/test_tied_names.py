@@ -1,4 +1,5 @@
-"""Tied weights under the name of the output layer alone, which transformers loads: `convert --from hf` takes them too."""
+"""Tests tied weights under the name of the output layer alone, which transformers loads: `convert --from hf` takes them
+too."""
 
 import pytest
 
@@ -11,7 +12,7 @@ BERT = {"vocab_size": 97, "hidden_size": 48, "num_hidden_layers": 1, "num_attent
 TRANSLATOR = {"vocab_size": 97, "d_model": 48, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4,
               "decoder_attention_heads": 4, "encoder_ffn_dim": 50, "decoder_ffn_dim": 50, "max_position_embeddings": 16,
               "pad_token_id": 96, "decoder_start_token_id": 96}  # fmt: skip
-# A class, its sizes, and both names of the weights.
+# These are a class, its sizes, and both names of the weights.
 MODELS = {
     "gpt2": ("GPT2LMHeadModel", {"vocab_size": 97, "n_embd": 48, "n_layer": 1, "n_head": 4, "n_positions": 16},
              "transformer.wte.weight", "lm_head.weight"),

@@ -1,4 +1,4 @@
-"""The tokenizers against Hugging Face tokenizers: the same ids and the same trained vocabularies.
+"""Tests the tokenizers against Hugging Face tokenizers: the same ids and the same trained vocabularies.
 
 Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py).
 """
@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # 
 
 @pytest.fixture(scope="module")
 def gpt2(data, tmp_path_factory):
-    """GPT-2's two files unpacked, and Hugging Face's tokenizer over them."""
+    """Returns GPT-2's two files unpacked, and Hugging Face's tokenizer over them."""
     folder = tmp_path_factory.mktemp("gpt2")
     for name in ("encoder.json", "vocab.bpe"):
         (folder / name).write_bytes(gzip.decompress((data / "tokenizers" / "gpt2" / f"{name}.gz").read_bytes()))
@@ -29,20 +29,20 @@ def gpt2(data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wikitext(data):
-    """split -> its lines, with their ends."""
+    """Returns a function from a split to its lines, with their ends."""
     folder = data / "wikitext-2"
     names = ("train", "valid", "test")
     return {n: gzip.decompress((folder / f"{n}.txt.gz").read_bytes()).decode().splitlines(keepends=True) for n in names}
 
 
 def code_points():
-    """All characters that Python's Unicode version knows. The next version's letters are signs to a
-    PCRE2 that does not know them, and letters to Hugging Face's tables, which are newer."""
+    """Returns all characters that Python's Unicode version knows. The next version's letters are signs to a PCRE2 that
+    does not know them, and letters to Hugging Face's tables, which are newer."""
     return [point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
 
 
 def random_texts(count, seed):
-    """Texts that mix ASCII, white space, contractions and code points of every plane."""
+    """Returns texts that mix ASCII, white space, contractions and code points of every plane."""
     generator = random.Random(seed)
     points = code_points()
     parts = [" ", "  ", "\n", "\t", "\u00a0", "\u180e", "\u2028", "'s", "'ll", "don't", "The", "42", "!?", "é", "日本"]
@@ -71,7 +71,7 @@ def test_a_whole_split_as_one_text(tool, gpt2, wikitext):
 
 
 def test_every_code_point_has_the_same_class(tool, gpt2):
-    """'ll after it is one token unless the code point is a sign, which takes the apostrophe."""
+    """Appends 'll, which is one token unless the code point is a sign, which takes the apostrophe."""
     folder, reference = gpt2
     lines = ["{0}'ll {0}1 a{0} {0} ".format(chr(point)) for point in code_points()]
     texts = ["\n".join(lines[at : at + 100]) for at in range(0, len(lines), 100)]
@@ -144,7 +144,7 @@ def test_training_gives_the_same_merges(tool, tmp_path, request, corpus, vocabul
     assert first_difference(range(len(theirs["merges"])), ours["merges"], theirs["merges"]) is None
     assert ours["vocab"] == theirs["vocab"]
 
-    # What is exported is the tokenizer that was trained.
+    # The exported tokenizer is the one that was trained.
     exported = Tokenizer.from_file(str(tmp_path / "trained.hf.json"))
     sample = texts[:500]
     expected = [item.ids for item in exported.encode_batch(sample)]

@@ -1,4 +1,5 @@
-"""`headshare translate` against transformers: imported MarianMT and BART models, their tokenizers, greedy and beam."""
+"""Tests `headshare translate` against transformers: imported MarianMT and BART models, their tokenizers, greedy and
+beam."""
 
 import json
 import subprocess
@@ -14,7 +15,8 @@ LINES = ["Ein Mann schläft auf einer Bank.", "Zwei Hunde spielen im grünen Gra
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """For models so small, threads that wait for one another on a busy machine take most of the time."""
+    """Uses one thread: for models so small, threads that wait for one another on a busy machine take most of the
+    time."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -31,7 +33,7 @@ def sentences():
 
 
 def write_marian_tokenizers(folder, sentences, shared):
-    """source.spm, target.spm and vocab.json as MarianMT has them."""
+    """Writes source.spm, target.spm and vocab.json as MarianMT has them."""
     pieces = []
     for side, kind in (("source", "unigram"), ("target", "bpe")):
         lines = sentences if side == "source" else [line.upper() for line in sentences]
@@ -80,7 +82,7 @@ def translated(program, model, lines, *words):
 
 
 def wanted(model, tokenizer, line, **options):
-    """Each line alone: what is translated together must not matter."""
+    """Translates each line alone: what is translated together must not matter."""
     batch = tokenizer([line], return_tensors="pt")
     with torch.no_grad():
         found = model.generate(**batch, return_dict_in_generate=True, output_scores=True, **options)
@@ -126,7 +128,8 @@ def test_no_repeated_pairs_and_minimum(program, marian, ours):
 
 
 def bart_of(folder, sentences):
-    """A random BART with a byte-level tokenizer of its own, in vocab.json and merges.txt as it was first published."""
+    """Makes a random BART with a byte-level tokenizer of its own, in vocab.json and merges.txt as it was first
+    published."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     trained = Tokenizer(models.BPE())
@@ -151,7 +154,7 @@ def bart_of(folder, sentences):
 
 @pytest.mark.parametrize("files", ["the pair", "tokenizer.json"])
 def test_bart_with_its_own_tokenizer(program, run, tmp_path, sentences, files):
-    """<s> and </s> stand around the source; targets have them too."""
+    """Puts <s> and </s> around the source; targets have them too."""
     (tmp_path / "theirs").mkdir()
     model = bart_of(tmp_path / "theirs", sentences)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
@@ -174,7 +177,7 @@ def test_bart_with_its_own_tokenizer(program, run, tmp_path, sentences, files):
 
 
 def mbart_of(folder, sentences, name):
-    """A random mBART and its tokenizer, from a SentencePiece model, in the files that transformers writes."""
+    """Makes a random mBART and its tokenizer, from a SentencePiece model, in the files that transformers writes."""
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences), model_prefix=str(folder / "sentencepiece.bpe"), vocab_size=120,
         model_type="unigram", hard_vocab_limit=False, minloglevel=2)
@@ -225,7 +228,7 @@ def test_mbart_as_transformers_writes_it(program, run, tmp_path, sentences, name
 
 @pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
 def test_bart_with_another_tokenizer(program, run, tmp_path, sentences, kind):
-    """[CLS] A [SEP] of BERT's, as Chinese BARTs have it, and <s> A </s> of XLM-RoBERTa's."""
+    """Uses [CLS] A [SEP] of BERT's, as Chinese BARTs have it, and <s> A </s> of XLM-RoBERTa's."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     if kind == "wordpiece":
@@ -263,7 +266,7 @@ def evaluated_loss(run, model, pairs):
 
 
 def loss_of_pairs(model, tokenizer):
-    """Of all target tokens, each pair alone; transformers puts the start before the targets."""
+    """Returns the loss of all target tokens, each pair alone; transformers puts the start before the targets."""
     total, tokens = 0.0, 0
     for source, target in zip(LINES, reversed(LINES), strict=True):
         labels = tokenizer(target, return_tensors="pt")["input_ids"]

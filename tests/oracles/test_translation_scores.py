@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER against sacreBLEU: tokens, scores, signatures, intervals and p-values.
+"""Tests BLEU, chrF and TER against sacreBLEU: tokens, scores, signatures, intervals and p-values.
 
 Drives headshare/metrics/translation/translation_tool of the build under test.
 """
@@ -20,7 +20,7 @@ from sacrebleu.metrics.bleu import _get_tokenizer  # noqa: E402
 from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer  # noqa: E402
 
 METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
-# Where our options are called otherwise.
+# Our options that sacreBLEU calls otherwise have these names there.
 THEIRS = {"tokenizer": "tokenize", "smoothing": "smooth_method", "no_punctuation": "no_punct"}
 TOKENIZERS = ["13a", "intl", "char", "none", "zh"]
 
@@ -32,7 +32,8 @@ def ask(build_dir):
 
 @functools.cache
 def code_points():
-    """All that Python's Unicode version knows: utf8proc and the module regex know later ones besides, not the same."""
+    """Returns all characters that Python's Unicode version knows: utf8proc and the module regex know later ones
+    besides, not the same."""
     return [chr(point) for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
 
 
@@ -56,7 +57,7 @@ def random_text(generator, points, longest=30):
 def test_tokenizers(ask, name):
     generator = random.Random(1)
     points = code_points()
-    # Those of private use and the many ideographs are all alike.
+    # Characters of private use and the many ideographs are all alike.
     known = [one for one in points if unicodedata.category(one) not in ("Co", "Lo")] + generator.sample(points, 3000)
     texts = [f"{one} a{one}b 1{one}2 a.{one} {one},1" for one in known]
     texts += [random_text(generator, points) for _ in range(5000)]
@@ -92,7 +93,7 @@ def test_random_numbers_of_numpy(ask):
 
 
 def changed(generator, text, vocabulary):
-    """The words of a text with some replaced, left out, doubled or moved."""
+    """Returns the words of a text with some replaced, left out, doubled or moved."""
     words = text.split(" ")
     for _ in range(generator.randrange(6)):
         kind, at = generator.randrange(4), generator.randrange(len(words) + 1)
@@ -111,7 +112,7 @@ def changed(generator, text, vocabulary):
 
 
 def corpus(generator, points, size, references, systems, longest=40):
-    """Sentences of a small vocabulary with signs, some of any text, some empty."""
+    """Returns sentences of a small vocabulary with signs, some of any text, some empty."""
     vocabulary = ["the", "The", "fox", "5.5", "U.S.", "(hi)", "don't", "'s", "Straße", "İX", "ΟΔΟΣ", "你好，", "-", "a", "b,", "."]
     vocabulary += [random_text(generator, points, 6).replace("\n", "") or "x" for _ in range(20)]
     lines = [[] for _ in range(references + systems)]
@@ -190,7 +191,7 @@ def test_scores_of_corpora_and_sentences(ask, metric):
 
 
 def test_ter_of_sentences_far_apart(ask):
-    """Beyond the beam, the longest shift and the most shifts tried."""
+    """Goes beyond the beam, the longest shift and the most shifts tried."""
     generator = random.Random(4)
     systems, references = [], []
     for case in range(25):

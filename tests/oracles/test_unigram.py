@@ -1,4 +1,4 @@
-"""SentencePiece's Unigram against Hugging Face tokenizers: ids, spans, decoded text, and what is refused.
+"""Tests SentencePiece's Unigram against Hugging Face tokenizers: ids, spans, decoded text, and what is refused.
 
 Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py).
 """
@@ -26,7 +26,8 @@ ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
 def charsmap(changes):
-    """A precompiled map of SentencePiece: a double-array trie in Darts' layout, and the texts its values point to."""
+    """Makes a precompiled map of SentencePiece: a double-array trie in Darts' layout, and the texts its values point
+    to."""
     texts, values = b"", {}
     for key, text in sorted(changes.items()):
         values[key.encode()] = len(texts)
@@ -68,7 +69,7 @@ def white_and_metaspace(scheme="always"):
 
 
 CASES = {
-    # normalizer, pre-tokenizer, byte fallback
+    # Each case has a normalizer, a pre-tokenizer, and whether bytes are the fallback.
     "albert": (albert_normalizer(), white_and_metaspace(), False),
     "albert of an older program": (
         albert_normalizer(normalizers.Precompiled(charsmap(MAP)), normalizers.Replace(Regex(" {2,}"), " ")),
@@ -109,14 +110,14 @@ def shakespeare(data):
 
 @pytest.fixture(scope="module")
 def texts(data, shakespeare):
-    """English and many languages."""
+    """Returns texts in English and in many languages."""
     many = json.loads(gzip.decompress((data / "tokenizers" / "multilingual_inputs.json.gz").read_bytes()))
     return [entry["text"] for entry in many] + shakespeare[:60000].split("\n\n") + ["", " ", "\u2581", "a\u2581\u2581b \u2581"]
 
 
 @pytest.fixture(scope="module")
 def vocabulary(texts):
-    """Pieces with their scores, as training finds them in these texts."""
+    """Returns pieces with their scores, as training finds them in these texts."""
     made = Tokenizer(models.Unigram())
     made.normalizer = normalizers.NFKC()
     made.pre_tokenizer = white_and_metaspace()
@@ -126,7 +127,7 @@ def vocabulary(texts):
 
 
 def byte_spans(text, encoding):
-    """(id, begin, end) with Hugging Face's character offsets as offsets into the UTF-8."""
+    """Returns (id, begin, end) with Hugging Face's character offsets as offsets into the UTF-8."""
     starts = list(itertools.accumulate((len(character.encode()) for character in text), initial=0))
     return [(number, starts[begin], starts[end]) for number, (begin, end) in zip(encoding.ids, encoding.offsets)]
 
@@ -177,7 +178,7 @@ def random_text(numbers, characters):
 
 @pytest.mark.parametrize("case", CASES)
 def test_random_unicode(tool, tmp_path, vocabulary, case):
-    """Any code points, and ones chosen to meet: marks, spaces, what the map knows, pieces of the vocabulary."""
+    """Encodes any code points, and ones chosen to meet: marks, spaces, what the map knows, pieces of the vocabulary."""
     numbers = random.Random(7)
     anything = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
     chosen = list("abeqx  \n\t\r`'\"\u2581\u0301\u0323\u0345\u00e9\u1e69\u0130\u0131\ufb03\uff21\u2460\u3000\u00a0\u200b\u200d\U0001f600")
@@ -193,8 +194,8 @@ def test_random_unicode(tool, tmp_path, vocabulary, case):
 
 
 def test_every_code_point(tool, tmp_path):
-    """Decompositions, marks, lower case and white space of all of Unicode: a token for each character that comes out of a
-    normalisation which changed something."""
+    """Encodes decompositions, marks, lower case and white space of all of Unicode: a token for each character that
+    comes out of a normalisation which changed something."""
     normalizer = albert_normalizer()
     lower = normalizers.Lowercase()
     points = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
@@ -207,7 +208,8 @@ def test_every_code_point(tool, tmp_path):
 
 
 def test_equal_sums_and_unknown_pieces(tool, tmp_path):
-    """Ties, scores above 0, overlapping pieces, runs of unknown characters: random vocabularies over few letters."""
+    """Encodes ties, scores above 0, overlapping pieces, runs of unknown characters: random vocabularies over few
+    letters."""
     numbers = random.Random(3)
     for trial in range(60):
         letters = "ab\u00e4"
@@ -221,7 +223,7 @@ def test_equal_sums_and_unknown_pieces(tool, tmp_path):
 
 
 def with_added_tokens(theirs):
-    """As transformers saves ALBERT's: special tokens, and pieces that its users had defined."""
+    """Adds tokens as transformers saves ALBERT's: special tokens, and pieces that its users had defined."""
     theirs.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in ALBERT_SPECIAL[:-1]])
     theirs.add_special_tokens([AddedToken("[MASK]", special=True, lstrip=True, normalized=False)])
     theirs.add_tokens([AddedToken(token, special=False, normalized=False) for token in ("-", "\u20ac", "--", "new")])
@@ -263,7 +265,8 @@ def test_bytes_come_back(tool, tmp_path, vocabulary):
 
 
 def test_a_word_of_ten_megabytes(tool, tmp_path, vocabulary):
-    """And nearly so, so that time shows if it grows with more than the length."""
+    """Encodes a word of ten megabytes, and nearly such words, so that time shows if it grows with more than the
+    length."""
     path = save(tokenizer_of(vocabulary, "albert"), tmp_path / "tokenizer.json")
     word = "the\u00e9" * 2_000_000
     seconds = {}

@@ -1,5 +1,6 @@
-"""`convert --to hf --words FILE`: an encoder that hashes words becomes one with a table, which transformers loads and which
-answers as headshare does; its tokenizer cuts text as headshare does. Lists that are none are refused by line."""
+"""Tests `convert --to hf --words FILE`: an encoder that hashes words becomes one with a table, which transformers loads
+and which answers as headshare does; its tokenizer cuts text as headshare does. Lists that are none are refused by
+line."""
 
 import gzip
 import itertools
@@ -25,7 +26,7 @@ KINDS = ["hash-emb", "hash-pool", "hash-add", "hash-proj"]
 
 @pytest.fixture(scope="module")
 def encoders(run, tmp_path_factory):
-    """Of each kind, of three classes."""
+    """Trains one encoder of each kind, of three classes."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "text.txt").write_text("".join(TEXT.format(i % 9) for i in range(300)))
     cache = {"HEADSHARE_CACHE": str(folder / "cache")}
@@ -52,7 +53,7 @@ def words(tmp_path):
 
 @pytest.fixture
 def answers(build_dir, tmp_path):
-    """What headshare makes of texts, one at a time."""
+    """Returns what headshare makes of texts, one at a time."""
 
     def compute(model, texts):
         for text in texts:
@@ -89,7 +90,7 @@ def test_transformers_computes_the_same(run, tmp_path, encoders, words, answers,
 
 
 def test_fine_tuned_on_pairs(run, tmp_path, encoders, words):
-    """The scores of pairs, laid out as headshare does."""
+    """Compares the scores of pairs, laid out as headshare does."""
     encoder = encoders("hash-proj")
     train, dev = list(pairs(200, 1)), list(pairs(60, 2))
     files = ("--train", table(tmp_path / "train.tsv", train), "--validation", table(tmp_path / "dev.tsv", dev))
@@ -113,7 +114,7 @@ def test_fine_tuned_on_pairs(run, tmp_path, encoders, words):
 
 @pytest.fixture(scope="module")
 def exported(run, encoders, tmp_path_factory):
-    """The tokenizer with every word of the text in TEXTS and of random texts."""
+    """Exports the tokenizer with every word of the text in TEXTS and of random texts."""
     folder = tmp_path_factory.mktemp("exported")
     list_of_words = sorted({word for text in [*TEXTS, *random_texts(1500, 1)] for word in cut(text)})
     (folder / "words.txt").write_bytes("".join(word + "\n" for word in list_of_words).encode())
@@ -122,7 +123,7 @@ def exported(run, encoders, tmp_path_factory):
 
 
 def pieces(tokenizer, text):
-    """The tokens of a text, "<unk>" for words without a row."""
+    """Returns the tokens of a text, "<unk>" for words without a row."""
     encoded = tokenizer(text, add_special_tokens=False)
     return tokenizer.convert_ids_to_tokens(encoded["input_ids"])
 
@@ -134,7 +135,7 @@ def test_text_is_cut_as_headshare_does(exported):
 
 
 def test_real_text_is_cut_as_headshare_does(exported, data):
-    """WikiText-2's test part: what is between the words does not depend on the list."""
+    """Cuts WikiText-2's test part: what is between the words does not depend on the list."""
     path = data / "wikitext-2" / "test.txt.gz"
     if not path.is_file():
         pytest.skip(f"{path} is missing")
@@ -147,7 +148,7 @@ def test_real_text_is_cut_as_headshare_does(exported, data):
 
 
 def test_every_character_is_of_the_class_it_has_in_python(exported):
-    """Of Unicode 14, which every program here knows."""
+    """Checks every character of Unicode 14, which every program here knows."""
     draw = random.Random(0)
     characters = [chr(point) for point in range(0x20, 0x110000) if not 0xD800 <= point < 0xE000]
     split = exported.backend_tokenizer
@@ -207,7 +208,7 @@ def test_a_list_is_wanted_and_wanted_only_there(run, tmp_path, encoders, words):
 
 
 def test_wordpiece_encoders_of_three_classes(run, tmp_path, encoders, build_dir):
-    """They have a class of transformers too."""
+    """Exports encoders with WordPiece; they have a class of transformers too."""
     ours = encoders("table", "--vocabulary-size", 120, tokenizer="wordpiece")
     run("convert", "--to", "hf", ours, tmp_path / "hf")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")

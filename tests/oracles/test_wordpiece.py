@@ -1,4 +1,4 @@
-"""WordPiece against Hugging Face tokenizers: ids, spans, decoded text, trained vocabularies.
+"""Tests WordPiece against Hugging Face tokenizers: ids, spans, decoded text, trained vocabularies.
 
 Drives headshare/text/tokenize_tool of the build under test (tokenize_tool.py). Equal spans make these
 tests strict where words are unknown: every word's first and last character is compared.
@@ -28,7 +28,7 @@ CASES = {
 
 
 def reference(vocabulary, normalization):
-    """Hugging Face's tokenizer over a list of tokens; it finds no special tokens in text."""
+    """Returns Hugging Face's tokenizer over a list of tokens; it finds no special tokens in text."""
     ids = {token: number for number, token in enumerate(vocabulary)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(**normalization)
@@ -38,7 +38,7 @@ def reference(vocabulary, normalization):
 
 
 def with_special_tokens(tokenizer):
-    """A copy with what a published tokenizer.json has besides."""
+    """Returns a copy with what a published tokenizer.json has besides."""
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
     tokenizer.add_special_tokens([tokenizers.AddedToken(token, special=True) for token in SPECIAL])
     ids = [(token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")]
@@ -55,7 +55,7 @@ def bert_vocabulary(data):
 
 
 def byte_spans(text, encoding):
-    """(id, begin, end) with Hugging Face's character offsets as offsets into the UTF-8."""
+    """Returns (id, begin, end) with Hugging Face's character offsets as offsets into the UTF-8."""
     if text.isascii():
         return [(number, *offsets) for number, offsets in zip(encoding.ids, encoding.offsets)]
     starts = list(itertools.accumulate((len(character.encode()) for character in text), initial=0))
@@ -63,7 +63,7 @@ def byte_spans(text, encoding):
 
 
 def assert_same(tool, path, texts, theirs):
-    """Our ids and spans, and the ids of encode, which remembers words, equal those of Hugging Face."""
+    """Expects our ids and spans, and the ids of encode, which remembers words, to equal those of Hugging Face."""
     expected = [byte_spans(text, encoding) for text, encoding in zip(texts, theirs.encode_batch(texts))]
     assert first_difference(texts, encode_with_spans(tool, path, texts), expected) is None
     ids = [[number for number, _, _ in text] for text in expected]
@@ -115,7 +115,8 @@ def test_expected_ids_and_text_of_many_languages(tool, data, vocabulary_file):
 
 
 def config_cases():
-    """Every combination of the keys that transformers reads, absent or with each of its values; every class of BERT's."""
+    """Yields every combination of the keys that transformers reads, absent or with each of its values; every class of
+    BERT's."""
     choices = {
         "do_lower_case": ("absent", True, False),
         "strip_accents": ("absent", None, True, False),
@@ -150,7 +151,7 @@ def test_a_config_beside_a_vocabulary_means_what_transformers_makes_of_it(tool, 
 
 
 def glue_texts(data):
-    """Every cell that is not a number, of every table."""
+    """Returns every cell that is not a number, of every table."""
     for path in sorted((data / "glue").glob("*/*.tsv.gz")):
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -186,13 +187,13 @@ def test_all_of_glue_and_squad(tool, data, bert_vocabulary, tmp_path, source, ca
 
 
 def code_points():
-    """All characters that Python's Unicode version (14 in CPython 3.11) knows: letters that came later
-    have a lower case in Hugging Face's tables and none in an utf8proc that does not know them."""
+    """Returns all characters that Python's Unicode version (14 in CPython 3.11) knows: letters that came later have a
+    lower case in Hugging Face's tables and none in an utf8proc that does not know them."""
     return [point for point in range(1, 0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
 
 
 def spelling_vocabulary():
-    """Most letters, marks and signs as tokens, so that what normalization gives is seen in the ids."""
+    """Returns most letters, marks and signs as tokens, so that what normalization gives is seen in the ids."""
     kept = [chr(point) for point in code_points() if point < 0x3000 or 0xA640 <= point < 0xAC00]
     kept = [one for one in kept if unicodedata.category(one)[0] not in "CZ"]
     return SPECIAL + kept + ["##" + one for one in kept]
@@ -207,7 +208,7 @@ def test_every_code_point(tool, tmp_path, case):
 
 
 def random_texts(count, seed):
-    """White space, signs, contractions, texts that normalization changes, code points of every plane, and
+    """Returns white space, signs, contractions, texts that normalization changes, code points of every plane, and
     combining marks in any order."""
     generator = random.Random(seed)
     points = code_points()
@@ -297,7 +298,7 @@ def test_training_gives_the_same_vocabulary(tool, tmp_path, request, corpus, voc
     expected = theirs.get_vocab()
     assert tokens == sorted(expected, key=expected.get)
 
-    # What is exported is the tokenizer that was trained.
+    # The exported tokenizer is the one that was trained.
     exported = Tokenizer.from_file(str(tmp_path / "trained.hf.json"))
     sample = texts[:500]
     ids = [encoding.ids for encoding in exported.encode_batch(sample, add_special_tokens=False)]
@@ -305,7 +306,7 @@ def test_training_gives_the_same_vocabulary(tool, tmp_path, request, corpus, voc
 
 
 def test_training_keeps_the_thousand_most_frequent_characters(tool, tmp_path):
-    """Where no tie decides: the characters that Hugging Face keeps with limit_alphabet=1000."""
+    """Compares where no tie decides: the characters that Hugging Face keeps with limit_alphabet=1000."""
     points = [point for point in code_points() if 0x3400 <= point < 0x9FFF][:1100]
     texts = [chr(point) for number, point in enumerate(points) for _ in range(number + 1)]
     ours = train_tool(tool, tmp_path / "trained", texts, vocabulary_size=2000)

@@ -5,7 +5,7 @@ import subprocess
 
 
 def run_tool(tool, *arguments, frames=()):
-    """Frames of bytes in, the raw output out."""
+    """Takes frames of bytes and returns the raw output."""
     given = b"".join(struct.pack("<I", len(frame)) + frame for frame in frames)
     done = subprocess.run([tool, *map(str, arguments)], input=given, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
@@ -30,12 +30,12 @@ def as_bytes(texts):
 
 
 def encode(tool, path, texts, verb="encode"):
-    """The ids of each text; verb "special" reads special tokens from the texts."""
+    """Returns the ids of each text; verb "special" reads special tokens from the texts."""
     return number_frames(run_tool(tool, verb, path, frames=as_bytes(texts)))
 
 
 def encode_with_spans(tool, path, texts):
-    """Of each text a list of (id, begin, end), in bytes."""
+    """Returns for each text a list of (id, begin, end), in bytes."""
     frames = number_frames(run_tool(tool, "spans", path, frames=as_bytes(texts)))
     return [list(zip(frame[0::3], frame[1::3], frame[2::3])) for frame in frames]
 
@@ -48,6 +48,6 @@ def decode(tool, path, all_ids):
 
 
 def first_difference(texts, ours, theirs):
-    """None, or the first text whose ids differ, with both."""
+    """Returns None, or the first text whose ids differ, with both."""
     assert len(ours) == len(theirs) == len(texts)
     return next((case for case in zip(texts, ours, theirs) if case[1] != case[2]), None)

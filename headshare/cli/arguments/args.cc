@@ -17,7 +17,7 @@ constexpr const char* kConfig = "config";
 constexpr const char* kHelp = "help";
 constexpr const char* kFullHelp = "help-all";
 
-// "--Learning_Rate" -> "learning-rate".
+// Turns "--Learning_Rate" into "learning-rate".
 std::string plain_name(const std::string& flag) { return canonical_name(flag.substr(flag.starts_with("--") ? 2 : 1)); }
 
 bool looks_like_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
@@ -243,7 +243,7 @@ void Arguments::read(const Words& words) {
   try {
     read_words(others);
   } catch (const Error&) {
-    // Help comes first.
+    // Help comes first, so a wrong option is no error here.
   }
 }
 

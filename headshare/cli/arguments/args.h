@@ -1,4 +1,4 @@
-// What a verb is called with: flags and a YAML file, both read against the field lists of its options.
+// A verb reads what it is called with here: flags and a YAML file, both against the field lists of its options.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace headshare {
 
 using Words = std::vector<std::string>;  // the command line behind the verb
 
-// An argument without a name.
+// This is an argument without a name.
 struct Positional {
   std::string name;  // "MODEL"
   std::string help;
@@ -25,13 +25,13 @@ struct Positional {
   std::vector<std::string>* all = nullptr;  // in place of target: takes every argument from here on
 };
 
-// A command line to start from.
+// This is a command line to start from.
 struct Example {
   std::string command;  // as typed
   std::string purpose;  // what it does
 };
 
-// Everything --help and --help-all show.
+// A page holds everything that --help and --help-all show.
 struct HelpPage {
   std::string verb;
   std::string summary;
@@ -42,13 +42,14 @@ struct HelpPage {
   std::vector<std::string> notes;  // paragraphs below all options
 };
 
-// --help: the common options and the examples, on one screen. --help-all: every option with its range and other names.
-// --help-all GROUP: those of the group of which `group` is the heading or its beginning. Throws UsageError for no
-// group.
+// These return the text of --help (the common options and the examples, on one screen), of --help-all (every option
+// with its range and other names), and of --help-all GROUP (the options of the group whose heading is or begins with
+// `group`). The last throws UsageError where there is no such group.
 std::string help_text(const HelpPage& page, int width);
 std::string full_help_text(const HelpPage& page, int width);
 std::string group_help_text(const HelpPage& page, const std::string& group, int width);
 
+// A verb reads its command line in this way:
 //   Arguments arguments("cost", "what every scheme takes");
 //   arguments.group("Model", fields(options.model));
 //   if (!arguments.parse(words)) return kOk;
@@ -58,23 +59,24 @@ class Arguments {
  public:
   Arguments(std::string verb, std::string summary);
 
-  // Throw std::logic_error when a name or alias is taken already.
+  // These throw std::logic_error when a name or alias is taken already.
   void group(std::string heading, Fields fields);
   void groups(OptionGroups groups);
   void required(std::string name, std::string help, std::string* target);
   void optional(std::string name, std::string help, std::string* target);
   void one_or_more(std::string name, std::string help, std::vector<std::string>* targets);  // the last to be named
-  void any_number(std::string name, std::string help, std::vector<std::string>* targets);   // likewise, also none
+  void any_number(std::string name, std::string help, std::vector<std::string>* targets);   // as above, or none
   void note(std::string paragraph);
-  // The options that --help shows, in this order. Throws std::logic_error for one that is in no group.
+  // Names the options that --help shows, in this order. Throws std::logic_error for one that is in no group.
   void common(std::vector<std::string> names);
   void example(std::string command, std::string purpose);
 
-  // False when --help, --help-all or --help-all GROUP was asked for; it is on standard output then. Throws UsageError.
+  // Returns false when --help, --help-all or --help-all GROUP was asked for; it is on standard output then. Throws
+  // UsageError.
   bool parse(const Words& words);
 
-  // The same for options that others depend on: they are read first, and the rest of the command line is then repeated
-  // on top of what follows from them.
+  // These parse options that others depend on: the options are read first, and the rest of the command line is then
+  // repeated on top of what follows from them.
   //   typed.read(words);
   //   if (!arguments.repeat(typed)) return kOk;
   // Where `words` ask for help, read() takes from them what can be understood: what help shows as defaults may depend
@@ -87,24 +89,24 @@ class Arguments {
   // Tells whether --config was given.
   bool configured() const { return has_config_; }
 
-  // Whether a flag or the YAML file set this option.
+  // Tells whether a flag or the YAML file set this option.
   bool given(const std::string& name) const { return given_.contains(name); }
 
-  // Whether the user asked for this option: a flag, or a YAML file that no verb of ours wrote (those have every
-  // option).
+  // Tells whether the user asked for this option: by a flag, or by a YAML file that no verb of ours wrote (those have
+  // every option).
   bool asked(const std::string& name) const { return asked_.contains(name); }
 
   // Throws UsageError for the first of these options that was asked for: "--NAME " + `why` + "; leave it out".
   void refuse_idle(const std::vector<std::string>& names, const std::string& why) const;
   void refuse_idle(const IdleOptions& options) const;
 
-  // Every option with its present value.
+  // Returns every option with its present value.
   nlohmann::json values() const { return to_json(page_.groups); }
 
   const HelpPage& page() const { return page_; }
 
  private:
-  // A call for help.
+  // This is a call for help.
   struct Help {
     bool full = false;
     std::string group;  // of --help-all GROUP; "": all
@@ -124,7 +126,7 @@ class Arguments {
   std::optional<Help> help_;
   bool has_config_ = false;
   std::map<std::string, std::string> given_;  // names of fields, and the text that the last flag or the file gave them
-  std::set<std::string> flags_;               // those given as flags
+  std::set<std::string> flags_;               // the names that flags gave
   std::set<std::string> asked_;               // see asked()
   size_t positionals_taken_ = 0;
   Words unnamed_;  // the words without a name

@@ -229,7 +229,7 @@ TEST_F(ArgumentsTest, HelpOfOneGroup) {
   EXPECT_THAT(error_message([&] { group_help_text(page, "modell", 80); }),
               HasSubstr("try has no group of options 'modell' (did you mean 'model'?); its groups are model and "
                         "how-to-train"));
-  // What stands behind --help-all is no argument of the call, also where other options decide the defaults.
+  // The words behind --help-all are no arguments of the call, also where other options decide the defaults.
   arguments_->read({"--help-all", "model", "--layers", "2"});
   EXPECT_TRUE(arguments_->asks_for_help());
   EXPECT_EQ(options_.layers, 2);
@@ -288,7 +288,8 @@ TEST_F(ArgumentsTest, OptionsThatChangeNothingAreRefused) {
   write_settings(all, "try", arguments_->page().groups);
   EXPECT_EQ(idle({"m", "--config", all.string()}), "no error");
   EXPECT_EQ(idle({"m", "--config", all.string(), "--name", "x"}), "--name does nothing here; leave it out");
-  // A person's comment that names the program makes no such file of theirs; one of ours that did not count options is.
+  // A comment of a person that names the program does not make the file one of ours; a file of ours that did not count
+  // options is one.
   EXPECT_EQ(idle({"m", "--config", write("b.yaml", "# headshare try --config b.yaml\n\nlayers: 4\n")}),
             "--layers does nothing here; leave it out");
   EXPECT_EQ(idle({"m", "--config", write("c.yaml", "# headshare try --config resolved.yaml\nlayers: 4\n")}),

@@ -1,4 +1,4 @@
-// What --help and --help-all print.
+// This file prints --help and --help-all.
 #include <algorithm>
 #include <string>
 
@@ -38,7 +38,7 @@ std::string default_text(const nlohmann::json& value) {
   return text;
 }
 
-// A long list of choices with blanks, so that it can be wrapped.
+// Writes a long list of choices with blanks, so that it can be wrapped.
 std::string range_text(const Field& field) {
   constexpr size_t kLong = 50;
   if (field.range.size() < kLong) return field.range;
@@ -47,7 +47,7 @@ std::string range_text(const Field& field) {
   return range;
 }
 
-// "help (range; default 4; also --n-layer)"
+// Returns "help (range; default 4; also --n-layer)".
 std::string description(const Field& field, const nlohmann::json& value) {
   const bool told = field.is_switch || value.is_array() || !placeholder_of(field).empty();
   std::string facts = told ? "" : range_text(field);
@@ -93,7 +93,7 @@ std::string opening(const HelpPage& page, int width) {
   return text;
 }
 
-// A command that can be copied: a long one goes on behind a backslash.
+// Returns a command that can be copied: a long one goes on behind a backslash.
 std::string command_lines(const std::string& command, int width) {
   const auto room = static_cast<size_t>(std::max(width - 4, 1));
   std::string text = "  ";
@@ -115,7 +115,7 @@ std::string examples_text(const HelpPage& page, int width) {
   return text;
 }
 
-// What an option does, without the details: those, ranges and other names are --help-all's.
+// Says what an option does, without the details: those, ranges and other names are --help-all's.
 std::string gist(const std::string& help) {
   const size_t end = std::min(help.find(". "), help.find("; "));
   return help.substr(0, end);

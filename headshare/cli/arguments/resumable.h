@@ -1,4 +1,4 @@
-// Verbs whose calls keep their options in a directory, and go on there with --resume.
+// Some verbs keep the options of a call in a directory, and go on there with --resume.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,12 @@ struct Resumed {
 // These options may change when a call goes on; every other one would make it another run.
 struct ResumeRules {
   std::set<std::string> free;  // names of options
-  std::string what;            // that was begun, for messages: "the run in out"
+  std::string what;            // the thing that was begun, for messages: "the run in out"
 };
 
-// `typed` is this call. Throws UsageError where nothing began in `out`, for --config, which would be a third source,
-// and for an option that rules.free lacks and that has another value than the earlier call began with.
+// Reads the earlier call in `out`; `typed` is this call. Throws UsageError where nothing began in `out`, for --config,
+// which would be a third source, and for an option that rules.free lacks and that has another value than the earlier
+// call began with.
 template <Resumable Command>
 Resumed<Command> resumed(const Arguments& typed, const std::string& out, const ResumeRules& rules) {
   Resumed<Command> both;

@@ -60,7 +60,7 @@ CompareCommand resumed_command(const Arguments& typed, const std::string& out) {
   Resumed<CompareCommand> both = resumed<CompareCommand>(typed, out, {.free = free, .what = "the comparison"});
   CompareCommand& command = both.command;
   command.adds = to_json(fields(both.began.comparison)) != to_json(fields(command.comparison));
-  // Speeds and the last bits of losses are those of a number of threads, and the report names one for all.
+  // Speeds and the last bits of losses belong to a number of threads, and the report names one for all.
   const std::optional<int64_t>& threads = both.began.runtime.threads;
   if (threads && threads != command.runtime.threads) {
     const std::optional<int64_t>& wanted = command.runtime.threads;

@@ -1,4 +1,4 @@
-// What `headshare compare --dry-run` prints.
+// A plan is what `headshare compare --dry-run` prints.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,11 +8,11 @@
 
 namespace headshare {
 
-// The sizes of all models; where the data can be read, what it is and how long the whole takes, too.
+// Lists the sizes of all models; where the data can be read, also what it is and how long the whole takes.
 std::string plan_text(const CompareCommand& command);
 
-// With --json: {"data", "models", "seconds", "threads"}, which models are trained and how long all of them take. Throws
-// UsageError where the data cannot be read.
+// Returns the plan of --json: {"data", "models", "seconds", "threads"}, which models are trained and how long all of
+// them take. Throws UsageError where the data cannot be read.
 nlohmann::json plan_json(const CompareCommand& command);
 
 }  // namespace headshare

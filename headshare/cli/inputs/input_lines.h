@@ -1,17 +1,17 @@
-// Standard input line by line, without a byte order mark at its start.
+// This class reads standard input line by line, without a byte order mark at its start.
 #pragma once
 
 #include <string>
 
 namespace headshare {
 
-// Ctrl-C ends the waiting: Interrupted. Throws Error for a line of more than 256 MiB.
+// Ctrl-C ends the waiting with Interrupted. A line of more than 256 MiB throws Error.
 class InputLines {
  public:
-  // The next line without its end; false when there is none.
+  // Reads the next line without its end; returns false when there is none.
   bool next(std::string* line);
 
-  // Whether next() answers without waiting for more input.
+  // Tells whether next() answers without waiting for more input.
   bool ready() const;
 
  private:

@@ -1,4 +1,4 @@
-// How far the reading of a text is, on a progress line.
+// A progress line shows how far the reading of a text is.
 #pragma once
 
 #include "headshare/cli/terminal/progress.h"

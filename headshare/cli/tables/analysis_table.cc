@@ -11,7 +11,7 @@
 namespace headshare {
 namespace {
 
-// "24 to 60 of 64"
+// Returns "24 to 60 of 64".
 std::string widths_text(const std::vector<Spectrum>& heads) {
   int64_t least = heads.front().width_for(kEnergyShare), most = least;
   for (const Spectrum& one : heads) {

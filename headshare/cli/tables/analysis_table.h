@@ -1,4 +1,4 @@
-// What `headshare analyze` prints.
+// This table is what `headshare analyze` prints.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headshare {
 
-// The finding, a line for each layer, a line for each conversion, what the numbers are.
+// Returns the finding, a line for each layer, a line for each conversion, and what the numbers are.
 std::string analysis_text(const HeadAnalysis& analysis);
 
 }  // namespace headshare

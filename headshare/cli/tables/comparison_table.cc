@@ -35,7 +35,7 @@ std::string name_cell(const VariantRow& row, const VariantRow* best) {
   return name_within(row.variant, kLongestName) + (&row == best ? " *" : "");
 }
 
-// The best variant's line in bold; after the layout, which counts columns.
+// Sets the best variant's line in bold; this comes after the layout, which counts columns.
 std::string with_best_in_bold(const std::string& table, const VariantRow* best) {
   if (best == nullptr) return table;
   const std::string marked = name_cell(*best, best) + " ";
@@ -141,7 +141,7 @@ std::string cost_table(const Results& results, const Rows& rows, const VariantRo
   return table.text(terminal_width(Stream::kOut));
 }
 
-// Some of a benchmark's columns: those that stand side by side.
+// Returns a table of some of a benchmark's columns: those that stand side by side.
 std::string task_table(const Results& results, std::span<const TaskColumn> some, const Rows& rows,
                        const VariantRow* best) {
   std::vector<Column> columns = {{.heading = noun(results), .align = Align::kLeft, .wraps = false}};
@@ -168,7 +168,7 @@ std::string embedding_table(const Results& results, std::span<const EmbeddingCol
   return table.text(terminal_width(Stream::kOut));
 }
 
-// Benchmarks begin .. end - 1.
+// Returns a table of benchmarks begin .. end - 1.
 std::string side_by_side(const BenchmarksTable& all, size_t begin, size_t end) {
   std::vector<Column> columns = {{.heading = noun(*all.benchmarks().front()), .align = Align::kLeft, .wraps = false},
                                  {.heading = "attention parameters"}};

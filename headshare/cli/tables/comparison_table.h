@@ -1,4 +1,4 @@
-// A comparison on a terminal: what came out in words, three tables, footnotes.
+// This header shows a comparison on a terminal: the result in words, three tables, footnotes.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace headshare {
 
-// Fits 100 columns. The best scheme is marked with '*', and in bold where standard output is a terminal.
-// What came out of a file is stripped of control characters.
+// Returns a text that fits 100 columns. The best scheme is marked with '*', and in bold where standard output is a
+// terminal. Control characters that came out of a file are stripped.
 std::string comparison_text(const Results& results);
 
-// The benchmarks among them side by side; "" where these are no table.
+// Returns the benchmarks among them side by side; "" where these are no table.
 std::string benchmarks_text(const std::vector<Results>& all);
 
 }  // namespace headshare

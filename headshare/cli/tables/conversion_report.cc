@@ -76,13 +76,13 @@ nlohmann::ordered_json layers_of(const CollaborativeHeadsReport& report) {
   return layers;
 }
 
-// "12.30%" of scores and "4.50%" of values, in two cells.
+// Adds "12.30%" of scores and "4.50%" of values, in two cells.
 void add_error(const SharedError& error, std::vector<std::string>* cells) {
   cells->push_back(share(error.scores));
   cells->push_back(share(error.values));
 }
 
-// Heads as people count them: "1 5, 2 3 4".
+// Writes heads as people count them: "1 5, 2 3 4".
 std::string groups_text(const std::vector<std::vector<int64_t>>& groups) {
   std::string text;
   for (const std::vector<int64_t>& group : groups) {
@@ -139,7 +139,7 @@ ConversionReport present_any(const Report& report) {
   return {table_of(report), layers_of(report), report.change, report.stopped};
 }
 
-// "perplexity on the scored text: 24.7 before, 31.2 after", a line for each score that `evaluate` gives.
+// Returns "perplexity on the scored text: 24.7 before, 31.2 after", a line for each score that `evaluate` gives.
 std::string scores_text(const ScoredConversion& scored) {
   static const std::vector<std::pair<std::string, std::string>> kScores = {{"loss", "loss"},
                                                                            {"masked_lm_loss", "masked-LM loss"},

@@ -1,4 +1,4 @@
-// What `headshare convert --to SCHEME` says of a model whose heads were made to share.
+// `headshare convert --to SCHEME` reports here on a model whose heads were made to share.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace headshare {
 
 struct ConversionReport {
   std::string table;              // a line for each layer
-  nlohmann::ordered_json layers;  // the same and more
+  nlohmann::ordered_json layers;  // the same numbers and more
   AnswerChange change;
   bool stopped = false;
 };
@@ -20,7 +20,8 @@ struct ConversionReport {
 ConversionReport present(const CollaborativeHeadsReport& report);
 ConversionReport present(const SharedHeadsReport& report);
 
-// What both models are worth on a held-out text, as `evaluate` scores them (TextScores::object); null where not asked.
+// These are the scores of both models on a held-out text, as `evaluate` gives them (TextScores::object); null where not
+// asked.
 struct ScoredConversion {
   nlohmann::ordered_json before;
   nlohmann::ordered_json after;

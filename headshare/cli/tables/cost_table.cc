@@ -106,7 +106,7 @@ std::string translator_text(const EncoderDecoderOptions& o, const Sweep& sweep) 
   return text + (o.share_embeddings ? "" : "two embeddings, ");
 }
 
-// What the counts are of, "masked-LM encoder: ".
+// Names the kind of model that the counts belong to, "masked-LM encoder: ".
 std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   if (sweep.name == "token-embedding")
     return "encoder (a table with the masked-LM head, hashes with the three-way one): ";
@@ -114,14 +114,14 @@ std::string kind_text(const CostOptions& options, const Sweep& sweep) {
   return kind.title(kind.trainable(options.model)) + ": ";  // as the counts have it
 }
 
-// Whether the lines differ in their token embeddings.
+// Tells whether the lines differ in their token embeddings.
 bool varies_embedding(const Sweep& sweep) {
   TokenEmbeddingOptions usual;
   Fields known = fields(usual);
   return sweep.name == "vocabulary" || find_field(known, sweep.name) != nullptr;
 }
 
-// What the numbers stand on, defaults included.
+// Lists the options that the numbers stand on, defaults included.
 std::string assumptions(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep) {
   const TransformerOptions& model = options.model.common();
   const auto size = [&](const char* name, int64_t value) {
@@ -188,7 +188,7 @@ std::vector<std::string> cells_of(const SchemeCost& one, const CostOptions& opti
   return cells;
 }
 
-// Sentences above the table.
+// Returns the sentences above the table.
 std::string explanations(const std::vector<SchemeCost>& costs, const CostOptions& options, const Sweep& sweep,
                          const std::string& source, int width) {
   const std::string from = source.empty() ? "" : source + ", ";

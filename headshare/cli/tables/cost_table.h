@@ -1,11 +1,11 @@
-// What `cost` prints.
+// This table is what `cost` prints.
 #pragma once
 
 #include "headshare/models/cost.h"
 
 namespace headshare {
 
-// A list with one object for each line.
+// Returns a list with one object for each line.
 std::string costs_json(const std::vector<SchemeCost>& costs, const CostOptions& options);
 
 // Returns the assumptions behind the numbers, and the table, in `width` columns. `source` names the model that is asked

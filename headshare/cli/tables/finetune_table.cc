@@ -10,7 +10,7 @@
 namespace headshare {
 namespace {
 
-// "0.8235", "±0.0120"
+// Returns "0.8235" or "±0.0120".
 std::string cell(double value) { return std::isfinite(value) ? format_fixed(value, 4) : "none"; }
 
 void add_rows(const TaskResult& result, TextTable* table) {

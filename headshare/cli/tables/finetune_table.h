@@ -1,4 +1,4 @@
-// What `headshare finetune` found, as a table.
+// This table shows what `headshare finetune` found.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// The table of scores over the seeds; "" where no task has a model.
+// Returns the table of scores over the seeds; "" where no task has a model.
 std::string results_text(std::vector<TaskResult> results);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// One line for a whole comparison: which cell of how many, how its training goes, how long it all takes.
+// One line shows a whole comparison: which cell of how many, how its training goes, how long it all takes.
 #pragma once
 
 #include <set>
@@ -20,7 +20,7 @@ class GridProgress : public GridObserver {
   void on_step(const StepReport& report) override;
   void on_evaluation_progress(int64_t done, int64_t total) override;
 
-  // The same sentence of another cell is not said again.
+  // Says a sentence once: it is not said again of another cell.
   void on_note(const std::string& note) override;
 
  private:
@@ -28,7 +28,7 @@ class GridProgress : public GridObserver {
 
   ProgressLine line_;
   CellKey key_;
-  std::string unit_;  // of the training speed
+  std::string unit_;  // the unit of the training speed
   int64_t number_ = 0;
   int64_t count_ = 0;
   double done_ = 0;  // cells

@@ -14,9 +14,9 @@ struct Situation {
   bool training;
 };
 
-// Where a model attends.
+// This is a place where a model attends.
 struct Place {
-  std::string name;  // in what stands before a situation: "" where there is one place alone
+  std::string name;  // the beginning of a situation's name; "" where there is one place alone
   const AttentionOptions& attention;
   bool causal;
   bool decodes;  // one query after the other
@@ -105,7 +105,7 @@ nlohmann::ordered_json kernel_report(const std::vector<KernelRow>& rows) {
 
 namespace {
 
-// "training (batch 8, 256 queries, 256 keys, causal, dropout 0.1, fp32)"
+// Returns "training (batch 8, 256 queries, 256 keys, causal, dropout 0.1, fp32)".
 std::string problem_text(const KernelRow& row) {
   const AttentionSituation& of = row.situation;
   std::string text = join_text(row.name, " (batch ", of.batch, ", ", of.queries, " queries, ", of.keys, " keys");

@@ -1,4 +1,4 @@
-// Which attention kernel runs for a model, and what keeps the faster ones from it.
+// This report tells which attention kernel runs for a model, and what keeps the faster ones from it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ struct KernelOptions {
 
 Fields fields(KernelOptions& options);
 
-// A situation in which a model attends.
+// A row is a situation in which a model attends.
 struct KernelRow {
   std::string name;  // "training"
   AttentionSituation situation;
@@ -33,12 +33,12 @@ struct KernelRow {
   BackendChoice choice;
 };
 
-// In an encoder no query is causal, and nothing is decoded. An encoder-decoder attends in three places: those stand
-// before the situation ("cross-attention: decoding").
+// Lists the situations. In an encoder no query is causal, and nothing is decoded. An encoder-decoder attends in three
+// places: those stand before the situation ("cross-attention: decoding").
 std::vector<KernelRow> kernel_rows(const KernelOptions& options, const ModelOptions& resolved, c10::Device device);
 
-// One object per row: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision", "dropout",
-// "backend", "fused", "products", "refused": [{"backend", "reasons"}]}.
+// Returns one object per row: {"situation", "batch_size", "queries", "keys", "causal", "padding", "precision",
+// "dropout", "backend", "fused", "products", "refused": [{"backend", "reasons"}]}.
 nlohmann::ordered_json kernel_report(const std::vector<KernelRow>& rows);
 
 std::string kernel_text(const std::vector<KernelRow>& rows, int width);

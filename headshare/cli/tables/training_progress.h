@@ -1,4 +1,4 @@
-// A training run on the screen: one progress line, and a line for each evaluation.
+// This observer shows a training run on the screen: one progress line, and a line for each evaluation.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace headshare {
 
-// "73.1%" of Gap::recovered, which may lie outside 0 to 100.
+// Returns "73.1%" for Gap::recovered, which may lie outside 0 to 100.
 std::string recovered_text(double recovered);
 
 class TrainingProgress : public Observer {

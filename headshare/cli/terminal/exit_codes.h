@@ -1,4 +1,4 @@
-// What the program's exit status says.
+// This header lists what the program's exit status says.
 #pragma once
 
 namespace headshare {

@@ -27,7 +27,7 @@ void catch_interrupts() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  // The terminal was closed. Under nohup the signal is ignored, and stays so.
+  // SIGHUP says that the terminal was closed. Under nohup the signal is ignored, and stays so.
   struct sigaction before {};
   if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
     ::sigaction(SIGHUP, &action, nullptr);

@@ -1,10 +1,10 @@
-// Ctrl-C, and the SIGTERM of a scheduler: long work is asked to stop and ends well.
+// Ctrl-C, and the SIGTERM of a scheduler, ask long work to stop, and it ends well.
 #pragma once
 
 namespace headshare {
 
-// From here on the first SIGINT, SIGTERM or SIGHUP only sets a flag; the second ends the process at once.
-// Called by verbs whose work looks at the flag; in all others the signal ends the process.
+// Makes the first SIGINT, SIGTERM or SIGHUP from here on only set a flag; the second ends the process at once. Verbs
+// whose work looks at the flag call this; in all others the signal ends the process.
 void catch_interrupts();
 
 bool stop_requested();
@@ -12,7 +12,7 @@ bool stop_requested();
 // Throws Interrupted once a stop is requested.
 void check_interrupted();
 
-// Writing past a size limit (SIGXFSZ) or into a closed pipe (SIGPIPE) becomes an error code.
+// Makes writing past a size limit (SIGXFSZ) or into a closed pipe (SIGPIPE) an error code.
 void ignore_write_signals();
 
 }  // namespace headshare

@@ -16,7 +16,7 @@ constexpr double kLeastSeconds = 5;
 constexpr double kMostSeconds = 30;
 constexpr double kTenth = 0.1 - 1e-9;
 
-// The line on the screen; messages from other threads take it away first.
+// The mutex guards the line on the screen; messages from other threads take it away first.
 std::mutex screen_mutex;
 ProgressLine* on_screen = nullptr;
 

@@ -1,4 +1,4 @@
-// How far a long piece of work has come, on standard error.
+// A progress line tells, on standard error, how far a long piece of work has come.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// On a terminal one line that is written over, at most ten times a second. Elsewhere few lines: one
+// On a terminal this is one line that is written over, at most ten times a second. Elsewhere it writes few lines: one
 // when another tenth is done, though not within 5 s of the last, or 30 s after it; short work stays silent.
 class ProgressLine {
  public:
@@ -32,8 +32,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // `done` of `total` in any unit; a total of 0 is unknown. `details` ("loss 3.21  1,204 tokens/s") follow
-  // the percentage and the time left.
+  // Shows `done` of `total` in any unit; a total of 0 is unknown. `details` ("loss 3.21  1,204 tokens/s") follow the
+  // percentage and the time left.
   void update(double done, double total, std::string_view details = "");
 
   // Takes the line off a terminal, until the next update.

@@ -1,4 +1,5 @@
-// Text tables: columns as wide as their cells, numbers to the right, folded to the width of the screen.
+// This class lays out text tables: columns as wide as their cells, numbers to the right, folded to the width of the
+// screen.
 #pragma once
 
 #include <string>
@@ -18,14 +19,14 @@ class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns);
 
-  // One cell a column; missing ones are empty. Control characters of a cell are written out (visible.h).
+  // Adds a row, one cell a column; missing ones are empty. Control characters of a cell are written out (visible.h).
   void add(std::vector<std::string> cells);
-  // One text across all columns but the first.
+  // Adds a row with one text across all columns but the first.
   void add_spanning(std::string first, std::string text);
 
-  // The headings, a rule, the rows. Where the table would be wider than `width`, cells of the widest left-aligned
-  // column are wrapped; where that is not enough, the columns go on in further tables below, each with the first
-  // column.
+  // Returns the headings, a rule, the rows. Where the table would be wider than `width`, cells of the widest
+  // left-aligned column are wrapped; where that is not enough, the columns go on in further tables below, each with the
+  // first column.
   std::string text(int width) const;
 
  private:
@@ -34,7 +35,7 @@ class TextTable {
     bool spanning = false;
   };
 
-  // Of some of the columns, by their indices.
+  // These are some of the columns, by their indices.
   using Columns = std::vector<size_t>;
   std::vector<int> column_widths(const Columns& columns, int width) const;
   std::vector<Columns> folded(int width) const;  // columns that stand side by side

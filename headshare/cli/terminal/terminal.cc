@@ -41,7 +41,7 @@ void write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
 }
 
-// Nothing can be done about a standard error that cannot be written.
+// Prints a message. Nothing can be done about a standard error that cannot be written.
 void print_message(const char* kind, const char* colour, std::string_view text) {
   hide_progress();
   const bool in_colour = coloured(Stream::kError);

@@ -1,6 +1,6 @@
-// Standard output and standard error: results go to the one, everything else to the other. Whatever of files and
-// arguments is in a text, its control characters are written out here (visible.h), so that no file can steer the
-// terminal; our own codes are added after that.
+// This header writes to standard output and standard error: results go to the one, everything else to the other. It
+// writes out the control characters of every text (visible.h), because texts hold files and arguments, so that no file
+// can steer the terminal; our own codes are added after that.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,7 @@ enum class Stream { kOut, kError };
 
 bool is_terminal(Stream stream);
 
-// Columns to write in: $COLUMNS, else the terminal's, else 100; always within 40..100.
+// Returns the columns to write in: $COLUMNS, else the terminal's, else 100; always within 40..100.
 int terminal_width(Stream stream);
 
 // The reader of standard output has gone (`headshare ... | head`): the program ends without a word.
@@ -31,12 +31,13 @@ void print_json(std::string_view json);    // stays JSON with the same values
 void print_text(std::string_view text);    // a model's own words: in a pipe byte for byte, on a terminal as print()
 void flush_output();
 
-// One line on standard error, above a progress line: "note: ...", "error: ...". Line feeds in it are written out.
+// These print one line on standard error, above a progress line: "note: ...", "error: ...". Line feeds in it are
+// written out.
 void print_note(std::string_view text);
 void print_error(std::string_view text);
 void print_status(std::string_view text);  // without a label
 
-// For a terminal: in bold, unless NO_COLOR is set or `stream` is no terminal.
+// Returns the text in bold for a terminal, and as it is when NO_COLOR is set or `stream` is no terminal.
 std::string bold(std::string_view text, Stream stream);
 
 }  // namespace headshare

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A progress line that writes to a temporary file, by a clock set by hand.
+// This is a progress line that writes to a temporary file, by a clock set by hand.
 class Recorder {
   std::FILE* file_ = std::tmpfile();  // outlives `line`, which still writes when it goes
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer_{file_, std::fclose};

@@ -1,4 +1,4 @@
-// headshare analyze: how redundant the heads of a trained model are, and what each conversion would cost and save.
+// headshare analyze tells how redundant the heads of a trained model are, and what each conversion would cost and save.
 #include <ATen/core/grad_mode.h>
 
 #include "headshare/analyze/analyze_model.h"
@@ -48,7 +48,7 @@ Fields own_fields(AnalyzeOptions& o) {
   };
 }
 
-// Checked before the long work; nothing without --html.
+// Checks the page's file before the long work; returns nothing without --html.
 std::optional<OutputFile> page_file(const AnalyzeOptions& o) {
   if (o.html.empty()) return std::nullopt;
   InputPaths inputs = paths_of_texts(o.text);
@@ -106,7 +106,7 @@ int run_analyze(const Words& words) {
   const std::optional<OutputFile> page = page_file(options);
   catch_interrupts();
   const HeadAnalysis analysis = analyze(options);
-  // First what cannot fail: a page that cannot be written loses nothing.
+  // What cannot fail comes first: a page that cannot be written loses nothing.
   options.json ? print_json(to_json(analysis).dump(2) + "\n") : print_styled(analysis_text(analysis));
   if (page) {
     page->write(analysis_page(analysis));

@@ -1,5 +1,5 @@
-// headshare bench: how fast this machine computes attention, and the matrix products of a training step, against
-// libtorch's own in the same process.
+// headshare bench measures how fast this machine computes attention, and the matrix products of a training step,
+// against libtorch's own in the same process.
 #include <ATen/Parallel.h>
 
 #include "headshare/attention/scheme_record.h"
@@ -45,7 +45,7 @@ Fields own_fields(BenchOptions& o) {
   };
 }
 
-// What --quick changes, where nothing else was asked for.
+// Sets what --quick changes, where nothing else was asked for.
 void shrink(const Arguments& arguments, BenchOptions* o) {
   if (!o->quick) return;
   const auto preset = [&](const char* name, auto* target, auto value) {
@@ -58,7 +58,7 @@ void shrink(const Arguments& arguments, BenchOptions* o) {
   preset("tokens", &o->grid.tokens, 520);
 }
 
-// What every row says of where it was measured.
+// Adds what every row says of the machine that it was measured on.
 void add_machine(const Json& machine, Json* object) {
   for (const char* key : {"threads", "instructions", "processor", "torch", "headshare", "commit"}) {
     (*object)[key] = machine[key];
@@ -177,7 +177,7 @@ TurnOptions turns_of(const BenchOptions& options) {
 }
 
 std::vector<ProductRow> run_products(const BenchOptions& options) {
-  // A feed-forward layer and the output layer of GPT-2, for a batch of 4 x 512 tokens.
+  // The cases are a feed-forward layer and the output layer of GPT-2, for a batch of 4 x 512 tokens.
   const std::vector<ProductCase> cases = options.quick ? product_cases(130, 64, 1000) : product_cases(2048, 768, 50257);
   const std::vector<Precision> precisions = precisions_of(options.grid, product_precision_names());
   ProgressLine line("bench");
@@ -209,7 +209,7 @@ std::vector<AttentionRow> run_cases(const std::vector<AttentionCase>& cases, con
   return rows;
 }
 
-// The options of attention's cases say nothing about products.
+// Refuses options of attention's cases, which say nothing about products.
 void refuse_attention_cases(const Arguments& arguments, BenchOptions* options) {
   for (const Field& field : fields(options->grid)) {
     if (field.name == "precisions" || !arguments.given(field.name)) continue;
@@ -269,8 +269,8 @@ int run_bench(const Words& words) {
   }
   if (!attention) refuse_attention_cases(arguments, &options);
   shrink(arguments, &options);
-  // libtorch as its users have it: what headshare does about freed memory would help its contenders as well. What
-  // decoding reads is headshare's own cache, which lies where `generate` has it, for all contenders.
+  // libtorch runs as its users have it: what headshare does about freed memory would help its contenders as well.
+  // Decoding reads headshare's own cache, which lies where `generate` has it, for all contenders.
   const bool decoding = attention && options.grid.queries == 1;
   options.grid.device =
       start_runtime({.device = DeviceChoice::kCpu, .threads = options.threads, .keep_tensor_memory = decoding});

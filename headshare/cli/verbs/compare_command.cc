@@ -1,5 +1,5 @@
-// headshare compare: the same model, once per attention scheme and seed; one table of quality and cost on the
-// user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
+// headshare compare trains the same model once per attention scheme and seed, and makes one table of quality and cost:
+// on the user's own text, on a diagnostic task, or of encoders fine-tuned on benchmarks.
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
 #include "headshare/cli/arguments/resumable.h"
@@ -63,7 +63,7 @@ void refuse_idle_options(const Arguments& arguments, const ComparisonOptions& op
   refuse_idle_sweep(swept, idle);
 }
 
-// What a tokenizer of the user's own would be beside the teacher's.
+// Throws UsageError where the user asks for a tokenizer of another kind than the teacher's.
 void check_teacher(const Arguments& arguments, const CompareCommand& command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
   as_usage([&] { keep_to_teacher(given, command.comparison.own<TextOptions>()); });

@@ -1,5 +1,5 @@
-// headshare convert: a model of another program becomes a headshare model, or the other way round; a trained model's
-// heads are made to share.
+// headshare convert makes a model of another program a headshare model, or the other way round; or it makes a trained
+// model's heads share.
 #include <optional>
 #include <utility>
 
@@ -60,7 +60,7 @@ Fields own_fields(ConvertOptions& o) {
 
 bool names_hash(const std::string& tokenizer) { return tokenizer == "hash-md" || tokenizer == "hash-lsh"; }
 
-// A HashFormer's. The published LSH models hash pieces of RoBERTa's BPE.
+// Makes the tokenizer of a HashFormer. The published LSH models hash pieces of RoBERTa's BPE.
 std::shared_ptr<Tokenizer> hash_tokenizer(const ConvertOptions& options) {
   constexpr int64_t kRoberta = 50265;
   if (!options.hash_merges.empty()) {
@@ -74,7 +74,7 @@ std::shared_ptr<Tokenizer> hash_tokenizer(const ConvertOptions& options) {
   return train_tokenizer({.kind = kind, .hash_merges = options.hash_merges}, [](std::string*) { return false; });
 }
 
-// The tokenizer that the user names; null where none is named.
+// Returns the tokenizer that the user names; null where none is named.
 std::shared_ptr<Tokenizer> given_tokenizer(const ConvertOptions& options) {
   if (options.tokenizer.empty()) return nullptr;
   if (names_hash(options.tokenizer)) return hash_tokenizer(options);
@@ -132,7 +132,7 @@ int convert_from(const ConvertOptions& options) {
   return kOk;
 }
 
-// Options of one kind of conversion given for another are mistakes.
+// Throws Error for options of one kind of conversion given for another.
 void check_sharing_options(const Arguments& arguments, const std::string& to, bool sharing) {
   SchemeConversion any;
   for (const Field& one : fields(any)) {
@@ -144,7 +144,7 @@ void check_sharing_options(const Arguments& arguments, const std::string& to, bo
   }
 }
 
-// Options of --from or of --to alone.
+// Throws Error for options that belong to --from alone or to --to alone, given for the other.
 void check_direction(const ConvertOptions& options) {
   HS_CHECK(options.from.empty() || options.words.empty(), "--words belongs to --to ",
            list_text(formats_written(), "or"));

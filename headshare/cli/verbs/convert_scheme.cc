@@ -70,7 +70,7 @@ namespace {
 // "gqa" of "GQA:4", "mhe_mul" of "mhe-mul".
 std::string scheme_of(const std::string& to) { return canonical_scheme(to.substr(0, to.find(':'))); }
 
-// The schemes whose conversions have a property, "mqa, mhe_mul" with `before` in front of each.
+// Lists the schemes whose conversions have a property, "mqa, mhe_mul" with `before` in front of each.
 template <class Property>
 std::string schemes_with(const Property& property, const std::string& before = "") {
   std::vector<std::string> names;
@@ -85,7 +85,7 @@ const std::optional<ConversionSize>& size_of_conversion(const std::string& schem
   return scheme == kCollaborative ? none : conversion_record(scheme).size;
 }
 
-// "gqa:4" -> gqa with 4 groups.
+// Parses "gqa:4" as gqa with 4 groups.
 SharedScheme parse_scheme(const std::string& to) {
   const size_t colon = to.find(':');
   SharedScheme scheme{.scheme = scheme_of(to)};
@@ -146,7 +146,7 @@ void notice_growth(const AttentionOptions& source, const std::string& to, const 
                           : join_text(to, " keeps maps that those of ", source.scheme, " share")));
 }
 
-// Where a conversion has come, on a line of its own; Ctrl-C ends it with what there is.
+// Shows how far a conversion has come, on a line of its own; Ctrl-C ends it with what there is.
 template <class Convert>
 auto with_progress(const Convert& convert) {
   std::optional<ProgressLine> line;
@@ -161,14 +161,14 @@ auto with_progress(const Convert& convert) {
   return convert(observer);
 }
 
-// The text that both models are scored on. It is read once, because a pipe cannot be read again; the converted model
-// has the tokenizer of its source.
+// Both models are scored on this text. It is read once, because a pipe cannot be read again; the converted model has
+// the tokenizer of its source.
 struct ScoreText {
   std::vector<std::string> files;
   std::optional<TokenData> tokens = {};  // once they are read
 };
 
-// What the model in `directory` is worth on the score text; null where there is none. The masks of an encoder are the
+// Scores the model in `directory` on the score text; returns null where there is none. The masks of an encoder are the
 // same for every model.
 nlohmann::ordered_json score(const fs::path& directory, const std::string& title, ScoreText* text) {
   if (text->files.empty()) return {};
@@ -192,7 +192,7 @@ nlohmann::ordered_json score(const fs::path& directory, const std::string& title
   return scores.object;
 }
 
-// The same of the converted model, which is written by now: Ctrl-C leaves it unscored. False: it did.
+// Scores the converted model, which is written by now: Ctrl-C leaves it unscored. Returns false where that happened.
 bool score_result(const fs::path& out, ScoreText* text, nlohmann::ordered_json* scores) {
   try {
     *scores = score(out, "scoring the result", text);
@@ -228,7 +228,7 @@ Model converted(const Model& source, const ConversionCall& conversion, Conversio
   return target;
 }
 
-// Where the result goes, and the checkpoint that it is made from.
+// A destination says where the result goes, and which checkpoint it is made from.
 struct Destination {
   std::string out;
   OutputDirectory& directory;
@@ -247,7 +247,7 @@ int write_converted(const Model& source, const Tokenizers& tokenizers, const Con
   }
   to.directory.write([&](const fs::path& directory) {
     save_model(directory, target, tokenizers);
-    // What it was fine-tuned for, without which `predict` cannot use it.
+    // The note says what the model was fine-tuned for; without it `predict` cannot use the model.
     const fs::path note = to.source / kTaskNoteFile;
     if (fs::exists(note)) fs::copy_file(note, directory / kTaskNoteFile);
   });

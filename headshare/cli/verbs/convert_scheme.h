@@ -1,4 +1,4 @@
-// headshare convert MODEL OUT --to SCHEME: a trained model whose heads are made to share.
+// headshare convert MODEL OUT --to SCHEME makes a trained model's heads share.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ struct SchemeConversion {
 
 Fields fields(SchemeConversion& options);
 
-// What --to takes besides formats, for people: "collaborative, gqa:GROUPS, mqa".
+// Lists what --to takes besides formats, for people: "collaborative, gqa:GROUPS, mqa".
 std::vector<std::string> sharing_schemes();
-// Whether `to` names one of them, such as "gqa:4" or "mhe-mul".
+// Tells whether `to` names one of them, such as "gqa:4" or "mhe-mul".
 bool names_sharing_scheme(const std::string& to);
 
 // Converts the model at `source`, a checkpoint or run directory, to the scheme that `to` names and writes it to `out`,

@@ -1,4 +1,4 @@
-// headshare cost: what every scheme takes, without training or allocating anything.
+// headshare cost tells what every scheme takes, without training or allocating anything.
 #include <algorithm>
 #include <cctype>
 #include <map>

@@ -1,4 +1,4 @@
-// headshare evaluate: scores a model on text.
+// headshare evaluate scores a model on text.
 #include <algorithm>
 
 #include "headshare/base/error.h"
@@ -64,7 +64,7 @@ TokenData open_part(const EvaluateOptions& options, const Tokenizer& tokenizer) 
   return part;
 }
 
-// The options of the families that score models, each under its heading.
+// Adds the options of the families that score models, each under its heading.
 void add_scoring_options(TaskOptions& options, Arguments* arguments) {
   for (const TaskFamily* family : task_families()) {
     Fields own = family->scoring_fields(options);
@@ -72,7 +72,7 @@ void add_scoring_options(TaskOptions& options, Arguments* arguments) {
   }
 }
 
-// The family whose models are like this one. Throws UsageError for an option of another family's.
+// Returns the family whose models are like this one. Throws UsageError for an option of another family's.
 const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arguments) {
   const ModelOptions model = read_options(find_checkpoint(options.model_path));
   const TaskFamily& mine = scoring_family(model);
@@ -91,7 +91,7 @@ const TaskFamily& family_of(const EvaluateOptions& options, const Arguments& arg
   return mine;
 }
 
-// What would change nothing for this model and part.
+// Throws UsageError for options that would change nothing for this model and part.
 void refuse_idle_options(const Arguments& arguments, EvaluateOptions options, const TaskFamily& mine) {
   const ModelOptions model = read_options(find_checkpoint(options.model_path));
   const std::string task = mine.task_of(model);

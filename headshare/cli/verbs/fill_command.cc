@@ -1,4 +1,4 @@
-// headshare fill: what may stand in the masked places of a text.
+// headshare fill tells what may stand in the masked places of a text.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Filling {
   double probability = 0;
 };
 
-// The tokens of a text between [CLS] and [SEP], and where its masks are.
+// These are the tokens of a text between [CLS] and [SEP], and the places of its masks.
 struct MaskedText {
   std::vector<int64_t> ids;
   std::vector<int64_t> masks;
@@ -61,14 +61,14 @@ MaskedText read_text(const std::string& text, const LoadedEncoder& loaded) {
   return found;
 }
 
-// For each mask its likeliest tokens.
+// Returns for each mask its likeliest tokens.
 std::vector<std::vector<Filling>> fill(const MaskedText& text, const LoadedEncoder& loaded, int64_t top_k) {
   const c10::InferenceMode inference;
   const c10::Device device = loaded.model->device();
   const EncoderInput input{.ids = at::tensor(text.ids, at::kLong).unsqueeze(0).to(device)};
   const Tensor places = at::tensor(text.masks, at::kLong).to(device);
   const Tensor rows = loaded.model->hidden(input)[0].index_select(0, places);  // [masks, E]
-  // Ids the model has room for and the tokenizer no text are no fillings.
+  // The model may have room for ids that the tokenizer has no text for; they are no fillings.
   const int64_t known = loaded.tokenizer->vocabulary_size();
   const Tensor probabilities = loaded.model->logits(rows).narrow(1, 0, known).to(at::kDouble).softmax(1).cpu();
   HS_CHECK(at::isfinite(probabilities).all().item<bool>(), "the scores that ", loaded.directory.string(),
@@ -87,7 +87,7 @@ std::vector<std::vector<Filling>> fill(const MaskedText& text, const LoadedEncod
   return all;
 }
 
-// Before any text is looked at: its advice on texts would be of no use.
+// Throws Error where the model has no head, before any text is looked at: advice on texts would be of no use.
 void refuse_without_head(const Encoder& model) {
   const c10::InferenceMode inference;
   model->logits(at::zeros({1, model->options().attention.d_model}, model->device()));

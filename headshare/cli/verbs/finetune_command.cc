@@ -1,4 +1,4 @@
-// headshare finetune: adapts a trained encoder to labelled data, several seeds and learning rates.
+// headshare finetune adapts a trained encoder to labelled data, with several seeds and learning rates.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -130,7 +130,8 @@ std::string fine_tuning_text(const Evaluation& evaluation) {
   return text;
 }
 
-// What would change nothing for these tasks: a user who sets it believes that it matters.
+// Throws UsageError for options that would change nothing for these tasks: a user who sets one believes that it
+// matters.
 void refuse_idle_options(const Arguments& arguments, FineTuneCommand command) {
   if (!command.job.distillation.given()) {
     arguments.refuse_idle(options_of_teachers(), "needs --teacher MODEL");
@@ -157,7 +158,7 @@ void refuse_idle_options(const Arguments& arguments, FineTuneCommand command) {
   if (!any(named)) arguments.refuse_idle({"data"}, "is about the tasks of GLUE and SuperGLUE; name files with --train");
 }
 
-// A teacher teaches one task.
+// Throws Error for a teacher of several tasks: a teacher teaches one task.
 void check_one_task(const FineTuneCommand& command, const std::vector<std::string>& tasks) {
   DistillationOptions distillation = command.job.distillation;
   if (distillation.given()) distillation.teacher = find_tuned_model(distillation.teacher).string();
@@ -241,7 +242,8 @@ int finetune(FineTuneCommand& command) {
   return kOk;
 }
 
-// Finished models would not know of other options, but for those of how much is done and where.
+// Reads the options of an earlier call. Finished models would not know of other options than those, except for how much
+// is done and where.
 FineTuneCommand resumed_fine_tuning(const Arguments& typed, const std::string& out) {
   const std::set<std::string> free = {"out", "resume", "json", "seeds", "task", "learning-rate", "threads", "device"};
   Resumed<FineTuneCommand> both =

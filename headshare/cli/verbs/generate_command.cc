@@ -1,4 +1,4 @@
-// headshare generate: continues text, token by token.
+// headshare generate continues text, token by token.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::vector<int32_t> prompt_tokens(const std::string& prompt, const LoadedModel&
   return {*start};
 }
 
-// How much of a text the model sees, and what that takes.
+// This is how much of a text the model sees, and what that takes.
 struct Room {
   bool slides = false;   // the window slides: positions end
   int64_t capacity = 0;  // tokens that a cache must hold
@@ -84,7 +84,7 @@ StepFunction make_step(const LoadedModel& loaded, int64_t capacity) {
     const Tensor logits = model->logits(hidden.select(1, -1)).to(at::kCPU, at::kFloat).contiguous();
     const float* first = logits.const_data_ptr<float>();
     std::vector<float> values(first, first + logits.numel());
-    // Ids the model has room for and the tokenizer no text.
+    // The model may have room for ids that the tokenizer has no text for.
     std::fill(values.begin() + known, values.end(), -std::numeric_limits<float>::infinity());
     return values;
   };
@@ -106,7 +106,7 @@ void print_object(const std::string& prompt, const Generated& made, double secon
   flush_output();
 }
 
-// Said once, behind the first continuation that it is about.
+// Prints this note once, behind the first continuation that it is about.
 void note_sliding(const DecoderOptions& model, int64_t slides) {
   static bool said = false;
   if (slides == 0 || said) return;

@@ -83,7 +83,7 @@ std::string model_text(const ModelDescription& model, int width) {
   return text + "options      " + wrap(options, width, 13) + "\n";
 }
 
-// "instructions: libtorch AVX512"
+// Returns "instructions: libtorch AVX512".
 std::string instructions_text() {
   const InstructionSets sets = instruction_sets();
   return join_text("instructions: libtorch ", sets.libtorch, ", headshare ", sets.headshare, "\n");

@@ -1,4 +1,4 @@
-// headshare predict: labels new rows with a fine-tuned model.
+// headshare predict labels new rows with a fine-tuned model.
 #include "headshare/base/format.h"
 #include "headshare/base/notice.h"
 #include "headshare/base/output_file.h"
@@ -31,7 +31,8 @@ Fields own_fields(PredictOptions& o) {
   };
 }
 
-// What stands between tabs: in quotes where it holds what parts fields or lines, as tsv-quoted reads it.
+// Returns the text of a field between tabs: in quotes where it holds a tab, a line end or a quote, as tsv-quoted reads
+// it.
 std::string cell(const std::string& text) {
   if (text.find_first_of("\t\n\r\"") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -39,7 +40,7 @@ std::string cell(const std::string& text) {
   return quoted + "\"";
 }
 
-// MultiRC's answers are numbered within questions, and these within paragraphs.
+// Tells whether answers are numbered within questions, and these within paragraphs, as MultiRC's are.
 bool is_nested(const QuestionKind& kind) { return kind.task != nullptr && kind.task->form == TaskForm::kMultiRc; }
 
 std::string heading(const QuestionKind& kind) {
@@ -96,7 +97,7 @@ std::vector<Score> scores_of(const Predictor& predictor, const QuestionSet& set,
   return predictor.score(set, predictions);
 }
 
-// What the model answers to a file, as it is written.
+// This is what the model answers to a file, as it is written.
 struct Answered {
   std::string source;  // the file
   size_t count = 0;    // rows or questions
@@ -127,7 +128,7 @@ Answered answer_rows(TunedEncoder model, const PredictOptions& options) {
           scores_of(predictor, set, predictions)};
 }
 
-// Questions that may have no answer get "" where none is likelier than the best span.
+// Writes a question's answer. Questions that may have no answer get "" where none is likelier than the best span.
 std::string question_line(const SquadSet& set, const SquadAnswers& answers, size_t i, bool json) {
   const auto& candidates = answers.candidates[i];
   const bool may_have_none = set.data.rules == SquadRules::kV2;
@@ -175,7 +176,7 @@ std::string scores_text(const std::vector<Score>& scores) {
   return text;
 }
 
-// With --out the answers are in a file and this is the result; else it is said beside them.
+// Prints a summary. With --out the answers are in a file and this is the result; else it is said beside them.
 void print_summary(const PredictOptions& options, const Answered& answered) {
   for (const Score& score : answered.scores) {
     if (!score.note.empty()) notice(score.name + ": " + score.note);
@@ -196,7 +197,7 @@ void print_summary(const PredictOptions& options, const Answered& answered) {
   print("out     " + options.out + "\n");
 }
 
-// Columns that a file of questions about texts does not have.
+// Throws UsageError for columns that a file of questions about texts does not have.
 void refuse_columns(const Arguments& arguments, const std::string& model) {
   for (const char* name : {"text-column", "pair-column", "label-column", "table-format"}) {
     if (!arguments.given(name)) continue;
@@ -205,7 +206,7 @@ void refuse_columns(const Arguments& arguments, const std::string& model) {
   }
 }
 
-// Checked before the long work; nothing without --out.
+// Checks the answers' file before the long work; returns nothing without --out.
 std::optional<OutputFile> answers_file(const PredictOptions& o) {
   if (o.out.empty()) return std::nullopt;
   const fs::path model = find_checkpoint(find_tuned_model(o.model_path));

@@ -1,4 +1,4 @@
-// headshare report: tables and figures of finished comparisons, made again or from several together.
+// headshare report makes tables and figures of finished comparisons, again or from several together.
 
 #include "headshare/base/error.h"
 #include "headshare/base/made_directories.h"
@@ -84,7 +84,7 @@ std::vector<Results> read_all(const Words& directories) {
   return all;
 }
 
-// The directory of a comparison, named itself or by its results.json.
+// Returns the directory of a comparison, named itself or by its results.json.
 fs::path comparison_of(const std::string& given) {
   const fs::path path(given);
   return fs::is_directory(path) ? path : path.parent_path();
@@ -96,7 +96,7 @@ bool names_page(const ReportOptions& options) {
   return (out.extension() == ".html" || out.extension() == ".htm") && !fs::is_directory(out);
 }
 
-// Where the page goes; everything else goes beside it.
+// Returns where the page goes; everything else goes beside it.
 fs::path page_path(const ReportOptions& options) {
   if (options.out.empty()) {
     if (options.directories.size() > 1) {
@@ -107,13 +107,14 @@ fs::path page_path(const ReportOptions& options) {
   return names_page(options) ? fs::path(options.out) : options.out / fs::path("report.html");
 }
 
-// One of the files to write: where, and what it will hold.
+// This is one of the files to write: where, and what it will hold.
 struct ReportFile {
   OutputFile file;
   std::string (*content)(const std::vector<Results>& all);
 };
 
-// In the directory of a comparison, files under the names that `compare` gives are made again.
+// A home says which files may be written in a directory. In the directory of a comparison, files under the names that
+// `compare` gives are made again.
 class Home {
  public:
   Home(const ReportOptions& options, const fs::path& directory)
@@ -124,7 +125,7 @@ class Home {
     for (const std::string& given : options.directories) inputs_.push_back(results_path(given).string());
   }
 
-  // `named`: the user chose the name, and --overwrite is about that file.
+  // Returns a file to write. `named`: the user chose the name, and --overwrite is about that file.
   OutputFile file(const fs::path& path, const char* mark, bool named) const {
     const std::string name = path.filename().string();
     const bool owned = own_ && mark_.owns(name);
@@ -140,7 +141,7 @@ class Home {
   InputPaths inputs_;
 };
 
-// All are looked at before the first is written.
+// Lists the files to write; all are looked at before the first is written.
 std::vector<ReportFile> report_files(const ReportOptions& options, const std::vector<Results>& all,
                                      const fs::path& page) {
   const Home home(options, directory_of(page));
@@ -166,7 +167,7 @@ void write_files(const ReportOptions& options, const std::vector<Results>& all, 
   }
 }
 
-// One object; of comparisons that cannot be one table a list.
+// Returns one object; comparisons that cannot be one table give a list.
 std::string json_text(const std::vector<Results>& all) {
   if (all.size() == 1) return to_text(results_file(all.front()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

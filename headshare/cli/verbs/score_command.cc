@@ -1,4 +1,4 @@
-// headshare score: scores predictions and translations that another program made, as the official scorers do.
+// headshare score scores predictions and translations that another program made, as the official scorers do.
 #include <algorithm>
 
 #include "headshare/base/format.h"
@@ -143,7 +143,7 @@ bool is_translation(const ScoreOptions& o) {
   return std::find(questions.begin(), questions.end(), o.question) != questions.end();
 }
 
-// Options of the other questions would change nothing.
+// Refuses options of the other questions, which would change nothing.
 void check_options(const Arguments& arguments, const ScoreOptions& o) {
   std::vector<std::string> questions = {"squad", "glue", "superglue"};
   questions.insert(questions.end(), translation_questions().begin(), translation_questions().end());

@@ -101,7 +101,7 @@ std::unique_ptr<TranslationMetric> metric_of(const std::string& question, const 
   return std::make_unique<Chrf>(options);
 }
 
-// What all systems of a call were scored by, and what came out.
+// These scores belong to one call: what all systems were scored by, and what came out.
 struct Scored {
   std::unique_ptr<TranslationMetric> metric;
   std::string signature;
@@ -111,7 +111,7 @@ struct Scored {
   int digits = 1;
 };
 
-// "26.6 (μ = 26.6 ± 0.7)", as sacreBLEU prints it.
+// Returns "26.6 (μ = 26.6 ± 0.7)", as sacreBLEU prints it.
 std::string score_text(const SystemResult& result, int digits) {
   std::string text = format_fixed(result.score, digits);
   if (result.interval && result.interval->mean > 0) {
@@ -141,7 +141,7 @@ void print_sentences(const Scored& scored) {
   print(text);
 }
 
-// Several systems: a row each, and how to read it.
+// Prints several systems: a row each, and how to read it.
 void print_systems(const Scored& scored) {
   const bool intervals = scored.results[0].interval.has_value();
   const bool tested = scored.results[1].p_value.has_value();
@@ -221,7 +221,7 @@ std::vector<SystemResult> results_of(const Scored& scored, const TranslationOpti
   return results;
 }
 
-// As many as sacreBLEU warns of.
+// Warns of translations that look tokenized, when there are as many as sacreBLEU warns of.
 void note_tokenized(const std::string& name, const Segments& system) {
   constexpr auto kMany = 100;
   const auto count = std::count_if(system.begin(), system.end(), [](const auto& line) { return line.ends_with(" ."); });
@@ -231,7 +231,7 @@ void note_tokenized(const std::string& name, const Segments& system) {
                    "plain text (--force: no such note)"));
 }
 
-// Options of the other questions would change nothing.
+// Refuses options of the other questions, which would change nothing.
 void check_fields(const Arguments& arguments, const std::string& question) {
   const std::map<std::string, std::vector<std::string>> owners = {
       {"bleu", {"tokenize", "smooth", "smooth-value", "effective-order", "force"}},

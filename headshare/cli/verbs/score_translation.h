@@ -1,4 +1,4 @@
-// headshare score bleu, chrf and ter: their options, checks and output.
+// headshare score bleu, chrf and ter have their options, checks and output here.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct TranslationOptions {
   int64_t width = 1;  // digits behind the point
 };
 
-// The questions that are answered here.
+// Lists the questions that are answered here.
 const std::vector<std::string>& translation_questions();
 
 void add_translation_options(TranslationOptions* options, Arguments* arguments);

@@ -1,4 +1,4 @@
-// headshare tokenize: what a tokenizer makes of each line of a text.
+// headshare tokenize shows what a tokenizer makes of each line of a text.
 #include <algorithm>
 #include <sstream>
 
@@ -39,7 +39,7 @@ Field kind_field(TokenizerOptions& options) {
   return *std::find_if(all.begin(), all.end(), [](const Field& one) { return one.name == kKind; });
 }
 
-// "bytes", "characters", ...
+// Lists "bytes", "characters", ...
 std::vector<std::string> kinds() {
   TokenizerOptions options;
   std::istringstream range(kind_field(options).range);
@@ -63,7 +63,7 @@ Fields own_fields(TokenizeOptions& o) {
   };
 }
 
-// How a kind is trained, and on what.
+// Returns the options that say how a kind is trained, and on what.
 Fields training_fields(TokenizeOptions& o) {
   Fields all = fields(o.data);
   std::erase_if(all, [](const Field& one) {
@@ -84,7 +84,7 @@ std::optional<TokenizerKind> kind_named(const std::string& name) {
   return options.kind;
 }
 
-// The others are what they are, whatever the text.
+// Tells whether a kind learns its tokens; the others are what they are, whatever the text.
 bool learns_tokens(TokenizerKind kind) { return has_vocabulary(kind) && kind != TokenizerKind::kBytes; }
 
 // Throws Error where a kind has no text to learn from, or there is text and nothing to learn.
@@ -96,7 +96,7 @@ void check_training(const TokenizeOptions& o, std::optional<TokenizerKind> kind)
            kind ? " has nothing to learn" : " is trained already", "; text to cut into tokens is named without --text");
 }
 
-// Standard input can be read once: the tokenizer learns from it, or it is cut into tokens.
+// Throws Error where standard input would be read twice: the tokenizer learns from it, or it is cut into tokens.
 void check_standard_input(const TokenizeOptions& o) {
   const auto reads = [](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), "-") != names.end();
@@ -106,7 +106,7 @@ void check_standard_input(const TokenizeOptions& o) {
            "into tokens; name a FILE to cut, or write the tokenizer with --write-model");
 }
 
-// That of a training or a fine-tuning lies in a checkpoint.
+// Finds the file of a tokenizer; that of a training or a fine-tuning lies in a checkpoint.
 fs::path found_tokenizer(const fs::path& path) {
   const fs::path model = find_tuned_model(path);
   return path_exists(model / "checkpoints") ? find_checkpoint(model) : model;
@@ -144,7 +144,7 @@ std::string file_content(const Tokenizer& tokenizer, const fs::path& path) {
   return path.extension() == ".model" ? sentencepiece_file(tokenizer, path) : tokenizer_text(tokenizer);
 }
 
-// Any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
+// Writes any text as JSON; bytes that are not UTF-8 (parts of a character) become U+FFFD.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
@@ -181,7 +181,7 @@ class LinePrinter {
  private:
   bool hashes() const { return tokenizer_->words() != nullptr; }
 
-  // Input without an end must not fill the memory.
+  // Starts a new table of words when it is large: input without an end must not fill the memory.
   void renew_table() {
     constexpr int64_t kMostWords = 1 << 18;
     constexpr int64_t kMostBytes = 1 << 26;
@@ -195,7 +195,7 @@ class LinePrinter {
     return tokenizer_->words()->signatures(number, number + 1).front();
   }
 
-  // Of hashed words the bucket, for their own ids are those of one run.
+  // Returns the id to show: of hashed words the bucket, for their own ids are those of one run.
   int64_t shown_id(int32_t id) const {
     if (!hashes()) return id;
     const int32_t number = id - HashTokenizer::kSpecials;

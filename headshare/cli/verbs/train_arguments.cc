@@ -12,7 +12,8 @@
 namespace headshare {
 namespace {
 
-// What a run may be gone on with: how far, how fast, what is kept and said. Everything else makes it another run.
+// Lists the options that may change when a run goes on: how far, how fast, what is kept and said. Everything else makes
+// it another run.
 const std::set<std::string>& free_options() {
   static const std::set<std::string> names = {"out",       "resume",    "json",       "steps",          "threads",
                                               "device",    "log-every", "keep-last",  "evaluate-every", "save-every",

@@ -1,4 +1,4 @@
-// What `headshare train` is asked for, and what an earlier call of it was.
+// This header reads what `headshare train` is asked for, and what an earlier call of it was.
 #pragma once
 
 #include <string>
@@ -38,13 +38,13 @@ Arguments arguments_of(TrainCommand& command);
 // Tells whether a run of this task trains a tokenizer.
 bool trains_tokenizer(const TaskOptions& task);
 
-// Throws UsageError for an option that would change nothing: a user who sets it believes that it matters. Not for a run
-// that goes on, whose options are in its directory.
+// Throws UsageError for an option that would change nothing: a user who sets it believes that it matters. It is not
+// called for a run that goes on, whose options are in its directory.
 void refuse_idle_options(const Arguments& arguments, TrainCommand command);
 
-// The command of a run that an earlier call began, with its options and those of `typed` on top. Throws UsageError
-// where there is none, and for options that would make it another run: only how far, how fast, what is kept and said
-// may change.
+// Returns the command of a run that an earlier call began, with its options and those of `typed` on top. Throws
+// UsageError where there is none, and for options that would make it another run: only how far, how fast, what is kept
+// and said may change.
 TrainCommand resumed_train_command(const Arguments& typed, const std::string& out);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// headshare train: trains one model on text.
+// headshare train trains one model on text.
 #include "headshare/cli/verbs/train_command.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@
 namespace headshare {
 namespace {
 
-// What a task starts with, without the user's own options but those that decide it.
+// Returns what a task starts with, without the user's own options but those that decide it.
 TrainCommand untouched(const std::string& task, const TaskOptions& asked) {
   TrainCommand command;
   command.task.task = task;
@@ -70,7 +70,7 @@ TrainCommand beginning(const TrainCommand& asked, const Arguments& typed, std::o
   return command;
 }
 
-// What the user asks for beside the model to start from.
+// Checks what the user asks for beside the model to start from.
 void check_start(const StartModel& start, const Arguments& arguments, TrainCommand* command) {
   const auto given = [&](const std::string& name) { return arguments.given(name); };
   const std::vector<std::string> differing = as_usage([&] { return keep_to_start(start, given, &command->task); });
@@ -99,7 +99,7 @@ void refuse_models_in_out(const std::optional<StartModel>& start, const TrainCom
   if (!teacher.empty()) refuse_model_in_out("teacher", find_checkpoint(teacher), command.out);
 }
 
-// What the options mean together, before any text is read. Returns the model as far as it is known.
+// Checks what the options mean together, before any text is read. Returns the model as far as it is known.
 ModelOptions check_options(const TrainCommand& command) {
   return as_usage([&] {
     check_task(command.task, untouched(command.task.task, command.task).task, {command.task});
@@ -113,7 +113,7 @@ ModelOptions check_options(const TrainCommand& command) {
   });
 }
 
-// A tokenizer that is there already says what vocabulary the model will have.
+// Takes over the size of a tokenizer that is there already: it says what vocabulary the model will have.
 void take_vocabulary(TrainCommand* command) {
   TextOptions& text = command->task.own<TextOptions>();
   if (text.vocabulary || text.tokenizer_path.empty()) return;
@@ -186,7 +186,7 @@ std::string result_text(const TrainResult& result, const std::optional<Evaluatio
   return text + "model        " + (result.best_model.empty() ? out : result.best_model) + "\n";
 }
 
-// The test part, by the model that was best on validation.
+// Scores the test part by the model that was best on validation.
 std::optional<Evaluation> score_test(Task& task, const TrainResult& result) {
   if (!task.has(Part::kTest) || result.best_model.empty()) return std::nullopt;
   load_tensors(*task.model(), read_weights(result.best_model), result.best_model);
@@ -209,7 +209,7 @@ nlohmann::json result_object(const TrainResult& result, const std::optional<Eval
   return object;
 }
 
-// Null where there is no plateau to watch for.
+// Returns null where there is no plateau to watch for.
 std::unique_ptr<PlateauWatch> watch_plateau(Task& task) {
   const std::optional<double> entropy = task.unigram_entropy();
   if (!entropy) return nullptr;
@@ -223,7 +223,7 @@ void note_unknown(const Experiment& experiment) {
   if (share > 0) notice(unknown_line("", share));
 }
 
-// The task with its model: new, or with the weights that it starts from. A checkpoint of this run brings its own.
+// Makes the task with its model: new, or with the weights that it starts from. A checkpoint of this run brings its own.
 std::unique_ptr<Task> make_task(const TrainCommand& command, const RunDirectory& directory, c10::Device device) {
   ProgressLine reading("text");
   const std::unique_ptr<Experiment> experiment =
@@ -248,7 +248,8 @@ void finish(const TrainCommand& command, Task& task, const TrainResult& result) 
   command.json ? print_json(object.dump(2) + "\n") : print(result_text(result, test, command.out));
 }
 
-// The start and the teacher can be evaluated before the first step.
+// Returns the training options with evaluations before the first step: of the start and of the teacher, where there are
+// any.
 TrainOptions with_start_of_curve(const TrainCommand& command) {
   TrainOptions options = command.train;
   options.evaluate_start = !command.start_from.empty();
@@ -256,7 +257,7 @@ TrainOptions with_start_of_curve(const TrainCommand& command) {
   return options;
 }
 
-// A run that goes on must not learn from another model than it began with.
+// Notes the teacher's weights: a run that goes on must not learn from another model than it began with.
 void note_teacher(const TrainCommand& command) {
   const std::string& teacher = command.task.own<TextOptions>().distillation.teacher;
   if (!teacher.empty()) note_weights(command.out, find_checkpoint(teacher), kTeacherFile);
@@ -282,7 +283,7 @@ int train(TrainCommand& command) {
   std::optional<int64_t> start;
   if (command.resume) {
     const std::optional<int64_t> done = trainer.resume();
-    // Of a run stopped before its first checkpoint nothing is kept, the evaluation of step 0 included.
+    // A run that was stopped before its first checkpoint keeps nothing, not even the evaluation of step 0.
     start = done.value_or(kNothingDone);
     notice(join_text("going on after step ", done.value_or(0), " of ", command.train.steps));
   } else {

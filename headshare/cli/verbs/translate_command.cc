@@ -1,4 +1,4 @@
-// headshare translate: translates standard input line by line.
+// headshare translate translates standard input line by line.
 
 #include "headshare/base/error.h"
 #include "headshare/base/format.h"
@@ -58,7 +58,7 @@ Fields computing_fields(TranslateOptions& o) {
   return list;
 }
 
-// Of sampling, what drawing whole sentences needs; greedy is --beam 1.
+// Returns the options of sampling that drawing whole sentences needs; greedy is --beam 1.
 Fields sampling_fields(TranslateOptions& o) {
   Fields list = fields(o.sampling);
   std::erase_if(list, [](const Field& one) {
@@ -67,7 +67,7 @@ Fields sampling_fields(TranslateOptions& o) {
   return list;
 }
 
-// --sample draws one hypothesis, and what is about drawing does nothing without it.
+// Sets up --sample, which draws one hypothesis; options about drawing do nothing without it.
 void settle_sampling(const Arguments& arguments, TranslateOptions* o) {
   for (const Field& one : sampling_fields(*o)) {
     HS_CHECK(o->sample || !arguments.given(one.name), "--", one.name, " is about --sample; add it, or leave --",
@@ -79,7 +79,7 @@ void settle_sampling(const Arguments& arguments, TranslateOptions* o) {
   HS_CHECK(o->beam.n_best == 1, "--sample draws one hypothesis; leave --n-best ", o->beam.n_best, " out");
 }
 
-// What would change nothing: a user who sets it believes that it matters.
+// Throws UsageError for options that would change nothing: a user who sets one believes that it matters.
 void refuse_idle_options(const Arguments& arguments, const TranslateOptions& o) {
   const bool greedy = o.beam.beam == 1;
   if (greedy) arguments.refuse_idle({"early-stopping"}, "is about several hypotheses, and --beam is 1");
@@ -94,7 +94,7 @@ void refuse_idle_options(const Arguments& arguments, const TranslateOptions& o) 
   if (o.json && o.scores) arguments.refuse_idle({"scores"}, "does nothing with --json, which has the scores");
 }
 
-// Its last line would stand before what is written to the same terminal.
+// Turns the progress line off where its last line would stand before what is written to the same terminal.
 ProgressLine::Output progress_output() {
   ProgressLine::Output output;
   output.terminal = output.terminal && !is_terminal(Stream::kOut);
@@ -113,7 +113,7 @@ std::vector<std::string> read_prefixes(const std::string& path) {
   return lines;
 }
 
-// The texts that translations begin with, as tokens of the target.
+// These are the texts that translations begin with, as tokens of the target.
 class Prefixes {
  public:
   Prefixes(const TranslateOptions& options, const Tokenizer& target) : file_(options.prefixes), target_(target) {
@@ -121,7 +121,7 @@ class Prefixes {
     if (!file_.empty()) lines_ = read_prefixes(file_);
   }
 
-  // After the last line of the input: says so where prefixes are left over.
+  // Says, after the last line of the input, where prefixes are left over.
   void end(int64_t lines) const {
     if (file_.empty() || lines >= static_cast<int64_t>(lines_.size())) return;
     notice(
@@ -142,7 +142,7 @@ class Prefixes {
   std::vector<std::string> lines_ = {};
 };
 
-// What was asked of a line.
+// This is what was asked of a line.
 struct Asked {
   const QueuedLine& line;
   std::span<const int32_t> prefix;
@@ -234,7 +234,7 @@ class TranslateCommand {
 
   static void warn(int64_t number, const std::string& what) { notice(join_text("line ", number, ": ", what)); }
 
-  // What stands for a translation that there is not: with as many columns.
+  // Returns what stands for a missing translation: with as many columns.
   std::string nothing(int64_t number) const {
     if (options_.json) return line_object(number).dump();
     return join_text(options_.scores ? "\t" : "", options_.alignment ? "\t" : "");

@@ -1,5 +1,5 @@
-// The verbs, one file each. Each parses the words behind it, does its work and returns an exit code;
-// what it throws, main turns into a message.
+// Each verb has a file. Each parses the words behind it, does its work and returns an exit code; what it throws, main
+// turns into a message.
 #pragma once
 
 #include "headshare/cli/arguments/args.h"

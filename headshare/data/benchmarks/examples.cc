@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostClasses = 1000;
 
-// Where a row's fields are: the order of `chosen_columns`.
+// These are the places of a row's fields, in the order of `chosen_columns`.
 enum Chosen : size_t { kFirst, kLabel, kIndex, kSecond };
 
 std::vector<ColumnChoice> chosen_columns(const ColumnChoice& first, const ColumnChoice& second,
@@ -130,7 +130,8 @@ std::string listed_labels(const std::vector<std::string>& labels) {
   return labels.size() > kMost ? join_text(list, ", ... (", labels.size(), " in all)") : list;
 }
 
-// Whole numbers first, by size ("10" behind "9"), then texts by their bytes.
+// Tells whether label `a` comes before label `b`: whole numbers come first, by size ("10" behind "9"), then texts by
+// their bytes.
 bool comes_before(const std::string& a, const std::string& b) {
   const auto key = [](const std::string& text) {
     const std::optional<int64_t> number = number_in<int64_t>(text);

@@ -1,4 +1,4 @@
-// Labelled texts and pairs of texts: the text tasks of GLUE and SuperGLUE, and the user's own tables.
+// This header reads labelled texts and pairs of texts: the text tasks of GLUE and SuperGLUE, and the user's own tables.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct TextExamples {
   std::vector<std::string> notes = {};  // sentences about what was left out or looks wrong, for the user
 };
 
-// A file of a task whose form is kText. By its ending TSV, CSV or JSONL; GLUE is TSV and SuperGLUE JSONL
-// where the ending says nothing. Columns a task does not use are passed over. Throws Error naming
-// file and line for what TableReader refuses, an unknown label (with the nearest and all known ones),
-// a number out of range, an empty text or label, labels on some rows only, and a file without rows.
+// Reads a file of a task whose form is kText. Its ending names TSV, CSV or JSONL; where the ending says nothing, GLUE
+// is TSV and SuperGLUE JSONL. Columns a task does not use are passed over. Throws Error naming file and line for what
+// TableReader refuses, an unknown label (with the nearest and all known ones), a number out of range, an empty text or
+// label, labels on some rows only, and a file without rows.
 TextExamples read_examples(const TaskInfo& task, const std::string& path);
 
-// The user's own table.
+// This is the user's own table.
 struct OwnTable {
   std::string text = "text";
   std::string pair = {};        // the second text's column; empty: single texts
@@ -47,16 +47,17 @@ Fields fields(OwnTable& options);
 
 enum class LabelColumn { kRequired, kMayBeMissing };
 
-// Classes are the labels found, numbers by size and others by their bytes, unless `labels` gives those
-// of the training file: then any other is refused. Every row needs a label, unless the column may be missing and is:
-// that is noted. Throws Error as read_examples does, and for more than 1,000 classes.
+// Reads the user's own table. Classes are the labels found, numbers by size and others by their bytes, unless `labels`
+// gives those of the training file: then any other is refused. Every row needs a label, unless the column may be
+// missing and is: that is noted. Throws Error as read_examples does, and for more than 1,000 classes.
 TextExamples read_own_table(const OwnTable& options, const std::string& path,
                             const std::vector<std::string>& labels = {}, LabelColumn column = LabelColumn::kRequired);
 
-// The class of a label, with an error that lists the known ones; `where` leads it.
+// Returns the class of a label; throws Error, which lists the known labels, for an unknown one. `where` leads the
+// error.
 int32_t find_label(const std::string& text, const std::vector<std::string>& labels, const std::string& where);
 
-// A finite number; `where` leads the error.
+// Parses a finite number; `where` leads the error.
 double parse_number(const std::string& text, const std::string& where);
 
 }  // namespace headshare

@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// How many examples each class has.
+// Counts the examples of each class.
 std::vector<int64_t> label_counts(const TextExamples& examples) {
   std::vector<int64_t> counts(examples.labels.size());
   for (const TextExample& example : examples.items) {
@@ -190,7 +190,7 @@ TEST_F(ExamplesTest, MutatedFilesAreReadOrRefused) {
   EXPECT_LT(refused, kRounds);
 }
 
-// The published files, in place: sizes and labels as ../shared/data/README.md has them.
+// This test reads the published files, in place: sizes and labels are as ../shared/data/README.md has them.
 TEST(GlueTest, PublishedFiles) {
   HS_NEEDS_DATA("glue/CoLA/dev.tsv.gz");
   const auto read = [](const char* task, const char* path) {

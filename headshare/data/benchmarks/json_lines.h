@@ -1,4 +1,4 @@
-// JSONL: one JSON object a line.
+// This header reads JSONL: one JSON object a line.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace headshare {
 
-// The object of one line. Throws Error led by `where` for anything else.
+// Parses the object of one line. Throws Error led by `where` for anything else.
 nlohmann::json parse_json_line(std::string_view line, const std::string& where);
 
-// The next object, over blank lines; null at the end of the file. `lines` then stands at its line.
+// Returns the next object, over blank lines; null at the end of the file. `lines` then stands at its line.
 nlohmann::json next_json_line(LineReader* lines);
 
 // Hands every object of the file to `use`, with "file:line" for messages. Throws Error when the file

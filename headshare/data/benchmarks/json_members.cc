@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// nlohmann::json keeps no order, and its ordered form looks for every new name among all before it.
+// This class keeps members in order: nlohmann::json keeps no order, and its ordered form looks for every new name among
+// all before it.
 class Members : public nlohmann::json_sax<Json> {
  public:
   Members(const std::string& where, size_t bytes) : where_(where), bytes_(bytes) {}

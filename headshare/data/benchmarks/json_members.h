@@ -1,4 +1,4 @@
-// A flat JSON object, {"name": value, ...}, with its members in the order of the file.
+// This header reads a flat JSON object, {"name": value, ...}, with its members in the order of the file.
 #pragma once
 
 #include <nlohmann/json.hpp>

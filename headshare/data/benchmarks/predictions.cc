@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Predictions by the index of their example.
+// This class holds predictions by the index of their example.
 class Answers {
  public:
   Answers(const TaskInfo& task, const GoldLabels& gold, const std::string& source)
@@ -32,13 +32,13 @@ class Answers {
     set_place(found->second, index, value, where);
   }
 
-  // In the order of the gold.
+  // Adds the next prediction, in the order of the gold.
   void append(const std::string& value, const std::string& where) {
     if (next_ < values_.size()) set_place(next_, gold_.index[next_], value, where);
     ++next_;
   }
 
-  // After append: as many as the gold has.
+  // Checks, after append, that there are as many predictions as the gold has examples.
   void check_count() const {
     HS_CHECK(next_ == values_.size(), source_, " has ", next_, " predictions, one a line, for the ", values_.size(),
              " examples of ", gold_.source);

@@ -1,5 +1,5 @@
-// Prediction files of GLUE and SuperGLUE tasks, joined with the gold they answer. Both come from outside:
-// whatever does not fit together is an Error, never a score.
+// This header reads prediction files of GLUE and SuperGLUE tasks, joined with the gold they answer. Both come from
+// outside: whatever does not fit together is an Error, never a score.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace headshare {
 
-// What is right in a file of a task.
+// These are the right answers of a file of a task.
 struct GoldLabels {
   std::string source;                   // the file
   std::vector<int64_t> index = {};      // of each example, as predictions name it (MultiRC: of each answer)
@@ -24,7 +24,7 @@ struct GoldLabels {
 // has no labels or an index twice.
 GoldLabels read_gold_labels(const TaskInfo& task, const std::string& path);
 
-// The gold with the predictions beside it. Forms:
+// Returns the gold with the predictions beside it. Forms:
 //   glue       GLUE's submissions, a heading "index<TAB>prediction" and a line for each example in any order;
 //              without that heading one label (or number) a line, in the order of the gold
 //   superglue  SuperGLUE's submissions, {"idx": 0, "label": "entailment"} a line in any order, for MultiRC
@@ -34,8 +34,8 @@ GoldLabels read_gold_labels(const TaskInfo& task, const std::string& path);
 // that is none, an index twice, an index the gold does not have, and missing predictions.
 Outcomes read_predictions(const TaskInfo& task, const GoldLabels& gold, const std::string& path);
 
-// ReCoRD's: {"idx": query, "label": "answer"} a line. A query without a prediction stays without one, as
-// the official scorer has it.
+// Reads ReCoRD's predictions: {"idx": query, "label": "answer"} a line. A query without a prediction stays without one,
+// as the official scorer has it.
 std::vector<AnswerPair> read_record_answers(const std::string& gold, const std::string& predictions);
 
 }  // namespace headshare

@@ -129,7 +129,7 @@ TEST_F(PredictionsTest, MutatedPredictionsAreReadOrRefused) {
   EXPECT_LT(read, 2 * kRounds);
 }
 
-// A made file for each published one: all right must score 1, whatever the task's metric.
+// The test makes a file for each published one: all right must score 1, whatever the task's metric.
 TEST(PredictionsPublishedTest, TheGoldItselfScoresOne) {
   HS_NEEDS_DATA("superglue/WSC/val.jsonl.gz");
   for (const TaskInfo& task : task_list()) {

@@ -1,5 +1,5 @@
-// SQuAD v1.1 and v2.0 files (and XQuAD's, which have the same form): paragraphs, questions, answers with
-// their places; predictions and null odds by question id.
+// This header reads SQuAD v1.1 and v2.0 files (and XQuAD's, which have the same form): paragraphs, questions, answers
+// with their places; predictions and null odds by question id.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ struct SquadData {
   std::string first_misplaced = {};  // a sentence about the first
 };
 
-// Plain or .gz. Every question and answer is kept; answers whose place does not hold their text are
-// counted. Throws Error naming the file and the place in it ("data[3].paragraphs[2].qas[0]") for what is
-// no JSON, a member that is missing or of another type, a question id twice, a question that
-// is_impossible but has answers, and a file without questions.
+// Reads a file, plain or .gz. Every question and answer is kept; answers whose place does not hold their text are
+// counted. Throws Error naming the file and the place in it ("data[3].paragraphs[2].qas[0]") for what is no JSON, a
+// member that is missing or of another type, a question id twice, a question that is_impossible but has answers, and a
+// file without questions.
 SquadData read_squad(const std::string& path);
 
-// "dev.json: 12 of 10570 answers do not stand at their answer_start (...)"; "" when all do.
+// Returns "dev.json: 12 of 10570 answers do not stand at their answer_start (...)"; "" when all do.
 std::string misplaced_note(const SquadData& data);
 
 // Throws Error naming the file and the question where one has no answer, which the rules of v1.1 cannot score.
@@ -55,11 +55,12 @@ void check_can_be_scored(const SquadData& data);
 
 std::vector<SquadGold> gold_answers(const SquadData& data);
 
-// The data as a file of its edition, which read_squad() and the official scorers read: of a part, its gold.
+// Writes the data as a file of its edition, which read_squad() and the official scorers read: for a part, it is the
+// gold.
 std::string squad_file(const SquadData& data);
 
-// The file of the official scorers, {"question id": "answer", ...}, and their file of null odds,
-// {"question id": 0.5, ...}. Throw Error naming the file and the id for anything else.
+// These read the file of the official scorers, {"question id": "answer", ...}, and their file of null odds, {"question
+// id": 0.5, ...}. They throw Error naming the file and the id for anything else.
 std::unordered_map<std::string, std::string> read_squad_answers(const std::string& path);
 NullOdds read_null_odds(const std::string& path);
 

@@ -28,7 +28,7 @@ class SquadFileTest : public DirectoryTest {
  protected:
   SquadData read(const json& object) { return read_squad(file("s.json", object.dump())); }
 
-  // The message for the sample with one value changed.
+  // Returns the message for the sample with one value changed.
   std::string refusal(const char* pointer, const json& value) {
     json object = sample();
     object[json::json_pointer(pointer)] = value;
@@ -151,7 +151,7 @@ TEST_F(SquadFileTest, MutatedFilesAreReadOrRefused) {
   EXPECT_LT(refused, kRounds);
 }
 
-// What the official scorers give for the published predictions, to the last digit.
+// The official scorers give these numbers for the published predictions, to the last digit.
 struct Published {
   const char* gold;
   const char* predictions;

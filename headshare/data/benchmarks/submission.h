@@ -16,11 +16,11 @@ struct SubmittedAnswer {
   int64_t passage = 0;   // of a passage follow each other
 };
 
-// GLUE: a heading "index<TAB>prediction" and a line for each answer. SuperGLUE: {"idx": 0, "label": "true"} a line, for
-// MultiRC a line for each passage with its questions and their answer options.
+// Returns the text of a submission. GLUE: a heading "index<TAB>prediction" and a line for each answer. SuperGLUE:
+// {"idx": 0, "label": "true"} a line, for MultiRC a line for each passage with its questions and their answer options.
 std::string submission(const TaskInfo& task, const std::vector<SubmittedAnswer>& answers);
 
-// "tsv" or "jsonl".
+// Returns "tsv" or "jsonl".
 std::string submission_ending(const TaskInfo& task);
 
 }  // namespace headshare

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Either all examples of a file have labels or none has.
+// This class checks that either all examples of a file have labels or none has.
 class AllOrNone {
  public:
   void check(bool labelled, const char* what, const std::string& where) {
@@ -37,7 +37,7 @@ class Labels {
  public:
   explicit Labels(const char* task) : names_(find_task(Suite::kSuperGlue, task).labels) {}
 
-  // -1 where there is none; either all examples of a file have one or none has.
+  // Returns the class of the label, -1 where there is none; either all examples of a file have one or none has.
   int32_t of(const Json& object, const std::string& where) {
     const auto found = object.find("label");
     all_alike_.check(found != object.end(), "label", where);
@@ -49,7 +49,7 @@ class Labels {
   AllOrNone all_alike_;
 };
 
-// The bytes of code points [begin, end).
+// Returns the bytes of code points [begin, end).
 TextSpan byte_span(const std::string& text, int64_t begin, int64_t end, const std::string& where) {
   const CodePoints places(text);
   HS_CHECK(begin < end && end <= places.count(), where, ": the place ", begin, " to ", end, " is outside its text of ",
@@ -57,7 +57,7 @@ TextSpan byte_span(const std::string& text, int64_t begin, int64_t end, const st
   return {.begin = places.byte(begin), .end = places.byte(end)};
 }
 
-// The words of a text as str.split() finds them.
+// Splits a text into words as str.split() does.
 std::vector<TextSpan> split_words(const std::string& text) {
   std::vector<TextSpan> words;
   bool inside = false;
@@ -76,7 +76,7 @@ std::vector<TextSpan> split_words(const std::string& text) {
   return words;
 }
 
-// A word as spans compare it: lower case, without ASCII punctuation around it.
+// Returns a word as spans compare it: lower case, without ASCII punctuation around it.
 std::string bare(const std::string& text, TextSpan word) {
   while (word.begin < word.end && is_ascii_sign(text[word.begin])) ++word.begin;
   while (word.end > word.begin && is_ascii_sign(text[word.end - 1])) --word.end;
@@ -96,7 +96,7 @@ struct WordSpan {
   Found found = Found::kNowhere;
 };
 
-// Where the words of `span` stand in `text`, at word `index` or as near to it as they are.
+// Finds the words of `span` in `text`, at word `index` or as near to it as they are.
 WordSpan find_words(const std::string& text, const std::string& span, int64_t index, const std::string& where) {
   const std::vector<TextSpan> words = split_words(text);
   const std::vector<std::string> wanted = bare_words(span, split_words(span));

@@ -1,6 +1,6 @@
-// SuperGLUE's tasks that are not a text or two with a label: COPA, MultiRC, ReCoRD, WiC, WSC. (BoolQ, CB,
-// RTE and the diagnostics are read by examples.h.) The files count places in code points or words; here
-// they are bytes.
+// This header reads SuperGLUE's tasks that are not a text or two with a label: COPA, MultiRC, ReCoRD, WiC, WSC. (BoolQ,
+// CB, RTE and the diagnostics are read by examples.h.) The files count places in code points or words; here they are
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -45,14 +45,14 @@ struct WscExample {
 
 struct WscData {
   std::vector<WscExample> examples;
-  // Spans whose words do not stand at their index but elsewhere: the nearest place was taken; nowhere: the
-  // words at the index.
+  // `moved` counts the spans whose words stand elsewhere than at their index: the nearest place was taken. `not_found`
+  // counts those whose words stand nowhere: the words at the index were taken.
   int64_t moved = 0;
   int64_t not_found = 0;
   std::string note;  // a sentence about them; empty when there are none
 };
 
-// One answer option; those of a question follow each other.
+// This is one answer option; those of a question follow each other.
 struct MultiRcExample {
   size_t paragraph = 0;  // index into MultiRcData::paragraphs
   std::string question;

@@ -31,7 +31,7 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? join_text(text, ", ... (", names.size(), " in all)") : text;
 }
 
-// A JSON value as the text of a field; nothing for null.
+// Returns a JSON value as the text of a field; nothing for null.
 std::optional<std::string> field_of(const nlohmann::json& value, const std::string& where, const std::string& name) {
   if (value.is_null()) return std::nullopt;
   if (value.is_string()) return value.get<std::string>();
@@ -139,7 +139,7 @@ void TableReader::check_count(const std::vector<std::string>& fields) const {
                         options_.columns.size(), " (", listed(options_.columns), ")", hint));
 }
 
-// The fields of the next row that is not empty, which begins at `row_line_`.
+// Returns the fields of the next row that is not empty, which begins at `row_line_`.
 std::optional<std::vector<std::string>> TableReader::next_fields() {
   std::optional<std::string_view> line = lines_.next();
   while (line && options_.columns.size() != 1 && without_return(*line).empty()) line = lines_.next();
@@ -162,7 +162,7 @@ std::optional<std::vector<std::string>> TableReader::next_fields() {
   return fields;
 }
 
-// Of a row that begins with `line` and goes on over as many lines as its quotes are open.
+// Returns the fields of a row that begins with `line` and goes on over as many lines as its quotes are open.
 std::vector<std::string> TableReader::quoted_fields(std::string_view line, char separator) {
   std::string row(without_return(line));
   std::vector<std::string> fields;
@@ -177,7 +177,7 @@ std::vector<std::string> TableReader::quoted_fields(std::string_view line, char 
   }
 }
 
-// `*at` stands at the opening quote, and then behind the closing one.
+// Reads a quoted field. `*at` stands at the opening quote, and then behind the closing one.
 std::string TableReader::quoted_field(std::string* row, size_t* at, size_t column) {
   std::string field;
   while (true) {

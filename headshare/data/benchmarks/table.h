@@ -1,4 +1,4 @@
-// Tables of named columns: TSV, CSV and JSONL files, plain or .gz, read row by row.
+// This header reads tables of named columns: TSV, CSV and JSONL files, plain or .gz, row by row.
 //
 //   tsv         one row a line, columns apart by tabs, quotes are letters like any other (GLUE's form)
 //   tsv-quoted  tabs, with CSV's quoting
@@ -26,13 +26,13 @@ const EnumNames<TableFormat>& table_format_names();
 
 struct TableOptions {
   TableFormat format = TableFormat::kByName;  // by the ending: .tsv, .csv, .jsonl, each also with .gz
-  // The names of the columns where the file has no heading line. JSONL has names of its own.
+  // These are the names of the columns where the file has no heading line. JSONL has names of its own.
   std::vector<std::string> columns = {};
   // Rows with too few fields are left out and counted, not refused (GLUE's QQP has some).
   bool skip_short_rows = false;
 };
 
-// A column asked for.
+// This is a column asked for.
 struct ColumnChoice {
   std::vector<std::string> names;  // the first that the table has
   bool required = true;
@@ -48,13 +48,13 @@ class TableReader {
   // Reads the heading. Throws Error for an unknown ending, an empty file, a heading with a name twice.
   explicit TableReader(const std::string& input, TableOptions options = {});
 
-  // Which columns rows have from now on. Throws Error, with the nearest name, when a required column is
+  // Chooses the columns that rows have from now on. Throws Error, with the nearest name, when a required column is
   // missing (JSONL: the row that lacks it does).
   void choose(std::vector<ColumnChoice> columns);
 
-  // The next row; nothing at the end. Throws Error naming file and line for: fewer or more fields than
-  // the heading, text that is not UTF-8, NUL bytes, quoting that RFC 4180 does not know, what is no
-  // JSON object. Empty lines are skipped, unless the table has a single column.
+  // Returns the next row; nothing at the end. Throws Error naming file and line for: fewer or more fields than the
+  // heading, text that is not UTF-8, NUL bytes, quoting that RFC 4180 does not know, what is no JSON object. Empty
+  // lines are skipped, unless the table has a single column.
   std::optional<TableRow> next();
 
   TableFormat format() const { return options_.format; }

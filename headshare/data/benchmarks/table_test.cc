@@ -15,7 +15,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 class TableTest : public DirectoryTest {
  protected:
-  // All rows; a field that is not there reads "-".
+  // Returns all rows; a field that is not there reads "-".
   Rows rows(const std::string& name, const std::string& content, const std::vector<std::string>& columns,
             TableOptions options = {}) {
     TableReader table(file(name, content), std::move(options));
@@ -137,7 +137,7 @@ TEST_F(TableTest, WhatIsNoTable) {
   EXPECT_THAT(error_message([] { TableReader("no-such.tsv"); }), HasSubstr("cannot open no-such.tsv"));
 }
 
-// Whatever the file holds: rows of as many fields as were chosen, or an Error.
+// Whatever the file holds, reading it gives rows of as many fields as were chosen, or an Error.
 TEST_F(TableTest, MutatedTablesAreReadOrRefused) {
   const std::vector<std::pair<std::string, std::string>> originals = {
       {"t.tsv", "id\ttext\tlabel\n1\tthe \"cat\"\tyes\n2\té\tno\n3\tx\ty\n"},

@@ -156,7 +156,7 @@ std::vector<TaskInfo> superglue_tasks() {
           axg};
 }
 
-// Lower case, without '-' and '_'.
+// Returns the name in lower case, without '-' and '_'.
 std::string plain_name(const std::string& name) {
   std::string plain;
   for (const char one : name) {

@@ -1,5 +1,5 @@
-// The tasks of GLUE and SuperGLUE: where their files lie, what they hold, how they are scored. Readers
-// (examples.h, superglue.h), scores and fine-tuning all read this one list.
+// This list holds the tasks of GLUE and SuperGLUE: where their files lie, what they hold, how they are scored. Readers
+// (examples.h, superglue.h), scores and fine-tuning all read it.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace headshare {
 
 enum class Suite { kGlue, kSuperGlue };
 
-// What an example consists of; each form has its reader.
+// A form says what an example consists of; each form has its reader.
 enum class TaskForm {
   kText,     // one text or two, and a class or a number: read_examples
   kChoice,   // COPA: read_copa
@@ -33,7 +33,8 @@ struct TaskInfo {
   std::string test = {};
   TaskForm form = TaskForm::kText;
 
-  // kText: the columns, by the first of these names that the file has; `second` empty for single texts.
+  // These are the columns of a kText task, by the first of these names that the file has; `second` is empty for single
+  // texts.
   ColumnChoice first = {};
   ColumnChoice second = {};
   ColumnChoice label = {};
@@ -46,7 +47,7 @@ struct TaskInfo {
   std::vector<Metric> metrics = {};  // F1 is that of class 1
 };
 
-// In the order of the papers.
+// Lists the tasks in the order of the papers.
 const std::vector<TaskInfo>& task_list();
 
 std::string suite_name(Suite suite);  // "glue", "superglue"
@@ -58,8 +59,8 @@ const TaskInfo& find_task(Suite suite, const std::string& name);
 
 enum class TaskPart { kTrain, kDev, kTest };
 
-// The file of a part below `root`: in the task's own folder or in root itself, plain or .gz. Throws
-// Error with the paths tried.
+// Finds the file of a part below `root`: in the task's own folder or in root itself, plain or .gz. Throws Error with
+// the paths tried.
 fs::path find_task_file(const TaskInfo& task, const fs::path& root, TaskPart part);
 
 }  // namespace headshare

@@ -1,4 +1,4 @@
-// Sentences of like length together, for evaluation and translation.
+// These batches hold sentences of like length together, for evaluation and translation.
 #pragma once
 
 #include <cstdint>

@@ -12,13 +12,14 @@
 namespace headshare {
 namespace {
 
-// Enough that a pool's batches hold sentences of like length, few enough that epochs differ in who meets whom.
+// This is enough that a pool's batches hold sentences of like length, and few enough that epochs differ in who meets
+// whom.
 constexpr int64_t kPoolBatches = 100;
 constexpr int64_t kMostBatchTokens = int64_t{1} << 32;
 
 int64_t measure(std::span<const int32_t> side) { return static_cast<int64_t>(side.size()); }
 
-// Fisher-Yates.
+// Shuffles by Fisher-Yates.
 template <class Item>
 void shuffle(std::vector<Item>* items, Philox* random) {
   for (size_t i = items->size(); i > 1; --i) std::swap((*items)[i - 1], (*items)[random->below(i)]);
@@ -82,7 +83,7 @@ int64_t PairBatcher::length(int64_t pair) const {
   return std::max(measure(data_->source(pair)), measure(data_->target(pair)));
 }
 
-// Any epoch can be made without those before it.
+// Begins an epoch; any epoch can be made without those before it.
 void PairBatcher::begin_epoch(int64_t epoch) {
   state_.epoch = epoch;
   state_.batch = 0;
@@ -105,8 +106,8 @@ void PairBatcher::begin_epoch(int64_t epoch) {
 }
 
 void PairBatcher::cut_pool(std::span<int64_t> pool) {
-  // By the longer side, which batches are bounded by; then by the target, which costs more (the output layer). Equal
-  // pairs stay shuffled.
+  // The rank is by the longer side, which batches are bounded by; then by the target, which costs more (the output
+  // layer). Equal pairs stay shuffled.
   const auto rank = [this](int64_t pair) {
     return std::tuple(length(pair), measure(data_->target(pair)), measure(data_->source(pair)));
   };

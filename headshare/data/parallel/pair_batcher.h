@@ -1,4 +1,5 @@
-// Batches of sentence pairs by their number of tokens. Legend: B pairs, S source tokens, T target tokens.
+// A batcher makes batches of sentence pairs by their number of tokens. Legend: B pairs, S source tokens, T target
+// tokens.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@ struct PairBatch {
   int64_t scored = 0;                        // targets that are not ignored
 };
 
-// Ids that are no part of the pairs.
+// These ids are no part of the pairs.
 struct PairBatchIds {
   int64_t source_padding = 0;
   int64_t target_padding = 0;
-  int64_t start = 0;  // what a decoder begins with
+  int64_t start = 0;  // the id that a decoder begins with
 };
 
 // The batch of these pairs, in this order; at least one. Each is within 0 .. data.size() - 1.
@@ -45,7 +46,7 @@ struct PairBatcherOptions {
   PairBatchIds ids = {};
 };
 
-// Where a batcher stands. The batches that follow depend on this, the options and the pairs alone.
+// This is where a batcher stands. The batches that follow depend on this, the options and the pairs alone.
 struct PairBatchState {
   int64_t epoch = 0;        // from 0
   int64_t batch = 0;        // the next one of this epoch
@@ -55,9 +56,9 @@ struct PairBatchState {
 nlohmann::json to_json(const PairBatchState& state);
 PairBatchState pair_batch_state_from_json(const nlohmann::json& json, const std::string& where);
 
-// Every pair once an epoch. An epoch's pairs are shuffled and cut into pools of about 100 batches; a pool is sorted by
-// length and cut into batches; the batches of all pools are shuffled. Random numbers come from the stream
-// (seed, "pair-batches") and the epoch, and from nothing else: models that differ see the same batches.
+// A batcher gives every pair once an epoch. An epoch's pairs are shuffled and cut into pools of about 100 batches; a
+// pool is sorted by length and cut into batches; the batches of all pools are shuffled. Random numbers come from the
+// stream (seed, "pair-batches") and the epoch, and from nothing else: models that differ see the same batches.
 class PairBatcher {
  public:
   // Throws Error for no pairs, and for a pair with a side of more than batch_tokens tokens.
@@ -65,10 +66,10 @@ class PairBatcher {
 
   PairBatch next();
 
-  // The pairs that next() will give.
+  // Returns the pairs that next() will give.
   std::span<const int64_t> next_pairs() const { return batches_[static_cast<size_t>(state_.batch)]; }
 
-  // Of the epoch that next() is in.
+  // Counts the batches of the epoch that next() is in.
   int64_t batches_in_epoch() const { return static_cast<int64_t>(batches_.size()); }
 
   const PairBatchState& state() const { return state_; }
@@ -77,7 +78,7 @@ class PairBatcher {
   // its epoch does not have.
   void restore(const PairBatchState& state);
 
-  // How often the pairs have been gone through.
+  // Tells how often the pairs have been gone through.
   double epochs() const;
 
  private:

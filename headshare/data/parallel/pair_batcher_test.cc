@@ -18,7 +18,7 @@ class PairBatcherTest : public PairTest {
     return std::make_shared<PairData>(random_data(count, most, seed));
   }
 
-  // The pairs of the next epoch's batches.
+  // Returns the pairs of the next epoch's batches.
   static std::vector<std::vector<int64_t>> epoch(PairBatcher* batcher) {
     std::vector<std::vector<int64_t>> batches;
     for (int64_t left = batcher->batches_in_epoch(); left > 0; --left) batches.push_back(batcher->next().pairs);

@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// 29000 as "29,000".
+// Writes 29000 as "29,000".
 std::string grouped(int64_t count) {
   std::string digits = std::to_string(count);
   for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
@@ -24,7 +24,8 @@ std::vector<int32_t> encoded(const Tokenizer& tokenizer, const std::string& sent
   }
 }
 
-// The count of the reason to leave a pair out; nullptr to keep it. Lengths are without the `borders` tokens around.
+// Returns the count of the reason to leave a pair out; nullptr to keep it. Lengths are without the `borders` tokens
+// around.
 int64_t* reason(size_t source, size_t target, int64_t borders, const PairLimits& limits, PairCounts* counts) {
   const auto [shorter, longer] = std::minmax(source, target);
   if (shorter == 0 && !limits.keep_empty) return &counts->empty;

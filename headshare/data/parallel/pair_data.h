@@ -1,4 +1,4 @@
-// Sentence pairs as token ids, in memory.
+// This class holds sentence pairs as token ids, in memory.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headshare {
 
-// What became of the pairs of a text.
+// These counts tell what became of the pairs of a text.
 struct PairCounts {
   int64_t read = 0;
   int64_t empty = 0;        // left out: a side without tokens
@@ -22,7 +22,7 @@ struct PairCounts {
   int64_t kept() const { return read - empty - too_long - too_unequal; }
 };
 
-// "28,985 pairs; left out: 12 longer than 256 tokens, 3 with a side more than 9 times as long as the other".
+// Returns "28,985 pairs; left out: 12 longer than 256 tokens, 3 with a side more than 9 times as long as the other".
 std::string counts_text(const PairCounts& counts, const PairLimits& limits);
 
 class PairData {
@@ -38,18 +38,18 @@ class PairData {
   int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
   bool empty() const { return numbers_.empty(); }
 
-  // The ids of a pair's side, the token that ends it last. 0 <= pair < size(), unchecked.
+  // Returns the ids of a pair's side, the token that ends it last. 0 <= pair < size(), unchecked.
   std::span<const int32_t> source(int64_t pair) const { return side(2 * static_cast<size_t>(pair)); }
   std::span<const int32_t> target(int64_t pair) const { return side(2 * static_cast<size_t>(pair) + 1); }
 
-  // Which pair of the text this one is, from 0: pairs before it may be left out.
+  // Tells which pair of the text this one is, from 0: pairs before it may be left out.
   int64_t number(int64_t pair) const { return numbers_[static_cast<size_t>(pair)]; }
 
   int64_t source_tokens() const { return source_tokens_; }
   int64_t target_tokens() const { return static_cast<int64_t>(ids_.size()) - source_tokens_; }
   const PairCounts& counts() const { return counts_; }
 
-  // 32 hexadecimal digits of all ids and where sides end: equal pairs have equal fingerprints.
+  // Returns 32 hexadecimal digits of all ids and where sides end: equal pairs have equal fingerprints.
   const std::string& fingerprint() const { return fingerprint_; }
 
  private:

@@ -1,4 +1,4 @@
-// Which sentence pairs a run learns from, and how they are read and put into batches.
+// These options say which sentence pairs a run learns from, and how they are read and put into batches.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ enum class PairFormat {
   kJsonLines,  // one file, a JSON object a line with two texts
 };
 
-// The files of one part of the data. `target` is empty where `source` holds both sides.
+// These are the files of one part of the data. `target` is empty where `source` holds both sides.
 struct PairFiles {
   std::string source;
   std::string target;
-  const char* part = "";  // what its options begin with: "", "validation-", "test-"
+  const char* part = "";  // the beginning of its options: "", "validation-", "test-"
 
   bool given() const { return !source.empty() || !target.empty(); }
 };
 
-// Pairs that are left out of the training data. Lengths are in tokens.
+// These limits say which pairs are left out of the training data. Lengths are in tokens.
 struct PairLimits {
   std::optional<int64_t> longest = {};    // a side with its end-of-text token
   std::optional<double> most_ratio = {};  // the longer side to the shorter one, both without it
@@ -42,7 +42,7 @@ struct PairOptions {
   std::optional<int64_t> max_pair_length = 256;
   std::optional<double> max_length_ratio = 9;
   int64_t batch_tokens = 4096;
-  // Has no field here: a run has one policy for all of its texts. kAuto and kKeep are taken as kRefuse.
+  // This has no field here: a run has one policy for all of its texts. kAuto and kKeep are taken as kRefuse.
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kRefuse;
 
   PairLimits limits() const { return {.longest = max_pair_length, .most_ratio = max_length_ratio}; }

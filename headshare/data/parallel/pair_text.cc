@@ -19,7 +19,7 @@ bool ends_with(std::string name, const char* ending) {
   return name.ends_with(ending);
 }
 
-// Pairs are read for the tokenizer, then for the ids.
+// Throws Error for standard input and pipes: pairs are read for the tokenizer, then for the ids.
 void refuse_streams(const std::string& path) {
   std::error_code ignored;
   HS_CHECK(path != "-" &&

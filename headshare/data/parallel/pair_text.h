@@ -1,4 +1,4 @@
-// Sentence pairs of files, one after another.
+// This class reads sentence pairs of files, one after another.
 #pragma once
 
 #include <array>
@@ -32,13 +32,13 @@ class PairText {
   PairText(const PairFiles& files, const PairOptions& options);
   ~PairText();
 
-  // The next pair; nothing at the end.
+  // Returns the next pair; nothing at the end.
   std::optional<Pair> next();
 
-  // For messages about the pair last read: "train.tsv:17", "train.de:17 and train.en:17".
+  // Names the pair last read, for messages: "train.tsv:17", "train.de:17 and train.en:17".
   std::string where() const;
 
-  // "train.tsv", "train.de and train.en".
+  // Returns "train.tsv", "train.de and train.en".
   std::string name() const;
 
   uint64_t pairs() const { return pairs_; }  // read so far

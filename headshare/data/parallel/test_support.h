@@ -19,7 +19,8 @@ inline std::vector<Pair> read_all(const PairFiles& files, const PairOptions& opt
   return pairs;
 }
 
-// Pairs of `lengths` (without the end token; FakeTokenizer makes a token of each byte), in files of `test`.
+// A test makes pairs of `lengths` (without the end token; FakeTokenizer makes a token of each byte), in files of
+// `test`.
 class PairTest : public DirectoryTest {
  protected:
   PairFiles files_of(const std::vector<std::pair<int64_t, int64_t>>& lengths) const {
@@ -38,7 +39,7 @@ class PairTest : public DirectoryTest {
     return PairData(&text, tokenizer, tokenizer, limits);
   }
 
-  // Of `count` random lengths from 1 to `most`.
+  // Makes pairs of `count` random lengths from 1 to `most`.
   PairData random_data(int64_t count, uint64_t most, uint64_t seed) const {
     Philox random(seed);
     std::vector<std::pair<int64_t, int64_t>> lengths;

@@ -1,4 +1,4 @@
-// What texts may hold: the same rules for every reader.
+// This header says what texts may hold: the same rules for every reader.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 
 namespace headshare {
 
-// A document's bytes as the options allow them; `where` and `offset` say where they stand.
-// `storage` holds the text when it had to be changed.
-// Throws Error led by `where` for what the options refuse.
+// Returns a document's bytes as the options allow them; `where` and `offset` say where they stand. `storage` holds the
+// text when it had to be changed. Throws Error led by `where` for what the options refuse.
 std::string_view allowed_text(std::string_view text, const TextSourceOptions& options, const std::string& where,
                               uint64_t offset, std::string* storage);
 

@@ -57,7 +57,7 @@ double Batcher::epochs() const {
          static_cast<double>(tokens_.size());
 }
 
-// Fisher-Yates with the epoch's own stream: any epoch can be made without those before it.
+// Shuffles by Fisher-Yates with the epoch's own stream: any epoch can be made without those before it.
 void Batcher::shuffle_windows(int64_t epoch) {
   permutation_.resize(static_cast<size_t>(windows_));
   std::iota(permutation_.begin(), permutation_.end(), 0);

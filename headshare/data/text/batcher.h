@@ -1,4 +1,4 @@
-// Batches of token windows for causal language models. Legend: B batch, T context.
+// A batcher makes batches of token windows for causal language models. Legend: B batch, T context.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct BatchOptions {
 Field batch_size_field(int64_t* target);
 Field batch_order_field(BatchOrder* target);
 
-// Where a batcher stands. The batches that follow depend on this, the options and the tokens alone.
+// This is where a batcher stands. The batches that follow depend on this, the options and the tokens alone.
 struct BatchState {
   int64_t batches = 0;      // handed out so far
   std::string fingerprint;  // of the tokens
@@ -45,10 +45,9 @@ struct BatchState {
 nlohmann::json to_json(const BatchState& state);
 BatchState batch_state_from_json(const nlohmann::json& json, const std::string& where);
 
-// Full windows of T inputs and their T targets; nothing is padded or ignored. The disjoint windows
-// are [k T, k T + T] for all k that fit, so that up to T - 1 tokens at the end are never seen by
-// kShuffled and kSequential. Random numbers come from the stream (seed, "batches") and from nothing
-// else: models that differ see the same batches.
+// A batcher gives full windows of T inputs and their T targets; nothing is padded or ignored. The disjoint windows are
+// [k T, k T + T] for all k that fit, so that up to T - 1 tokens at the end are never seen by kShuffled and kSequential.
+// Random numbers come from the stream (seed, "batches") and from nothing else: models that differ see the same batches.
 class Batcher {
  public:
   // Throws Error when the text is shorter than context + 1 tokens (check_long_enough).
@@ -61,7 +60,7 @@ class Batcher {
   // Goes on from a state of a batcher with equal options. Throws Error for a state of other tokens.
   void restore(const BatchState& state);
 
-  // How often the text has been gone through: inputs handed out / tokens.
+  // Tells how often the text has been gone through: inputs handed out / tokens.
   double epochs() const;
 
  private:
@@ -73,7 +72,7 @@ class Batcher {
   BatchState state_;
   uint64_t key_;
   int64_t windows_;              // disjoint ones in the text
-  int64_t shuffled_epoch_ = -1;  // that `permutation_` is of
+  int64_t shuffled_epoch_ = -1;  // the epoch that `permutation_` belongs to
   std::vector<int64_t> permutation_;
 };
 

@@ -61,7 +61,7 @@ TEST(BatcherTest, RandomStartsAreUniformOverAllPossibleOnes) {
   for (int i = 0; i < 3000; ++i) {
     for (const int64_t start : starts(batcher.next())) ++counts.at(static_cast<size_t>(start));
   }
-  // 9000 draws: 900 each, standard deviation 28.5; five of them.
+  // There are 9000 draws: 900 each, standard deviation 28.5; the tolerance is five of them.
   for (const int count : counts) EXPECT_NEAR(count, 900, 143);
 }
 

@@ -9,7 +9,7 @@ Fields fields(DataOptions& options) {
                                                    {InvalidUtf8::kRefuse, "refuse"},
                                                    {InvalidUtf8::kReplace, "replace"},
                                                    {InvalidUtf8::kKeep, "keep"}};
-  // Below 1: something must be left to train on.
+  // The fraction is below 1: something must be left to train on.
   const double most = 0.9;
   return {
       naming_path(field("text", &options.text,

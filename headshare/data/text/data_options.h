@@ -1,4 +1,4 @@
-// Which text a run learns from, and how it is read.
+// These options say which text a run learns from, and how it is read.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct DataOptions {
   std::vector<std::string> validation_text;
   std::vector<std::string> test_text;
   double validation_fraction = 0.1;  // of the tokens of `text`, when there is no validation_text
-  double test_fraction = 0.0;        // likewise for test_text
+  double test_fraction = 0.0;        // of the tokens of `text`, when there is no test_text
   std::string jsonl_field = "text";
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kAuto;
   bool allow_binary = false;

@@ -76,7 +76,7 @@ class FakeByteTokenizer : public FakeTokenizer {
   std::optional<int32_t> special(SpecialToken) const override { return std::nullopt; }
 };
 
-// Lossy: one id per 10 bytes, and no way back.
+// This tokenizer is lossy: one id per 10 bytes, and no way back.
 class LossyTokenizer : public FakeTokenizer {
  public:
   bool lossless() const override { return false; }

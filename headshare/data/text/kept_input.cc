@@ -13,7 +13,7 @@ bool can_be_read_once(const std::string& input) {
   return input == "-" || fs::is_fifo(input, ignored);
 }
 
-// The end by which readers tell formats.
+// Returns the end by which readers tell formats.
 std::string ending_of(const std::string& input) {
   for (const char* ending : {".jsonl.gz", ".jsonl", ".gz"}) {
     if (input.ends_with(ending)) return ending;

@@ -1,4 +1,4 @@
-// Texts that can be read only once (standard input, pipes), kept in a run's directory: a run reads its text several
+// Texts that can be read only once (standard input, pipes) are kept in a run's directory: a run reads its text several
 // times, and again when it is resumed or repeated.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace headshare {
 
-// The names of kept inputs, a pattern of OwnNames::names: kept-input-HASH.txt, by the hash of what is in it, so that
-// no other file can have the name.
+// This matches the names of kept inputs, a pattern of OwnNames::names: kept-input-HASH.txt, by the hash of what is in
+// it, so that no other file can have the name.
 inline constexpr const char* kKeptInputs = "kept-input-*";
 
 class KeptInputs {
@@ -29,10 +29,10 @@ class KeptInputs {
 
   void keep() { made_.clear(); }
 
-  // The copies' names in the directory.
+  // Lists the copies' names in the directory.
   std::vector<std::string> names() const;
 
-  // What `read` returns. Errors that name a copy name what the user gave in its place.
+  // Returns what `read` returns. Errors that name a copy name what the user gave in its place.
   template <class Read>
   auto reading(Read read) const {
     try {

@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 class KeptInputsTest : public testing::Test {
  protected:
-  // A pipe that gives `content` once.
+  // Makes a pipe that gives `content` once.
   std::thread pipe(const std::string& content) const {
     HS_CHECK(::mkfifo((home_ / "pipe").c_str(), 0600) == 0, "no pipe");
     return std::thread([this, content] { write_pipe(content); });

@@ -8,7 +8,7 @@
 namespace headshare {
 namespace {
 
-// A text in two parts would be learnt and then asked for.
+// Throws Error where two parts share a text: it would be learnt and then asked for.
 void check_disjoint(const DataOptions& options) {
   std::map<fs::path, std::string> option_of;
   const auto add = [&](const std::vector<std::string>& inputs, const std::string& option) {

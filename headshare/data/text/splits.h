@@ -1,4 +1,4 @@
-// The text of a run in its three parts.
+// This header splits the text of a run into its three parts.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace headshare {
 struct TextSplits {
   TokenData train;
   TokenData validation;  // empty when neither a file nor a fraction is given
-  TokenData test;        // likewise
+  TokenData test;        // empty when neither a file nor a fraction is given
 };
 
 // Cuts tokens in contiguous parts: training first, then validation, then test. With n tokens the

@@ -5,8 +5,8 @@
 namespace headshare {
 namespace {
 
-// True when the character that begins at `at` is white space (Unicode property White_Space) or a
-// control character; also when it is cut off by the end of the text, for then it could be.
+// Tells whether the character that begins at `at` is white space (Unicode property White_Space) or a control character;
+// also when it is cut off by the end of the text, for then it could be.
 bool may_be_space(std::string_view text, size_t at) {
   const auto byte = static_cast<uint8_t>(text[at]);
   if (byte < 0x80) return byte <= 0x20 || byte == 0x7F;
@@ -19,8 +19,8 @@ bool may_be_space(std::string_view text, size_t at) {
   return two == "\xE2\x80" && (last <= 0x8A || last == 0xA8 || last == 0xA9 || last == 0xAF);
 }
 
-// The same for the character that ends before `end`. The start of the text counts as white space:
-// what stands before it is not known.
+// Tells the same for the character that ends before `end`. The start of the text counts as white space: what stands
+// before it is not known.
 bool may_be_space_before(std::string_view text, size_t end) {
   size_t begin = end;
   while (begin > 0 && end - begin < 4) {

@@ -1,4 +1,4 @@
-// Where a text can be cut so that both parts, tokenised by themselves, give the tokens of the whole.
+// This header cuts a text so that both parts, tokenised by themselves, give the tokens of the whole.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace headshare {
 
-// The last position (0 < position < size) before a single space or, when there is none, behind a
-// single line end, with no white space on their other sides. 0 when there is neither.
+// Returns the last position (0 < position < size) before a single space or, when there is none, behind a single line
+// end, with no white space on their other sides. 0 when there is neither.
 //
 // Why this is safe: the pre-tokenizers in use (white space; the GPT-2 pattern and its successors)
 // take a line end with what stands before it and a space with what follows; only in a run of white

@@ -35,7 +35,7 @@ bool has_text_ending(const fs::path& path) {
   return std::any_of(kTextEndings.begin(), kTextEndings.end(), [&](auto ending) { return name.ends_with(ending); });
 }
 
-// Directories met so far and the names of what headshare wrote into them.
+// This class remembers the directories met so far and the names of what headshare wrote into them.
 class OwnOutputs {
  public:
   bool contains(const fs::path& path) {
@@ -50,7 +50,7 @@ class OwnOutputs {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// The text files of a directory, sorted by path, empty ones too. Links to directories are not followed.
+// Lists the text files of a directory, sorted by path, empty ones too. Links to directories are not followed.
 std::vector<std::string> files_below(const std::string& directory) {
   std::vector<std::string> files;
   OwnOutputs outputs;
@@ -86,7 +86,7 @@ std::vector<std::string> files_of(const std::string& directory) {
   return files;
 }
 
-// Where to cut a text that goes on behind its end; 0 when more of it should be read first.
+// Returns where to cut a text that goes on behind its end; 0 when more of it should be read first.
 size_t cut_position(std::string_view text) {
   if (text.size() < kPieceBytes) return 0;
   const size_t safe = last_safe_cut(text);
@@ -95,7 +95,7 @@ size_t cut_position(std::string_view text) {
 
 }  // namespace
 
-// The pieces of one file.
+// A reader gives the pieces of one file.
 class TextSource::Reader {
  public:
   explicit Reader(const TextSourceOptions& options) : options_(options) {}
@@ -166,7 +166,7 @@ class TextSource::JsonlReader : public Reader {
   }
 
  private:
-  // The next record with text, into `document_`; false at the end of the file.
+  // Reads the next record with text into `document_`; returns false at the end of the file.
   bool next_document() {
     done_ = 0;
     document_.clear();

@@ -1,4 +1,4 @@
-// A list of inputs read as a stream of documents, in constant memory.
+// A list of inputs is read as a stream of documents, in constant memory.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,18 @@ struct TextSourceOptions {
   bool keep_mark = false;     // a byte order mark at the start of a text file is handed out as text
 };
 
-// A part of a document that can be tokenised by itself.
+// A piece is a part of a document that can be tokenised by itself.
 struct TextPiece {
   std::string_view text;  // valid until the next call
   bool begins_document = false;
 };
 
-// The files that `inputs` stand for; those of a directory sorted by path. Throws Error for an input
-// that does not exist, a directory without text, an empty list, or "-" given twice.
+// Lists the files that `inputs` stand for; those of a directory sorted by path. Throws Error for an input that does not
+// exist, a directory without text, an empty list, or "-" given twice.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 
-// The same without a check or a notice, for the check that no output replaces a text. Throws Error for a directory that
-// cannot be listed.
+// Lists the files without a check or a notice, for the check that no output replaces a text. Throws Error for a
+// directory that cannot be listed.
 InputPaths paths_of_texts(const std::vector<std::string>& inputs);
 
 bool is_jsonl(const std::string& input);  // by name: .jsonl or .jsonl.gz
@@ -67,14 +67,14 @@ class TextSource {
 
   const std::vector<std::string>& files() const { return files_; }
 
-  // The notices that reading would give about byte order marks, for one who has what the files hold already. Only where
-  // rereadable().
+  // Gives the notices that reading would give about byte order marks, for a caller who has what the files hold already.
+  // Needs rereadable().
   void note_marks() const;
 
-  // True when all inputs are regular files: they can be read again and their size is known.
+  // Tells whether all inputs are regular files: they can be read again and their size is known.
   bool rereadable() const { return bytes_total_.has_value(); }
 
-  // Progress in bytes of the files as stored.
+  // Tells the progress in bytes of the files as stored.
   uint64_t bytes_done() const;
   std::optional<uint64_t> bytes_total() const { return bytes_total_; }
 

@@ -109,7 +109,8 @@ TEST_F(TextSourceTest, MissingInputsAreNamed) {
   EXPECT_THAT(refusal("x.jsonl", "\n \n{\"text\":\"\"}\n"), HasSubstr("x.jsonl is empty: no record"));
 }
 
-// Whoever reads it: training, scores, tables, lines. Files are read several times, and the note comes once.
+// The mark is left out whoever reads the file: training, scores, tables, lines. Files are read several times, and the
+// note comes once.
 TEST_F(TextSourceTest, AByteOrderMarkIsLeftOutWithANote) {
   const std::string marked = file("marked.txt", "\xEF\xBB\xBFsome words\n"), other = file("lines.txt",
                                                                                           "\xEF\xBB\xBF"

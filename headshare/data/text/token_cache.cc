@@ -19,8 +19,8 @@ void report(const Progress& progress, std::string_view stage, uint64_t done, std
   if (progress) progress({.stage = stage, .done = done, .total = total});
 }
 
-// A hash of the inputs' stored bytes and of everything that decides how they become text. Names do
-// not matter, except for the endings that tell the format.
+// Hashes the inputs' stored bytes and everything that decides how they become text. Names do not matter, except for the
+// endings that tell the format.
 std::string hash_source(const TextSource& source, const TextSourceOptions& options, const Progress& progress) {
   ContentHash hash;
   hash.update(join_text(kFormat, ";", options.jsonl_field.size(), ":", options.jsonl_field, ";",
@@ -39,7 +39,7 @@ std::string hash_source(const TextSource& source, const TextSourceOptions& optio
   return hash.hex();
 }
 
-// Sizes and times of the inputs, to notice a change between hashing and tokenising.
+// Returns sizes and times of the inputs, to notice a change between hashing and tokenising.
 std::string file_times(const TextSource& source) {
   std::string times;
   for (const std::string& file : source.files()) {
@@ -60,7 +60,7 @@ void write_tokens(const fs::path& path, const TokenFileKey& key, TextSource& sou
   writer.finish();
 }
 
-// The cached tokens, or nothing when there is no usable file.
+// Returns the cached tokens, or nothing when there is no usable file.
 std::optional<TokenData> read_cached(const fs::path& path, const TokenFileKey& key, WordTable* words) {
   if (!path_exists(path)) return std::nullopt;
   try {

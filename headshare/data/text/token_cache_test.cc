@@ -97,8 +97,8 @@ TEST_F(TokenCacheTest, EveryTokenizerGivesTheTokensOfTheWholeText) {
   }
 }
 
-// Byte tokenizers keep bytes that are no UTF-8, and a mark only where every byte was asked for. What was tokenised
-// before says so, too.
+// Byte tokenizers keep bytes that are no UTF-8, and a mark only where every byte was asked for. A text that was
+// tokenised before has the note, too.
 TEST_F(TokenCacheTest, AByteOrderMarkIsNoText) {
   const auto tokenizer = train_tokenizer({.kind = TokenizerKind::kBytes}, [](std::string*) { return false; });
   const std::string text = "one \xFF", marked = "\xEF\xBB\xBF" + text;
@@ -191,7 +191,7 @@ TEST_F(TokenCacheTest, TheSecondTimeNothingIsTokenised) {
   EXPECT_EQ(second.fingerprint(), first.fingerprint());
   EXPECT_EQ(second.text_bytes(), 9u);
 
-  // Whatever changes the tokens makes a new file.
+  // A change that changes the tokens makes a new file.
   file("moved.txt", "some texts");
   EXPECT_EQ(open_tokens({moved}, options_, tokenizer_).text_bytes(), 10u);
   EXPECT_EQ(cached().size(), 2u);

@@ -9,7 +9,7 @@
 namespace headshare {
 namespace {
 
-// How many bytes of text tokens [begin, end) decode to. End-of-text tokens stand for none.
+// Counts the bytes of text that tokens [begin, end) decode to. End-of-text tokens stand for none.
 uint64_t decoded_bytes(const TokenStorage& storage, int64_t begin, int64_t end, const Tokenizer& tokenizer) {
   std::vector<int32_t> ids;
   ids.reserve(static_cast<size_t>(end - begin));
@@ -84,7 +84,7 @@ TokenData TokenData::view(int64_t begin, int64_t end, const Tokenizer& tokenizer
   TokenData part = *this;
   part.begin_ = begin_ + begin;
   part.end_ = begin_ + end;
-  // What begins or ends with these tokens has known bytes: marks and earlier views.
+  // A border that this range shares with the view has known bytes, as have marks and earlier views.
   if (part.begin_ != begin_) part.byte_begin_ = part.begin_ == end_ ? byte_end_ : bytes_before(part.begin_, tokenizer);
   if (part.end_ != end_) part.byte_end_ = part.end_ == begin_ ? byte_begin_ : bytes_before(part.end_, tokenizer);
   return part;

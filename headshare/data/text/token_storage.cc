@@ -28,7 +28,7 @@ struct Trailer {
   int64_t documents = 0;
   uint64_t marks = 0;
   int64_t words = 0;
-  uint64_t word_bytes = 0;  // of their section
+  uint64_t word_bytes = 0;  // bytes of the section of words
   Hex source{};
   Hex tokenizer{};
   Hex hash{};   // of the tokens, marks and words
@@ -63,7 +63,7 @@ Trailer make_trailer(const TokenFileKey& key) {
   return trailer;
 }
 
-// The trailer of a file, checked against the file's size and the key.
+// Returns the trailer of a file, checked against the file's size and the key.
 Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const std::string& where) {
   Trailer trailer;
   HS_CHECK(file.size() >= kMagic.size() + sizeof trailer, where, ": only ", file.size(), " bytes");
@@ -83,7 +83,7 @@ Trailer checked_trailer(const MappedFile& file, const TokenFileKey& key, const s
   return trailer;
 }
 
-// The hash of a file's tokens and of what follows them, `rest_bytes`. Read, not mapped: touching every mapped page
+// Hashes a file's tokens and what follows them, `rest_bytes`. The file is read, not mapped: touching every mapped page
 // would make the whole file count as memory of this process.
 std::string file_hash(const fs::path& path, uint64_t token_bytes, uint64_t rest_bytes) {
   ByteStream stream(path.string(), Decompress::kNo);

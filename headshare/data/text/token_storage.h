@@ -1,4 +1,4 @@
-// What TokenData refers to, and the cache file that holds it. Inside headshare/data only.
+// TokenData refers to a storage, which a cache file holds. This header is for headshare/data only.
 //
 // The file, little-endian: 8 bytes of magic; the tokens, `token_bytes` each; padding to a multiple
 // of 8; the marks; the words of a tokenizer without a vocabulary (word_section.h); the trailer. The trailer stands last
@@ -42,14 +42,14 @@ struct TokenStorage {
 
   int32_t at(int64_t index) const { return here(narrow != nullptr ? narrow[index] : wide[index]); }
 
-  // The id in this process of an id in the file.
+  // Returns the id in this process of an id in the file.
   int32_t here(int32_t id) const { return renumbered.empty() ? id : renumbered.at(static_cast<size_t>(id)); }
 };
 
-// A tokenizer without a vocabulary.
+// A tokenizer without a vocabulary has this size.
 inline constexpr int64_t kOpenVocabulary = -1;
 
-// What a token file must agree with to be used.
+// A token file must agree with this key to be used.
 struct TokenFileKey {
   std::string source;       // content hash of the inputs and of how they are read
   std::string tokenizer;    // content hash of the tokenizer as JSON
@@ -63,7 +63,7 @@ class TokenFileWriter {
   // `words` are those of a tokenizer without a vocabulary, else null; they must outlive the writer.
   TokenFileWriter(const fs::path& path, const TokenFileKey& key, const WordTable* words = nullptr);
 
-  // Tokens that stand for `text_bytes` bytes. Throws Error for an id outside the vocabulary.
+  // Adds tokens that stand for `text_bytes` bytes. Throws Error for an id outside the vocabulary.
   void add(std::span<const int32_t> tokens, uint64_t text_bytes);
   void begin_document();  // from the second on, puts the end-of-text token if the key has one
   void finish();

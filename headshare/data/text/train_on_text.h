@@ -1,4 +1,4 @@
-// Training a tokenizer on files.
+// This header trains a tokenizer on files.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace headshare {
 
-// A tokenizer trained on all of `data.text`, which is read as training reads it. Throws Error as train_tokenizer()
-// does, where no text is named, and for files that are no text; also for text that can be read only once (standard
-// input), unless the tokenizer is all that is made of it.
+// Trains a tokenizer on all of `data.text`, which is read as training reads it. Throws Error as train_tokenizer() does,
+// where no text is named, and for files that are no text; also for text that can be read only once (standard input),
+// unless the tokenizer is all that is made of it.
 enum class TextIsFor { kTokenizer, kModelToo };
 std::unique_ptr<Tokenizer> train_on_text(const TokenizerOptions& options, const DataOptions& data,
                                          const Progress& progress = {}, TextIsFor use = TextIsFor::kModelToo);

@@ -1,4 +1,4 @@
-// Windows over a text for evaluation: every token but the first is scored exactly once.
+// Windows over a text serve evaluation: every token but the first is scored exactly once.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ class EvaluationWindows {
   int64_t windows() const { return windows_; }
   int64_t batches() const { return (windows_ + options_.batch_size - 1) / options_.batch_size; }
 
-  // The total of Batch::scored over all batches.
+  // Returns the total of Batch::scored over all batches.
   int64_t scored() const { return tokens_.size() - 1; }
 
-  // Batch number `index` of batches(). The last has fewer rows when the windows do not fill it. A
-  // window that is cut off is padded on its right with input 0 and ignored targets; all rows of a
-  // batch are as long as its longest window.
+  // Returns batch number `index` of batches(). The last has fewer rows when the windows do not fill it. A window that
+  // is cut off is padded on its right with input 0 and ignored targets; all rows of a batch are as long as its longest
+  // window.
   Batch batch(int64_t index) const;
 
  private:

@@ -28,7 +28,7 @@ TEST(WindowsTest, EveryTokenIsScoredOnceWithEnoughBeforeIt) {
             ++scored.at(static_cast<size_t>(target));
             ++total;
             ASSERT_EQ(batch.inputs[k], target - 1);
-            // With `column + 1` tokens of context: all there are, or at least T - stride + 1.
+            // A target has `column + 1` tokens of context: all there are, or at least T - stride + 1.
             ASSERT_TRUE(column + 1 == target || column + 1 > context - stride);
           }
           total -= batch.scored;
@@ -52,7 +52,7 @@ TEST(WindowsTest, DisjointWindowsArePaddedAtTheEnd) {
   EXPECT_EQ(batch.scored, 7);
 }
 
-// The example of Hugging Face's guide "Perplexity of fixed-length models": the last `stride` targets.
+// This is the example of Hugging Face's guide "Perplexity of fixed-length models": the last `stride` targets.
 TEST(WindowsTest, LaterWindowsScoreTheirLastTokens) {
   const EvaluationWindows windows(counting(9), {.batch_size = 9, .context = 4, .stride = 2});
   const Batch batch = windows.batch(0);

@@ -1,5 +1,5 @@
-// The words of a token file: a tokenizer without a vocabulary numbers them anew in each process, so a file has numbers
-// of its own and the words beside them. Inside headshare/data only.
+// This section holds the words of a token file: a tokenizer without a vocabulary numbers them anew in each process, so
+// a file has numbers of its own and the words beside them. This header is for headshare/data only.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class WordSection {
 
   int64_t words() const { return static_cast<int64_t>(order_.size()); }
 
-  // The section: signatures (16 bytes each), lengths (4 bytes each), the words' bytes, zeros to a multiple of 8.
+  // Returns the section: signatures (16 bytes each), lengths (4 bytes each), the words' bytes, zeros to a multiple of
+  // 8.
   std::string bytes() const;
 
  private:
