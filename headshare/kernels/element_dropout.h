@@ -1,5 +1,5 @@
-// Dropout of single values, as on embeddings and residual branches: the mask is drawn while the values pass,
-// by the threads that pass them, and drawn again for the gradient instead of being kept.
+// Applies dropout to single values, as on embeddings and residual branches: the mask is drawn while the values pass, by
+// the threads that pass them, and drawn again for the gradient instead of being kept.
 #pragma once
 
 #include <cstdint>
