@@ -1,12 +1,12 @@
-// Threads for the kernels: those of libtorch.
+// Gives the kernels threads: those of libtorch.
 #pragma once
 
 #include "headshare/kernels/parallel.h"
 
 namespace headshare {
 
-// As many threads as at::get_num_threads(), one inside another parallel part. An exception thrown by an
-// item reaches the caller once all items are done.
+// Returns as many threads as at::get_num_threads(), one inside another parallel part. An exception thrown by an item
+// reaches the caller once all items are done.
 kernels::Parallel torch_threads();
 
 }  // namespace headshare
