@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kFormat = "headshare-tokenizer";
 constexpr int32_t kVersion = 1;
-// Several times the largest published vocabulary; bounds the memory a hostile file can ask for.
+// This is several times the largest published vocabulary; it bounds the memory that a hostile file can ask for.
 constexpr uint64_t kLargestFile = 64 << 20;
 
 std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std::string& where) {
@@ -51,7 +51,7 @@ std::unique_ptr<Tokenizer> own_from_json(const nlohmann::json& object, const std
                                             "sentencepiece", "hash-md", "hash-lsh"})));
 }
 
-// The first of `names` that is a file in `folder`; an empty path when there is none.
+// Returns the first of `names` that is a file in `folder`; an empty path when there is none.
 fs::path first_file(const fs::path& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (fs::is_regular_file(folder / name)) return folder / name;
@@ -76,7 +76,7 @@ void check_names(const TokensBeside& beside, const std::map<std::string, std::st
   }
 }
 
-// A vocab.txt, with what a tokenizer_config.json beside it says about case.
+// Reads a vocab.txt, with what a tokenizer_config.json beside it says about case.
 std::unique_ptr<Tokenizer> load_vocabulary(const fs::path& path) {
   std::optional<BertNormalization> normalization;
   bool class_is_known = false;
@@ -112,7 +112,7 @@ std::optional<bool> is_roberta(const fs::path& folder) {
   return std::nullopt;
 }
 
-// GPT-2's pair of files, as transformers reads it with a tokenizer_config.json beside it.
+// Reads GPT-2's pair of files, as transformers does with a tokenizer_config.json beside it.
 std::unique_ptr<Tokenizer> load_pair(const fs::path& vocabulary, const fs::path& merges) {
   bool prefix_space = false;
   if (const fs::path config = vocabulary.parent_path() / "tokenizer_config.json"; fs::is_regular_file(config)) {

@@ -1,4 +1,5 @@
-// Tokenizers as files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's vocab.txt.
+// Tokenizers are read from and written to files: our own tokenizer.json, Hugging Face's, GPT-2's pair of files, BERT's
+// vocab.txt.
 #pragma once
 
 #include "headshare/text/hf/hf_folder.h"
@@ -19,30 +20,31 @@ namespace headshare {
 // the file and what is wrong (a DamagedFile, unless there is none at `path`).
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-// What to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other folders.
-// load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its ids.
+// Returns what to do about a folder whose tokenizer is a SentencePiece model, beginning with the folder; "" for other
+// folders. load_tokenizer refuses them: most such programs (ALBERT, XLM-RoBERTa) change texts before the model, or its
+// ids.
 std::string sentencepiece_advice(const std::filesystem::path& folder);
 
-// load_tokenizer() from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages. `beside`: added
-// tokens that other files of its folder list (hf_folder.h).
+// Does what load_tokenizer() does, from a parsed tokenizer.json, ours or Hugging Face's; `where` leads the messages.
+// `beside` has added tokens that other files of its folder list (hf_folder.h).
 std::unique_ptr<Tokenizer> tokenizer_from_json(const nlohmann::json& object, const std::string& where,
                                                const TokensBeside& beside = {});
 
-// What a tokenizer.json of ours holds.
+// Returns what a tokenizer.json of ours holds.
 std::string tokenizer_text(const Tokenizer& tokenizer);
 
 // Writes it under `path`, atomically.
 void save_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
-// 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints.
-// Good for naming caches; not a cryptographic hash.
+// Returns 16 hexadecimal digits from the whole of to_json(): equal tokenizers have equal fingerprints. They are good
+// for naming caches; they are no cryptographic hash.
 std::string fingerprint(const Tokenizer& tokenizer);
 
-// Kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
+// Returns kind and the head of the fingerprint, as signatures name a tokenizer: "bpe-1f3a09cc".
 std::string tokenizer_label(const Tokenizer& tokenizer);
 
-// For the kinds: what every to_json() begins with, the bound decode must check, and the
-// answer of continues_word where ids do not tell.
+// Each kind uses these: what every to_json() begins with, the bound that decode must check, and the answer of
+// continues_word where ids do not tell.
 nlohmann::json tokenizer_header(const Tokenizer& tokenizer);
 void check_token_id(int32_t id, int64_t vocabulary_size);
 [[noreturn]] void throw_words_unknown(const Tokenizer& tokenizer);

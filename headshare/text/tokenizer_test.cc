@@ -1,4 +1,4 @@
-// What every kind promises: spans, roles of special tokens, words.
+// Tests what every kind promises: spans, roles of special tokens, words.
 #include "headshare/text/tokenizer.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A token that is found in a text as a whole, before a tokenizer's own rules see the text.
+// An added token is found in a text as a whole, before a tokenizer's own rules see the text.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace headshare {
 
-// As Hugging Face tokenizers' AddedToken. White space is Unicode's White_Space, so that U+001C to U+001F are none.
+// It is Hugging Face tokenizers' AddedToken. White space is Unicode's White_Space, so that U+001C to U+001F are none.
 struct AddedToken {
   int32_t id = 0;
   std::string text = {};      // what is searched for: UTF-8, not empty

@@ -13,7 +13,7 @@ struct Range {
   int32_t last;
 };
 
-// Marks, signs and format characters that Unicode 9 to 15 brought, with what lies between them and is
+// These ranges are marks, signs and format characters that Unicode 9 to 15 brought, with what lies between them and is
 // none of these. tests/oracles/test_wordpiece.py compares every code point with Hugging Face tokenizers.
 constexpr Range kYoung[] = {
     {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},     {0xA76, 0xA76},
@@ -25,7 +25,7 @@ constexpr Range kYoung[] = {
     {0x11438, 0x1145E}, {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1182F, 0x11FFF}, {0x12FF1, 0x13455},
     {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF}, {0x1E944, 0x1E95F}};
 
-// Those of them whose combining class is known all the same: marks of Unicode 9.
+// The combining class of these is known all the same: marks of Unicode 9.
 constexpr Range kOfUnicode9[] = {{0x8D4, 0x8E1},     {0x1DFB, 0x1DFB},   {0x11442, 0x11446},
                                  {0x11C3F, 0x11C3F}, {0x1E000, 0x1E02A}, {0x1E944, 0x1E94A}};
 
@@ -42,7 +42,7 @@ bool is_mark_or_sign(utf8proc_category_t category) {
          (category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO);
 }
 
-// The general category in Unicode 8, as far as the rules below ask for it.
+// Returns the general category in Unicode 8, as far as the rules below ask for it.
 utf8proc_category_t category_of(int32_t c) {
   if (c == 0x1734) return UTF8PROC_CATEGORY_MN;                  // now Mc
   if (c == 0x166D || c == 0x111C9) return UTF8PROC_CATEGORY_PO;  // now So and Mn
@@ -75,8 +75,8 @@ bool is_bert_sign(int32_t c) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-// The blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like
-// Hugging Face's, begins at U+2B920.
+// These are the blocks of ideographs that Hugging Face has. The original's begins at U+2B820 where this, like Hugging
+// Face's, begins at U+2B920.
 bool is_bert_ideograph(int32_t c) {
   constexpr Range kIdeographs[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
                                    {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};

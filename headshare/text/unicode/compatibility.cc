@@ -13,12 +13,12 @@ struct Range {
   int32_t last;
 };
 
-// Characters that decompose since Unicode 10 to 15, with what lies between them and does not decompose.
+// These characters decompose since Unicode 10 to 15; between them lies what does not decompose.
 constexpr Range kYoungDecompositions[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
                                           {0x10781, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
                                           {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
 
-// Marks that Unicode 10 to 15 brought, with what lies between them and is none.
+// Unicode 10 to 15 brought these marks; between them lies what is none.
 constexpr Range kYoungMarks[] = {
     {0x7FD, 0x7FD},     {0x898, 0x8D3},     {0x9FE, 0x9FE},     {0xAFA, 0xAFF},     {0xB55, 0xB55},
     {0xC04, 0xC3C},     {0xCF3, 0xD00},     {0xD3B, 0xD3C},     {0xD81, 0xD81},     {0xEBA, 0xEBA},
