@@ -1,4 +1,4 @@
-// What quality costs: the variants that no other one beats in both.
+// Finds what quality costs: the variants that no other one beats in both.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@ namespace headshare {
 
 using Cost = std::function<double(const VariantRow&)>;
 
-// The finished variants with a cost above 0, the cheapest first.
+// Returns the finished variants with a cost above 0, the cheapest first.
 Rows rows_by_cost(const std::vector<VariantRow>& rows, const Cost& cost);
 
-// Those of them for which no other has at most their cost and at least their mean quality, and one of the two better.
-// Variants that agree in both are all on it. Cheapest first, so that quality rises along it.
+// Returns those of them for which no other has at most their cost and at least their mean quality, and one of the two
+// better. Variants that agree in both are all on it. The cheapest comes first, so that quality rises along it.
 Rows pareto_frontier(const Subject& subject, const std::vector<VariantRow>& rows, const Cost& cost);
 
 }  // namespace headshare
