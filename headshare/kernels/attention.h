@@ -57,9 +57,9 @@ struct Machine {
   Allocate allocate = allocate_plain;
 };
 
-// T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and values must be finite.
-// out [B, H, T, Dv]: zeros where a query sees no key. lse [B, H, T]: the logarithm to the base 2 of the
-// softmax's denominator, plus infinity where a query sees no key; backward needs it.
+// Computes `out` and `lse`. T is float or Bf16; with Bf16 both widths must be even. T, S, B >= 1. Hidden keys and
+// values must be finite. out [B, H, T, Dv] is zero where a query sees no key. lse [B, H, T] is the logarithm to the
+// base 2 of the softmax's denominator, plus infinity where a query sees no key; backward needs it.
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                        HeadsView<T> out, float* lse, const Machine& machine);
@@ -71,8 +71,8 @@ template <typename T>
 void attention_decode(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                       HeadsView<T> out, const Machine& machine);
 
-// The results are the same for any number of threads up to how partial sums of gradients are grouped: equal bits for
-// equal machine.parallel.threads.
+// Computes the gradients, the same for any number of threads up to how partial sums of gradients are grouped: equal
+// bits for equal machine.parallel.threads.
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const AttentionRule& rule, const AttentionInputs<T>& in,
                         HeadsView<const T> out, const float* lse, HeadsView<const T> out_gradient,

@@ -35,8 +35,8 @@ Deltas measure_deltas(const FactorisedSizes& s, HeadsView<const float> out, Head
   return deltas;
 }
 
-// w = 2^(z - the largest z), zero for hidden keys. Returns the largest z: minus infinity when all are hidden, so that
-// e_h is zero there; measured from any number it could overflow.
+// Turns z into w = 2^(z - the largest z), zero for hidden keys. Returns the largest z: minus infinity when all are
+// hidden, so that e_h is zero there; measured from any number it could overflow.
 float key_factors(const Tiles& t, int64_t keys, float* z) {
   float largest = -std::numeric_limits<float>::infinity();
   for (int64_t j = 0; j < keys; ++j) largest = std::max(largest, z[j]);

@@ -12,9 +12,9 @@ enum class GeluForm {
 };
 
 struct Passes {
-  // y[i] = gelu(x[i]); y may be x.
+  // Computes y[i] = gelu(x[i]); y may be x.
   void (*gelu)(const float* x, int64_t n, GeluForm form, float* y);
-  // dx[i] = dy[i] gelu'(x[i]); dx may be x or dy.
+  // Computes dx[i] = dy[i] gelu'(x[i]); dx may be x or dy.
   void (*gelu_gradient)(const float* x, const float* dy, int64_t n, GeluForm form, float* dx);
   // Returns -log softmax(scores)[target]; with `slopes` (which may be the scores) these become softmax - one-hot
   // target, the gradient of that loss. NaN among the scores shows in both.
@@ -24,7 +24,7 @@ struct Passes {
   // times the gradient with respect to the scores. It is exactly 0, slopes too, for equal rows. NaN in either row shows
   // in both.
   double (*divergence)(const float* scores, const float* teacher, int64_t n, double temperature, float* slopes);
-  // y[i] = x[i] weight[i] / r with r = sqrt(mean(x^2) + eps); returns 1 / r. y may be x.
+  // Computes y[i] = x[i] weight[i] / r with r = sqrt(mean(x^2) + eps); returns 1 / r. y may be x.
   float (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* y);
   // This is the gradient of rms_norm, `inverse` what that returned: dx[i] = (dy[i] weight[i] - x[i] inverse^2 mean(dy
   // weight x)) inverse, and dy[i] x[i] inverse is added to dweight[i]. dx may be x or dy.

@@ -44,34 +44,35 @@ struct Tiles {
   // grown to this tile's; l [lanes] becomes l * fade + sum of the weights, with fade [lanes] = 2^(m before - m).
   // Answers whether any fade is not 1. m starts at minus infinity, l at 0.
   bool (*softmax_step)(const Tile& scores, const ScoreRule& rule, float* m, float* l, float* fade);
-  // scores become weights 2^(exponent - lse).
+  // Turns scores into weights 2^(exponent - lse).
   void (*weights)(const Tile& scores, const ScoreRule& rule, const float* lse);
-  // gradients (arriving as those of the weights) become scale * weight * (gradient * keep - delta), weights become
-  // weight * keep; `keep` null: all 1. Adds each row's sum of the new gradients to sums [keys] unless null.
+  // Turns gradients (arriving as those of the weights) into scale * weight * (gradient * keep - delta), and weights
+  // into weight * keep; a null `keep` means all 1. Adds each row's sum of the new gradients to sums [keys] unless null.
   void (*score_gradients)(const Tile& weights, const Tile& gradients, const float* keep, const float* delta,
                           float scale, float* sums);
   // Writes keep [keys, lanes], rows of `lanes`: 1 / (1 - p) or 0 for keys first_key.. and queries first_query..
   void (*keep_tile)(float* keep, int64_t keys, int64_t lanes, const DropoutMask& mask, int64_t b, int64_t h,
                     int64_t first_query, int64_t first_key);
-  // x *= y; y in rows of x.lanes.
+  // Computes x *= y; y has rows of x.lanes.
   void (*multiply)(const Tile& x, const float* y);
-  // Row r, lane i: x *= factor[i].
+  // Computes x[r, i] *= factor[i] for row r and lane i.
   void (*scale_lanes)(const Tile& x, const float* factor);
-  // out[r, i] = x[r, i] * factor[i].
+  // Computes out[r, i] = x[r, i] * factor[i].
   void (*scaled_lanes)(const Tile& x, const float* factor, float* out, int64_t out_stride);
-  // out[r, i] = x[r, i] * factor[r], or += of it; any number of columns.
+  // Computes out[r, i] = x[r, i] * factor[r], or += of it, for any number of columns.
   void (*scaled_rows)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* factor, float* out,
                       int64_t out_stride, bool accumulate);
-  // out[r] = x[r] . y[r] for rows of `width` values, floats or bf16 (summed as floats); y_stride 0: one y for all rows.
+  // Computes out[r] = x[r] . y[r] for rows of `width` values, floats or bf16 (summed as floats); with y_stride 0 all
+  // rows have one y.
   void (*dots)(const float* x, int64_t stride, const float* y, int64_t y_stride, int64_t rows, int64_t width,
                float* out);
   void (*dots_bf16)(const Bf16* x, int64_t stride, const Bf16* y, int64_t y_stride, int64_t rows, int64_t width,
                     float* out);
-  // out[c] += sum over r of weight[r] * x[r, c].
+  // Computes out[c] += sum over r of weight[r] * x[r, c].
   void (*weighted_sum)(const float* x, int64_t stride, int64_t rows, int64_t columns, const float* weight, float* out);
-  // y[i] = 2^x[i].
+  // Computes y[i] = 2^x[i].
   void (*exp2)(const float* x, int64_t n, float* y);
-  // out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
+  // Computes out [columns, rows] = x [rows, columns] transposed, any 32-bit values.
   void (*transpose)(const float* x, int64_t stride, int64_t rows, int64_t columns, float* out, int64_t out_stride);
   // Turns rows of 2 * half values, pairs (x[i], x[i + half]), by angles with these cosines and sines:
   // (x[i] c[i] - x[i + half] s[i], x[i + half] c[i] + x[i] s[i]), one rounding to T. out may be x.

@@ -47,7 +47,7 @@ struct SquadThreshold {
 struct SquadScores {
   SquadPart all = {};
   std::optional<SquadPart> has_ans = {};          // v2.0: questions with an answer, where there are any
-  std::optional<SquadPart> no_ans = {};           // and those without
+  std::optional<SquadPart> no_ans = {};           // v2.0: questions without an answer
   std::optional<SquadThreshold> best_exact = {};  // with null odds
   std::optional<SquadThreshold> best_f1 = {};
 

@@ -35,7 +35,7 @@ class BlockPool {
   bool lent(void* block) const;  // whether it is in use and from here
 
   size_t held() const;    // bytes from the system, in use or kept
-  size_t in_use() const;  // of these
+  size_t in_use() const;  // bytes of held() that are in use
 
  private:
   struct Block {

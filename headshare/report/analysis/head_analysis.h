@@ -86,10 +86,10 @@ struct HeadAnalysis {
   int64_t full_key_width = 0;  // of all heads together
   bool rotary = false;
   std::vector<std::string> text = {};  // the sample's files; empty without
-  int64_t text_tokens = 0;             // of them, those that weigh maps and errors
-  int64_t map_tokens = 0;              // and those whose attention maps and outputs were compared
-  int64_t iterations = 0;              // of each decomposition, at most
-  int64_t convert_iterations = 0;      // and those that `headshare convert` takes by default
+  int64_t text_tokens = 0;             // tokens of the text that weigh maps and errors
+  int64_t map_tokens = 0;              // tokens whose attention maps and outputs were compared
+  int64_t iterations = 0;              // most iterations of each decomposition
+  int64_t convert_iterations = 0;      // iterations that `headshare convert` takes by default
   int64_t timed_tokens = 0;            // in the cache of a decoding step, or read at once by an encoder
   // While times were measured, threads waited for a core a tenth of the time or longer: other programs had it.
   bool busy = false;

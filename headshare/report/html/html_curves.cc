@@ -47,7 +47,7 @@ std::vector<Curve> curves_of(const ReportView& view) {
   return curves;
 }
 
-// The figure's axes: x is the step, or the time where that was made equal.
+// The figure has these axes: x is the step, or the time where that was made equal.
 struct CurveAxes {
   bool by_time = false;
   Scale across;

@@ -82,7 +82,7 @@ bool same_subject(const Subject& a, const Subject& b) {
 bool same_match(const Results& a, const Results& b) {
   if (a.match != b.match) return false;
   const auto same = [&](const char* option) {
-    const nlohmann::json none = nlohmann::json::array();  // of before there was that option
+    const nlohmann::json none = nlohmann::json::array();  // for results from before there was that option
     return a.options.value(option, none) == b.options.value(option, none);
   };
   return a.match == "steps" || (same("schemes") && same("variants") && same("embeddings") && same("scheme-steps"));

@@ -12,7 +12,7 @@ namespace headshare {
 namespace {
 
 constexpr size_t kMostNamed = 3;      // in one title
-constexpr size_t kMostUndecided = 5;  // likewise, where the title says nothing else of them
+constexpr size_t kMostUndecided = 5;  // in one title that says nothing else of them
 constexpr size_t kLongestName = 24;   // characters
 
 // Names variants as the subject of a sentence: "sha", "mqa and sha", "8 schemes". A variant may have any name.

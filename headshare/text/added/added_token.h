@@ -12,7 +12,7 @@ struct AddedToken {
   std::string text = {};      // what is searched for: UTF-8, not empty
   bool special = false;       // for programs that leave such tokens out of what they print; the search is the same
   bool strips_left = false;   // white space before it is part of it
-  bool strips_right = false;  // and white space behind it
+  bool strips_right = false;  // white space behind it is part of it
   bool single_word = false;   // is not found where a letter, digit, mark or joiner ("_") stands beside it
   bool normalized = false;    // is searched for normalised, in the normalised text
 

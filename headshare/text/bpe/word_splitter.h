@@ -13,7 +13,7 @@ enum class SplitRule {
   kNone,  // the whole text is one word
 };
 
-// Thread-safe: many cursors may use one splitter.
+// A splitter is thread-safe: many cursors may use one.
 class WordSplitter {
  public:
   explicit WordSplitter(SplitRule rule);

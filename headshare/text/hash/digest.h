@@ -7,8 +7,8 @@
 
 namespace headshare {
 
-// In both, bit 0 is the top bit of the digest's first byte. Thread-safe. They throw Error where the system's OpenSSL
-// offers no MD5.
+// In both, bit 0 is the top bit of the digest's first byte. Both are thread-safe. They throw Error where the system's
+// OpenSSL offers no MD5.
 
 // Returns HMAC-MD5 (RFC 2104) with the key "en": HashFormers' digest.
 Signature digest(std::string_view text);
